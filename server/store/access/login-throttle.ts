@@ -51,7 +51,7 @@ export function* forgetTries(tx: Tx, { client, email }: AdmitLogin): Op<void> {
   yield* tx.run(forget, { emailHash: hashEmail(email), client: client ?? '' })
 }
 
-/** Forgets all attempts for this email after a password change: they were guesses at the previous password. */
+/** Forgets all attempts for this email, after a password change or after a login that did not need the password. */
 export function* forgetEmail(tx: Tx, email: string): Op<void> {
   yield* tx.run(forgetAll, { emailHash: hashEmail(email) })
 }

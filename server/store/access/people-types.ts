@@ -51,7 +51,7 @@ export const loginIdleMs = 7 * 86_400_000
 /** Max browser logins per user. A further login ends the least recently used one. */
 export const loginsMax = 100
 
-/** If `email` is null, the user gets a placeholder address. No mail reaches that address, and no one can log in with it. */
+/** If `email` is null, the user gets a placeholder address, which receives no mail and cannot be used to log in. */
 export type CreateUser = {
   email: string | null
   passwordHash: string | null

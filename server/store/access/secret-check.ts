@@ -12,10 +12,10 @@ export function secretCheck(secret: string): string {
 }
 
 /**
- * Throws if this server's secret differs from the other servers': it would reject their links and could not read their
- * encrypted rows. The first server to start determines the valid secret. If the valid secret is one of this server's
- * previous secrets, a rotation is in progress. `ownDir` is the data directory of an unshared database; a database restored
- * there may lack its secret file.
+ * Throws if this server's secret differs from the secret of the other servers. With another secret, it would reject their
+ * links and could not read their encrypted rows. The first server to start determines the valid secret. If the valid
+ * secret is one of this server's previous secrets, a rotation is in progress. `ownDir` is the data directory of an unshared
+ * database; a database restored there may lack its secret file.
  */
 export async function assertSameSecret(
   settings: SharedSettings,
