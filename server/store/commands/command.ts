@@ -86,7 +86,7 @@ export type UsedChanges = {
   add(added: AddedToWindow): void
   change(countedIn: string, by: Spent): void
   setKeyRate(keyId: string, row: KeyRateRow): void
-  /** Flushes pending changes. Call it before a statement that changes or removes such rows directly. */
+  /** Flushes pending changes. Call it before a statement that changes or deletes rows of limit usage directly. */
   writeOut(): void
 }
 
@@ -118,7 +118,7 @@ export type Reads = {
     offset: number
     bytesMax: number
   }): Answer<Iterable<MessageRow>>
-  /** Passes a session's messages to `take`, newest first, until it returns false. */
+  /** Passes a session's messages to `take`, newest first, until `take` returns false. */
   newestMessages(sessionId: string, take: (message: NewestRow) => boolean): Answer<void>
 }
 
@@ -147,9 +147,9 @@ export type Tx = Reads & {
   lockOwner(of: { taskId: string } | { turnId: string }): Answer<boolean>
   /** Serializes commands that lock the same string of the same kind. */
   lock(kind: LockKind, text?: string): Answer<void>
-  /** The only writer of balances, for a locked account. Its CHECK rolls the command back if the balance would fall below the hold. */
+  /** The only writer of balances, for a locked account. A CHECK rolls the command back if the balance would fall below the hold. */
   post(posting: Posting): Answer<{ id: string; balance: Units }>
-  /** Changes the hold of a locked account by `by`. Its CHECK rolls the command back if the balance does not cover the hold. */
+  /** Changes the hold of a locked account by `by`. A CHECK rolls the command back if the balance would not cover the hold. */
   hold(userId: string, by: Units): void
   /** Changes the debt of a locked account by `by`. */
   owe(userId: string, by: Units): void
@@ -178,7 +178,7 @@ export type Engine = {
    * the account's other commands. May rerun the command from its start.
    */
   run<Value>(command: (tx: Tx) => Op<Value>, of?: AccountOf): Promise<Value>
-  /** Records the owner of a task or turn, so that its commands are queued with the owner's. */
+  /** Records the owner of a task or turn, so that its commands are queued behind the owner's other commands. */
   noteOwner(id: string, userId: string): void
   /** Forgets the owner of an ended task or turn. */
   dropOwner(id: string): void

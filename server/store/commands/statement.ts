@@ -10,15 +10,15 @@ export type Dialect = {
   least: string
   /** Position of the second string in the first string, starting at 1; 0 if the second is not part of the first. */
   position: string
-  /** After a SELECT: locks the row, so that no other transaction can change or lock it before this one ends. */
+  /** After a SELECT: locks the row, so that no other transaction can change or lock it before this transaction ends. */
   forUpdate: string
-  /** After a SELECT of rows to delete or take: skips rows that others have locked. */
+  /** After a SELECT of rows to delete or take: skips rows that other transactions have locked. */
   skipLocked: string
   /**
    * Before a column: keeps the planner from using the column's index, for queries where it would be the wrong choice.
    */
   noIndex: string
-  /** After a table: the index to use, for queries where the planner would choose another one for lack of statistics. */
+  /** After a table: the index to use, for queries where the planner would choose a worse index for lack of statistics. */
   indexedBy: (index: string) => string
   /** Rewrites a statement so that its bound values do not influence its plan. */
   bound: (text: string) => string
@@ -30,7 +30,7 @@ export type Dialect = {
   field: (json: string, name: string) => string
   /** SHA-256 of a string in hex. On SQLite, available only to ledger checks. */
   digest: (text: string) => string
-  /** Part of a statement about leases. Returns `without` if one process owns the store, which then has no leases. */
+  /** Returns `part`, which is about leases. On an engine without leases, returns `without` instead. */
   ofLease: (part: string, without?: string) => string
 }
 
