@@ -96,7 +96,7 @@ function* takeSignIn(tx: Tx, stateHash: string): Op<ConnectorRecord | undefined>
   if (!seen) return undefined
   const { connectorId, expiresAt, userId } = seen
   yield* tx.lockAccount({ userId })
-  // If two callers found the sign-in, only the one that removes it may use it.
+  // If two callers found the sign-in, only the caller that removes it may use it.
   if ((yield* tx.run(removeSignIn, { stateHash })) === 0 || expiresAt <= (yield* tx.now())) return undefined
   return yield* getConnector(tx, { connectorId, userId })
 }
@@ -109,7 +109,7 @@ function* keepGrant(tx: Tx, input: Input<'keep'>): Op<boolean> {
   yield* removeGrant(tx, of)
   const now = yield* tx.now()
   const expiresAt = expiresInMs === null ? null : now + expiresInMs
-  // Use the current time as the first version, so that a refresh of the connector's earlier tokens never matches these.
+  // Use the current time as the first version, so that a refresh of the connector's earlier tokens never replaces these tokens.
   const version = now
   yield* tx.run(insert, { ...of, issuer, sealed: tokens, expiresAt, version, refreshUntil: null, updatedAt: now })
   yield* setStatus(tx, known, { status: 'untested', statusMessage: null })
