@@ -14,7 +14,7 @@ export const emptySessionsMax = 10_000
  */
 export const emptiesRemovedMax = 500
 export const emptiesKeptMs = 7 * 86_400_000
-/** Max sessions created with an Idempotency-Key. Keys are stored for a day. */
+/** Max sessions that an account can create with an Idempotency-Key in a day. Keys are stored for a day. */
 export const keyedSessionsMax = 20_000
 
 /** Max active keys per account. */

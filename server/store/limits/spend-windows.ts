@@ -101,9 +101,9 @@ export function changeCounted(
 
 /**
  * Returns the amount left in a turn's windows beyond the turn's hold, and the window with the least left. The amount is
- * Infinity without windows. Applies the lower of the window's stored limit and the current limit. The stored limit can be
- * the higher one: if a limit was lowered below the amount spent, that amount is stored. A later refund must not make that
- * difference available again.
+ * Infinity without windows. Applies the lower of the window's stored limit and the current limit. If a limit was lowered
+ * below the amount spent, the stored limit is that amount and thus higher than the current limit. A later refund must not
+ * make the difference available again.
  */
 export function* leftInNamed(
   on: Reads,
