@@ -8,8 +8,8 @@ import { recordEvent } from '../events/event-commands.ts'
 import { statement } from '../commands/statement.ts'
 
 // Debt is the part of a reversed top-up that the balance could not cover. Money that a command adds to a balance, or
-// releases from a hold, pays debt before that command ends. So no account has both debt and free balance, and neither
-// depends on the order of payments, refunds and charges.
+// releases from a hold, pays debt before that command ends. So no account has both debt and free balance. The order of
+// payments, refunds and charges does not affect the final balance and debt.
 
 const low = statement('account_low', 'UPDATE accounts SET low_at = :lowAt WHERE user_id = :userId')
 

@@ -138,7 +138,7 @@ export type RestoreTopup = {
   createdAt: EpochMs
 }
 
-/** `least` and `most` limit one payment, `monthlyMax` all recharges of the account in a UTC month. */
+/** `least` and `most` bound one payment. `monthlyMax` bounds the sum of the account's recharges in a UTC month. */
 export type BeginRecharge = TopupOf & { least: Units; most: Units; monthlyMax: Units }
 
 export type PaymentStore = {
