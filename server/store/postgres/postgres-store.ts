@@ -112,7 +112,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
       const open = await engine.read(readOpen)
       return { ...open, databaseBytes, walBytes: 0, posted: ledger.posted.totals, isWritable: !all.isFailing }
     },
-    // As many calls wait as there are connections, so each connection already has its next command.
+    // At least as many calls wait as there are connections, so each connection already has its next command.
     hasBacklog: () => pool.waitingCount - pool.idleCount >= Math.max(1, pool.totalCount),
     canWrite: async () => {
       if (!all.isFailing) return true

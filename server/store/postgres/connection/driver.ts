@@ -46,7 +46,7 @@ export type PooledClient = {
   }
 }
 
-/** SQLSTATE of every statement after the failed one, until the transaction is rolled back. */
+/** SQLSTATE of every statement after a failed statement, until the transaction is rolled back. */
 export const afterFailure = '25P02'
 const failures = new WeakMap<object, Error>()
 
@@ -105,7 +105,7 @@ export type PgListener = {
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'end', listener: () => void): unknown
   on(event: 'notification', listener: (message: { channel: string; payload?: string }) => void): unknown
-  /** Whether the connection keeps the process alive. */
+  /** Makes the connection keep the process alive. `unref` reverses this. */
   ref(): void
   unref(): void
   end(): Promise<void>

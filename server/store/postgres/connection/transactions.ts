@@ -55,7 +55,7 @@ export class Transactions {
     this.#options = options
   }
 
-  /** Whether the last attempted transaction is not known to be committed. */
+  /** Whether the last attempted transaction failed, or has an unknown outcome. */
   get isFailing(): boolean {
     return this.#isFailing
   }
