@@ -27,7 +27,7 @@ export type DroppedEvents = { turnId: string; lastSeq: number }
 
 /** Stream events of turns, for readers that join late or on another node. */
 export type TurnEventStore = {
-  /** Undefined for an unknown turn or another user's. */
+  /** Undefined for an unknown turn or another user's turn. */
   findTurn(input: { userId: string; turnId: string }): Promise<TurnRecord | undefined>
   /** Id of the turn in progress in a user's session; null if there is none, undefined for an unknown session. */
   findOpenTurn(input: { userId: string; sessionId: string }): Promise<string | null | undefined>
