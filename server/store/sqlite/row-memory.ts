@@ -30,7 +30,7 @@ export class RowMemory<Row> {
   #unwritten: Kept<Row>[] = []
   /** Rows as they were before the running command changed them. */
   readonly #undo: Change<Row>[] = []
-  /** State at the time when the running command wrote all rows, within its savepoint. */
+  /** State before the running command's first `writeOut`, to restore if the command is undone. */
   #before: { known: Map<string, Kept<Row>>; unwritten: Kept<Row>[]; changes: number } | undefined
 
   constructor(write: (row: Row) => void) {
