@@ -80,7 +80,7 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
     },
     (delivery) => [
       primaryKey({ columns: [delivery.eventId, delivery.webhookId] }),
-      // Finds pending deliveries by target, so that a webhook with a great many deliveries or targets delays no other.
+      // Finds pending deliveries by target, so that a webhook with very many deliveries or targets delays no other webhook.
       index('deliveries_due')
         .on(delivery.webhookId, delivery.target, delivery.dueAt)
         .where(sql`due_at IS NOT NULL`),

@@ -187,7 +187,7 @@ export function peopleTables(
   const connectorGrants = table('connector_grants', {
     connectorId: text('connector_id').primaryKey(),
     userId: userId(),
-    /** The authorization server, to which alone the refresh token is sent. */
+    /** The authorization server. The refresh token is sent only to this server. */
     issuer: text().notNull(),
     /** Tokens and OAuth client, encrypted outside the store. */
     sealed: text().notNull(),

@@ -118,7 +118,7 @@ export function workTables(
       check('cost_not_negative', sql`${task.cost} >= 0 AND ${task.givenBack} >= 0`),
       check('given_back_when_completed', sql`${task.givenBack} = 0 OR ${task.status} = 'completed'`),
       check('queued_only_open', sql`${task.queued} = 0 OR ${task.status} IN ('pending', 'processing')`),
-      // A task that fails without having started was canceled or has expired.
+      // A task that fails without having started was canceled, has expired, or its user's connectors are blocked.
       check(
         'started_with_processing',
         sql`CASE ${task.status} WHEN 'pending' THEN ${task.startedAt} IS NULL WHEN 'failed' THEN true ELSE ${task.startedAt} IS NOT NULL END`,
