@@ -6,8 +6,8 @@ import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
-// Tables and columns of an export, which are the same for both engines. Each column that either engine has is included,
-// except leases.
+// Tables and columns of an export. They are the same for both engines: the tables that both have, with the `seq` column
+// but without leases.
 
 // CommonJS, because Node's ES module loader is slow with Drizzle (see `applied-migrations.ts`).
 const require = createRequire(import.meta.url)

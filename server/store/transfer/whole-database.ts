@@ -12,7 +12,7 @@ export type WholeDatabase = {
   read(table: CarriedTable): AsyncIterable<CarriedRow>
   insert(table: CarriedTable, rows: readonly CarriedRow[]): Promise<void>
   query(sql: string): Promise<CarriedRow[]>
-  /** Call after the last `insert`, so that new rows follow the inserted ones. */
+  /** Call after the last `insert`, so that the `seq` of new rows follows that of the inserted rows. */
   continueSequences(): Promise<void>
   verifyLedger(): Promise<LedgerReport>
   /** Returns false if another process wrote right after the commit, without having seen the transaction. */
