@@ -138,7 +138,7 @@ export type CreditResult =
   | { outcome: 'refused'; reason: 'unknown-user' | 'idempotency-conflict' | 'balance' | 'ceiling' }
   | { outcome: 'refused'; reason: 'not-credited'; platformCredited: Units }
 
-/** Work in progress, for the operator. */
+/** Work in progress, users and sizes of the store, for the operator. */
 export type StoreState = {
   pendingTasks: number
   processingTasks: number
@@ -225,7 +225,7 @@ export type Store = {
   claimTask(taskId: string): Promise<ClaimTaskResult>
   /** Also refunds the unused charge of a metered task, atomically. Returns false if the attempt is stale. */
   completeTask(input: CompleteTask): Promise<boolean>
-  /** Fails and refunds the task; counts toward the abuse block. Returns false if the attempt is stale. */
+  /** Fails and refunds the task. With `countsAsAbuse`, counts toward the abuse block. Returns false if the attempt is stale. */
   failTask(input: FailTask): Promise<boolean>
   /**
    * Makes a task uncancelable because its attempt is about to call a connector or has charged an event. Returns false if the
@@ -282,7 +282,7 @@ export type Store = {
   /** Reply text of a turn; undefined if none was stored. */
   readReply(input: { sessionId: string; turnId: string }): Promise<string | undefined>
   readHistory(input: ReadHistory): Promise<History>
-  /** Checks idempotency, session, quote, rate, caps and balance, then writes turn, hold and the session's open turn, in one transaction. */
+  /** Checks idempotency, session, quote, rate, caps and balance. Writes turn, hold and the session's open turn in one transaction. */
   openTurn(input: OpenTurn): Promise<OpenTurnResult>
   /** Increases an open turn's hold as far as balance and caps allow. */
   growHold(input: GrowHold): Promise<GrowHoldResult>
@@ -312,7 +312,7 @@ export type Store = {
   updateUser(input: UpdateUser): Promise<UpdateUserResult>
   /** Sets a password, ends the other logins and forgets failed attempts. Returns false if `from` is no longer the password. */
   setPassword(input: SetPassword): Promise<boolean>
-  /** Lifts an abuse block and forgets the failures that led to it. Returns false if the user was not blocked. */
+  /** Lifts a user's abuse and connector blocks, and forgets the failures counted so far. Returns false if there was no block. */
   unblock(userId: string): Promise<boolean>
   /** Throws CONFLICT if the user has the maximum number of active keys. */
   createKey(input: CreateKey): Promise<KeyRecord>
@@ -325,7 +325,10 @@ export type Store = {
   updateKey(input: UpdateKey): Promise<KeyRecord | undefined>
   /** Revokes a key. Returns false if it is unknown or already revoked. */
   revokeKey(input: { userId: string; keyId: string }): Promise<boolean>
-  /** Creates a key with the old key's name and scopes. Both share its limits. The old key expires at `oldExpiresAt`. */
+  /**
+   * Replaces an old key with `key`, which shares its limits. The old key expires at `oldExpiresAt` or earlier. Undefined if
+   * the old key is unknown, revoked or already replaced.
+   */
   rotateKey(input: {
     userId: string
     keyId: string
@@ -336,7 +339,7 @@ export type Store = {
   touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
 
   // Browser logins
-  /** Counts a login attempt. Rejects it after too many. */
+  /** Counts a login attempt. Rejects it after too many attempts. */
   admitLogin(input: AdmitLogin): Promise<AdmitLoginResult>
   /** Undefined if the user is suspended or the password is no longer `ifPasswordHash`. */
   createLogin(input: CreateLogin): Promise<LoginRecord | undefined>
@@ -373,7 +376,7 @@ export type Store = {
   deleteConnector(input: ConnectorOf): Promise<boolean>
   /** Saves the result of a check, unless the connector has changed since. */
   noteConnectorCheck(input: ConnectorCheck): Promise<void>
-  /** Connectors of all users that have secrets, by id, after `afterId`. */
+  /** All users' connectors with secrets, by id, after `afterId`. */
   sealedConnectors(input: { afterId: string; limit: number }): Promise<ConnectorRecord[]>
   /** Stores the same secrets encrypted with another key. Returns false if the stored secrets are no longer `from`. */
   resealConnector(input: { connectorId: string; from: string; to: string }): Promise<boolean>
