@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { must } from '../kernel/assert.ts'
 import { StoreOpenError } from './store-open-error.ts'
 
-// Drizzle generates and applies the migrations and runs nothing else. The server loads it as CommonJS, and loads its
-// migrator only for an outdated database. Its package.json is 180 KB, and Node's ES module loader reads and parses that
-// again for each of the hundred files: 460 ms and 190 MB of garbage at every start.
+// Drizzle only generates and applies migrations. The server loads it as CommonJS, and loads its migrator only for an
+// outdated database. Drizzle's package.json is 180 KB. Node's ES module loader would read and parse that file again for
+// each of Drizzle's hundred modules. That cost 460 ms and 190 MB of garbage at every start.
 const require = createRequire(import.meta.url)
 const { readMigrationFiles } = require('drizzle-orm/migrator') as typeof import('drizzle-orm/migrator')
 
 export type SchemaState = 'empty' | 'older' | 'current'
 
-/** Schema state of a database with these migration hashes, in order. Throws if a newer version wrote it. */
+/** Schema state of a database, from the hashes of its migrations in order. Throws if a newer version of Errand wrote it. */
 export function schemaStateOf(applied: readonly unknown[], migrationsFolder: string): SchemaState {
   const known = readMigrationFiles({ migrationsFolder })
   if (applied.length > known.length || applied.some((hash, index) => hash !== known[index]!.hash)) {

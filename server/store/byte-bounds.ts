@@ -23,7 +23,7 @@ export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value) ?? '')
 }
 
-/** Number of items that fit on a page, given the bytes of each. At least one if there are any. */
+/** Number of items that fit on a page, given each item's size in bytes. At least 1, unless there are no items. */
 export function fittingCount(bytes: readonly number[], bytesMax: number): number {
   let left = bytesMax - (bytes[0] ?? 0)
   let count = Math.min(1, bytes.length)
@@ -31,7 +31,7 @@ export function fittingCount(bytes: readonly number[], bytesMax: number): number
   return count
 }
 
-/** Takes the first items that fit, at least one. Reads at most one item beyond those. */
+/** Returns as many leading items as fit in `bytesMax`, at least one. Reads at most one further item from the iterable. */
 export function takeFitting<Item>(
   items: Iterable<Item>,
   { bytesMax, bytesOf }: { bytesMax: number; bytesOf: (item: Item) => number },
@@ -46,7 +46,7 @@ export function takeFitting<Item>(
   return taken
 }
 
-/** Returns the part of a message's text to store, from its start, and whether anything was cut off. */
+/** Cuts a message's text to `messageTextBytesMax`, measured as JSON. `isCut` says whether that removed anything. */
 export function keptText(text: string): { text: string; isCut: boolean } {
   if (text.length * charBytesMax <= messageTextBytesMax) return { text, isCut: false }
   let kept = text
@@ -61,8 +61,8 @@ export function keptText(text: string): { text: string; isCut: boolean } {
 type KeptObject = { value: Record<string, unknown>; bytes?: number }
 
 /**
- * Returns the stored form of a tool call's arguments or output, given as JSON: the object, or a preview with the full
- * byte count.
+ * Parses a tool call's arguments or output for storage. Replaces a value over `toolValueBytesMax` with a preview and the
+ * byte count of the full JSON.
  */
 export function keptObject(json: string): KeptObject {
   const bytes = Buffer.byteLength(json)

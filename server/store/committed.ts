@@ -1,2 +1,2 @@
-/** An attempted transaction. `startedAt` is from performance.now(); `syncMs` is the duration of the COMMIT itself, spent on the disk. */
+/** Result of an attempted transaction. `startedAt` is from performance.now(); `syncMs` is how long the COMMIT waited for the disk. */
 export type Committed = { commands: number; isDurable: boolean; startedAt: number; syncMs: number }

@@ -15,7 +15,7 @@ export type BoundedPage = Page & { bytesMax?: number }
 /** Position of an item. The next page starts after it even if the item has been deleted. */
 export type ListPlace = { createdAt: EpochMs; seq: number }
 
-/** Time filter of a list, and where its page starts. If `after` is set, the offset is 0. */
+/** Time filter of a list, and the position after which a page starts. If `after` is set, the offset is 0. */
 export type ListRange = { createdAfter?: EpochMs; createdBefore?: EpochMs; after?: ListPlace }
 
 export function isTimed({ createdAfter, createdBefore }: ListRange): boolean {

@@ -3,7 +3,7 @@ import type { EpochMs } from '../kernel/clock.ts'
 
 /** Topics of messages between nodes, and the id each one carries. */
 export type SignalTopic =
-  /** A task is queued for any node. The id is empty, or that of a user who now has fewer tasks running. */
+  /** Queued tasks may be ready for any node to take. The id is empty, or names a user who now has fewer running tasks. */
   | 'task-queued'
   /** The task's id. */
   | 'task-ended'
@@ -15,7 +15,7 @@ export type SignalTopic =
   | 'session-stopped'
   /** A turn's id: the node running it must stop. */
   | 'turn-stopped'
-  /** A turn's id: a client is reading it on another node, so its events are saved as they arrive. */
+  /** A turn's id: a client reads the turn on another node. So the node that runs the turn must save events as they arrive. */
   | 'turn-followed'
   /** A turn's id: some of its events were saved. */
   | 'turn-told'
@@ -41,9 +41,9 @@ export type SharedStore = {
 /** `at` is a time by the database's clock. */
 export type LostWork = { taskIds: string[]; turnIds: string[]; at: EpochMs }
 
-/** Named values on which all processes that open a store must agree, now or later. */
+/** Named values that must be the same for every process that ever opens this store. */
 export type SharedSettings = {
-  /** Stores the value unless one exists. Returns the stored value. */
+  /** Stores the value unless the name already has a value. Returns the stored value. */
   agree(name: string, value: string): Promise<string>
   replace(name: string, value: string): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Why the store could not be opened. The message is for the operator. */
+/** Thrown if the store cannot be opened. The message is for the operator. */
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError'
 }

@@ -86,8 +86,9 @@ import type { WireRequestStore } from './requests/wire-request-types.ts'
 import type { WebhookStore } from './events/webhook-types.ts'
 
 // The store port. Each method is one atomic business command or one read. A command's promise resolves only when its
-// outcome is durable, even a rejection. Expected rejections are values. Only faults throw: SERVICE_UNAVAILABLE if the
-// outcome of a write is unknown, or if the disk rejects the write, in which case nothing was charged.
+// outcome is durable, even if that outcome is a rejection. Expected rejections are values. Only faults throw.
+// SERVICE_UNAVAILABLE means that the outcome of a write is unknown, or that the disk rejected the write. If the disk
+// rejected it, nothing was charged.
 
 /** Limits enforced by the store's own transactions; 0 disables a count. */
 export type StoreLimits = {
@@ -101,12 +102,12 @@ export type StoreLimits = {
   connectorBlockSeconds: number
   connectorTasksAtWork: number
   sessionIdleSeconds: number
-  /** How long a silent node keeps its work, if several nodes share the store. */
+  /** If several nodes share the store: how long a node that stops renewing its leases keeps its tasks and turns. */
   leaseSeconds: number
   plans?: Plans
 }
 
-/** A hundred billion USD: far below the limit of exact integers, so no refund can exceed that. */
+/** 100 billion USD. Far enough below the largest exact integer that no refund can raise a balance beyond it. */
 export const balanceMax = 1_000_000_000_000_000
 
 /** Window in which executions are counted. */
@@ -126,7 +127,10 @@ export type Credit = {
   amount: Units
   description: string
   idempotencyKey: string | null
-  /** Platform key: its ceiling applies, only platform credit can be taken back, and admins count as unknown users. */
+  /**
+   * Set if a platform key makes this change. Then the key's ceiling applies, only platform credit can be taken back, and
+   * an admin is treated as an unknown user.
+   */
   platformKeyId?: string
 }
 export type CreditResult =
@@ -134,7 +138,7 @@ export type CreditResult =
   | { outcome: 'refused'; reason: 'unknown-user' | 'idempotency-conflict' | 'balance' | 'ceiling' }
   | { outcome: 'refused'; reason: 'not-credited'; platformCredited: Units }
 
-/** Work in progress, for the operator. */
+/** Work in progress, users and sizes of the store, for the operator. */
 export type StoreState = {
   pendingTasks: number
   processingTasks: number
@@ -169,7 +173,7 @@ export type CreateConnectorResult =
 
 /** Undefined fields stay unchanged. New secrets or a new URL delete the grant and require a new check or sign-in. */
 export type UpdateConnector = ConnectorOf & {
-  /** Rejected if the connector has changed since. */
+  /** `updatedAt` that the caller has read. The update is rejected if the connector has changed since. */
   ifUpdatedAt?: EpochMs
   changes: Partial<Pick<ConnectorRecord, 'name' | 'url' | 'authType' | 'sealed' | 'allowedTools'>>
 }
@@ -211,7 +215,7 @@ export type Store = {
     agentId: string
     required: Units
     limits?: CredentialLimits | null
-    /** Bytes of the payloads to be stored for the execution, as far as known. */
+    /** Bytes of the payloads that the execution would store, or a lower bound if the size is not known yet. */
     payloadBytes?: number
   }): Promise<LimitRefusal | undefined>
   /**
@@ -221,7 +225,7 @@ export type Store = {
   claimTask(taskId: string): Promise<ClaimTaskResult>
   /** Also refunds the unused charge of a metered task, atomically. Returns false if the attempt is stale. */
   completeTask(input: CompleteTask): Promise<boolean>
-  /** Fails and refunds the task; counts toward the abuse block. Returns false if the attempt is stale. */
+  /** Fails and refunds the task. With `countsAsAbuse`, counts toward the abuse block. Returns false if the attempt is stale. */
   failTask(input: FailTask): Promise<boolean>
   /**
    * Makes a task uncancelable because its attempt is about to call a connector or has charged an event. Returns false if the
@@ -234,7 +238,7 @@ export type Store = {
   cancelTask(input: CancelTask): Promise<CancelTaskResult>
   /** Ids of queued tasks that were not started in time. */
   expiringTasks(limit: number): Promise<string[]>
-  /** Fails and refunds an expired task. Returns false if it has started or ended meanwhile. */
+  /** Fails and refunds an expired task. Returns false if the task has already started or ended. */
   expireTask(input: { taskId: string; error: TaskFailure }): Promise<boolean>
   /** Queues the task again if it has attempts left, otherwise fails and refunds it. */
   interruptTask(input: Interruption): Promise<'requeued' | 'failed' | 'stale'>
@@ -245,7 +249,7 @@ export type Store = {
   takeTasks(input: Taking): Promise<Taken>
   /**
    * Returns running tasks whose process has died. If one process owns the store, these are all running tasks, queried
-   * once at startup. Otherwise they are those with an expired lease.
+   * once at startup. Otherwise they are the running tasks with an expired lease.
    */
   abandonedTasks(limit: number): Promise<{ id: string; endpointId: string; attempt: number }[]>
   getTask(input: { userId: string; taskId: string }): Promise<TaskRecord | undefined>
@@ -278,7 +282,7 @@ export type Store = {
   /** Reply text of a turn; undefined if none was stored. */
   readReply(input: { sessionId: string; turnId: string }): Promise<string | undefined>
   readHistory(input: ReadHistory): Promise<History>
-  /** Checks idempotency, session, quote, rate, caps and balance, then writes turn, hold and the session's open turn, in one transaction. */
+  /** Checks idempotency, session, quote, rate, caps and balance. Writes turn, hold and the session's open turn in one transaction. */
   openTurn(input: OpenTurn): Promise<OpenTurnResult>
   /** Increases an open turn's hold as far as balance and caps allow. */
   growHold(input: GrowHold): Promise<GrowHoldResult>
@@ -290,7 +294,7 @@ export type Store = {
   // Money
   getAccount(userId: string): Promise<AccountRecord | undefined>
   listTransactions(input: ListTransactions): Promise<{ transactions: TransactionRecord[] } & Listed>
-  /** Changes a balance. A negative amount (`adjustment`) never takes it below what is held. */
+  /** Changes a balance. A negative amount (`adjustment`) never takes the balance below the hold. */
   credit(input: Credit): Promise<CreditResult>
   readSpend(input: ReadSpend): Promise<SpendPage>
   verifyLedger(): Promise<LedgerReport>
@@ -306,9 +310,9 @@ export type Store = {
    * logins. Suspension or losing admin rights also revokes the open links the user created.
    */
   updateUser(input: UpdateUser): Promise<UpdateUserResult>
-  /** Sets a password, ends the other logins and forgets failed attempts. Returns false if the password has changed meanwhile. */
+  /** Sets a password, ends the other logins and forgets failed attempts. Returns false if `from` is no longer the password. */
   setPassword(input: SetPassword): Promise<boolean>
-  /** Lifts an abuse block and forgets the failures that led to it. Returns false if the user was not blocked. */
+  /** Lifts a user's abuse and connector blocks, and forgets the failures counted so far. Returns false if there was no block. */
   unblock(userId: string): Promise<boolean>
   /** Throws CONFLICT if the user has the maximum number of active keys. */
   createKey(input: CreateKey): Promise<KeyRecord>
@@ -321,20 +325,23 @@ export type Store = {
   updateKey(input: UpdateKey): Promise<KeyRecord | undefined>
   /** Revokes a key. Returns false if it is unknown or already revoked. */
   revokeKey(input: { userId: string; keyId: string }): Promise<boolean>
-  /** Creates a key with the old key's name and scopes. Both share its limits. The old key expires at `oldExpiresAt`. */
+  /**
+   * Replaces an old key with `key`, which shares its limits. The old key expires at `oldExpiresAt` or earlier. Undefined if
+   * the old key is unknown, revoked or already replaced.
+   */
   rotateKey(input: {
     userId: string
     keyId: string
     key: CreateKey
     oldExpiresAt: EpochMs
   }): Promise<KeyRecord | undefined>
-  /** Records when keys were last used. Losing a batch loses nothing else. */
+  /** Records when keys were last used. If a batch is lost, only these times are missing. */
   touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
 
   // Browser logins
-  /** Counts a login attempt. Rejects it after too many. */
+  /** Counts a login attempt. Rejects it after too many attempts. */
   admitLogin(input: AdmitLogin): Promise<AdmitLoginResult>
-  /** Undefined if the user is suspended or the password has changed meanwhile. */
+  /** Undefined if the user is suspended or the password is no longer `ifPasswordHash`. */
   createLogin(input: CreateLogin): Promise<LoginRecord | undefined>
   /** Finds a login by the SHA-256 of its token, in hex. Always reflects the last commit of any process. */
   findLogin(tokenHash: string): Promise<LoginHolder | undefined>
@@ -343,9 +350,12 @@ export type Store = {
   endLogin(input: { userId: string; loginId: string }): Promise<boolean>
   /** Ends all logins of a user. Returns how many. */
   endLogins(userId: string): Promise<number>
-  /** Records when logins were last used. Losing a batch loses nothing else. */
+  /** Records when logins were last used. If a batch is lost, only these times are missing. */
   touchLogins(uses: readonly { loginId: string; at: EpochMs }[]): Promise<void>
-  /** Finds the user of an identity by issuer and subject, or else by verified email address, and then links it. */
+  /**
+   * Finds the user of an identity by issuer and subject. Otherwise finds or creates the user by verified email address
+   * and links the identity to that user.
+   */
   openIdentity(input: OpenIdentity): Promise<OpenIdentityResult>
   createInvitation(input: CreateInvitation): Promise<CreateInvitationResult>
   /** Undefined if the link is unknown, used or expired. */
@@ -366,16 +376,16 @@ export type Store = {
   deleteConnector(input: ConnectorOf): Promise<boolean>
   /** Saves the result of a check, unless the connector has changed since. */
   noteConnectorCheck(input: ConnectorCheck): Promise<void>
-  /** Connectors of all users that have secrets, by id, after `afterId`. */
+  /** All users' connectors with secrets, by id, after `afterId`. */
   sealedConnectors(input: { afterId: string; limit: number }): Promise<ConnectorRecord[]>
-  /** Stores the same secrets encrypted with another key. Returns false if they have changed meanwhile. */
+  /** Stores the same secrets encrypted with another key. Returns false if the stored secrets are no longer `from`. */
   resealConnector(input: { connectorId: string; from: string; to: string }): Promise<boolean>
 
   // Upkeep
   readState(): Promise<StoreState>
-  /** Whether a write would succeed. Tries one if the last write failed. */
+  /** Whether a write would succeed. If the last write failed, tries another write. */
   canWrite(): Promise<boolean>
-  /** Whether so many commands wait for a database connection that further ones would only wait too. */
+  /** Whether waiting commands keep every database connection busy, so that a further command would only wait too. */
   hasBacklog(): boolean
   /** Writes events for a bounded number of expired sessions. Returns true if there may be more. */
   noteExpired(): Promise<boolean>

@@ -1,8 +1,8 @@
 import type { Holder } from './people-types.ts'
 import { columns } from '../commands/statement.ts'
 
-// Columns of a credential's user, read in the same query. Every request needs the caller's plan for its rate headers,
-// and a separate read would take a tenth of a GET's time.
+// Columns of a credential's user, read in the same query as the credential. Every request needs the caller's plan for its
+// rate headers. A separate read would take a tenth of a GET's time.
 
 export type HolderRow = Omit<Holder, 'isAdmin' | 'account'> & {
   isAdmin: 0 | 1

@@ -68,7 +68,7 @@ export function* findInvitation(on: Reads, tokenHash: string): Op<Found | undefi
   return found && { ...toRecord(found), userId: found.userId }
 }
 
-/** Like `findInvitation`, but locks the invitation: no other transaction can accept it before this one ends. */
+/** Like `findInvitation`, but locks the invitation, so that no other transaction accepts it before this transaction ends. */
 export function* takeInvitation(tx: Tx, tokenHash: string): Op<Found | undefined> {
   const found = yield* tx.get(take, { tokenHash, now: yield* tx.now() })
   return found && { ...toRecord(found), userId: found.userId }
@@ -88,7 +88,7 @@ export function* revokeInvitation(tx: Tx, invitationId: string): Op<boolean> {
   return (yield* tx.run(revoke, { invitationId })) === 1
 }
 
-/** Revokes the open links created by a user who has lost the right to create them and may have kept copies. */
+/** Revokes the open links of a user who may no longer create links, because the user may have kept copies of them. */
 export function* revokeInvitationsOf(tx: Tx, createdBy: string): Op<void> {
   yield* tx.run(revokeOf, { createdBy })
 }

@@ -95,7 +95,7 @@ export function* touchLogins(tx: Tx, uses: readonly { loginId: string; at: Epoch
   yield* tx.run(touch, { uses: JSON.stringify(last) })
 }
 
-/** Idle logins stay until they expire, but no longer count as logins. */
+/** Deletes expired logins. An idle login is no longer valid, but its row stays until it expires. */
 export function* purgeLogins(tx: Tx, rowsMax: number): Op<number> {
   return yield* tx.run(purge, { now: yield* tx.now(), rowsMax })
 }

@@ -4,8 +4,8 @@ import type { AdmitLogin } from './people-types.ts'
 import type { Op, Tx } from '../commands/command.ts'
 import { insertInto, statement, type Dialect } from '../commands/statement.ts'
 
-// Counts password login attempts, including simultaneous ones: attempts for one email wait for each other, and so do
-// attempts from one client. The email is always locked before the client.
+// Counts password login attempts. Locks serialize the attempts for one email and the attempts from one client, so that
+// simultaneous attempts are counted too. The email is always locked before the client.
 
 const newest = (name: string, where: (dialect: Dialect) => string) =>
   statement<{ at: EpochMs }>(
@@ -26,7 +26,7 @@ const purge = statement(
   'DELETE FROM login_attempts WHERE seq IN (SELECT seq FROM login_attempts WHERE at <= :until LIMIT :rowsMax)',
 )
 
-/** Counts an attempt. If it is one too many, counts nothing and returns when the limit ends. */
+/** Counts an attempt. If the attempt exceeds a limit, counts nothing and returns the time when the limit ends. */
 export function* admitTry(tx: Tx, { client, email }: AdmitLogin): Op<EpochMs | undefined> {
   const emailHash = hashEmail(email)
   yield* tx.lock('login-email', emailHash)
@@ -46,12 +46,12 @@ export function* admitTry(tx: Tx, { client, email }: AdmitLogin): Op<EpochMs | u
   return undefined
 }
 
-/** Forgets attempts for this email from this client, because the password was right. */
+/** Forgets attempts for this email from this client, after an attempt with the right password. */
 export function* forgetTries(tx: Tx, { client, email }: AdmitLogin): Op<void> {
   yield* tx.run(forget, { emailHash: hashEmail(email), client: client ?? '' })
 }
 
-/** Forgets all attempts for this email after a password change: they were guesses at the previous password. */
+/** Forgets all attempts for this email, after a password change or after a login that did not need the password. */
 export function* forgetEmail(tx: Tx, email: string): Op<void> {
   yield* tx.run(forgetAll, { emailHash: hashEmail(email) })
 }

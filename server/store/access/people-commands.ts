@@ -75,7 +75,7 @@ export function* changeUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {
 
 export function* openIdentity(tx: Tx, input: OpenIdentity): Op<OpenIdentityResult> {
   const { email, issuer, mayCreate, subject } = input
-  // Without this lock, a simultaneous login could see the user created by the first one, but not yet its identity.
+  // Without this lock, a simultaneous login could see the user that this login creates, but not yet the user's identity.
   yield* tx.lock('identity', JSON.stringify([issuer, subject]))
   const known = yield* tx.get(findIdentity, { issuer, subject })
   if (known) {
@@ -90,7 +90,8 @@ export function* openIdentity(tx: Tx, input: OpenIdentity): Op<OpenIdentityResul
   const user = found && (yield* findUser(tx, email))
   if (user && user.suspendedAt !== null) return { outcome: 'refused', reason: 'suspended' }
   if (!user && !mayCreate) return { outcome: 'refused', reason: 'no-account' }
-  // The issuer reassigned the address to another person, who must not get the previous owner's account.
+  // The user already has another identity of this issuer, so the issuer has reassigned the address to another person.
+  // That person must not get the previous owner's account.
   if (user && (yield* tx.get(findOfUser, { issuer, userId: user.id }))) {
     return { outcome: 'refused', reason: 'linked-otherwise' }
   }

@@ -28,7 +28,7 @@ export type LoginHolder = Pick<LoginRecord, 'id' | 'userId' | 'lastUsedAt' | 'ex
 export const invitationKinds = ['invitation', 'password'] as const
 export type InvitationKind = (typeof invitationKinds)[number]
 
-/** A link that creates an account, or with kind `password` one that sets a user's password. */
+/** A link that creates an account or, if its kind is `password`, sets an existing user's password. */
 export type InvitationRecord = {
   id: string
   kind: InvitationKind
@@ -43,14 +43,15 @@ export type InvitationRecord = {
 
 // Inputs and results of the store port for users, their browser logins and invitations.
 
-/** A login ends this long after it was created, or after this long without use. */
+/** A login expires this long after it was created. */
 export const loginLifeMs = 30 * 86_400_000
+/** A login ends after this long without use. */
 export const loginIdleMs = 7 * 86_400_000
 
 /** Max browser logins per user. A further login ends the least recently used one. */
 export const loginsMax = 100
 
-/** Without an email the user gets a placeholder address that no mail reaches and that cannot log in. */
+/** If `email` is null, the user gets a placeholder address, which receives no mail and cannot be used to log in. */
 export type CreateUser = {
   email: string | null
   passwordHash: string | null
@@ -76,7 +77,7 @@ export type SetPassword = {
   from: string | null
   /** The only login that is kept; all others end. */
   keepLoginId: string | null
-  /** Forgets the failed attempts for this email from this client. If omitted, forgets those from every client. */
+  /** Forgets the login attempts for this email from this client. If omitted, forgets the user's attempts from all clients. */
   forget?: AdmitLogin
 }
 
@@ -97,9 +98,9 @@ export type CreateLogin = {
   method: LoginMethod
   provider: string | null
   userAgent: string | null
-  /** Forgets the failed attempts for this email from this client. */
+  /** Forgets the login attempts for this email from this client. If null, forgets the user's attempts from all clients. */
   forget: AdmitLogin | null
-  /** Rejected if the password has changed since. */
+  /** Hash that the password was checked against. The login is rejected if the password has changed since. */
   ifPasswordHash?: string
 }
 

@@ -12,10 +12,10 @@ export function secretCheck(secret: string): string {
 }
 
 /**
- * Throws if this server's secret differs from the other servers': it would reject their links and could not read their
- * encrypted rows. The first server to start determines the valid secret. If this server has that one as a previous
- * secret, a rotation is in progress. `ownDir` is the data directory of an unshared database; a database restored there
- * may lack its secret file.
+ * Throws if this server's secret differs from the secret of the other servers. With another secret, it would reject their
+ * links and could not read their encrypted rows. The first server to start determines the valid secret. If the valid
+ * secret is one of this server's previous secrets, a rotation is in progress. `ownDir` is the data directory of an unshared
+ * database; a database restored there may lack its secret file.
  */
 export async function assertSameSecret(
   settings: SharedSettings,
@@ -31,7 +31,7 @@ export async function assertSameSecret(
   )
 }
 
-/** Makes the current secret the valid one, once nothing is encrypted with the previous one any more. */
+/** Makes the current secret the valid secret. Call this only when nothing is encrypted with a previous secret any more. */
 export async function settleSecret(settings: SharedSettings, { current }: Secrets): Promise<void> {
   await settings.replace(secretSetting, secretCheck(current))
 }

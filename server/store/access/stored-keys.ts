@@ -49,7 +49,7 @@ const count = statement<{ all: number; live: number }>(
   `SELECT count(*) AS "all", count(*) FILTER (WHERE ${live}) AS live FROM api_keys WHERE user_id = :userId`,
 )
 const revoke = statement('key_revoke', `UPDATE api_keys SET revoked_at = :now WHERE ${thisKey} AND revoked_at IS NULL`)
-// The new key keeps `limited_at`, so its limits count from the same time as the old key's.
+// The new key inherits `limited_at`, so its limits count from the same time as the old key's.
 const inherit = statement(
   'key_inherit',
   `UPDATE api_keys SET limited_at = (SELECT limited_at FROM api_keys WHERE ${thisKey}) WHERE id = :replacedBy`,
@@ -71,7 +71,7 @@ const purgeEnded = statement(
   'key_purge_ended',
   'DELETE FROM api_keys WHERE user_id = :userId AND (revoked_at <= :until OR expires_at <= :until)',
 )
-// Windows without an end are removed together with the last key that counts in them, as are rates.
+// Spend windows that never end are deleted together with the last key that counts toward them. So are rate rows.
 const countsFor = 'coalesce(counts_as, id)'
 const isKept = '(coalesce(revoked_at > :until, true) AND coalesce(expires_at > :until, true))'
 const gone = `(SELECT ${countsFor} FROM api_keys WHERE user_id = :userId AND NOT ${isKept})`
@@ -153,7 +153,7 @@ export function* listKeys(
   return { keys: (yield* asked).map(toRecord), total }
 }
 
-/** Updates a key. If its period changes, the spend in the new period is first summed outside the command. */
+/** Updates a key. If the key's spend period changes, first sums the spend in the new period, outside the command. */
 export async function updateKey(engine: Engine, input: UpdateKey): Promise<KeyRecord | undefined> {
   let summed: SpentSoFar | undefined
   for (;;) {

@@ -6,7 +6,8 @@ import type { Op, Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
 // Blocks an account at the `abuseFailures`-th failed task within the window. The failures that led to a block do not
-// count toward the next one. A block within 24 hours of the last one lasts twice as long, up to the maximum.
+// count toward the next block. If a block starts within 24 hours of the last block's start, its duration doubles, up to
+// the maximum.
 
 const forgetOld = statement(
   'abuse_forget_old',
@@ -49,8 +50,8 @@ export function* countFailure(tx: Tx, { limits, now, userId }: Failed): Op<void>
 }
 
 /**
- * Blocks new runs with connectors after a single failed run that had called one. The connector's owner may have read
- * the answer in that call and then made the run fail, so another attempt must cost a day.
+ * Blocks new runs with connectors after a single failed run that had called a connector. The user may own the connector,
+ * read the answer in that call and then make the run fail for a refund. The block limits this to one try per block.
  */
 export function* blockAfterCall(tx: Tx, { limits, now, userId }: Failed): Op<void> {
   const { connectorBlockSeconds: seconds } = limits

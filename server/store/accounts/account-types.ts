@@ -32,8 +32,8 @@ export type TransactionRecord = {
 export type SpendDay = { day: number; charged: Units; refunded: Units; executions: number; failures: number }
 
 /**
- * `seq` increases with each transaction. A page covers those between two `seq` values, newest first, at most `limit`
- * rows.
+ * `seq` increases with each transaction. A page covers the newest `limit` transactions between two `seq` values, both
+ * exclusive.
  */
 export type ReadSpend = { userId: string; afterSeq: number; beforeSeq: number; limit: number }
 
@@ -43,7 +43,10 @@ export type SpendPage = {
   rows: number
   oldestSeq: number | null
   newestSeq: number | null
-  /** Day of the oldest transaction. If it returns part of a charge, that amount may count for an earlier day. */
+  /**
+   * Day on which the oldest transaction was made. If that transaction returns part of a charge, its amount may count for
+   * an earlier day.
+   */
   oldestDay: number | null
 }
 

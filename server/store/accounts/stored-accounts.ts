@@ -28,8 +28,8 @@ const newest = (name: string, where: (dialect: Dialect) => string) => ({
       WHERE ${where(dialect)} AND seq < :seq AND seq >= :untilSeq`,
   ),
 })
-// A user's transactions are in time order by `seq`, so a binary search of about thirty steps finds the first one after
-// a given time, without an index on times.
+// A user's transactions are in time order by `seq`. So a binary search of about thirty steps finds the first transaction
+// at or after a time, without an index on times.
 const middle = '(low + high) / 2'
 const isEarlier = `coalesce((SELECT created_at < :time FROM transactions
     WHERE user_id = :userId AND seq <= ${middle} ORDER BY seq DESC LIMIT 1), true)`
@@ -56,7 +56,8 @@ const getOne = statement<AccountRecord>(
 )
 const byIdempotencyKey = statement<Pick<TransactionRecord, 'id' | 'amount'> & { balanceAfter: Units }>(
   'account_by_idempotency_key',
-  // If the credit paid debt, the same command posted that as the next transaction. Return the balance after it.
+  // If the credit paid debt, the same command posted the payment as the account's next transaction. Return the balance
+  // after that transaction.
   `SELECT id, amount, coalesce(
       (SELECT CASE WHEN n.type = 'topup_reversal' AND n.amount < 0 AND n.topup_id IS NULL THEN n.balance_after END
         FROM transactions n WHERE n.user_id = t.user_id AND n.seq > t.seq ORDER BY n.seq LIMIT 1),
@@ -155,8 +156,8 @@ export function* listTransactions(on: Reads, of: ListTransactions): Op<{ transac
 }
 
 /**
- * Reads all transactions of one task or turn: at most a charge and the amount returned from it for a task, at most a
- * charge for a turn.
+ * Reads all transactions of one task or turn. A task has at most a charge and the amount returned from that charge. A
+ * turn has at most a charge.
  */
 function* listOfOne(on: Reads, of: ListTransactions): Op<{ transactions: TransactionRecord[] } & Listed> {
   const { after, limit, offset, sessionId, taskId, turnId, type, userId } = of

@@ -69,13 +69,13 @@ const changePassword = statement(
   'UPDATE users SET password_hash = :passwordHash WHERE id = :userId AND password_hash IS NOT DISTINCT FROM :from',
 )
 
-/** If two nodes create a user with the same email simultaneously, the index rolls back the second one, which then checks again. */
+/** If two nodes create the same email simultaneously, the unique index rolls back one command, which reruns and is rejected. */
 export function* createUser(tx: Tx, input: CreateUser): Op<CreateUserResult> {
   const { email, externalId = null, isAdmin, passwordHash } = input
   if (email !== null && (yield* findUser(tx, email))) return { outcome: 'refused', reason: 'email-taken' }
   const now = yield* tx.now()
   const userId = newId('user', now)
-  // The domain is reserved, so no mail server has it.
+  // The domain `.invalid` is reserved, so no mail server can receive mail for it.
   const address = email?.toLowerCase() ?? `${userId}@users.invalid`
   const row = { id: userId, email: address, passwordHash, isAdmin: isAdmin ? 1 : 0, createdAt: now, externalId }
   yield* tx.run(insert, row)
@@ -104,8 +104,8 @@ export function* getUser(on: Reads, userId: string): Op<(UserAccount & WithHash)
 
 /**
  * Reads a page and counts the list in one walk through all users, one piece per event-loop tick. A search among 500,000
- * users in one tick blocked for 1.4 s. All such walks share one queue, so several of them slow down other requests no
- * more than one.
+ * users in one tick blocked for 1.4 s. All walks share one queue, so several concurrent walks slow down other requests no
+ * more than a single walk.
  */
 export function* listUsers(
   on: Reads,

@@ -56,7 +56,7 @@ export type Posting = {
   description: string
   breakdown?: ChatBreakdown
   idempotencyKey?: string | null
-  /** For a platform key's credit or debit: the day it counts toward, by the key's id. */
+  /** Set if a platform key credits or debits: JSON object with the day whose ceiling the amount counts toward, by key id. */
   countedIn?: string | undefined
   /** For a chat charge: the hold to release, and the account's new carry-over. */
   settles?: { held: Units; carried: number }
@@ -65,7 +65,7 @@ export type Posting = {
 
 /** A user's newest executions, up to the requested number. */
 export type RateRead = {
-  /** Highest limit this read can answer for. A higher one needs another read. */
+  /** Highest limit this read can answer for. A higher limit needs another read. */
   readonly limitMax: number
   at(limit: number, now: EpochMs): RateState
 }
@@ -86,7 +86,7 @@ export type UsedChanges = {
   add(added: AddedToWindow): void
   change(countedIn: string, by: Spent): void
   setKeyRate(keyId: string, row: KeyRateRow): void
-  /** Flushes pending changes. Call it before a statement that changes or removes such rows directly. */
+  /** Flushes pending changes. Call it before a statement that changes or deletes rows of limit usage directly. */
   writeOut(): void
 }
 
@@ -94,8 +94,8 @@ export type Reads = {
   get<Row>(statement: Statement<Row>, values?: Values): Answer<Row | undefined>
   all<Row>(statement: Statement<Row>, values?: Values): Answer<Row[]>
   /**
-   * Returns the current time. In a command that has locked an account, it was taken after the lock, so it is never
-   * before that of an earlier command on the account.
+   * Returns the current time. If the command has locked an account, the time was taken after the lock. So it is never
+   * earlier than the time in a previous command on that account.
    */
   now(): Answer<EpochMs>
   /** Reads without a lock. In a command that has locked the account, the result includes the command's own changes. */
@@ -118,11 +118,11 @@ export type Reads = {
     offset: number
     bytesMax: number
   }): Answer<Iterable<MessageRow>>
-  /** Passes a session's messages to `take`, newest first, until it returns false. */
+  /** Passes a session's messages to `take`, newest first, until `take` returns false. */
   newestMessages(sessionId: string, take: (message: NewestRow) => boolean): Answer<void>
 }
 
-/** A counter change: of a user's tasks by agent and status, of transactions by type, or of write-offs. */
+/** A change to a user's counter: of tasks by agent and status, of transactions by type, or of write-offs. */
 export type CounterChange = {
   userId: string
   kind: 'task' | 'transaction' | 'written-off'
@@ -132,8 +132,8 @@ export type CounterChange = {
 }
 
 /**
- * Database access of a command: a transaction. All commands take locks in one order, so that they cannot deadlock: one
- * account first, then the session, then the task or turn.
+ * Database access of a command: a transaction. All commands take locks in the same order, so that they cannot deadlock.
+ * A command locks one account first, then the session, then the task or turn.
  */
 export type Tx = Reads & {
   readonly used: UsedChanges
@@ -141,15 +141,15 @@ export type Tx = Reads & {
   run(statement: Statement<never>, values?: Values): Answer<number>
   /** Runs a statement without awaiting its answer. If it fails, the command is rolled back. */
   send(statement: Statement<never>, values: Values): void
-  /** Locks and returns the account. No other command can change it before this one ends. Undefined if there is none. */
+  /** Locks and returns the account. No other command can change it before this command ends. Undefined if it does not exist. */
   lockAccount(of: { userId: string } | { taskId: string }): Answer<AccountRow | undefined>
   /** Locks the account of a task's or turn's user. Returns false if there is none. */
   lockOwner(of: { taskId: string } | { turnId: string }): Answer<boolean>
   /** Serializes commands that lock the same string of the same kind. */
   lock(kind: LockKind, text?: string): Answer<void>
-  /** The only writer of balances, for a locked account. Its CHECK rolls the command back if the balance would fall below the hold. */
+  /** The only writer of balances, for a locked account. A CHECK rolls the command back if the balance would fall below the hold. */
   post(posting: Posting): Answer<{ id: string; balance: Units }>
-  /** Changes the hold of a locked account by `by`. Its CHECK rolls the command back if the balance does not cover the hold. */
+  /** Changes the hold of a locked account by `by`. A CHECK rolls the command back if the balance would not cover the hold. */
   hold(userId: string, by: Units): void
   /** Changes the debt of a locked account by `by`. */
   owe(userId: string, by: Units): void
@@ -157,9 +157,9 @@ export type Tx = Reads & {
   count(change: CounterChange): void
   /** Records an accepted execution of a user whose rate window was read. */
   accepted(userId: string, at: EpochMs): void
-  /** Registers a row that shows whether a COMMIT succeeded if its response is lost. One per command is enough. */
+  /** Registers a row that exists only if the COMMIT succeeded, in case the response is lost. One row per command is enough. */
   made(row: MadeRow): void
-  /** Reports that data against which credentials of this kind are checked has changed; `users` affects every kind. */
+  /** Reports a change to the data that credentials of this kind are checked against. `users` affects every kind. */
   holdersChanged(of: Holding | 'users'): void
 }
 
@@ -174,17 +174,17 @@ export type LockKind = 'admins' | 'login-email' | 'login-client' | 'identity' | 
 /** Runs the shared commands; each engine implements it. */
 export type Engine = {
   /**
-   * Runs a command in its own transaction and resolves when that is durable. If an account is named, queues it with the
-   * account's other commands. May rerun the command from its start.
+   * Runs a command in its own transaction and resolves when that is durable. If `of` is set, queues the command behind
+   * the account's other commands. May rerun the command from its start.
    */
   run<Value>(command: (tx: Tx) => Op<Value>, of?: AccountOf): Promise<Value>
-  /** Records the owner of a task or turn, so that its commands are queued with the owner's. */
+  /** Records the owner of a task or turn, so that its commands are queued behind the owner's other commands. */
   noteOwner(id: string, userId: string): void
   /** Forgets the owner of an ended task or turn. */
   dropOwner(id: string): void
   /** Number of commands that upkeep runs concurrently. */
   readonly atOnce: number
-  /** If a user is named, queues the read behind the user's other list reads. */
+  /** If `listOf` is set, queues the read behind that user's other list reads. */
   read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>, listOf?: string): Promise<Value>
   /** Reads the data a credential is checked against, by token hash. Never older than the last commit of any process. */
   holderOf<Holder>(

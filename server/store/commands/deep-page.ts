@@ -105,20 +105,20 @@ export function* readFilteredPage<Row extends ListPlace>(
 
 function* pieceEnd(on: Reads, piece: Piece, skip: ReadPiece<ListPlace>): Op<ListPlace | undefined> {
   if (on.passedAtOnce === Infinity) return undefined
-  // The walk reads each row's tags, which takes as long as skipping many rows.
+  // Use smaller pieces, because this walk reads each row's tags, which takes as long as skipping many rows.
   const passedAtOnce = Math.ceil(on.passedAtOnce / 20)
   const [last] = yield* skip({ ...piece, limit: 1, offset: passedAtOnce - 1 })
   return last && { createdAt: last.createdAt, seq: last.seq }
 }
 
-/** Builds a page from rows that were read with one extra. */
+/** Builds a page from rows read with a limit of one more than the page's limit. */
 export function toPage<Row extends ListPlace>(rows: Row[], limit: number): Found<Row> {
   const last = rows[limit - 1]
   if (rows.length <= limit || !last) return { rows }
   return { rows: rows.slice(0, limit), next: { createdAt: last.createdAt, seq: last.seq } }
 }
 
-/** Returns a negative number if the first one is older. */
+/** Returns a negative number if `one` is older than `other`. */
 export function compare(one: ListPlace, other: ListPlace): number {
   return one.createdAt - other.createdAt || one.seq - other.seq
 }

@@ -8,19 +8,19 @@ export type Dialect = {
   seq: string
   greatest: string
   least: string
-  /** Position of a string in another one, from 1; 0 if it is absent. */
+  /** Position of the second string in the first string, starting at 1; 0 if the second is not part of the first. */
   position: string
-  /** After a SELECT: no other transaction changes or locks the row before this one ends. */
+  /** After a SELECT: locks the row, so that no other transaction can change or lock it before this transaction ends. */
   forUpdate: string
-  /** After a SELECT of rows to delete or take: skips rows that others have locked. */
+  /** After a SELECT of rows to delete or take: skips rows that other transactions have locked. */
   skipLocked: string
   /**
-   * Before a column: keeps the planner from using its index, for queries where that is known to be the wrong choice.
+   * Before a column: keeps the planner from using the column's index, for queries where it would be the wrong choice.
    */
   noIndex: string
-  /** After a table: the index to use, for queries where the planner would choose another one for lack of statistics. */
+  /** After a table: the index to use, for queries where the planner would choose a worse index for lack of statistics. */
   indexedBy: (index: string) => string
-  /** A statement whose bound values do not influence its plan. */
+  /** Rewrites a statement so that its bound values do not influence its plan. */
   bound: (text: string) => string
   /** Members of a JSON object of numbers, as rows `used (id, at)`. */
   members: (json: string) => string
@@ -30,7 +30,7 @@ export type Dialect = {
   field: (json: string, name: string) => string
   /** SHA-256 of a string in hex. On SQLite, available only to ledger checks. */
   digest: (text: string) => string
-  /** Part of a statement about leases, or `without` if one process owns the store and there are none. */
+  /** Returns `part`, which is about leases. On an engine without leases, returns `without` instead. */
   ofLease: (part: string, without?: string) => string
 }
 
@@ -100,7 +100,7 @@ export function statement<Row = never>(name: string, text: string | ((dialect: D
   return one
 }
 
-/** Returns every statement, so that an engine can check on opening whether it understands them. */
+/** Returns every statement, so that an engine can check on opening that each of them is valid. */
 export function everyStatement(): readonly Statement<unknown>[] {
   return made
 }

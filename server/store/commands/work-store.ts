@@ -137,7 +137,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
   } satisfies Partial<Store>
 }
 
-/** Uses one transaction per turn, because no command locks two accounts. */
+/** Closes each turn in its own transaction, because no command locks two accounts. */
 async function closeAbandonedTurns(engine: Engine, limits: StoreLimits): Promise<number> {
   const left = await engine.read((on) => turns.abandonedTurns(on, closedMax))
   const close = (turnId: string) => {

@@ -107,7 +107,7 @@ export function* updateConnector(tx: Tx, input: UpdateConnector): Op<UpdateConne
     // Tokens issued for one URL or client must not be sent to another.
     yield* removeGrant(tx, { connectorId, userId })
   }
-  // A check of the previous version must not count for the new one, even within the same millisecond.
+  // A check of the previous version must not count for the new version, even within the same millisecond.
   next.updatedAt = Math.max(yield* tx.now(), known.updatedAt + 1)
   yield* tx.run(update, next)
   return { outcome: 'updated', connector: toRecord(next) }

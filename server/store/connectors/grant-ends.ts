@@ -18,7 +18,7 @@ export function* removeGrant(tx: Tx, of: ConnectorOf): Op<void> {
   yield* endSignIns(tx, of)
 }
 
-/** Ends pending sign-ins. A user who returns from one later is rejected. */
+/** Ends a connector's pending sign-ins. A user who returns from such a sign-in later is rejected. */
 export function* endSignIns(tx: Tx, of: ConnectorOf): Op<void> {
   yield* tx.run(removeSignIns, of)
 }

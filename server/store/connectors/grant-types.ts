@@ -4,11 +4,11 @@ import type { EpochMs } from '../../kernel/clock.ts'
 /** Result of a sign-in at a connector's authorization server. */
 export type GrantRecord = ConnectorOf & {
   issuer: string
-  /** Encrypted tokens and client; only the client if the connector needs a sign-in. */
+  /** Encrypted tokens and OAuth client; only the client if the connector needs a sign-in. */
   sealed: string
   /** Expiry of the access token; null if the server does not specify one. */
   expiresAt: EpochMs | null
-  /** Version of the tokens. Each refresh creates a new version, which is never used again. */
+  /** Version of the tokens. Each sign-in and refresh sets a version that the connector never had before. */
   version: number
 }
 
@@ -21,7 +21,7 @@ type Tokens = { sealed: string; expiresInMs: number | null }
 export type ConnectorGrantStore = {
   get(of: ConnectorOf): Promise<GrantRecord | undefined>
   isPending(of: ConnectorOf): Promise<boolean>
-  /** Starts a sign-in and discards an earlier one of the connector. Undefined if the connector has changed since. */
+  /** Starts a sign-in and discards the connector's pending ones. Undefined if the connector has changed since `ifUpdatedAt`. */
   begin(
     input: ConnectorOf & { stateHash: string; sealed: string; lifeMs: number; ifUpdatedAt: EpochMs },
   ): Promise<{ expiresAt: EpochMs } | undefined>
@@ -29,13 +29,13 @@ export type ConnectorGrantStore = {
   find(stateHash: string): Promise<SignInRecord | undefined>
   /** Ends a pending sign-in and returns its connector. Works once. Undefined if the sign-in is gone or expired. */
   take(stateHash: string): Promise<ConnectorRecord | undefined>
-  /** Stores the result of a sign-in. If the connector has changed since, stores nothing and returns false. */
+  /** Stores the result of a sign-in. If the connector has changed since `ifUpdatedAt`, stores nothing and returns false. */
   keep(input: ConnectorOf & Tokens & { issuer: string; ifUpdatedAt: EpochMs }): Promise<boolean>
-  /** Stores why a sign-in failed, if the connector needs one. */
+  /** Stores why a sign-in failed, if the connector still needs a sign-in. */
   noteFailure(input: ConnectorOf & { message: string }): Promise<void>
   /**
-   * Claims the refresh of these tokens. Returns true to only one caller while the tokens are the newest, until that
-   * caller has renewed them or `forMs` has passed.
+   * Claims the refresh of these tokens. Returns false if another caller holds the claim or this version is no longer the
+   * newest. The claim ends when its caller renews or releases it, or after `forMs`.
    */
   claim(input: VersionOf & { forMs: number }): Promise<boolean>
   /** Stores the tokens obtained by refreshing this version. Undefined if this version is no longer the newest. */
@@ -43,12 +43,12 @@ export type ConnectorGrantStore = {
   /** Gives up a claim because the refresh did not take place. */
   release(input: VersionOf): Promise<void>
   /**
-   * Ends a sign-in, so that the connector needs a new one. Stores only the client in `sealed`, or nothing if that is
-   * null. Returns false if the tokens have a version other than `version`, or if there are none.
+   * Ends a sign-in, so that the connector needs a new one. Keeps only the client in `sealed`, or nothing if that is null.
+   * Returns false if there are no tokens, or if their version is not `version`. Null matches any version.
    */
   end(input: ConnectorOf & { version: number | null; sealed: string | null; message: string | null }): Promise<boolean>
   /** Grants of all users by connector id, after `afterId`. */
   sealed(input: { afterId: string; limit: number }): Promise<GrantRecord[]>
-  /** Stores the same tokens encrypted with another key, unless they were renewed meanwhile. */
+  /** Stores the same tokens encrypted with another key. Returns false if the stored tokens are no longer `from`. */
   reseal(input: { connectorId: string; from: string; to: string }): Promise<boolean>
 }

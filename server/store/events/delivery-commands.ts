@@ -12,8 +12,8 @@ import { columns, statement, type Dialect } from '../commands/statement.ts'
 import { insertEvent } from './event-commands.ts'
 import { askWebhook, getWebhook } from './webhook-commands.ts'
 
-// States of a delivery. A lease postpones the due time beyond the end of the lease, so that another process retries the
-// delivery if this one dies:
+// States of a delivery. A lease postpones the due time to the end of the lease. If the process dies, another process then
+// retries the delivery:
 //
 //   pending, due ──lease──▶ pending, leased ──end──┬─▶ succeeded
 //        ▲                        │                ├─▶ failed: no attempt is left, or its endpoint is gone
@@ -21,7 +21,7 @@ import { askWebhook, getWebhook } from './webhook-commands.ts'
 //
 //   pending ──its webhook is disabled or deleted──▶ canceled
 
-/** A webhook without a success for this long is disabled. */
+/** A webhook whose deliveries have failed for this long without a success is disabled. */
 const failingMsMax = 3 * 24 * 3_600_000
 const canceledMax = 500
 
@@ -93,7 +93,7 @@ const cancelOf = ({ skipLocked }: Dialect, where = '') => `WITH old AS MATERIALI
       WHERE webhook_id = :webhookId AND status = 'pending' ${where} LIMIT ${canceledMax} ${skipLocked})
     UPDATE deliveries SET status = 'canceled', due_at = NULL WHERE ${isOld}`
 const cancelOfWebhook = statement('delivery_cancel_of_webhook', (dialect) => cancelOf(dialect))
-// Any beyond `canceledMax` are canceled when they are due.
+// Cancels at most `canceledMax` deliveries. The others are canceled when they are due.
 const cancelOfDisabled = statement('delivery_cancel_of_disabled', (dialect) =>
   cancelOf(dialect, 'AND EXISTS (SELECT 1 FROM webhooks WHERE id = :webhookId AND disabled_at IS NOT NULL)'),
 )

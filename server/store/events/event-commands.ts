@@ -8,8 +8,8 @@ import type { Op, Tx } from '../commands/command.ts'
 import { activeAfter } from '../sessions/session-commands.ts'
 import { columns, moveSetting, statement, type Value } from '../commands/statement.ts'
 
-// Events and their deliveries, written in the transaction of the change they report, so that none is lost and none
-// reports a change that was rolled back. The inserts are sent without waiting for their results.
+// Events and their deliveries. They are written in the transaction of the change that they report. So no event is lost,
+// and no event reports a change that was rolled back. The inserts are sent without waiting for their results.
 
 /** Retention of events and their deliveries, counted from the time of the reported change. */
 export const eventsKeptMs = 7 * 24 * 3_600_000
@@ -20,7 +20,7 @@ const insert = statement(
   `INSERT INTO events (id, user_id, type, body, digest, deliveries, created_at)
     SELECT :id, :userId, :type, :body, :digest, count(*), CAST(:createdAt AS bigint) FROM deliveries WHERE event_id = :id`,
 )
-// A disabled webhook gets no events, and does not get the missed ones once it is enabled again.
+// A disabled webhook receives no events. When it is enabled again, it does not receive the events it missed.
 const fanOut = statement(
   'event_fan_out',
   ({
@@ -41,7 +41,7 @@ const expired = statement<{ id: string; userId: string; agentId: string }>(
     RETURNING ${columns('id userId agentId')}`,
 )
 // Ids increase over time, so only the first rows are read. If a task or turn ended long after its id was created, its
-// event delays the removal of those after it until its own retention ends.
+// event has an old id. That event delays the removal of the events after it until its own retention ends.
 const passed = statement<{ id: string }>(
   'event_passed',
   `SELECT id FROM (SELECT id, created_at FROM events ORDER BY id LIMIT :rowsMax) AS old WHERE created_at <= :until`,
@@ -62,7 +62,7 @@ export const setHasEvent = (table: string) =>
     WHERE webhooks.user_id = ${table}.user_id AND disabled_at IS NULL) THEN 1 ELSE 0 END`
 
 export type NewEvent = {
-  /** Derived from the id of the reported task, turn, transaction or top-up, if there is one. */
+  /** Derived from the id of the task, turn, transaction or top-up that the event reports; otherwise a new id. */
   id: string
   userId: string
   at: EpochMs

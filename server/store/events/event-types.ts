@@ -26,7 +26,7 @@ export const eventsSince = 'events-since'
 /** Sent by a webhook test, to that webhook only. */
 export const testEventType = 'webhook.test'
 
-/** Data of an event besides its type and time: ids, states, codes and amounts, never content. */
+/** Data of an event apart from its time: ids, states, codes and amounts, never content. */
 export type EventFacts =
   | {
       type: 'task.completed' | 'task.failed'
@@ -83,11 +83,11 @@ export type DeliveryRecord = {
   eventId: string
   webhookId: string
   type: EventType | typeof testEventType
-  /** The task's callback URL. */
+  /** Callback URL of the task; null if the delivery goes to the webhook's own URL. */
   url: string | null
   status: DeliveryStatus
   attempts: number
-  /** Time of the next attempt, or when a leased attempt counts as unanswered. Null once the delivery has ended. */
+  /** Time of the next attempt, or time at which a leased attempt counts as unanswered. Null once the delivery has ended. */
   dueAt: EpochMs | null
   attemptedAt: EpochMs | null
   /** Result of the last attempt. */

@@ -1,7 +1,7 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { DeliveryRecord, DeliveryStatus, WebhookRecord } from './event-types.ts'
 
-/** Max webhooks per account, including the one for callback URLs of tasks. */
+/** Max webhooks per account, including the webhook for callback URLs of tasks. */
 export const webhooksMax = 10
 
 export type WebhookOf = { userId: string; webhookId: string }
@@ -51,7 +51,7 @@ export type LeasedDelivery = {
   webhookId: string
   userId: string
   target: string
-  /** Number of the attempt, starting at 1, and at 1 again after a redelivery. */
+  /** Number of the attempt. Starts at 1, and restarts at 1 after a redelivery. */
   attempt: number
   /** Increases with each lease and redelivery, so that late results of earlier attempts have no effect. */
   fence: number
@@ -90,19 +90,19 @@ export type WebhookStore = {
   getDelivery(of: { webhookId: string; eventId: string }): Promise<DeliveryRecord | undefined>
   /** Restarts the delivery from its first attempt. Undefined if it is unknown. */
   redeliver(of: { webhookId: string; eventId: string }): Promise<DeliveryRecord | undefined>
-  /** Creates an event for one webhook only, with a leased delivery. Undefined for an unknown webhook. */
+  /** Creates a test event for this webhook only, with a leased delivery. Undefined if the webhook is unknown or has no URL. */
   test(input: WebhookOf & { eventId: string; leaseMs: number }): Promise<LeasedDelivery | undefined>
 
   // Dispatch
   /** Webhooks with pending deliveries, in order. */
   targets(input: ListTargets): Promise<TargetsOfWebhook[]>
-  /** Leases due deliveries, up to `count` per target. Other nodes cannot get them before the lease expires. */
+  /** Leases due deliveries, up to `count` per target. Other nodes cannot get these deliveries before the lease expires. */
   lease(input: { wanted: readonly { target: string; count: number }[]; leaseMs: number }): Promise<LeasedDelivery[]>
   /** Saves the outcomes of attempts. Outcomes of stale attempts have no effect. */
   end(attempts: readonly EndedAttempt[]): Promise<void>
 
   /** Webhooks of all users by id, after `afterId`. */
   sealed(input: { afterId: string; limit: number }): Promise<WebhookRecord[]>
-  /** Stores the same secrets encrypted with another key. Returns false if they have changed meanwhile. */
+  /** Stores the same secrets encrypted with another key. Returns false if the stored secrets are no longer `from`. */
   reseal(input: { webhookId: string; from: string; to: string }): Promise<boolean>
 }

@@ -6,7 +6,7 @@ import type { Dialect } from '../commands/statement.ts'
  */
 export type LedgerCheck = { what: string; isMoney: boolean; sql: string }
 
-/** Setting name: an ended period that began after the stored time still has its spend windows. */
+/** Setting name. Spend windows that began after the stored time still exist. Earlier windows may have been purged. */
 export const windowsSince = 'windows-since'
 
 /** Reads a time from `settings`. Commands update these times in their transactions, so that no check reads a clock. */

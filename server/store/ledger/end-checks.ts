@@ -3,16 +3,16 @@ import { eventsSince } from '../events/event-types.ts'
 import { fields, isEventOf, timeOf, usd, type LedgerCheck } from './check-parts.ts'
 
 /**
- * Tasks, turns and credits that ended before this time may have no event: they are older than events, or their events
- * have expired.
+ * Tasks, turns and credits that ended before this time may have no event. Either they ended before this installation
+ * recorded events, or their events have expired.
  */
 const since = timeOf(eventsSince)
 
-/** Tasks and turns of accounts without a webhook have no event. */
+/** A task or turn has no event if its account had no enabled webhook when it ended. */
 const hasEvent = (row: string) => `coalesce(${row}.has_event, 1) = 1`
 
 const refunded = `CASE k.status WHEN 'failed' THEN k.cost ELSE k.given_back END`
-/** Events without a digest predate the field `refundedUsd`. */
+/** Events without a digest are older than the field `refundedUsd`. */
 const tellsOfTask = (dialect: Dialect) =>
   isEventOf(dialect, {
     row: 'k',

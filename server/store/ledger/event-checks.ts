@@ -10,7 +10,7 @@ const paymentTypes = "'payment.succeeded', 'payment.failed', 'payment.refunded',
 
 export const eventChecks = ({ digest, entries, position }: Dialect): readonly LedgerCheck[] => [
   {
-    // Events written by versions before digests have none, until they expire.
+    // Versions without digests wrote events with a null digest. This check skips those events.
     what: 'an event says what it said when it was written',
     isMoney: false,
     sql: `SELECT user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM events
@@ -42,7 +42,7 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
             OR d.status = 'succeeded' AND NOT coalesce(d.http_status BETWEEN 200 AND 299, false)`,
   },
   {
-    // Top-ups created by versions that did not record their events refer to none.
+    // Earlier versions did not record the events of a top-up: `events` is null for such a top-up.
     what: 'a top-up has each event that it caused',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
@@ -61,7 +61,8 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
           WHERE e.digest IS NOT NULL AND e.type IN (${paymentTypes}) AND k.id IS NULL`,
   },
   {
-    // The event has the time when the expiry was noticed, which is after the last activity.
+    // `expiry_noted_at` is the time of the last activity. The event has the later time at which the expiry was noticed, so
+    // this check does not compare the times.
     what: 'a session whose expiry was noticed has its event',
     isMoney: false,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM sessions s

@@ -4,7 +4,7 @@ import { timeOf, windowsSince, type LedgerCheck } from './check-parts.ts'
 // Checks of spend and credit limits: that each window has the right owner and limit, and that no window is missing.
 
 /**
- * Max time from authentication to admission. This long after a change of limits, no admission applies the previous ones
+ * Max time from authentication to admission. This long after a change of limits, no admission applies the previous limits
  * any more.
  */
 const inFlightMsMax = 3_600_000
@@ -15,7 +15,7 @@ const owners = `SELECT coalesce(counts_as, id) AS id, user_id FROM api_keys
 
 export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[] => [
   {
-    // Windows are removed with the key or token that owns them, and long after their period.
+    // A window is deleted with the key or token that owns it, or long after its period.
     what: 'every spend window that a task or turn counts in is there',
     isMoney: true,
     sql: `SELECT c.user_id AS "userId", NULL AS "taskId", sum(c.cost) AS expected, 0 AS actual FROM (
@@ -37,7 +37,8 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           FROM spend_windows w JOIN (${owners}) AS o ON o.id = w.owner_id WHERE o.user_id <> w.user_id`,
   },
   {
-    // A window from around a limit change may have the previous limit, or a higher one if that much was already spent.
+    // A window that began around a limit change may have the previous limit. It may also have the amount already spent as
+    // its limit, if that is higher than the key's limit.
     what: 'the limit of a spend window is that of its key, unless it was changed since',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", k.spend_limit AS expected, w.spend_limit AS actual

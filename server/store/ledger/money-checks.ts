@@ -129,7 +129,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           FROM turns WHERE coalesce(cost, held) > max_cost`,
   },
   {
-    // Only the charges of deleted sessions remain. They still refer to the session.
+    // Deleting a session keeps its charges, which still name it. This check covers only existing sessions.
     what: 'what a session has spent is the sum of its charges',
     isMoney: true,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", coalesce(-sum(t.amount), 0) AS expected, s.spent AS actual
@@ -155,7 +155,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           GROUP BY a.user_id HAVING coalesce(sum(k.held), 0) <> a.held`,
   },
   {
-    // Spend that refers to an expired and removed window does not count as missing.
+    // A task or turn may name a window that was purged after its period. This check skips such spend.
     what: 'what is charged in a spend window is the sum of what its tasks and turns cost',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", coalesce(sum(c.cost), 0) AS expected, w.charged AS actual
@@ -204,7 +204,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           WHERE w.charged + w.held > t.max_cost OR w.user_id <> t.user_id`,
   },
   {
-    // Amounts taken back because of a top-up are debt until paid. The balance pays what it can.
+    // Amounts taken back for a reversed top-up are debt until they are paid. Free balance pays debt immediately.
     what: 'what is owed is what was taken back of top-ups and not paid',
     isMoney: true,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", coalesce(k.taken, 0) + coalesce(t.paid, 0) AS expected,

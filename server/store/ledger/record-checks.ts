@@ -43,8 +43,8 @@ export const recordChecks = (): readonly LedgerCheck[] => [
           WHERE f.counted > coalesce(k.failed, 0) OR f.failed_at > k.failed_at`,
   },
   {
-    // Some payloads are removed together with their session. Payloads stored before the installation counted them are
-    // not included in the count.
+    // The count can be higher than the stored payloads, because deleting a session deletes its payloads. Payloads stored
+    // before the installation counted any are not included in the count.
     what: 'an account counts at least the payloads that are there of its day',
     isMoney: false,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", sum(p.bytes) AS expected, a.payload_bytes AS actual
@@ -101,7 +101,7 @@ export const recordChecks = (): readonly LedgerCheck[] => [
           WHERE k.is_auto = 1 AND k.status = 'open' AND coalesce(p.recharge_topup_id <> k.id, true)`,
   },
   {
-    // Sessions may be deleted while the key that created them is still stored.
+    // A session may be deleted while the idempotency key that created it is still stored.
     what: 'an idempotency key names what its user created with it',
     isMoney: false,
     sql: `SELECT i.user_id AS "userId", k.id AS "taskId", 1 AS expected, 0 AS actual FROM idempotency_keys i

@@ -6,7 +6,7 @@ import { ErrandError } from '../../kernel/errors.ts'
 export const metadataBytesMax = 16_384
 
 export const sessionsMax = 50_000
-/** Max sessions without messages. When an account reaches it, the store removes long-expired ones to make room. */
+/** Max sessions without messages. At this bound, the store removes long-expired empty sessions to make room. */
 export const emptySessionsMax = 10_000
 /**
  * Max empty sessions removed at a time. They must be open, have no metadata (unless created for a response), and have
@@ -14,19 +14,21 @@ export const emptySessionsMax = 10_000
  */
 export const emptiesRemovedMax = 500
 export const emptiesKeptMs = 7 * 86_400_000
-/** Max sessions created with an Idempotency-Key. Keys are stored for a day. */
+/** Max sessions that an account can create with an Idempotency-Key in a day. Keys are stored for a day. */
 export const keyedSessionsMax = 20_000
 
-/** Max active keys per account, and max keys including ended ones, which are stored for `endedKeptMs`. */
+/** Max active keys per account. */
 const liveKeysMax = 1000
+/** Max keys per account including ended ones, which are stored for `endedKeptMs`. */
 const keysMax = 10_000
 /** Retention of ended keys and invitations. */
 export const endedKeptMs = 90 * 86_400_000
 
 export const connectorsMax = 100
 
-/** Max active platform keys per installation, and max including ended ones. */
+/** Max active platform keys per installation. */
 const livePlatformKeysMax = 100
+/** Max platform keys per installation including ended ones. */
 const platformKeysMax = 10_000
 /** Max users a platform key can create in its lifetime. Lists and writes stay fast up to this number. */
 export const usersPerPlatformKeyMax = 1_000_000

@@ -1,7 +1,7 @@
 import type { Units } from '../../kernel/money.ts'
 import type { AccountRow } from '../tables/account-tables.ts'
 
-// Limits of a user: those of a plan in the configuration, and the user's own, which override them.
+// Limits of a user: a plan's limits from the configuration, and the user's own limits, which override the plan's.
 
 export type AccountLimits = {
   /** Executions per minute, tasks and chats together; 0 for no limit, null for the limit in the settings. */
@@ -17,7 +17,7 @@ export type AccountLimits = {
 /** A user's plan name, and own limits as JSON; null for none. */
 export type AccountPlan = Pick<AccountRow, 'plan' | 'limits'>
 
-/** Plans of the configuration. `byDefault` applies to users without a plan, or with one that is no longer configured. */
+/** Plans of the configuration. `byDefault` applies to users without a plan, or with a plan that is no longer configured. */
 export type Plans = {
   readonly named: ReadonlyMap<string, AccountLimits>
   readonly byDefault: AccountLimits
@@ -25,8 +25,9 @@ export type Plans = {
   readonly defaultName: string | null
 }
 
-/** Max values of limits: the executions of the last minute are in memory, and queues hold no more tasks than that. */
+/** Max configurable rate limit, because the executions of the last minute are stored in memory. */
 export const executionsPerMinuteMax = 100_000
+/** Max configurable limit on a user's queued or running tasks: ten times the default size of the complete queue. */
 export const tasksMax = 1_000_000
 
 const noLimits: AccountLimits = {

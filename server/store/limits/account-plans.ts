@@ -60,7 +60,7 @@ export function* changeAccountLimits(
   tx.holdersChanged('users')
   yield* tx.run(set, { userId, ...changed })
   const { spendPerDay } = limitsOf(changed, settings.plans ?? noPlans)
-  // Without the configuration, a CLI command does not know the plan's limit. The next admission does.
+  // A CLI command without the configuration does not know the plan's limit. The next admission applies that limit.
   if (settings.plans || spendPerDay !== null) {
     limitWindows(tx, { ownerId: userId, amount: spendPerDay ?? Infinity })
   }

@@ -29,7 +29,7 @@ export type SpendState = SpendLimit & {
   resetsAt: EpochMs | null
   charged: Units
   held: Units
-  /** Limit stored with the period; null if nothing has been spent in it yet. */
+  /** Limit stored with the period's window; null if the window does not exist yet. */
   keptLimit: Units | null
   /** Time of the first rejection because of this limit. */
   reachedAt: EpochMs | null

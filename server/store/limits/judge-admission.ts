@@ -40,8 +40,8 @@ type TaskFacts = LimitFacts & {
 type Judged = Pick<AdmitTask, 'agentId' | 'connectorIds' | 'cost' | 'idempotency' | 'waitingMax'>
 
 /**
- * Decides whether to admit a task. The first failed check determines the result, in this order: an earlier request with
- * the same idempotency key or quote, plan, blocks, rates, limits, balance.
+ * Decides whether to admit a task. The first failed check determines the result. The order is: idempotency key, quote,
+ * plan, blocks, rates, limits, debt, balance.
  */
 export function judgeTask(
   { agentId, connectorIds, cost, idempotency, waitingMax }: Judged,
@@ -87,8 +87,9 @@ type TurnFacts = Omit<LimitFacts, 'waiting'> & {
 }
 
 /**
- * Decides whether to admit a chat turn, with checks in the same order. If admitted, returns the amount to hold and the
- * total amount available.
+ * Decides whether to admit a chat turn. Checks the session right after the idempotency key, and the caps before the
+ * spending limits. Otherwise the order is that of `judgeTask`. If admitted, returns the amount to hold and the total
+ * amount available.
  */
 export function judgeTurn(
   { hold, leaving, required }: Pick<OpenTurn, 'hold' | 'leaving' | 'required'>,

@@ -14,7 +14,7 @@ import { fullOfPayloads } from './payload-bytes.ts'
 import { readWindows } from './spend-windows.ts'
 
 // Limits read by an admission. Reads for the credential are pipelined behind the account lock and run after it. Reads
-// for the plan and the user are sent only if the account has such limits, so users without limits cost no extra reads.
+// for the limits of the plan and the user are sent only if there are such limits. So other users cost no extra reads.
 
 type Asking = {
   userId: string
@@ -53,7 +53,7 @@ export function askLimits(
     const keyRate = asked.keyRate && (yield* asked.keyRate)(now)
     const windows = yield* readWindows(on, spendLimits(own.spendPerDay, { credential, userId }), now)
     const waiting = askedWaiting === undefined ? 0 : yield* askedWaiting
-    // A task's result may need room too.
+    // A task may also store its result, so admit it only if at least one byte is left.
     const bytes = ofTask ? Math.max(1, payloadBytes) : payloadBytes
     const payloads = fullOfPayloads(account, { bytes, limits, now })
     return { limits: own, rate: rate.at(perMinute, now), keyRate, payloads, waiting, windows }
@@ -61,8 +61,8 @@ export function askLimits(
 }
 
 /**
- * Predicts whether limits would make `admitTask` or `openTurn` reject. Ignores rates and balance, which may change
- * until then.
+ * Predicts whether limits would make `admitTask` or `openTurn` reject. Ignores rates and balance, which may change before
+ * the admission.
  */
 export function* foreseeLimits(
   on: Reads,

@@ -27,11 +27,11 @@ export type LimitsState = {
   spend: SpendState | null
   tasksWaiting: number
   tasksAtWork: number
-  /** Bytes of payloads stored today, and the limit on them; 0 without a limit. */
+  /** Bytes of payloads stored today, and the daily limit. `limit` is 0 if there is none. */
   payloads: { limit: number; bytes: number; resetsAt: EpochMs }
 }
 
-/** Limits of a key besides its scopes; null fields are unlimited. */
+/** Limits of a key apart from its scopes; null fields are unlimited. */
 export type KeyLimits = {
   spendLimit: Units | null
   spendReset: LimitReset | null

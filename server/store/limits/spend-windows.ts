@@ -12,8 +12,8 @@ import { windowsSince } from '../ledger/check-parts.ts'
 import { columns, moveSetting, statement } from '../commands/statement.ts'
 
 // Spend within limits, by period. The first charge or hold of a period creates the row, in the admission's transaction.
-// The account lock prevents a second row. A refund, whenever it happens, goes to the windows of its charge, which are
-// stored with the task or turn.
+// The account lock prevents a second row. A refund always goes to the windows of its charge, even in a later period. So
+// each task or turn stores the windows in which it counts.
 
 /** JSON object of the windows that a task or turn counts in: each period's start, by owner. */
 export type CountedIn = string | null
@@ -100,9 +100,10 @@ export function changeCounted(
 }
 
 /**
- * Returns the amount left in a turn's windows beyond its hold, and the window with the least left. Infinity without
- * windows. Applies the current limits. If a limit was lowered below the amount spent, the window stores that amount as
- * its limit, and a later refund must not make it available again.
+ * Returns the amount left in a turn's windows beyond the turn's hold, and the window with the least left. The amount is
+ * Infinity without windows. Applies the lower of the window's stored limit and the current limit. If a limit was lowered
+ * below the amount spent, the stored limit is that amount and thus higher than the current limit. A later refund must not
+ * make the difference available again.
  */
 export function* leftInNamed(
   on: Reads,
@@ -137,8 +138,8 @@ export function limitWindows(tx: Tx, { amount, ownerId }: { ownerId: string; amo
 type CarryOver = { amount: Units; ownerId: string; startsAt: EpochMs; userId: string; spent: Units }
 
 /**
- * When a key's limit gets a different period, counts what was already spent in the current one, in whichever windows.
- * Later changes there, such as a refund or a longer reply, do not change this count.
+ * Call when a key's limit gets a different period. Adds what was already spent in the current period but counted in
+ * windows of the previous kind of period. Later refunds or higher costs in those windows do not change this amount.
  */
 export function* carryOver(tx: Tx, { spent, ...window }: CarryOver): Op<void> {
   tx.used.writeOut()

@@ -7,8 +7,8 @@ import type { Op, Reads } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
 // Spend of a limit's owner in a period, for executions counted in windows of other periods. A period can have a million
-// executions. If reads block the event loop, executions are summed in batches before the command, which then adds the
-// newest.
+// executions. If reads block the event loop, executions are summed in batches before the command. The command then adds
+// only the newest executions.
 
 export type SpendPeriod = Pick<SpendLimit, 'ownerId' | 'reset'> & { userId: string }
 /** Partial sum, and the last task and turn that it includes. */
@@ -62,7 +62,7 @@ export function* restOfSpent(on: Reads, period: SpendPeriod, summed: SpentSoFar 
   let { spent } = soFar
   for (const kind of kinds) {
     if (on.passedAtOnce !== Infinity) {
-      // The piecewise sum leaves half as many, but more may have been added since.
+      // `sumSpent` leaves fewer than half as many executions, but more may have been added since.
       const of = { userId, ...soFar[kind], offset: 2 * rowsAtOnce(on) }
       if (yield* on.get(statements[kind].pieceEnd, of)) return undefined
     }

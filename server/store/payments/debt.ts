@@ -7,9 +7,9 @@ import type { Op, Posting, Tx } from '../commands/command.ts'
 import { recordEvent } from '../events/event-commands.ts'
 import { statement } from '../commands/statement.ts'
 
-// Debt is the part of a reversed top-up that the balance could not cover. No account has both debt and free balance: money
-// added to a balance, or released from a hold, pays debt before the command ends. So balance and debt do not depend on the
-// order of payments, refunds and charges.
+// Debt is the part of a reversed top-up that the balance could not cover. Money that a command adds to a balance, or
+// releases from a hold, pays debt before that command ends. So no account has both debt and free balance. The order of
+// payments, refunds and charges does not affect the final balance and debt.
 
 const low = statement('account_low', 'UPDATE accounts SET low_at = :lowAt WHERE user_id = :userId')
 
@@ -51,8 +51,8 @@ function* pay(tx: Tx, change: Omit<Change, 'amount'>): Op<Units> {
 }
 
 /**
- * Posts a debit. The first one that leaves the balance below the owner's notification threshold records an event. The
- * next event comes only after a credit has lifted the balance again. Without a threshold, only posts the debit.
+ * Posts a debit. The first debit that leaves the balance below the owner's notification threshold records an event. The
+ * next event comes only after a credit has lifted the balance back to the threshold. Without a threshold, only posts.
  */
 export function* spend(tx: Tx, account: AccountRow, posting: Posting): Op<{ id: string; balance: Units }> {
   // Read before posting, because the posting may change this object.
@@ -67,7 +67,7 @@ export function* spend(tx: Tx, account: AccountRow, posting: Posting): Op<{ id: 
   return posted
 }
 
-/** After a credit, makes the next drop below the threshold record an event again. */
+/** After a credit that lifts the balance back to the threshold, makes the next drop below it record an event again. */
 export function* rearm(tx: Tx, userId: string): Op<void> {
   const account = must(yield* tx.account(userId), 'a credit has an account')
   const { balance, lowAt, notifyBelow } = account

@@ -69,7 +69,7 @@ const due = statement<{ userId: string }>(
     ORDER BY p.user_id LIMIT :limit`,
 )
 /**
- * Recharges that count. A declined or abandoned one took no money, so it counts toward neither the monthly maximum nor the pause.
+ * Recharges that count. Declined and abandoned recharges took no money, so they count toward neither the monthly maximum nor the pause.
  */
 const charged = statement<{ total: number; newest: number | null }>(
   'payment_account_charged',
@@ -131,7 +131,7 @@ function* writeRecharge(tx: Tx, { reason, recharge, userId }: SetRecharge & { re
 
 type EndedRecharge = { topup: TopupRow; failure: string | null; now: EpochMs }
 
-/** Allows the next recharge once this one has ended, or switches auto-recharge off if the payment failed. */
+/** Call when a recharge has ended. Allows the next recharge. If the payment failed, also switches auto-recharge off. */
 export function* rechargeEnded(tx: Tx, { failure, now, topup }: EndedRecharge): Op<void> {
   const { id, isAuto, userId } = topup
   if (isAuto === 0) return

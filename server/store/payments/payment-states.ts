@@ -14,10 +14,10 @@ import { endRecharge, keepMethod, rechargeEnded } from './payment-account-comman
 import { findRow, insertTopup, toTopup, type TopupRow } from './topup-commands.ts'
 
 // A state is the provider's answer about one top-up. States must be applied in the order in which they were read, or an
-// old one would undo a newer one. So the caller reads the row's version and then asks the provider. The state is
-// applied only if the version is still the same. Each application increases it, even one that changes nothing else:
-// otherwise a state read before "disputed" and "won" could be applied after both. A lock held while the provider
-// answers would also work, but would block every other command of the account for up to a minute.
+// old state would undo a newer one. So the caller reads the row's version before it queries the provider. The state is
+// applied only if the row still has that version. Each application increases the version, even if nothing else changes.
+// Otherwise a state read before "disputed" and "won" could be applied after both. Locking the account until the provider
+// answers would also work, but would block the account's other commands for up to a minute.
 
 const update = statement(
   'topup_update',
@@ -63,7 +63,7 @@ function* applyTo(tx: Tx, { row, state }: { row: TopupRow; state: PaymentState }
 
 type Move = { from: TopupRow; to: TopupRow; state: PaymentState; now: EpochMs }
 
-/** Changes the account as the top-up changed, and records events for its user. */
+/** Applies a top-up's change to the balance, debt and payment method of its user, and records the user's events. */
 function* settle(tx: Tx, { from, now, state, to }: Move): Op<void> {
   const { amount, id: topupId, userId } = to
   const events: Record<string, EpochMs> = {}
@@ -77,7 +77,7 @@ function* settle(tx: Tx, { from, now, state, to }: Move): Op<void> {
     const description = `Top-up of ${formatUsd(amount)} USD`
     yield* postCredit(tx, { userId, amount, topupId, description, now })
     tell({ type: 'payment.succeeded', topupId, amount }, eventIdOf(topupId))
-    // Store the method only on payment: one that the user has removed since must not come back.
+    // Store the method only when the payment arrives: a later state must not restore a method that the user has removed.
     if (state.method) yield* keepMethod(tx, { userId, method: state.method, now })
   }
   const failure = to.status === 'failed' && from.status !== 'failed' ? (state.reason ?? 'failed') : null

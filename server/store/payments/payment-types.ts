@@ -20,8 +20,8 @@ export const openTopupMs = 7 * 86_400_000
 export const pagelessTopupMs = 600_000
 
 /**
- * Minimum time between two auto-recharges of one account. During this time the events of the first one reach the owner,
- * who can switch auto-recharge off before paying for a runaway program again.
+ * Minimum time between two auto-recharges of one account. During this time the first recharge's events reach the owner.
+ * So the owner can switch auto-recharge off before a runaway program causes another payment.
  */
 export const rechargePauseMs = 600_000
 
@@ -43,7 +43,7 @@ export type TopupRecord = {
   refunded: Units
   /** Amount withdrawn by disputes and not returned. Together with `refunded` never more than the amount. */
   disputed: Units
-  /** Number of states applied, so that a state read before the last one is never applied after it. */
+  /** Number of states applied. A state is applied only if it was read at this version. */
   version: number
   createdAt: EpochMs
   updatedAt: EpochMs
@@ -87,10 +87,10 @@ export type PaymentState = {
   disputed: Units
 }
 
-/** Data needed to create a payment's top-up again. The user is the one in the payment's metadata, if any. */
+/** Data needed to recreate the top-up of a payment. `userId` comes from the payment's metadata, if it names a user. */
 export type PaymentOrigin = { userId: string | null; isAuto: boolean; createdAt: EpochMs }
 
-/** Result of applying a state. `stale`: another state was applied since this one was read, so it must be read again. */
+/** Result of applying a state. `stale`: another state was applied after this state was read, so read the state again. */
 export type PaymentOutcome =
   | 'applied'
   | 'nothing-new'
@@ -119,15 +119,15 @@ export type DueRecharge = {
   topup: TopupRecord
   customerId: string
   /**
-   * Null if the user has ended auto-recharge since, or is suspended. In that case only an earlier charge counts, and no
-   * new one is requested.
+   * Null if the user has ended auto-recharge since, or is suspended. Then the caller must not request a new charge, but
+   * must still apply a charge that was already requested.
    */
   methodId: string | null
-  /** Whether the provider has never been asked to charge the top-up. */
+  /** Whether this call created the top-up, so that no charge for it can have been requested before. */
   isNew: boolean
 }
 
-/** Totals of the top-ups since a time, and the current debt. */
+/** Totals of the paid top-ups created since a time, and the current debt of all accounts. */
 export type PaymentTotals = { paid: Units; refunded: Units; disputed: Units; owed: Units; topups: number }
 
 export type RestoreTopup = {
@@ -138,11 +138,11 @@ export type RestoreTopup = {
   createdAt: EpochMs
 }
 
-/** `least` and `most` limit one payment, `monthlyMax` all recharges of the account in a UTC month. */
+/** `least` and `most` bound one payment. `monthlyMax` bounds the sum of the account's recharges in a UTC month. */
 export type BeginRecharge = TopupOf & { least: Units; most: Units; monthlyMax: Units }
 
 export type PaymentStore = {
-  /** Stores a top-up before the provider is called, so that no payment arrives for an unknown one. */
+  /** Stores a top-up before the provider is called, so that no payment arrives for an unknown top-up. */
   createTopup(input: CreateTopup): Promise<CreateTopupResult>
   /**
    * Stores the payment page, and reopens a top-up that was closed because it had none. Undefined if the top-up is
@@ -168,7 +168,7 @@ export type PaymentStore = {
   totals(since: EpochMs): Promise<PaymentTotals>
 
   getAccount(userId: string): Promise<PaymentAccount>
-  /** The owner is notified when the balance falls below it; null for never. */
+  /** Sets the balance below which the owner is notified; null for never. */
   setNotifyBelow(input: { userId: string; notifyBelow: Units | null }): Promise<void>
   /** `no-method`: no payment method is saved. */
   setRecharge(input: { userId: string; recharge: Recharge | null }): Promise<'changed' | 'no-method'>
@@ -178,8 +178,8 @@ export type PaymentStore = {
   /** Users whose balance is below their auto-recharge threshold, or whose recharge is in progress, after `afterId`. */
   rechargeable(input: { afterId: string; limit: number }): Promise<string[]>
   /**
-   * Creates the top-up that is due for a user, or returns the one in progress. Undefined if there is neither. The
-   * amount of a new one is in whole cents and at least `least`.
+   * Creates the top-up that is due for a user, or returns the one in progress. Undefined if there is neither. The amount
+   * of a new top-up is in whole cents and at least `least`.
    */
   beginRecharge(input: BeginRecharge): Promise<DueRecharge | undefined>
 }

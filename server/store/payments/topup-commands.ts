@@ -147,7 +147,7 @@ export function* getTopup(on: Reads, { topupId, userId }: TopupOf): Op<TopupReco
   return found?.userId === userId ? toTopup(found) : undefined
 }
 
-/** Tries our own id first, because a crash can keep the provider's ids from being stored. */
+/** Tries the service's own id first, because a crash can keep the provider's ids from being stored. */
 export function* findRow(on: Reads, { checkoutId, paymentId, topupId }: TopupRef): Op<TopupRow | undefined> {
   const named = topupId === null ? undefined : yield* on.get(get, { topupId })
   if (named) return named
@@ -182,7 +182,7 @@ export function* totals(on: Reads, since: number): Op<PaymentTotals> {
   return { ...(yield* summed)!, owed: (yield* owed)!.owed }
 }
 
-/** Closes top-ups that are too old to be paid, or that never got a checkout page. A later payment is still credited. */
+/** Closes users' top-ups that are too old to be paid or never got a checkout page. A later payment is still credited. */
 export function* expireTopups(tx: Tx, rowsMax: number): Op<number> {
   const now = yield* tx.now()
   return yield* tx.run(expire, { until: now - openTopupMs, pagelessUntil: now - pagelessTopupMs, now, rowsMax })

@@ -44,7 +44,7 @@ export type CreatePlatformKey = Pick<
   'name' | 'hint' | 'scopes' | 'addresses' | 'creditPerDay' | 'createdBy' | 'expiresAt'
 > & { tokenHash: string }
 
-/** A user by the service's id, or by the product's. */
+/** Identifies a user by the service's own id or by the product's id. */
 export type UserRef = { userId: string } | { externalId: string }
 
 export type ActingUser = { id: string } & Holder
@@ -82,7 +82,7 @@ export type CreateClientToken = Omit<ClientTokenRecord, 'id' | 'createdAt' | 'ex
 
 /**
  * Data needed on every request to check a client token. The token ends with its creator, at `makerEndsAt`. If a key
- * created it, the key's limits apply to the token too. `agents` are those that both may use.
+ * created it, the key's limits apply to the token too. `agents` lists the agents that both may use.
  */
 export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
   makerEndsAt: EpochMs
@@ -90,7 +90,7 @@ export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
 } & Holder
 
 export type PlatformStore = {
-  /** Throws CONFLICT if there are already the maximum number of active keys. */
+  /** Throws CONFLICT if the maximum number of keys already exists. */
   createKey(input: CreatePlatformKey): Promise<PlatformKeyRecord>
   /** Finds a key by the SHA-256 of its token, in hex. Always reflects the last commit of any process. */
   findKey(tokenHash: string): Promise<PlatformKeyHolder | undefined>
@@ -99,7 +99,7 @@ export type PlatformStore = {
   listKeys(input: Page): Promise<{ keys: PlatformKeyRecord[]; total: number }>
   /** Returns false if the key is unknown or already revoked. */
   revokeKey(keyId: string): Promise<boolean>
-  /** Records when keys were last used. Losing a batch loses nothing else. */
+  /** Records when keys were last used. If a batch is lost, only these times are missing. */
   touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
 
   /**

@@ -108,8 +108,8 @@ export function* touchPlatformKeys(tx: Tx, uses: readonly { keyId: string; at: E
 }
 
 /**
- * Counts an amount toward its key's ceiling and returns the day it counts in. Undefined if the key was revoked or the day
- * has too little left.
+ * Counts an amount toward its key's daily ceiling. Returns the day it counts toward, as a JSON object by key id.
+ * Undefined if the key was revoked or the ceiling leaves too little for that day.
  */
 export function* takeCredit(tx: Tx, of: { keyId: string; amount: Units; now: EpochMs }): Op<string | undefined> {
   const { amount, keyId, now } = of

@@ -13,7 +13,7 @@ import type { Transaction } from './connection/transaction.ts'
 import type { Transactions } from './connection/transactions.ts'
 
 // Drives each command from one server answer to the next. Queries are pipelined: all queries that a command issues
-// before it awaits the first take one round trip.
+// before it awaits the first answer take one round trip.
 
 /** A pending database answer. */
 class PendingAnswer<Value> implements Answer<Value> {
@@ -21,7 +21,7 @@ class PendingAnswer<Value> implements Answer<Value> {
 
   constructor(value: Promise<Value>) {
     this.value = value
-    // A command that fails at the first of several answers never awaits the others.
+    // A command that fails at one answer never awaits its later answers. Their rejections must not end the process.
     value.catch(ignore)
   }
 
@@ -78,8 +78,8 @@ const lockNumbers: Record<LockKind, number> = {
 const lock = { name: 'command_lock', text: 'SELECT pg_advisory_xact_lock($1, $2)' }
 const lockText = { name: 'command_lock_text', text: 'SELECT pg_advisory_xact_lock($1, hashtext($2))' }
 
-// The server adds up the string lengths of a page, which it knows without reading the strings, and sends only what
-// fits.
+// The server adds up the string lengths of a page and sends only the messages that fit. It knows the lengths without
+// reading the strings.
 const fits = '(upto <= :bytesMax OR place = 1)'
 const bytesSoFar = (
   order: string,
@@ -137,7 +137,7 @@ function readsOn(connection: Connection): Reads {
     rate: (userId, limit) => new PendingAnswer(readRate(connection, userId, limit)),
     waiting: (userId) =>
       new PendingAnswer<number>(rowsOf<{ count: number }>(waiting, { userId }).then(([row]) => row?.count ?? 0)),
-    // No limit is needed: the server skips the rows, and cancels the statement after a while.
+    // No limit is needed: the server skips the rows, and cancels a statement that takes too long.
     passedAtOnce: Infinity,
     pause: () => none,
     fittingMessages: (of) => new PendingAnswer(rowsOf<MessageRow>(fittingMessages, of)),
@@ -169,7 +169,7 @@ function transactionOn(tx: Transaction, { ledger }: EngineParts): Tx {
     hold: (_, by) => ledger.hold(tx, by),
     owe: (_, by) => ledger.owe(tx, by),
     count: (change) => void tx.changes.push(change),
-    // Rows are read again at every admission.
+    // Nothing to record, because every admission reads the rate window's rows again.
     accepted: ignore,
     made: (row) => tx.made(row),
     // No cache: a change by one node applies to the next request on every other node.

@@ -42,7 +42,7 @@ export class Ledger {
     return { id, balance: account.balance }
   }
 
-  /** Changes the held amount of the locked account. Its CHECK rejects a hold above the balance. */
+  /** Changes the held amount of the locked account. The account's CHECK rejects a hold above the balance. */
   hold(tx: Transaction, by: Units): void {
     const { account } = tx
     void tx.write({ ...holdMore, values: [account.userId, by] })

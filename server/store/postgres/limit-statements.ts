@@ -14,8 +14,8 @@ const named = new Statement<WindowRow>(
   'spend_window_named',
   `SELECT ${row} FROM spend_windows JOIN ${members} ON owner_id = used.id AND starts_at = used.at`,
 )
-// A limit lowered below the current usage is stored as that usage, so that the CHECK holds even if amounts are returned
-// later.
+// If the limit was lowered below the resulting usage, that usage is stored as the limit. Otherwise the CHECK would reject
+// the addition, or a later partial refund.
 const add = new Statement<never>(
   'spend_window_add',
   `INSERT INTO spend_windows (owner_id, starts_at, user_id, spend_limit, charged, held)
@@ -24,7 +24,7 @@ const add = new Statement<never>(
       held = spend_windows.held + excluded.held, spend_limit = greatest(excluded.spend_limit,
         spend_windows.charged + excluded.charged + spend_windows.held + excluded.held)`,
 )
-// Takes two thirds of the time of `add`, and is used for all but the first addition of a period.
+// Takes two thirds of the time of `add`. Used if the window exists and has the current limit.
 const addToKept = new Statement<never>(
   'spend_window_add_to_kept',
   `UPDATE spend_windows SET charged = charged + :charged, held = held + :held

@@ -19,8 +19,8 @@ import { isLostConnection } from './connection/pg-errors.ts'
 import { databaseTime } from './connection/pooled-connection.ts'
 import { silentMsMax } from './connection/transactions.ts'
 
-// Payloads stored as rows of at most 1 MiB. They use separate connections, because a few large ones would keep commands
-// waiting for the store's pool.
+// Payloads stored as rows of at most 1 MiB. They use separate connections, because a few large payloads would keep
+// commands waiting for the store's pool.
 
 const connectionsMax = 4
 const triesMax = 3
@@ -45,7 +45,7 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
   readonly #pool: PgPool
   /** Query timeout. Without it, a run would wait 15 minutes for its content if the server vanished silently. */
   readonly #inTime: { query_timeout: number }
-  /** Last row that earlier collections checked. Payloads up to it have permanent rows and need no further check. */
+  /** Last part that earlier collections checked. Payloads up to it belong to a task or turn and need no further check. */
   #seen: PartPlace = { createdAt: 0, id: '' }
   #closing: Promise<void> | undefined
 
@@ -98,7 +98,7 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
       }
       if (orphans.length > 0) await this.#remove(orphans)
       removed += orphans.length
-      // A payload that this node still holds may become an orphan, so the next collection checks it again.
+      // A payload whose command has not ended yet may still become an orphan, so the next collection checks it again.
       isHeld ||= page.some(({ id }) => this.unsettled.has(id))
       at = page.at(-1) ?? at
       if (!isHeld) this.#seen = at

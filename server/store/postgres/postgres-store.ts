@@ -31,7 +31,7 @@ export type PostgresStoreOptions = {
   clock?: (notBefore: number) => Clock
   onCommit?: (commit: Committed) => void
   onWarning?: (message: string) => void
-  /** Called when another version has changed the schema, so this process can no longer write. */
+  /** Called if another version has changed the schema, or the installation was exported. The process must then end. */
   onFatal?: (cause: unknown) => void
   connectionsMax?: number
   statementMsMax?: number
@@ -108,11 +108,11 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
     readState: async () => {
       const { rows } = await all.read(({ client }) => client.query(size))
       const { databaseBytes } = rows[0] as { databaseBytes: number }
-      // Omits the WAL size, because the WAL belongs to the database server.
+      // Reports no WAL size, because the WAL belongs to the database server.
       const open = await engine.read(readOpen)
       return { ...open, databaseBytes, walBytes: 0, posted: ledger.posted.totals, isWritable: !all.isFailing }
     },
-    // The next commands are already waiting, so no connection becomes idle.
+    // At least as many calls wait as there are connections, so each connection already has its next command.
     hasBacklog: () => pool.waitingCount - pool.idleCount >= Math.max(1, pool.totalCount),
     canWrite: async () => {
       if (!all.isFailing) return true

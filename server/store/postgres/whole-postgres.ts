@@ -9,7 +9,7 @@ import { migrationsFolder, SchemaHold, takeAlone } from './connection/schema-hol
 import { checkLedger } from './verify-ledger.ts'
 
 const fetchRows = 500
-/** Distinguishes the connection from those of nodes. */
+/** Distinguishes this connection from the nodes' connections. */
 const ownName = 'errand export'
 const settings = ['idle_in_transaction_session_timeout = 0', 'lock_timeout = 0', 'enable_seqscan = on']
 
@@ -22,7 +22,7 @@ const expiredLease: Record<string, string> = {
   turns: 'CASE WHEN settled_at IS NULL THEN 0 END',
 }
 
-/** Opens a database without running nodes. Creates the tables in an empty one unless `mustExist`. */
+/** Opens a database without running nodes. Creates the tables in an empty database unless `mustExist`. */
 export async function openWholePostgres(databaseUrl: string, mustExist: boolean): Promise<WholeDatabase> {
   const change = mustExist ? 'none' : 'create'
   await (await SchemaHold.open({ databaseUrl, change, mayBeExported: true })).close()
@@ -74,7 +74,7 @@ function wholeOf(client: PgClient, close: () => Promise<void>): WholeDatabase {
 
 async function* readRows(client: PgClient, { columns, key, name }: CarriedTable): AsyncGenerator<CarriedRow> {
   const fields = columns.map((column) => `"${column.name}"`).join(', ')
-  // In the order of SQLite, whatever the database's collation.
+  // The same order as on SQLite, whatever the database's collation.
   const order = key.map((column) => `"${column.name}"${column.isText ? ' COLLATE "C"' : ''}`).join(', ')
   await client.query(`DECLARE carried NO SCROLL CURSOR FOR SELECT ${fields} FROM "${name}" ORDER BY ${order}`)
   for (;;) {

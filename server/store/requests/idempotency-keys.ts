@@ -20,8 +20,8 @@ const count = statement<{ count: number }>(
   `SELECT count(*) AS count FROM (
     SELECT 1 FROM idempotency_keys WHERE user_id = :userId AND operation = :operation LIMIT :countMax) AS found`,
 )
-// Replaces an expired row that has not been purged yet. Callers check for a live row first. If there is one anyway, its
-// `created_at` becomes NULL, which rolls the command back.
+// Replaces an expired row that has not been purged yet. Callers check for a live row first. If a live row exists anyway,
+// its `created_at` becomes NULL, which rolls the command back.
 const insert = statement(
   'idempotency_insert',
   `${insertInto('idempotency_keys', 'userId operation key bodyHash resourceId createdAt')}

@@ -11,12 +11,13 @@ import { insertInto, statement } from '../commands/statement.ts'
 //
 // Two identical requests sent on purpose get two rows, and each retry claims a row that no other retry has claimed.
 //
-// Tool calls are not marked as retries. A call is answered with a task whose client has disconnected, or with the
-// unfinished task of the same request from the same client.
+// Clients do not mark tool calls as retries. If a call has the same content as an earlier call whose client has
+// disconnected, it is answered with that call's task. A repeated request of the same client is answered with its
+// unfinished task.
 
-/** How long after the end of a turn a retry is still answered with it. */
+/** How long after the end of a turn a retry is still answered with that turn. */
 const keptMs = 60_000
-/** Max delay of an original behind its retry. It may have waited at a busy node until its client gave up on it. */
+/** Max delay of an original behind its retry. The original may have waited at a busy node until its client gave up. */
 const overtakenMs = 1000
 
 const isKnown = '(t.settled_at IS NULL OR t.settled_at > :until)'
@@ -77,7 +78,7 @@ const purge = statement(
 
 type Sent = WireRequest & { userId: string }
 
-/** Finds the turn that answers the request, if it is a retry or was overtaken by one. The account must be locked. */
+/** Finds the turn that answers the request, if it is a retry or arrived after its own retry. The account must be locked. */
 export function* takeRepeated(tx: Tx, { digest, retries, userId }: Sent): Op<string | undefined> {
   const now = yield* tx.now()
   const of = { userId, digest, until: now - keptMs }
@@ -96,7 +97,7 @@ export function insertRequest(tx: Tx, { digest, now, resourceId, retries, userId
 
 type Call = { call: ToolCall; userId: string }
 
-/** Finds the task that answers the call: that of the same request, or one whose client has disconnected. */
+/** Finds the task that answers the call: the unfinished task of the same request, or a task whose client has disconnected. */
 export function* findLeftTask(on: Reads, { call, userId }: Call): Op<string | undefined> {
   const { keptMs: returnMs, request, what } = call
   const same = request === null ? undefined : yield* on.get(findWaiting, { userId, digest: request })

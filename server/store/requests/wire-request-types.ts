@@ -6,8 +6,8 @@ import type { EpochMs } from '../../kernel/clock.ts'
 export type WireRequest = { digest: string; retries: number }
 
 /**
- * A tool call that waits for its task: digests of its content (`what`), and of the request if its client can be told
- * apart from all others.
+ * A tool call that waits for its task. `what` is a digest of the call's content. `request` is a digest of the client's
+ * request; null if the request does not identify the client. For `keptMs` after a disconnect the task can answer a retry.
  */
 export type ToolCall = { what: string; request: string | null; keptMs: number }
 
@@ -20,8 +20,8 @@ export type WireRequestStore = {
    */
   findTurn(input: WireRequest & { userId: string }): Promise<string | undefined>
   /**
-   * Records that the client disconnected before the complete response was sent, so the next retry most likely comes
-   * from it.
+   * Records that the client disconnected before the complete response was sent, so the next retry most likely comes from
+   * that client.
    */
   left(input: RequestOf): Promise<EpochMs>
   /** Returns false if another attempt has been answered with the turn or task since the client disconnected. */

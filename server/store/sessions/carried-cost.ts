@@ -1,6 +1,6 @@
 import { formatUsd, type Units } from '../../kernel/money.ts'
 
-// Chats cost fractions of a unit. Whole units are charged, and the account carries the remainder to its next chat, so that a
+// Chats cost fractions of a unit. Whole units are charged, and the account carries the remainder to its next chat. So a
 // thousand chats of 0.00004 USD cost 0.0400 USD in total.
 
 /** A unit is 0.0001 USD. */

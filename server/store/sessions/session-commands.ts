@@ -97,7 +97,7 @@ const totalsOf = statement<SessionTotal>(
   'session_totals',
   'SELECT agent_id AS "agentId", open, completed FROM session_totals WHERE user_id = :userId',
 )
-// Idle sessions with a turn in progress count as active, and are found by the turn.
+// Idle sessions with a turn in progress count as active too. The subquery finds them by their turn.
 const countActive = statement<{ count: number }>(
   'session_count_active_of_user',
   `SELECT count(*) + (SELECT count(*) FROM turns JOIN sessions AS s ON s.id = turns.session_id
@@ -204,7 +204,7 @@ export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits
   return { outcome: 'created', session, files }
 }
 
-/** Number of the user's empty sessions, after removing long-expired ones if there are too many. */
+/** Removes long-expired empty sessions if the user has too many. Returns 0 if it removed any, otherwise the number. */
 function* emptyAfterRemoval(tx: Tx, userId: string, expiredAfter: EpochMs): Op<number> {
   const { count } = (yield* tx.get(countEmpty, { userId }))!
   if (count < emptySessionsMax) return count
@@ -304,7 +304,7 @@ export function* deleteSession(tx: Tx, of: Of): Op<DeleteSessionResult> {
   return { outcome: 'deleted', files: yield* removeSession(tx, of) }
 }
 
-/** Returns the payloads that no row references any longer. */
+/** Deletes a session with its messages and files. Returns the ids of the payloads that no row references any longer. */
 function* removeSession(tx: Tx, of: Of): Op<string[]> {
   const files = (yield* tx.all(filesOf, { sessionId: of.sessionId })).map(({ id }) => id)
   if (files.length > 0) yield* tx.run(removeFiles, { sessionId: of.sessionId })

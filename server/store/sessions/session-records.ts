@@ -27,15 +27,15 @@ import type { SessionRow } from '../tables/work-tables.ts'
 // Conversion of session and message rows to records, common to all engines.
 
 export const historyExchangesMax = 1000
-/** Bytes that a message takes on a page, besides its text. */
+/** Bytes that a message takes on a page in addition to its text, parts and tool calls. */
 const messageFieldsBytes = 400
 
 /** Number of a user's sessions with one agent. */
 export type SessionTotal = { agentId: string; open: number; completed: number }
 
 /**
- * Checks whether a user with this many sessions can create another. `empty` excludes those that can be removed to make
- * room.
+ * Checks whether a user with this many sessions can create another. `empty` excludes empty sessions that were removed to
+ * make room.
  */
 export function judgeSession(has: {
   totals: readonly SessionTotal[]
@@ -107,7 +107,7 @@ export type MessageRow = Omit<MessageRecord, 'parts' | 'toolCalls' | 'isTruncate
   isTruncated: number
 }
 
-/** The first messages that fit on the page, at least one. */
+/** Returns the first messages that fit on the page, at least one. */
 export function messagePage(rows: Iterable<MessageRow>, bytesMax: number): MessageRecord[] {
   const bytesOf = ({ contentBytes, row }: Measured) =>
     messageFieldsBytes + contentBytes + partsBytes(row.parts, contentBytes) + Buffer.byteLength(row.toolCalls ?? '')
@@ -133,7 +133,7 @@ function messageRecord({ contentBytes, row: { isTruncated, parts, toolCalls, ...
   }
 }
 
-/** Applies the current bound, even to messages stored before it existed. */
+/** Applies the current bound, even to messages stored before the bound existed. */
 function readToolCalls(json: string): ToolCallRecord[] {
   const calls = JSON.parse(json) as ToolCallRecord[]
   if (Buffer.byteLength(json) <= toolCallsBytesMax) return calls
@@ -151,8 +151,8 @@ function readToolCalls(json: string): ToolCallRecord[] {
   return JSON.parse(keptToolCalls(shortened) ?? '[]') as ToolCallRecord[]
 }
 
-// Messages sent in parts. The joined text parts are the content, so clients unaware of parts can read it. Besides the
-// content, the row stores only the files and the length of each text part.
+// Messages sent in parts. The joined text parts are the content, so clients unaware of parts can read it. In addition to
+// the content, the row stores only the files and the length of each text part.
 
 /** Separator between text parts in the content. */
 export const textsBetween = '\n'

@@ -17,7 +17,7 @@ export type MessageFile = {
   tokensMax: number | null
 }
 
-/** Part of a message, in order. The text parts make up its content. */
+/** A part of a message. The text parts, in order, make up the message's content. */
 export type MessagePart = { type: 'text'; text: string } | ({ type: 'file' } & MessageFile)
 
 export const sessionStatuses = ['active', 'completed', 'expired'] as const
@@ -111,20 +111,20 @@ export type CreateSession = {
   /** Max total cost of the session's turns. */
   maxCost?: Units | null
   /**
-   * Whether the session is created for a response. If a user has too many of these, the least recently used are
-   * removed.
+   * Whether `/v1/responses` creates the session. If the user has too many sessions, the least recently used session of
+   * this kind is removed.
    */
   isResponse?: boolean
   idempotency: Idempotency | null
 }
-/** `files`: payloads of the session that was removed to make room. */
+/** `files`: ids of the payloads of a session that was removed to make room. */
 export type CreateSessionResult =
   | { outcome: 'created'; session: SessionRecord; files: string[] }
   | { outcome: 'replayed'; session: SessionRecord }
   | { outcome: 'refused'; reason: 'idempotency-conflict' | 'too-many' | 'too-many-empty' | 'too-many-keyed' }
 
 export type SessionOf = { userId: string; sessionId: string }
-/** `files`: payloads that no row references any longer. */
+/** `files`: ids of payloads that no row references any longer. */
 export type DeleteSessionResult = { outcome: 'deleted'; files: string[] } | { outcome: 'unknown' | 'busy' }
 export type UpdateSession = SessionOf & {
   complete: boolean
@@ -155,7 +155,7 @@ export type OpenTurn = SessionOf & {
    * expected.
    */
   request?: WireRequest | null
-  /** Amount that must be free in the account. The turn then holds all of `hold`, or whatever is available. */
+  /** Amount that must be free in the account. If it is, the turn holds as much of `hold` as is available. */
   required: Units
   hold: Units
   /**
@@ -186,7 +186,7 @@ export type OpenTurnResult =
         | 'rate'
       rate: RateState
     }
-  /** The request repeats an earlier one, which got the turn `turnId`. */
+  /** The request repeats an earlier request, which was answered with the turn `turnId`. */
   | { outcome: 'refused'; reason: 'repeated'; turnId: string; rate: RateState }
   | LimitRefusal
   /** Too much of the cost of the account's chats was written off today. */

@@ -200,7 +200,7 @@ export function* settleTurn(
   const free = account.balance - account.held + held
   const charged = Math.min(due, free, leftOf(turn), ofWindows)
   changeCounted(tx, countedIn, { charged, held: -held })
-  // A failure without a charge has no receipt, so the account's carry-over stays for the next one.
+  // A failure without a charge has no receipt, so the account keeps its carry-over for the next chat.
   const hasReceipt = outcome !== 'failed' || charged > 0
   const writtenOff = Math.min((hasReceipt ? due : cost) - charged, Number.MAX_SAFE_INTEGER)
   if (writtenOff > 0) {
@@ -216,7 +216,7 @@ export function* settleTurn(
       carriedAfterUsd: formatExact({ cost: 0, remainder: carriedOn }),
       ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }),
     }
-    // Each receipt starts with the remainder of the one before, so nothing else changes it.
+    // Only a charge with a receipt changes the carry-over, because each receipt must start where the previous one ended.
     const settles = { held, carried: carriedOn }
     const description = `Chat with ${agentId}${turnEndings[outcome]}`
     const posting = { userId, type: 'chat_charge', amount: -charged, sessionId, turnId, description, now } as const
@@ -229,7 +229,7 @@ export function* settleTurn(
     const facts = { type: 'chat.settled', turnId, sessionId, agentId, outcome, cost: charged } as const
     recordEvent(tx, { id: eventIdOf(turnId), userId, at: now, facts })
   }
-  // Files of a message that is not stored.
+  // Without an exchange the message is not stored, so remove its files.
   if (!input.exchange) yield* tx.run(removeFiles, { turnId })
   yield* closeTurn(tx, { sessionId, turn: input, charged, beganAt, now })
   return { charged, balance, writtenOff }

@@ -2,7 +2,7 @@ import { eventsKeptMs, type DroppedEvents, type TurnEvents, type TurnRecord } fr
 import type { Op, Reads, Tx } from '../commands/command.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
-/** Max pieces per read. A piece has up to about 64 KB, and reading beyond `charsMax` is wasted. */
+/** Max pieces per read. A piece has up to about 64 KB, and `readEvents` discards pieces beyond `charsMax`. */
 const piecesMax = 4
 
 const find = statement<TurnRecord>(

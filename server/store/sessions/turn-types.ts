@@ -27,9 +27,9 @@ export type DroppedEvents = { turnId: string; lastSeq: number }
 
 /** Stream events of turns, for readers that join late or on another node. */
 export type TurnEventStore = {
-  /** Undefined for an unknown turn or another user's. */
+  /** Undefined for an unknown turn or another user's turn. */
   findTurn(input: { userId: string; turnId: string }): Promise<TurnRecord | undefined>
-  /** The turn in progress in a session of the user; null if there is none, undefined for an unknown session. */
+  /** Id of the turn in progress in a user's session; null if there is none, undefined for an unknown session. */
   findOpenTurn(input: { userId: string; sessionId: string }): Promise<string | null | undefined>
   /**
    * Stores events until some minutes after the end of their turn. Duplicates are stored only once. Removes the events
@@ -37,7 +37,8 @@ export type TurnEventStore = {
    */
   keep(events: readonly TurnEvents[], dropped?: readonly DroppedEvents[]): Promise<void>
   /**
-   * Returns pieces in order, from the one with the event after `after`, up to `charsMax` characters but at least one.
+   * Returns pieces in order, starting with the piece that contains the event after `after`. Returns at most `charsMax`
+   * characters, but at least one piece.
    */
   read(input: { turnId: string; after: number; charsMax: number }): Promise<TurnEvents[]>
 }

@@ -24,7 +24,8 @@ import type { RateWindow } from './rate-window.ts'
 import { RecentKeys, RowCaches, type RowCache } from './row-caches.ts'
 import type { UsedOfLimits } from './used-of-limits.ts'
 
-// Runs commands to completion synchronously: SQLite answers before it returns, and nothing may run in between.
+// Runs commands to completion synchronously: better-sqlite3 returns each answer immediately, and no other work may run
+// between the commands of a commit.
 
 const account = statement<AccountRow>('account_read', `SELECT ${accountColumns} FROM accounts WHERE user_id = :userId`)
 const accountOfTask = statement<AccountRow>(
@@ -42,7 +43,7 @@ const newest = statement<NewestRow>(
 )
 
 const done = new ReadyAnswer<void>(undefined)
-/** Takes some milliseconds for a list that is merged from several indexes. */
+/** Skipping this many rows takes some milliseconds in a list that is merged from several indexes. */
 const passedAtOnce = 10_000
 const owned = new ReadyAnswer(true)
 const holdersMax = 50_000
@@ -66,7 +67,7 @@ type EngineParts = {
  * Runs the commands and reads shared by both engines on this connection; commands run in the transactions of `commit`.
  */
 export class SqliteEngine implements Engine {
-  /** All of them share one commit. */
+  /** Unlimited, because commands of the same tick share one commit. */
   readonly atOnce = Infinity
   readonly #parts: EngineParts
   readonly #prepared = new Map<Statement<unknown>, Executed>()
@@ -95,7 +96,7 @@ export class SqliteEngine implements Engine {
     const op = read(this.#tx)[Symbol.iterator]()
     const first = op.next()
     if (first.done) return first.value
-    // A pause, which lets other reads continue.
+    // The read has paused, so that other work can run.
     await first.value
     return await toEnd(op)
   }
@@ -129,7 +130,7 @@ export class SqliteEngine implements Engine {
       if (cached) return cached.userId === of.userId ? cached : undefined
       const task = this.#atOnce(read(this.#tx, of))
       if (!task || !this.#recentTasks.see(of.taskId)) return task
-      // Frozen, so that its response is made only once.
+      // Frozen, so that callers can build its response once and cache it by this object.
       this.#tasks.set(of.taskId, Object.freeze(task), JSON.stringify(task).length)
       return task
     }
@@ -153,7 +154,7 @@ export class SqliteEngine implements Engine {
       send: (one, values) => void this.#statement(one).run(values),
       now: () => new ReadyAnswer(clock.now()),
       account: (userId) => get(account, { userId }),
-      // There is only one connection that writes, so everything is locked anyway.
+      // A command's transaction holds the write lock of the database, so everything is locked already.
       lockAccount: (of) => ('userId' in of ? get(account, of) : get(accountOfTask, of)),
       lockOwner: () => owned,
       lock: () => done,
@@ -175,7 +176,7 @@ export class SqliteEngine implements Engine {
       accepted: (userId, at) => rateWindow.accepted(userId, at),
       passedAtOnce,
       pause: (userId) => new Pause(ownTurn(userId)),
-      // Reads row by row, so that no more is read than fits.
+      // Reads row by row, so that the messages behind the page are not read.
       fittingMessages: ({ limit, offset, sessionId }) =>
         new ReadyAnswer(this.#messages.iterate({ sessionId, limit, offset }) as Iterable<MessageRow>),
       newestMessages: (sessionId, take) => {
@@ -204,7 +205,7 @@ export class SqliteEngine implements Engine {
   }
 }
 
-/** A statement that changes the task `taskId`, which leaves the cache. */
+/** A statement that changes the task `taskId`. Drops this task from the cache first. */
 class TaskChange implements Executed {
   readonly #sql: Prepared
   readonly #tasks: RowCache<TaskRecord>
@@ -239,7 +240,7 @@ function changesTask({ source }: Prepared): boolean {
   return true
 }
 
-/** A pending answer. Only reads have these, never commands. */
+/** An answer that is still pending. Only reads pause, never commands. */
 class Pause implements Answer<void> {
   readonly over: Promise<void>
 

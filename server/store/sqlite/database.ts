@@ -34,8 +34,8 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Database
     // Without this, REPLACE deletes rows without firing the triggers that protect transactions.
     db.pragma('recursive_triggers = ON')
     db.pragma('cache_size = -12000')
-    // Every command has a savepoint, whose undo pages would otherwise go through a temporary file: a third of the time
-    // of a submission.
+    // Every command has a savepoint. Its undo pages would otherwise go through a temporary file, which took a third of the
+    // time of a submission.
     db.pragma('temp_store = MEMORY')
     // Hot pages are copied into the database once per 16 MB of log instead of once per 4 MB.
     db.pragma('wal_autocheckpoint = 4000')
@@ -51,7 +51,7 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Database
 
 /**
  * Makes this process the owner of the data directory until `release` or its death, by an exclusive lock on a separate
- * file. Commands can still open the database itself for short writes.
+ * file. CLI commands can still open the database itself for short writes.
  */
 export function lockDataDir(dataDir: string): { release: () => void } {
   makeFolder(dataDir)
@@ -79,8 +79,8 @@ export function schemaState(db: Database.Database): SchemaState {
 }
 
 /**
- * Brings the schema up to date. Waits for a separate lock, so that a server and commands that find the same empty
- * folder create the database one after the other.
+ * Brings the schema up to date. Waits for a separate lock, so that a server and CLI commands do not create the same
+ * database simultaneously.
  */
 export function migrateSchema(db: Database.Database, dataDir: string): void {
   if (schemaState(db) === 'current') return
@@ -102,8 +102,8 @@ function applyMigrations(db: Database.Database): void {
   const { drizzle } = require('drizzle-orm/better-sqlite3') as typeof import('drizzle-orm/better-sqlite3')
   const { migrate } =
     require('drizzle-orm/better-sqlite3/migrator') as typeof import('drizzle-orm/better-sqlite3/migrator')
-  // A migration that recreates a table turns foreign keys off inside its own transaction, where that has no effect. The
-  // child rows would be lost, or the migration would fail.
+  // A migration that recreates a table turns foreign keys off inside its own transaction, where that has no effect.
+  // Without the following line, the child rows would be lost, or the migration would fail.
   db.pragma('foreign_keys = OFF')
   try {
     migrate(drizzle(db), { migrationsFolder })

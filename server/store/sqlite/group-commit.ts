@@ -7,9 +7,9 @@ import type { Committed } from '../committed.ts'
 //
 //   idle ──enqueue──▶ scheduled ──setImmediate──▶ committing ──┬─▶ idle
 //                         ▲                                    │ another process holds the write lock:
-//                         └────────────────────────────────────┘ retry after a pause; or there was more than fits a tick
+//                         └────────────────────────────────────┘ retry after a pause; or commands are left for the next tick
 //
-// Each command has a savepoint, so one that throws does not affect the others. No result, including refusals and
+// Each command has a savepoint, so a command that throws does not affect the others. No result, including refusals and
 // replays, is released before the COMMIT: a refusal may depend on a row of the same batch. One transaction per command
 // had a quarter of the throughput at the same durability.
 
@@ -19,8 +19,8 @@ export type GroupCommitOptions = {
   /** Time after which the waiting commands fail with 503. */
   busyMsMax?: number
   /**
-   * Called once, if it is unknown what the disk contains. The process must then end, and recovery decides at the next
-   * start.
+   * Called once, if it is unknown what the disk contains. The process must then end. Recovery at the next start decides
+   * which commits exist.
    */
   onFatal: (cause: unknown) => void
   /** Called after each attempted transaction; `startedAt` is a time of performance.now(). */
@@ -28,7 +28,7 @@ export type GroupCommitOptions = {
 }
 
 /**
- * A transaction that has taken this long and run this many commands leaves the remaining ones to the next transaction.
+ * A transaction that has taken this long and run this many commands leaves the remaining commands to the next transaction.
  * A thousand commands in one tick would block the event loop.
  */
 const enoughMs = 20
@@ -37,7 +37,7 @@ const enoughCommands = 32
 type Entry = { run: () => unknown; resolve: (value: unknown) => void; reject: (reason: unknown) => void }
 type Outcome = { entry: Entry; value?: unknown; thrown?: unknown; failed: boolean }
 
-/** Changes shared by many commands of a batch, which are written once before its COMMIT. */
+/** Collects changes of all commands of a batch, which are written once, before the batch's COMMIT. */
 export type BatchEnd = {
   /** Called after BEGIN: no other process writes until the COMMIT. */
   begin(): void
@@ -96,7 +96,7 @@ export class GroupCommit {
     return this.#isFailing
   }
 
-  /** Whether writes succeed. After a failure it tries one, because there may be no request that does. */
+  /** Whether writes succeed. After a failed write it writes a probe, because there may be no request that writes. */
   async canWrite(): Promise<boolean> {
     if (!this.#isFailing) return true
     return await this.run(() => void this.#statements.probe.run()).then(
@@ -135,8 +135,8 @@ export class GroupCommit {
       }
       this.#batchEnd.write()
     } catch (error) {
-      // SQLite has rolled back the complete transaction, as it does on a full disk inside any statement. Earlier
-      // commands are undone too, and later ones must not commit without them.
+      // SQLite has rolled back the complete transaction, as it does on a full disk inside any statement. The earlier
+      // commands of the batch are undone too, and the later commands must not commit without them.
       return this.#batchFailed(batch, error)
     }
     const syncsAt = performance.now()
@@ -225,8 +225,8 @@ export class GroupCommit {
 
   /**
    * Handles a failed COMMIT. On a full disk the commit record was never written. In any other case the outcome is
-   * unknown: the rows are invisible now, but could be back after a crash. A successful commit must overwrite the tail
-   * of the log before any command is answered; otherwise the process ends.
+   * unknown: the rows are invisible now, but could reappear after a crash. So another commit must overwrite the tail of
+   * the log before any command is answered. If that commit fails too, the process ends.
    */
   #commitFailed(batch: Entry[], error: unknown): void {
     this.#batchEnd.clear()

@@ -20,7 +20,7 @@ export type DatabaseFacts = {
   setting: (name: string) => string | undefined
 }
 
-/** Undefined if the database does not exist. Throws an Error that says why it cannot be read. */
+/** Undefined if the database does not exist. Throws if the database cannot be read. */
 export function inspectDatabase(dataDir: string): DatabaseFacts | undefined {
   const file = databaseFile(dataDir)
   if (!existsSync(file)) return undefined

@@ -65,7 +65,7 @@ export class Ledger {
     return { id, balance }
   }
 
-  /** Changes the held amount. The account's CHECK throws if it would exceed the balance. */
+  /** Changes the held amount. The account's CHECK throws if the hold would exceed the balance. */
   hold(userId: string, by: Units): void {
     this.#hold.run({ userId, by })
   }

@@ -3,16 +3,16 @@ import type { Taken, Taking } from '../tasks/task-types.ts'
 import { columns, statement } from '../commands/statement.ts'
 import { inTime } from '../tasks/task-rows.ts'
 
-// Fair queue if one process owns the store. Nothing is leased, so it only reads. One descent of an index by user and
-// age finds the next user's oldest task, whatever the backlog. One statement walks from user to user, until it is back
-// at the first one and the circle is known. Then each user's tasks are read in proportion to the free slots.
+// Fair queue if one process owns the store. There are no leases, so the queue only reads. One descent of an index by user
+// and age finds the next user's oldest task, whatever the backlog. One statement walks from user to user until it is back
+// at the first user. Then the circle is known, and each user's tasks are read in proportion to the free slots.
 //
-// Rejected alternatives: a queue per user in memory, which must be filled and emptied as the backlog changes, and
-// decides on outdated data. A window function over the backlog, which reads all of it for each task. One or two
-// statements per slot, at three quarters of the rate if few users have queued tasks.
+// Rejected alternatives: a queue per user in memory must be filled and emptied as the backlog changes, and decides on
+// outdated data. A window function over the backlog reads all of it for each task. One or two statements per slot reach
+// only three quarters of the rate if few users have queued tasks.
 
 type Waiting = { seq: number; id: string; userId: string }
-/** A user in the circle: tasks read but not yet taken, and `seq` of the last task read. */
+/** A user in the circle. `ahead`: tasks read but not yet taken. `lastSeq`: `seq` of the last task read. */
 type Line = { userId: string; ahead: Waiting[]; lastSeq: number; isRead: boolean }
 
 // Without statistics the planner would choose the index of all open tasks, and sort them for each slot.
@@ -21,7 +21,7 @@ const oldest = (whose: string) => `(SELECT seq ${waiting} AND ${whose} ORDER BY 
 /** After the last user, the walk continues with the first one. */
 const behind = (userId: string) => `coalesce(${oldest(`user_id > ${userId}`)}, ${oldest(`user_id <= ${userId}`)})`
 
-/** Finds the oldest task of each user after the given one, up to the user where the walk started. */
+/** Finds the oldest task of each user after the user `after`, up to the user with whom the circle began. */
 const inTurn = statement<Waiting>(
   'queue_in_turn',
   `WITH RECURSIVE turns (seq, id, user_id, first, place) AS (

@@ -2,7 +2,7 @@ import { chmodSync, readdirSync, statSync, type Stats } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 // A data directory contains every user's money and messages, so only its owner may read it. An existing folder may be
-// open to other users, as may a backup restored with a copying tool.
+// readable by other users of the machine. So may a backup that was restored with a copying tool.
 
 const names = [
   'errand.db',
@@ -39,7 +39,7 @@ export function keepPrivate(dataDir: string): { closed: string[]; left: string[]
 
 /** Whether the folder has no other content, such as a project's files, which may be meant for other users. */
 function isOnlyOurs(dataDir: string): boolean {
-  // SQLite creates its own files beside a database.
+  // SQLite creates its own files in the same directory as a database.
   const ours = [...names, payloads, /^(?:errand\.db|server\.lock|migrate\.lock)[.-]/]
   return namesIn(dataDir).every((name) => ours.some((own) => (typeof own === 'string' ? own === name : own.test(name))))
 }
@@ -62,7 +62,7 @@ function closeToOthers(path: string): 'closed' | 'left' | undefined {
   const self = process.getuid?.()
   const found = statOf(path)
   if (self === undefined || !found || (found.mode & 0o077) === 0) return undefined
-  // This service must not close a folder that all users share, such as /tmp, or the root of the disk.
+  // Do not restrict the root of the disk or a folder that all users share, such as /tmp.
   const isShared = found.isDirectory() && ((found.mode & 0o1000) !== 0 || dirname(path) === path)
   if (isShared || found.uid !== self) return 'left'
   try {

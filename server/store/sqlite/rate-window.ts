@@ -5,8 +5,8 @@ import { rateWindowMs } from '../store.ts'
 
 const knownUsersMax = 50_000
 /**
- * Times that have left the window are removed once there are this many and more than half are. Removing them one by one
- * took 30 µs each.
+ * Min number of times outside the window before they are removed. They must also be more than half of all times. Removing
+ * them one by one took 30 µs each.
  */
 const goneMin = 32
 
@@ -16,7 +16,8 @@ type CachedWindow = { limit: number; times: EpochMs[]; from: number }
 /**
  * An exact sliding window, computed from the accepted executions themselves. It survives restarts and needs no extra
  * rows. Reads at most `limit` entries of two indexes, once per user. After that it continues in memory, because only
- * this process accepts executions on its database. Reading the entries for every response took an eighth of its time.
+ * this process accepts executions on its database. Reading the entries for every response took an eighth of the
+ * response's time.
  *
  *   ──┬──────┬───┬─┬──────────┬──▶ time
  *     │      └ oldest counted └ now: an execution leaves 60 s after it was accepted
@@ -27,8 +28,8 @@ export class RateWindow {
   readonly #known = new Map<string, CachedWindow>()
 
   constructor(db: Database) {
-    // The dialect's `bound` explains why the LIMIT is an expression. The rows themselves are selected, because an
-    // aggregate over them runs as a co-routine, which takes twice as long.
+    // The dialect's `bound` explains why the LIMIT is an expression. Selects the rows themselves, because SQLite runs an
+    // aggregate over them as a co-routine, which takes twice as long.
     const inWindow = (table: 'tasks' | 'turns') =>
       db
         .prepare<unknown[], EpochMs>(

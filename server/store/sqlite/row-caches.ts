@@ -1,10 +1,10 @@
 import type { Database, Statement } from 'better-sqlite3'
 
 /**
- * Caches of rows that requests read again and again: what credentials are checked against, and polled tasks. They are
- * valid while no other connection has committed (`data_version`), and our own commands drop what they change. So a
- * change applies to the next request, no matter which process made it. Requests that arrive together share one check,
- * because their senders cannot yet know of a later change. A check takes a tenth of the time of a read.
+ * Caches of rows that requests read again and again: polled tasks, and the data that credentials are checked against.
+ * The rows are valid while no other connection has committed (`data_version`). This connection's commands drop the rows
+ * that they change. So a change applies to the next request, no matter which process made it. Requests in the same tick
+ * share one check of the version, which takes a tenth of the time of a read. Their senders cannot know of a later change.
  */
 export class RowCaches {
   readonly #dataVersion: Statement
@@ -74,13 +74,13 @@ export class RowCache<Row> {
 }
 
 /**
- * Recognizes keys that were seen recently, without keeping them. Caching each row at its first read would cost reads
- * that are not repeated 5 % to 9 %, because the garbage collector moves what is kept.
+ * Recognizes keys that were seen recently, from their hashes, so that a row is cached only at its second read. Caching
+ * rows at their first read made reads without repetition 5 % to 9 % slower: the garbage collector moves cached rows.
  */
 export class RecentKeys {
   readonly #hashes = new Int32Array(65_536)
 
-  /** Returns whether the key was seen recently. Rarely, another key with the same hash was. */
+  /** Returns whether the key was seen recently. In rare cases, it was another key with the same hash. */
   see(key: string): boolean {
     let hash = 1
     // Ids end with random characters.

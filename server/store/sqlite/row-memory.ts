@@ -1,7 +1,8 @@
 const knownMax = 50_000
 
 /**
- * Known state of a row; `row` is undefined if the database has none. Rows whose keys share the string part form a linked list, usually of one row.
+ * State of a row in memory. `row` is undefined if the database has no such row. Rows whose keys share the string part form
+ * a linked list, usually of one row.
  */
 export type Kept<Row> = {
   readonly number: number
@@ -20,7 +21,8 @@ type Change<Row> = { of: Kept<Row>; row: Row | undefined; isUnwritten: boolean }
  *     ▲                └──the command is undone──▶ as before
  *     └── read from the database, if the batch was rolled back or another connection may have written
  *
- * The key is a string and a number. Joining both in one string took half of the time saved, as did a map per string.
+ * The key is a string and a number. Joining both into one string, or using a map per string, cost half of the time that
+ * this class saves.
  */
 export class RowMemory<Row> {
   readonly #write: (row: Row) => void
@@ -28,7 +30,7 @@ export class RowMemory<Row> {
   #unwritten: Kept<Row>[] = []
   /** Rows as they were before the running command changed them. */
   readonly #undo: Change<Row>[] = []
-  /** State at the time when the running command wrote all rows, within its savepoint. */
+  /** State before the running command's first `writeOut`, to restore if the command is undone. */
   #before: { known: Map<string, Kept<Row>>; unwritten: Kept<Row>[]; changes: number } | undefined
 
   constructor(write: (row: Row) => void) {
@@ -58,8 +60,8 @@ export class RowMemory<Row> {
   }
 
   /**
-   * Call before a statement that changes such rows itself. Writes the rows, so that they are read again after the
-   * statement.
+   * Call before a statement that changes such rows directly. Writes the unwritten rows and forgets all of them, so that
+   * they are read again after the statement.
    */
   writeOut(): void {
     this.#before ??= {

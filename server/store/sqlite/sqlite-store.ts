@@ -29,7 +29,7 @@ type SqliteStoreOptions = {
   limits: StoreLimits
   /** Creates the clock once the newest stored time is known, so that time does not run backwards across a restart. */
   clock: (notBefore: number) => Clock
-  /** Called once when the store can no longer tell what the disk contains. The process must then end. */
+  /** Called once, if it is unknown what the disk contains or the database is damaged. The process must then end. */
   onFatal: (cause: unknown) => void
   onCommit?: (commit: Committed) => void
   /** Called with one line for the operator about the data directory. */
@@ -42,7 +42,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   return inPrivate(options, () => {
     const lock = lockDataDir(dataDir)
     try {
-      // Waiting here would block every request; group commit waits without blocking.
+      // A longer busy timeout would block every request. Group commit waits for the write lock without blocking.
       const db = openConnection(dataDir, 5)
       return orClose(db, dataDir, () => {
         checkAtStart(db, dataDir)
@@ -57,8 +57,8 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
 }
 
 /**
- * Opens the store for a few short writes of a CLI command, with or without a running server. Only a server migrates,
- * but a data directory without a database gets one.
+ * Opens the store for a few short writes of a CLI command, with or without a running server. Only a server migrates, but
+ * a CLI command can create the database in an empty data directory.
  */
 export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?: boolean }): Store {
   const { dataDir, mustExist = false } = options
@@ -80,7 +80,7 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
   })
 }
 
-/** Warns about files that were open to other users, and silently closes those that `open` creates. */
+/** Warns about files that were open to other users, and silently closes the files that `open` creates. */
 function inPrivate({ dataDir, onWarning }: SqliteStoreOptions, open: () => Store): Store {
   assertUsable(dataDir)
   const warning = describeClosed(keepPrivate(dataDir))
@@ -175,8 +175,8 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
     canWrite: () => commit.canWrite(),
     hasBacklog: () => false,
     backup: async (file) => {
-      // Uses one statement over one snapshot. The stepwise backup starts again at every commit of another process, so
-      // beside a busy server it never ended.
+      // Uses one statement over one snapshot. The stepwise backup restarts at every commit of another process, so it never
+      // ended while a busy server was running.
       try {
         db.prepare('VACUUM INTO ?').run(file)
       } catch (error) {

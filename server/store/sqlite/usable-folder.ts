@@ -6,8 +6,8 @@ import { StoreOpenError } from '../store-open-error.ts'
 const names = ['', 'errand.db', 'errand.db-wal', 'errand.db-shm', 'server.lock', 'migrate.lock', 'secret']
 
 /**
- * Checks access in advance, because SQLite reports only that a file cannot be opened if this process may not write it
- * or its folder.
+ * Checks access in advance, so that the error names the cause. SQLite says only that it cannot open the file, even if
+ * permissions of the file or its folder are the cause.
  */
 export function assertUsable(dataDir: string): void {
   for (const name of names) {

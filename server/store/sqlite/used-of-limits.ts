@@ -12,9 +12,9 @@ type Window = WindowRow & { userId: string; carried: number }
 type Rate = KeyRateRow & { keyId: string }
 
 /**
- * Usage of limits. Each admission reads and changes some of these rows. They stay in memory while no other connection
- * has committed (`data_version`), because the CLI can change limits while the server runs. Reading and writing them in
- * each command took a tenth of its time.
+ * Usage of limits. Each admission reads and changes some of these rows. They stay in memory until another connection has
+ * committed (`data_version`), because the CLI can change limits while the server runs. Reading and writing the rows in
+ * each command took a tenth of the command's time.
  */
 export class UsedOfLimits {
   readonly #dataVersion: Statement
@@ -25,7 +25,7 @@ export class UsedOfLimits {
   readonly #putRate: Statement
   readonly #windows = new RowMemory<Window>((window) => this.#writeWindow(window))
   readonly #rates = new RowMemory<Rate>(({ keyId, startsAt, used }) => void this.#putRate.run(keyId, startsAt, used))
-  /** Written to the database by the counters. */
+  /** Number of queued tasks by user. `Counters` writes these numbers to the database. */
   readonly #waiting = new RowMemory<number>(() => {})
   readonly #all = [this.#windows, this.#rates, this.#waiting]
   readonly #counters: Counters
@@ -140,7 +140,7 @@ export class UsedOfLimits {
     return this.#rates.find(keyId, 0, () => this.#getRate.get(keyId))
   }
 
-  /** A limit lowered below the current usage is stored as that usage. */
+  /** Adds to a window. If the limit was lowered below the resulting usage, stores that usage as the limit. */
   #change(kept: Kept<Window>, window: Window, by: Spent & { amount: number }): void {
     const { carried, ownerId, reachedAt, startsAt, userId } = window
     const charged = window.charged + by.charged

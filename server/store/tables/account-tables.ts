@@ -34,7 +34,7 @@ export function accountTables({
       uniqueIndex('users_external')
         .on(user.externalId)
         .where(sql`external_id IS NOT NULL`),
-      // Counts admins before the rights of one are removed.
+      // Used to count the admins before one of them loses admin rights.
       index('users_admins')
         .on(user.id)
         .where(sql`is_admin = 1`),
@@ -66,7 +66,7 @@ export function accountTables({
       limits: text(),
       /** The owner is notified when the balance falls below this amount. */
       notifyBelow: number('notify_below'),
-      /** When the balance fell below `notifyBelow`; null again once a credit has lifted it. */
+      /** When the balance fell below `notifyBelow`; null again once a credit has lifted the balance back. */
       lowAt: number('low_at'),
       /** Remainder of chat costs below one unit, in billionths of a USD. */
       carried: number().notNull().default(0),
@@ -143,11 +143,11 @@ export function accountTables({
       breakdown: text(),
       /** Idempotency key of a credit. It works once per user, forever. */
       idempotencyKey: text('idempotency_key'),
-      /** Set for a top-up's credit, and for amounts taken back or returned because of it. */
+      /** Set for a top-up's credit, and for amounts taken back or returned because of that top-up. */
       topupId: text('topup_id'),
       /**
-       * JSON object for an amount that a platform key credited or took back: the day that it counts toward, since the
-       * epoch, by key id.
+       * Set for an amount that a platform key credited or took back. JSON object of the day that the amount counts toward,
+       * in days since the epoch, by key id.
        */
       countedIn: text('counted_in'),
       createdAt: number('created_at').notNull(),
@@ -159,7 +159,7 @@ export function accountTables({
       uniqueIndex('transactions_task')
         .on(transaction.taskId, transaction.type)
         .where(sql`task_id IS NOT NULL`),
-      // Likewise prevents a second charge of one chat turn.
+      // Prevents a second charge of one chat turn in the same way.
       uniqueIndex('transactions_turn')
         .on(transaction.turnId)
         .where(sql`turn_id IS NOT NULL`),
@@ -169,7 +169,7 @@ export function accountTables({
       uniqueIndex('transactions_idempotency')
         .on(transaction.userId, transaction.idempotencyKey)
         .where(sql`idempotency_key IS NOT NULL`),
-      // Likewise prevents a second credit of one top-up.
+      // Prevents a second credit of one top-up in the same way.
       uniqueIndex('transactions_topup')
         .on(transaction.topupId)
         .where(sql`topup_id IS NOT NULL AND type = 'credit'`),
@@ -186,7 +186,7 @@ export function accountTables({
       userId: text('user_id').notNull(),
       /** `task`, `transaction` or `written-off`. */
       kind: text().notNull(),
-      /** A task's agent, or a transaction's type. */
+      /** A task's agent, or a transaction's type; empty for write-offs. */
       part: text().notNull(),
       /** A task's status; empty otherwise. */
       status: text().notNull(),
@@ -215,8 +215,8 @@ export function accountTables({
   )
 
   /**
-   * Requests that clients may retry without an Idempotency-Key, and the turn or task that answered each, until a minute
-   * after its end. Only a digest of the request is stored.
+   * Requests that clients may retry without an Idempotency-Key, and the turn or task that answered each request. Stored
+   * until a minute after the end of that turn or task. Only a digest of the request is stored.
    */
   const wireRequests = table(
     'wire_requests',
@@ -269,7 +269,7 @@ export function accountTables({
       charged: number().notNull(),
       held: number().notNull(),
       /**
-       * Set when a key's reset period changed: cost and holds, at that time, of executions of this period that count in
+       * Set when a key's reset period changed. The cost and holds, at that time, of executions in this period that count in
        * other windows.
        */
       carried: number().notNull().default(0),
@@ -294,7 +294,7 @@ export function accountTables({
     used: number().notNull(),
   })
 
-  /** Named values on which all processes that open the database must agree. */
+  /** Named values that must be the same for every process that opens the database. */
   const settings = table('settings', { name: text().primaryKey(), value: text().notNull() })
 
   return {

@@ -4,8 +4,8 @@ import type { TableWords } from './table-words.ts'
 
 export function eventTables({ check, index, number, primaryKey, sql, table, text }: TableWords, users: Users) {
   /**
-   * Events, with the bodies to deliver, stored for some days. The id of an event is derived from that of the task, turn
-   * or credit it reports, so that a second event of the same end is impossible even if the code has a bug.
+   * Events, with the bodies to deliver, stored for some days. If an event reports the end of a task or turn, or a credit,
+   * its id is derived from the id of that row. So a second event of the same end is impossible even if the code has a bug.
    */
   const events = table('events', {
     id: text().primaryKey(),
@@ -14,11 +14,11 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
     type: text().notNull(),
     /** JSON body to deliver: the same bytes at each attempt. */
     body: text().notNull(),
-    /** SHA-256 of the other columns as first written; null for events written by versions before digests. */
+    /** SHA-256 of `id`, `userId`, `type`, `createdAt` and `body` as first written. Versions without digests wrote null. */
     digest: text(),
-    /** Number of webhooks for which the event was written; null if `digest` is. */
+    /** Number of webhooks for which the event was written; null if `digest` is null. */
     deliveries: number(),
-    /** When the reported end happened, if there was one. */
+    /** When the reported change happened. */
     createdAt: number('created_at').notNull(),
   })
 
@@ -60,7 +60,7 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
       webhookId: text('webhook_id').notNull(),
       /** Unit of fair scheduling: the webhook id, followed by a space and the origin for callback URLs. */
       target: text().notNull(),
-      /** The task's callback URL. */
+      /** Callback URL of the task; null if the delivery goes to the webhook's own URL. */
       url: text(),
       status: text({ enum: deliveryStatuses }).notNull(),
       /** Attempts since the delivery was created or redelivered. */
@@ -80,7 +80,7 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
     },
     (delivery) => [
       primaryKey({ columns: [delivery.eventId, delivery.webhookId] }),
-      // Finds pending deliveries by target, so that a webhook with a great many deliveries or targets delays no other.
+      // Finds pending deliveries by target, so that a webhook with very many deliveries or targets delays no other webhook.
       index('deliveries_due')
         .on(delivery.webhookId, delivery.target, delivery.dueAt)
         .where(sql`due_at IS NOT NULL`),

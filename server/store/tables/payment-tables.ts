@@ -17,7 +17,7 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
        * reports a payment.
        */
       status: text().notNull(),
-      /** Amount credited on payment. It never comes from an event. */
+      /** Amount credited on payment. It never comes from a provider's event. */
       amount: number().notNull(),
       /** 1 if auto-recharge created the top-up, without the user's involvement. */
       isAuto: number('is_auto').notNull(),
@@ -82,7 +82,7 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
       rechargeMonthlyMax: number('recharge_monthly_max'),
       /** Why auto-recharge was switched off; null while it is on, or if the user switched it off. */
       rechargeOffReason: text('recharge_off_reason'),
-      /** The only recharge in progress. */
+      /** Top-up of the recharge in progress. There is at most one. */
       rechargeTopupId: text('recharge_topup_id'),
       updatedAt: number('updated_at').notNull(),
     },

@@ -1,7 +1,7 @@
 import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
 
-/** Logins and other credentials besides API keys, and connectors. */
+/** Identities, logins, invitations, credentials other than API keys, and connectors. */
 export function peopleTables(
   { check, index, madeInOrder, number, primaryKey, seq, sql, table, text, uniqueIndex }: TableWords,
   users: Users,
@@ -47,7 +47,7 @@ export function peopleTables(
     (login) => [index('logins_user').on(login.userId, login.createdAt), index('logins_expires').on(login.expiresAt)],
   )
 
-  /** Failed password login attempts, stored as long as they count. */
+  /** Password login attempts, stored as long as they count. A successful login deletes the attempts for its email and client. */
   const loginAttempts = table(
     'login_attempts',
     {
@@ -183,19 +183,19 @@ export function peopleTables(
     ],
   )
 
-  /** Access that a connector's server granted after its owner signed in. */
+  /** Access that a connector's server granted when the connector's owner signed in. */
   const connectorGrants = table('connector_grants', {
     connectorId: text('connector_id').primaryKey(),
     userId: userId(),
-    /** The authorization server, to which alone the refresh token is sent. */
+    /** The authorization server. The refresh token is sent only to this server. */
     issuer: text().notNull(),
-    /** Tokens and client, encrypted outside the store. */
+    /** Tokens and OAuth client, encrypted outside the store. */
     sealed: text().notNull(),
     /** Expiry of the access token; null if the server does not specify one. */
     expiresAt: number('expires_at'),
-    /** A refresh token works only once. While one node exchanges it, the others wait until this time. */
+    /** A refresh token works only once. While one node exchanges it, the other nodes wait until this time. */
     refreshUntil: number('refresh_until'),
-    /** Version of the tokens, so that only one exchange of each is stored. */
+    /** Version of the tokens, so that only one exchange of each refresh token is stored. */
     version: number().notNull(),
     updatedAt: number('updated_at').notNull(),
   })

@@ -11,9 +11,9 @@ import type {
   uniqueIndex,
 } from 'drizzle-orm/sqlite-core'
 
-// The tables are defined once, and each engine supplies the column and index builders. Its migrations add what drizzle
-// cannot express: triggers that make transactions append-only and terminal tasks final, and on SQLite STRICT for every
-// table.
+// The tables are defined once, and each engine supplies the column and index builders. Each engine's migrations add what
+// drizzle cannot express. These are triggers that make transactions append-only and terminal tasks final, and on SQLite
+// STRICT for every table.
 
 /** Table builders. Both engines' builders are called in the same way, so SQLite's types are used for both. */
 export type TableWords = {
@@ -30,9 +30,9 @@ export type TableWords = {
   seq: () => ReturnType<ReturnType<typeof integer>['primaryKey']>
   /** Last column of an index: orders rows of the same millisecond by creation. */
   bySeq: (table: { seq: AnySQLiteColumn }) => AnySQLiteColumn[]
-  /** Adds the same column to a table with another primary key. Adds nothing on an engine with an implicit one. */
+  /** Adds a `seq` column to a table with another primary key. Adds no column on SQLite, where the rowid serves instead. */
   madeInOrder: () => object
-  /** Lease of running work: how long its node may stay silent. Adds no column on an engine without leases. */
+  /** Time until which a node owns its running work unless it renews the lease. Adds no column on an engine without leases. */
   lease: () => object
   /** Constraints and indexes of task and turn leases. */
   taskLeases: (task: unknown) => SQLiteTableExtraConfigValue[]

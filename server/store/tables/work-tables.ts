@@ -39,7 +39,7 @@ export function workTables(
       agentId: text('agent_id').notNull(),
       endpointId: text('endpoint_id').notNull(),
       status: text({ enum: taskStatuses }).notNull(),
-      /** 1 while the task waits for a run: pending, or interrupted with retries left (it then stays `processing`). */
+      /** 1 while the task waits for a run: pending, or interrupted with retries left. An interrupted task stays `processing`. */
       queued: number().notNull(),
       /** Number of claims. A write for an older attempt affects no row. */
       attempt: number().notNull(),
@@ -95,11 +95,11 @@ export function workTables(
       ...lease(),
     },
     (task) => [
-      // Reads a user's newest tasks, whatever the filter, by walking one index from its end.
+      // Each filter by agent and status reads a user's newest tasks by walking one of these indexes from its end.
       index('tasks_user').on(task.userId, task.createdAt, ...bySeq(task)),
       index('tasks_user_status').on(task.userId, task.status, task.createdAt, ...bySeq(task)),
       index('tasks_user_agent_status').on(task.userId, task.agentId, task.status, task.createdAt, ...bySeq(task)),
-      // Finds queued tasks (queued = 1) and running ones (queued = 0), regardless of how many have ended.
+      // Finds queued tasks (queued = 1) and running tasks (queued = 0), regardless of how many tasks have ended.
       index('tasks_open')
         .on(task.queued, ...bySeq(task))
         .where(sql`completed_at IS NULL`),
@@ -118,7 +118,7 @@ export function workTables(
       check('cost_not_negative', sql`${task.cost} >= 0 AND ${task.givenBack} >= 0`),
       check('given_back_when_completed', sql`${task.givenBack} = 0 OR ${task.status} = 'completed'`),
       check('queued_only_open', sql`${task.queued} = 0 OR ${task.status} IN ('pending', 'processing')`),
-      // A task that fails without having started was canceled or has expired.
+      // A task that fails without having started was canceled, has expired, or its user's connectors are blocked.
       check(
         'started_with_processing',
         sql`CASE ${task.status} WHEN 'pending' THEN ${task.startedAt} IS NULL WHEN 'failed' THEN true ELSE ${task.startedAt} IS NOT NULL END`,
@@ -178,7 +178,7 @@ export function workTables(
       spent: number().notNull().default(0),
       /** JSON object of strings, as JSON.stringify writes it. */
       tags: text(),
-      /** 1 if `/v1/responses` created the session. Such sessions are removed if the user has too many. */
+      /** 1 if `/v1/responses` created the session. If the user has too many sessions, the store removes one of these first. */
       isResponse: number('is_response').notNull().default(0),
       /** Value of `activeAt` when the expiry was last noticed. */
       expiryNotedAt: number('expiry_noted_at'),
@@ -219,7 +219,7 @@ export function workTables(
     {
       userId: text('user_id').notNull(),
       agentId: text('agent_id').notNull(),
-      /** Sessions that are not completed. Whether one is active or expired depends on the current time. */
+      /** Sessions that are not completed. Whether a session is active or expired depends on the current time. */
       open: number().notNull(),
       completed: number().notNull(),
     },

@@ -13,7 +13,7 @@ const forbid = statement(
 )
 const note = statement('task_note_progress', `UPDATE tasks SET progress = :progress WHERE ${thisAttempt}`)
 
-/** Takes the same lock as a cancellation, so the two run one after the other. */
+/** Takes the same lock as `cancelTask`, so that the two commands run one after the other. */
 export function* forbidCancel(tx: Tx, { attempt, taskId }: AttemptRef): Op<boolean> {
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
   return (yield* tx.run(forbid, { taskId, attempt, now: yield* tx.now() })) > 0
@@ -21,7 +21,7 @@ export function* forbidCancel(tx: Tx, { attempt, taskId }: AttemptRef): Op<boole
 
 /** Saves the progress of tasks, except from stale attempts. Moves no money, so locks no account. */
 export function* noteProgress(tx: Tx, notes: readonly ProgressNote[]): Op<void> {
-  // Use the order in which a node's lease renewal locks the rows.
+  // Update the rows in the order in which a node's lease renewal locks them, so that the two cannot deadlock.
   const inOrder = notes.toSorted((a, b) => (a.taskId < b.taskId ? -1 : 1))
   const noted = inOrder.map(({ attempt, progress, taskId }) => tx.run(note, { taskId, attempt, progress }))
   for (const answer of noted) yield* answer

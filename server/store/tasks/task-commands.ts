@@ -74,7 +74,7 @@ const claimWithConnectors = claimIf(
     AND other.status = 'processing' AND other.connector_ids <> '[]' LIMIT :connectorTasksMax) AS found)`,
 )
 /**
- * Finds a task that must wait because its user has `most` started ones. Tasks waiting for another attempt count as started.
+ * Finds a task that must wait because its user already has `most` started tasks, including those waiting for another attempt.
  * Releases the lease, so that another node may take it.
  */
 const beyondLimit = statement<{ id: string }>('task_beyond_limit', ({ ofLease }) => {
@@ -218,7 +218,7 @@ export function* claimTask(tx: Tx, taskId: string, limits: StoreLimits): Op<Clai
   if (!account) return undefined
   const { userId } = account
   const { tasksAtWork: most } = limitsOf(account, limits.plans ?? noPlans)
-  // Counts rows instead of reading counters, which are written only at the end of a commit of possibly many claims.
+  // Counts rows, because counters are written only at the end of a commit, which may contain many claims.
   if (most !== null && (yield* tx.get(beyondLimit, { taskId, userId, most }))) return 'at-limit'
   const now = yield* tx.now()
   const leaseUntil = now + limits.leaseSeconds * 1000
@@ -319,7 +319,7 @@ export function* expiringTasks(on: Reads, limit: number): Op<string[]> {
   return (yield* on.all(expiring, { limit, now: yield* on.now() })).map(({ id }) => id)
 }
 
-/** Returns false if the task has started or ended meanwhile. */
+/** Returns false if the task has already started or ended. */
 export function* expireTask(tx: Tx, of: { taskId: string; error: TaskFailure }, limits: StoreLimits): Op<boolean> {
   const { error, taskId } = of
   if (!(yield* tx.lockOwner({ taskId }))) return false

@@ -26,7 +26,7 @@ import { hasTags, tagValues, type TagValues } from './tag-filter.ts'
 // Reads of tasks. Each walks an index and stops at its limit, whatever the size of the table.
 
 type ListRow = Omit<TaskListItem, 'tags'> & { seq: number; tags: string | null }
-/** `list` reads complete lists; the others apply filters by tags, times and outcome. */
+/** `list` reads complete lists. `filtered` and `count` also filter by tags, times and outcome. */
 type TaskList = {
   list: Statement<ListRow>
   filtered: Statement<ListRow>
@@ -34,7 +34,7 @@ type TaskList = {
 }
 type PayloadRow = { id: string; bytes: number | null; sha256: string | null }
 
-// The error code is stored after long columns, so only rows that have one are read that far.
+// The error code is stored after long columns, so only the rows of failed tasks are read that far.
 const item = `${columns('seq id agentId endpointId status tags cost givenBack createdAt completedAt')},
   CASE WHEN status = 'failed' THEN error_code END AS "errorCode"`
 const page = 'ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset'

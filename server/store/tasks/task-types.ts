@@ -83,7 +83,7 @@ export type TaskListItem = Pick<
   'id' | 'agentId' | 'endpointId' | 'status' | 'tags' | 'cost' | 'givenBack' | 'createdAt' | 'completedAt'
 > & { errorCode: string | null }
 
-/** Names and values a user attaches to tasks and sessions to find them by. */
+/** Names and values that a user attaches to tasks and sessions, to filter lists by. */
 export type Tags = Record<string, string>
 
 /** Identifies one attempt of a task. Writes of any attempt but the latest have no effect. */
@@ -187,8 +187,8 @@ export type ListTasks = Page &
   ListRange & { userId: string; status?: TaskStatus; outcome?: TaskOutcome; agentId?: string; tags?: string[] }
 
 /**
- * The claimed task, with `isLimited` if its user has a limit on running tasks. `at-limit` if that limit is reached,
- * `blocked` if the task failed because the user's connectors are blocked, undefined if it was not queued.
+ * The claimed task. `isLimited`: a limit on running tasks applies to it. `at-limit`: such a limit is reached. `blocked`:
+ * the task failed because the user's connectors are blocked. Undefined: the task was not queued.
  */
 export type ClaimTaskResult = (TaskRecord & { isLimited: boolean }) | 'at-limit' | 'blocked' | undefined
 

@@ -6,7 +6,8 @@ import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
-// The tables and columns of an export, the same for both engines: those that either engine has, without leases.
+// Tables and columns of an export. They are the same for both engines: the tables that both have, with the `seq` column
+// but without leases.
 
 // CommonJS, because Node's ES module loader is slow with Drizzle (see `applied-migrations.ts`).
 const require = createRequire(import.meta.url)
@@ -39,7 +40,7 @@ const tables = [
   peopleTables(words, users),
   paymentTables(words, users),
 ]
-/** Migrations create the rows of `probes`, and triggers those of `session_totals`. */
+/** Tables that are not exported. Migrations create the rows of `probes`, and triggers the rows of `session_totals`. */
 const ownTables = new Set(['probes', 'session_totals'])
 
 /** A row in the order of the table's columns. */

@@ -8,7 +8,7 @@ import type { WholeDatabase } from './whole-database.ts'
 //
 //   {"format":"errand-export", …}            header
 //   {"table":"users","columns":["seq", …]}   start of a table, for each table
-//   [1,"usr_…", …]                           row; in `payloads` with its content in base64, or null, at the end
+//   [1,"usr_…", …]                           row; a row of `payloads` ends with the content in base64, or null
 //   {"rows":{"users":1, …},"sha256":"…"}     end: row counts, and the digest of all lines after the header
 //
 // Equal data has equal lines after the header, whatever the engine.
@@ -23,7 +23,7 @@ const chunkChars = 65_536
 export type ExportHeader = typeof exportFormat & {
   schema: string
   engine: WholeDatabase['engine']
-  /** Name of the bucket if it has the payloads' content; null if the export has it. */
+  /** Name of the bucket that has the payloads' content; null if the export itself contains that content. */
   bucket: string | null
 }
 export type CarriedPayload = { id: string; digest: PayloadDigest | null }

@@ -14,20 +14,20 @@ import type { WholeDatabase } from './whole-database.ts'
 
 const batchRows = 500
 const batchBytes = 1_048_576
-/** A payload is one line, in base64. */
+/** Max bytes of a line. A payload is one line, in base64. */
 const lineBytesMax = 268_435_456
 const incomplete = 'The export is incomplete or was changed. Export again.'
 
 export type Lines = AsyncGenerator<Buffer, void>
 
-/** Yields the lines of an export. Use each before reading the next. */
+/** Yields the lines of an export. Use each line before reading the next, because its buffer is reused. */
 export async function* readLines(chunks: AsyncIterable<Buffer>): Lines {
   const splitter = new LineSplitter(lineBytesMax)
   for await (const chunk of chunks) yield* splitter.split(chunk)
   if (splitter.isTooLong || splitter.rest.length > 0) throw new Error(incomplete)
 }
 
-/** Reads the first line. Throws if it is not that of an export that this version can import. */
+/** Reads the first line. Throws if it is not the header of an export in this version's format. */
 export async function readHeader(lines: Lines): Promise<ExportHeader> {
   const { value } = await lines.next()
   const header = parse(value ?? Buffer.from('null')) as ExportHeader | null
@@ -42,7 +42,7 @@ export type ImportLinesOptions = {
   keepContent: (payload: CarriedPayload, content: string | null) => Promise<void>
 }
 
-/** Inserts all rows, and verifies that they are those of the export. The caller commits. */
+/** Inserts all rows, and verifies them against the counts and the digest in the last line. The caller commits. */
 export async function importLines(
   db: WholeDatabase,
   lines: Lines,

@@ -2,7 +2,7 @@ import type { LedgerReport } from '../store.ts'
 import type { CarriedRow, CarriedTable } from './carried-tables.ts'
 
 /**
- * A database that no other process can use while it is open, in one transaction. Reads and writes whole tables. Without
+ * A database opened in one transaction, during which no other process can use it. Reads and writes whole tables. Without
  * `commit`, nothing is changed.
  */
 export type WholeDatabase = {
@@ -12,10 +12,10 @@ export type WholeDatabase = {
   read(table: CarriedTable): AsyncIterable<CarriedRow>
   insert(table: CarriedTable, rows: readonly CarriedRow[]): Promise<void>
   query(sql: string): Promise<CarriedRow[]>
-  /** Call after the last `insert`, so that new rows follow the inserted ones. */
+  /** Call after the last `insert`, so that the `seq` of new rows follows that of the inserted rows. */
   continueSequences(): Promise<void>
   verifyLedger(): Promise<LedgerReport>
-  /** Returns false if another process has written immediately afterwards, without having seen the transaction. */
+  /** Returns false if another process wrote right after the commit, without having seen the transaction. */
   commit(): Promise<boolean>
   close(): Promise<void>
 }

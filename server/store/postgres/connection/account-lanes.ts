@@ -6,8 +6,9 @@ const knownMax = 50_000
 type Lane = { running: number; waiting: (() => void)[] }
 
 /**
- * Limits how many commands of one account have a connection. More would only contend for its row lock, and one busy
- * user would exhaust the pool. Three are enough to keep the lock busy during a round trip. First in, first out.
+ * Limits how many commands of one account have a connection. More commands would only contend for the account's row lock,
+ * and one busy user would exhaust the pool. Three are enough to keep the lock busy during a round trip. First in, first
+ * out.
  */
 export class AccountLanes {
   readonly #lanes = new Map<string, Lane>()

@@ -8,8 +8,8 @@ const connectionsMax = 10
 export const poolName = 'errand'
 
 // Set by a statement, because poolers reject connections that start with these settings. Sequential scans are off
-// because each statement has an index. A plan made while a table is empty would read the complete table, and would
-// still be used after the table has grown.
+// because each statement has an index. Otherwise a plan made while a table is empty would read the complete table, even
+// after the table has grown.
 const connectionSettings =
   "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; SET enable_seqscan = off"
 
@@ -40,12 +40,12 @@ export function openPool(
     // A new connection is slow at first, because it plans each statement again.
     idleTimeoutMillis: 600_000,
     keepAlive: true,
-    // A network that silently drops idle connections does so only after minutes.
+    // Early enough: networks that silently drop idle connections do so only after minutes.
     keepAliveInitialDelayMillis: 10_000,
     pipeline: true,
   })
-  // A lost connection is replaced when the next one is needed, and its queries fail anyway. Without listeners the loss
-  // would end the process. The pool's listener covers idle connections, each connection's listener all others.
+  // The pool replaces a lost connection when needed, and the connection's queries fail anyway. Without listeners the loss
+  // would end the process. The pool's listener covers idle connections, and each connection's own listener covers the rest.
   pool.on('error', ignore)
   pool.on('connect', (client) => {
     client.on('error', ignore)

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { codeOf } from '../../../kernel/thrown.ts'
 import { keepNulls, readNulls } from './null-characters.ts'
 
-// The part of `pg` that the store uses. It is loaded with the first pool, so never on SQLite.
+// The part of `pg` that the store uses. It is loaded for the first pool or client, so never on SQLite.
 
 export type PgResult = { rows: unknown[]; rowCount: number | null; command: string }
 export type PgQuery = {
@@ -23,8 +23,8 @@ export type PgClient = {
 
 export type PgPool = {
   /**
-   * Number of connections, of idle ones, and of calls that wait for one. A call waits until the next tick even for an
-   * idle one.
+   * Numbers of all connections, of idle connections, and of calls that wait for a connection. A call waits until the next
+   * tick even if a connection is idle.
    */
   readonly totalCount: number
   readonly idleCount: number
@@ -46,11 +46,11 @@ export type PooledClient = {
   }
 }
 
-/** SQLSTATE of every statement after the failed one, until the transaction is rolled back. */
+/** SQLSTATE of every statement after a failed statement, until the transaction is rolled back. */
 export const afterFailure = '25P02'
 const failures = new WeakMap<object, Error>()
 
-/** Keeps the original error, because the awaited answer may be that of any of the pipelined statements. */
+/** Keeps the original error, because a command may await the answer of a later statement in the pipeline. */
 export function keepFailures(client: PooledClient): void {
   client.connection.on('errorMessage', (error) => {
     if (error.code !== afterFailure) failures.set(client, error)
@@ -60,7 +60,7 @@ export function keepFailures(client: PooledClient): void {
 /** A prepared statement is missing, or exists already, because the pooler switched connections. */
 const otherConnection = /^(?:26000|42P05)$/
 
-/** Adds to the error what the server cannot know: that there is a pooler in transaction mode in between. */
+/** Adds to the error that a pooler in transaction mode is the likely cause. The server does not know of the pooler. */
 export function explainPooler(client: PooledClient): void {
   client.connection.on('errorMessage', (error) => {
     if (!otherConnection.test(error.code ?? '')) return
@@ -70,7 +70,7 @@ export function explainPooler(client: PooledClient): void {
 
 export const withoutPooler = 'set ERRAND_DATABASE_URL to a direct connection or a pooler in session mode.'
 
-/** Returns the original error if this one only reports that an earlier statement of the transaction failed. */
+/** Returns the original error if `error` only reports that an earlier statement of the transaction failed. */
 export function failureBehind(client: PgClient, error: unknown): unknown {
   const isAfter = codeOf(error) === afterFailure
   return (isAfter && failures.get(client)) || error
@@ -105,7 +105,7 @@ export type PgListener = {
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'end', listener: () => void): unknown
   on(event: 'notification', listener: (message: { channel: string; payload?: string }) => void): unknown
-  /** Whether the connection keeps the process alive. */
+  /** Makes the connection keep the process alive. `unref` reverses this. */
   ref(): void
   unref(): void
   end(): Promise<void>

@@ -25,7 +25,7 @@ export const migrationsFolder = fileURLToPath(new URL('../migrations', import.me
 /** Arbitrary numbers that no other program uses for advisory locks in this database. */
 const migrationLock = 7015
 const useLock = 7017
-/** The server takes a moment to notice that a process has ended. */
+/** How long to wait for other processes, because the server takes a moment to notice that a process has ended. */
 const othersMsMax = 5000
 const othersPauseMs = 100
 const reconnectMsMax = 5000
@@ -35,7 +35,7 @@ export type SchemaHoldOptions = {
   /** `migrate`: create or update the schema; `create`: only set up an empty database; `none`: neither. */
   change: 'migrate' | 'create' | 'none'
   mayBeExported?: boolean
-  /** Called if the connection was lost and another version migrated, or the installation was exported, before the lock was acquired again. */
+  /** Called if another version migrated, or the installation was exported, while the connection and its lock were lost. */
   onFatal?: ((cause: unknown) => void) | undefined
 }
 
@@ -145,14 +145,14 @@ export async function schemaState(client: Queries): Promise<SchemaState> {
   return schemaStateOf(applied, migrationsFolder)
 }
 
-/** Responses rely on commits, so the server must write a commit to its disk before it confirms it. */
+/** Responses rely on commits, so the server must write a commit to its disk before it confirms the commit. */
 async function assertDurable(client: Queries): Promise<void> {
   const { rows } = await client.query(`SELECT current_setting('synchronous_commit') AS value`)
   if ((rows[0] as { value: string }).value !== 'off') return
   throw new StoreOpenError('The database must have synchronous_commit = on: with off it can lose acknowledged commits.')
 }
 
-/** Takes the database until the transaction ends. Processes that start meanwhile wait for that. */
+/** Reserves the database for this transaction. Processes that start before the transaction ends wait for its end. */
 export async function takeAlone(client: Queries): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock])
   assert((await schemaState(client)) === 'current', 'the schema is current')
@@ -195,7 +195,7 @@ async function assertAlone(client: Queries, purpose: keyof typeof inUse): Promis
 }
 
 async function findOthers(client: Queries): Promise<Others> {
-  // Within a transaction the view would keep returning its first content.
+  // Without this, `pg_stat_activity` would show the same content until the transaction ends.
   await client.query('SELECT pg_stat_clear_snapshot()')
   const { rows } = await client.query(
     `SELECT NOT pg_try_advisory_xact_lock($1) AS "isLocked",

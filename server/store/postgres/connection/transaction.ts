@@ -16,7 +16,7 @@ export class Transaction extends Connection {
   /** Counter changes of the command, which are written once, at its end. */
   readonly changes: CounterChange[] = []
   readonly posted: Posted[] = []
-  /** Pending answers that have not been awaited yet, in the order of their statements. */
+  /** Answers of the statements that `write` has sent, in the order of the statements. */
   readonly unanswered: Promise<unknown>[] = []
   /** Why the driver did not send a statement, which the server therefore never received. */
   unsent: unknown
@@ -46,7 +46,7 @@ export class Transaction extends Connection {
   }
 
   /**
-   * Returns a timestamp taken after the account was locked, so it is never before that of an earlier command on the
+   * Returns a time taken after the account was locked. So it is never earlier than the time in a previous command on the
    * account.
    */
   override async now(): Promise<EpochMs> {
@@ -57,7 +57,7 @@ export class Transaction extends Connection {
     return this.#locked?.userId
   }
 
-  /** Registers a row that shows whether a COMMIT without an answer took effect. One per command is enough. */
+  /** Registers a row that exists only if the COMMIT succeeded, in case the answer is lost. One row per command is enough. */
   made(row: MadeRow): void {
     this.#made ??= row
   }

@@ -20,10 +20,11 @@ import { Transaction } from './transaction.ts'
 
 const attemptsMax = 8
 const listsWaitingMax = 100
-/** Fewer than the pool has, so that commands always find a connection. */
+/** Max connections for lists. The total is below the pool's size, so that lists never take all connections. */
 const listBounds = { perUser: 3, total: 8 }
-/** 40001 serialization failure, 40P01 deadlock; 23505: a row that did not exist when queried exists now. */
+/** 40001 serialization failure, 40P01 deadlock. */
 const retried = new Set(['40001', '40P01'])
+/** A row that did not exist when the command looked for it exists now. */
 const uniqueViolation = '23505'
 /** The server has become a read-only standby. */
 const readOnly = '25006'
@@ -54,15 +55,15 @@ export class Transactions {
     this.#options = options
   }
 
-  /** Whether the last attempted transaction is not known to be committed. */
+  /** Whether the last attempted transaction failed, or has an unknown outcome. */
   get isFailing(): boolean {
     return this.#isFailing
   }
 
   /**
-   * Runs a command in its own transaction and resolves once that is committed. If an account is named, the command is
-   * queued with the account's other commands. If the server rolled the transaction back, `work` runs again from its
-   * start, so it must not keep state elsewhere.
+   * Runs a command in its own transaction and resolves once that is committed. If `of` is set, the command is queued with
+   * the account's other commands. If the server rolled the transaction back, `work` runs again from its start. So `work`
+   * must not keep state outside the transaction.
    */
   run<Value>(work: (tx: Transaction) => Promise<Value>, of?: AccountOf): Promise<Value> {
     const run = () => this.#run(work)
@@ -70,7 +71,7 @@ export class Transactions {
   }
 
   /**
-   * Runs reads on one connection, each with a separate snapshot. If a user is named, queues with the user's other
+   * Runs reads on one connection, each with a separate snapshot. If `listOf` is set, queues them with that user's other
    * lists.
    */
   read<Value>(work: (connection: Connection) => Promise<Value>, listOf?: string): Promise<Value> {
@@ -84,7 +85,7 @@ export class Transactions {
     throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
   }
 
-  /** Like `read`, but for complete tables. Closing does not wait for it, so it ends with its connection. */
+  /** Like `read`, but for complete tables. `settled` does not wait for such a read, but closes its connection. */
   async readAll<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value> {
     return await this.#read(work, { mayTakeLong: true })
   }
@@ -199,8 +200,8 @@ export class Transactions {
   }
 
   /**
-   * Whether a transaction took effect although its COMMIT was not answered. First waits for the account lock, which no
-   * other transaction gets before this one has ended.
+   * Whether a transaction took effect although its COMMIT was not answered. First waits for the account lock, which the
+   * unanswered transaction holds until it has ended.
    */
   async #tookPlace({ lockedUserId, proof }: Transaction, cause: unknown): Promise<boolean> {
     const message = 'The connection to the database was lost. Retry with the same Idempotency-Key.'
@@ -246,7 +247,7 @@ export class Transactions {
   }
 }
 
-/** Longer than the lock timeout. */
+/** Default timeout of a silent server. Longer than the lock timeout. */
 export const silentMsMax = 15_000
 
 /** Commits. Returns undefined if the commit took effect. */

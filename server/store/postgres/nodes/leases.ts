@@ -6,8 +6,8 @@ import type { Transaction } from '../connection/transaction.ts'
 // Leases between nodes. Commands that change one task or turn are in task-commands and turn-commands. The statements
 // here change only leases, so they lock no account.
 
-// Another command that holds the row lock is ending or claiming the work, so the conditions are checked again after the
-// wait.
+// If another command holds the row lock, it is ending or claiming the work. PostgreSQL therefore checks the conditions
+// again after waiting for the lock.
 const renewTasks = {
   name: 'lease_renew_tasks',
   text: `WITH held AS (SELECT * FROM unnest($1::text[], $2::bigint[]) AS held (id, attempt)),

@@ -15,7 +15,7 @@ const read = {
 
 /**
  * An exact sliding window, computed from the accepted executions themselves. Each admission reads it, because another
- * node may have accepted the previous one. The account lock prevents other admissions in between.
+ * node may have accepted the previous execution. The account lock prevents other admissions in between.
  */
 export async function readRate({ client }: Connection, userId: string, limitMax: number): Promise<RateRead> {
   const rows = limitMax === 0 ? [] : (await client.query({ ...read, values: [userId, limitMax] })).rows

@@ -29,7 +29,7 @@ export class SignalBatch {
   }
 
   add(topic: SignalTopic, id: string): void {
-    // Our ids have this format. Any other id would corrupt the messages beside it.
+    // The service's ids have this format. Any other id would corrupt the other messages of the payload.
     if (this.#words.size < waitingMax && /^[\w-]{0,100}$/.test(id)) this.#words.add(letters[topic] + id)
   }
 

@@ -12,8 +12,8 @@ import { SignalBatch, signalsIn } from './signal-batch.ts'
 //                              └─────── backoff ◀──connection lost───────────────┘
 //
 // A probe is a message that the process sends to itself over another connection. Nothing else detects a pooler in
-// transaction mode, which accepts a LISTEN and delivers nothing. While the state is not `live`, all subscribers are
-// periodically told to poll.
+// transaction mode, which accepts a LISTEN and delivers nothing. While the state is not `live`, all subscribers poll
+// periodically.
 
 const channel = 'errand'
 /** Window in which messages are batched; the longer one applies under load. */
@@ -25,7 +25,7 @@ const backOffMsMax = 10_000
 const failuresWarned = 3
 
 // Committing a notification is a separate write. Notifications need not be durable, so the commit does not wait for the
-// disk. The setting ends with the statement, because a pooler may share the connection.
+// disk. The setting applies to this statement only, because a pooler may share the connection.
 const notify = `SELECT set_config('synchronous_commit', 'off', true), pg_notify('${channel}', payload)
   FROM unnest($1::text[]) AS payload`
 
@@ -34,10 +34,11 @@ export type PgSignalsOptions = {
   /** Pool that sends the probes. */
   pool: PgPool
   onWarning?: ((message: string) => void) | undefined
-  /** Interval between probes, and the timeout of each. */
+  /** Interval between probes. */
   probeMs?: number
+  /** Timeout of a probe. */
   probeMsMax?: number
-  /** Interval at which subscribers are asked to poll while messages do not arrive. */
+  /** Interval at which subscribers poll while messages do not arrive. */
   lookMs?: number
 }
 
@@ -88,7 +89,7 @@ export class PgSignals implements Signals {
     return () => this.#gapListeners.delete(listener)
   }
 
-  /** Sends the queued messages, unless that takes long, and closes the connection. */
+  /** Sends the queued messages, for at most `closeMsMax`, and closes the connection. */
   async close(): Promise<void> {
     if (this.#state === 'closed') return
     this.#state = 'closed'
@@ -176,7 +177,7 @@ export class PgSignals implements Signals {
     this.#reconnectTimer = setTimeout(() => this.#open(), pauseMs).unref()
   }
 
-  /** Probes, now and every `probeMs` from now on, whether messages arrive and the connection is alive. */
+  /** Checks now, and again every `probeMs`, whether messages arrive and the connection is alive. */
   async #probe(client: PgListener): Promise<void> {
     const isHeard = await this.#hearsItself(client)
     if (this.#client !== client || this.#state === 'closed') return
@@ -200,13 +201,13 @@ export class PgSignals implements Signals {
       await promise
       if (probe.isHeard) return true
     } catch {
-      // There may have been no free connection, which says nothing about this one.
+      // The pool may have had no free connection. That says nothing about the listening connection.
     } finally {
       clearTimeout(timer)
     }
     try {
-      // The answer comes after any messages in flight, in case this process was too busy to read them. If there is
-      // none, the driver closes the connection.
+      // The answer comes after any messages in flight, in case this process was too busy to read them. If no answer
+      // comes, the driver closes the connection.
       await client.query('SELECT 1')
       if (probe.isHeard) return true
       return timer === undefined ? undefined : false
@@ -276,8 +277,8 @@ export class PgSignals implements Signals {
   }
 
   /**
-   * Sends payloads. Those that the server rejects are lost, which other nodes tolerate. If the connection is lost, the
-   * next one sends them.
+   * Sends payloads. Payloads that the server rejects are lost, which other nodes tolerate because they also poll. If the
+   * connection is lost, the next connection sends the payloads.
    */
   async #notify(client: PgListener, payloads: readonly string[]): Promise<void> {
     try {

@@ -3,15 +3,15 @@ import { inTime } from '../../tasks/task-rows.ts'
 import type { Transaction } from '../connection/transaction.ts'
 
 // Fair queue for nodes that share the store. Each node starts behind the last user it served, and owns the tasks it
-// takes while its lease lasts. Other nodes skip leased tasks. Nothing waits for a lock on a task or for the disk: if a
-// crash of the database server loses a lease, the task is still in the queue.
+// takes while its lease lasts. Other nodes skip leased tasks. Taking tasks never waits for a lock on a task or for the
+// disk. If a crash of the database server loses a lease, the task is still in the queue.
 //
-// One statement fills all free slots. The CTE `turns` walks from user to user in a circle, with one index descent each,
-// until it has a row per slot. Then each user's oldest tasks are locked, one per row of that user.
+// One statement fills all free slots. The CTE `turns` walks from user to user in a circle, with one index descent per
+// user, until it has a row per slot. Then each user's oldest tasks are locked, as many as the user has rows.
 //
-// Rejected alternatives: one statement per task, each waiting for the previous one, at 0.7 of the rate with 10,000
-// users. A window function, which reads the complete backlog. pg-boss, whose jobs took a tenth more server time per
-// claim and one row per submission.
+// Rejected alternatives: one statement per task, each waiting for the previous one, reached 0.7 of the rate with 10,000
+// users. A window function reads the complete backlog. Jobs of pg-boss took a tenth more server time per claim, and an
+// additional row per submission.
 
 const time = 'coalesce($1::float8, floor(extract(epoch FROM statement_timestamp()) * 1000))'
 // The planner uses a partial index only if the query contains its condition, without parameters.
@@ -47,7 +47,7 @@ export const take = {
     ORDER BY row_number() OVER (PARTITION BY taken.user_id ORDER BY taken.seq), line.place`,
 }
 
-/** Another transaction may hold a lock for long. The next poll tries again. */
+/** Max rounds of one call, because another transaction may keep a lock for long. The next poll tries again. */
 const roundsMax = 10
 
 type Row = { after: string; id: string | null; userId: string }

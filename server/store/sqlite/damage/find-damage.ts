@@ -19,7 +19,7 @@ export function findDamageByTable(db: Database, isStopped: () => boolean): strin
   })
 }
 
-/** Whether SQLite found content in a file that it cannot have written itself. */
+/** Whether an error means that a file has content that SQLite cannot have written. */
 export function isDamage(error: unknown): error is Error {
   return /^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error))
 }

@@ -5,16 +5,16 @@ import { databaseFile } from '../database.ts'
 import { findDamage } from './find-damage.ts'
 
 /**
- * Max size of a database that is checked before the service starts. A megabyte costs 4 ms of CPU time: at most 0.15 s
- * before the service answers, 5 s for a million tasks. A check without indexes (`quick_check`) costs a quarter, but
- * misses a task that is missing in an index.
+ * Max size of a database that is checked before the service starts. The check takes 4 ms of CPU time per megabyte. That is
+ * at most 0.15 s up to this size, but 5 s for a million tasks. A check without indexes (`quick_check`) takes a quarter of
+ * the time, but misses a task that is absent from an index.
  */
 const foregroundBytesMax = 32 * 1_048_576
 
 /**
  * Rejects a damaged database before any of it is served. A large database is checked while it is being served, in the
- * thread that verifies the ledger. Damage found there is recorded, so that the next start first runs the check, however
- * long it takes.
+ * thread that verifies the ledger. If that thread finds damage, it is recorded. The next start then runs the check before
+ * it serves, however long the check takes.
  */
 export function checkAtStart(db: Database, dataDir: string): void {
   const isSuspect = existsSync(noteFile(dataDir))
@@ -28,7 +28,7 @@ export function noteDamage(dataDir: string, damage: string): StoreOpenError {
   try {
     writeFileSync(noteFile(dataDir), `${damage}\n`, { mode: 0o600 })
   } catch {
-    // The next start then serves until its own check ends.
+    // Without this file, the next start serves requests until its own check finds the damage.
   }
   return damaged(dataDir, damage)
 }

@@ -3,7 +3,7 @@ import { siblingModule } from '../../../kernel/threads/sibling-module.ts'
 import type { LedgerReport } from '../../store.ts'
 
 export type VerifyThreadData = { file: string; stop: SharedArrayBuffer }
-/** `damage` is the first defect in the file, whose ledger can then not be trusted. */
+/** `damage` describes the first defect in the file. The ledger of a damaged file is not verified. */
 export type Verified = { report: LedgerReport } | { damage: string }
 
 /**
@@ -41,9 +41,9 @@ export class LedgerCheck {
   }
 
   /**
-   * Lets running checks end after their current statement. A connection that outlived the store would write beside the
-   * WAL into a folder that this process no longer owns. The threads are asked to stop, not terminated: better-sqlite3
-   * crashes the process if its thread is terminated during a call.
+   * Lets running checks end after their current statement. If a check's connection outlived the store, SQLite could write
+   * WAL files to a folder that this process no longer owns. The threads stop themselves, because better-sqlite3 crashes
+   * the process if its thread is terminated during a call.
    */
   async close(): Promise<void> {
     Atomics.store(this.#stop, 0, 1)

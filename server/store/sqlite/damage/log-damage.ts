@@ -2,20 +2,21 @@ import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } fro
 import { endianness } from 'node:os'
 import { codeOf } from '../../../kernel/thrown.ts'
 
-// SQLite ends the write-ahead log at the first frame whose checksum does not match, and treats all later frames as left
-// over from a crash. A damaged byte in the middle therefore silently discards every later commit. This module
-// distinguishes the two cases.
+// SQLite ends the write-ahead log at the first frame with a wrong checksum. It treats that frame and all later frames as
+// the remains of a crash. So a damaged byte in the middle silently discards every later commit. This module distinguishes
+// damage from a crash.
 //
 //   header 32 bytes: …, page size, …, two salts of this generation, checksum
 //   frame  24 bytes: page number, pages after commit (0: no commit), salts, checksum; then the page
 //
-// Each checksum continues from the one stored before it, so a frame proves which frame was written before it, damaged
-// or not. Also, each commit is synced before the next transaction writes its first frame. So if a frame continues from
-// a commit at or behind the damage, the damage came after a sync, and the commits that it cuts off were acknowledged.
+// Each checksum continues from the checksum stored before it. So a frame proves which frame was written before it, even if
+// the earlier frame is damaged. Also, each commit is synced before the next transaction writes its first frame. So if a
+// frame continues from a commit at or behind the damage, the damage happened after a sync. The commits that it cuts off
+// were acknowledged.
 //
-// A torn tail has no frame behind its commit. Older generations have other salts. Frames that a failed commit left
-// behind a later one neither continue from it nor are continued. None of these is ever mistaken for damage. Damage
-// within the last transaction cannot be distinguished from a torn tail.
+// Three other cases are never mistaken for damage. A torn tail has no frame behind its commit. Older generations have
+// other salts. Frames of a failed commit can remain behind a later commit, but do not continue from it, and no frame
+// continues from them. Damage within the last transaction cannot be distinguished from a torn tail.
 
 // The first number of a log indicates the byte order of its checksums.
 const littleMagic = 0x377f0682
@@ -32,7 +33,7 @@ export type LogDamage = {
   file: string
   /** Offset at which the log would have to be truncated. */
   cutAt: number
-  /** Readable commits behind the damage. */
+  /** Number of readable commits behind the damage. */
   commits: number
   /** How much of the readable part behind the damage has been copied into the database. */
   moved: 'nothing' | 'something' | 'all'
@@ -45,7 +46,7 @@ type Frame = {
   commit: number
   /** The frame's checksum continues from the previous frame, and its salts are the log's. */
   isWhole: boolean
-  /** The frame continues from the content of the previous frame, not from the checksum stored there. */
+  /** The frame's checksum continues from the previous frame's content, but not from the checksum stored in that frame. */
   provesBefore: boolean
   hasCommitted: boolean
   content: Buffer
@@ -54,7 +55,7 @@ type Frame = {
 /** Returns undefined if the log is missing, intact, or ends as a crash or a loss of power leaves it. */
 export function findLogDamage(databaseFile: string): LogDamage | undefined {
   if (!existsSync(databaseFile)) return undefined
-  // SQLite creates the log beside the target of a symbolic link.
+  // If the path is a symbolic link, SQLite creates the log in the directory of the link's target.
   const database = realpathSync(databaseFile)
   const file = `${database}-wal`
   for (let tries = 0; tries < triesMax; tries++) {
@@ -66,7 +67,7 @@ export function findLogDamage(databaseFile: string): LogDamage | undefined {
     const found = scan(file)
     if (stampOf(file) === before) return found && { file, ...found, moved: movedOf(database, found.cutAt) }
   }
-  // A log that is written without a pause is in use, and opening it does not recover it.
+  // A log that never stops changing is in use by a server, so opening the database does not recover it.
   return undefined
 }
 
@@ -174,9 +175,9 @@ function frameOf(bytes: Buffer, { at, before, isBig, salts }: Around): { frame: 
   }
   const hasCommitted = () => {
     if (goesOn) return commit !== 0
-    // The commit mark may itself be damaged, in either direction.
+    // The damage may be in the commit field itself: it was cleared, or set in a frame that was not a commit.
     if (commit === 0) return isOurs && Array.from({ length: 32 }, (_, bit) => 2 ** bit).some(heldCommit)
-    // The disk writes complete sectors. A header that spans two of them may be half of an older frame.
+    // The disk writes complete sectors. If a header spans two sectors, half of it may be of an older frame.
     return (at % sectorBytes) + frameHeadBytes <= sectorBytes && !heldCommit(0)
   }
   const isWhole = goesOn && isOurs
@@ -205,8 +206,8 @@ function same(one: Sums, other: Sums): boolean {
 }
 
 /**
- * Returns how much a checkpoint has copied. It may have copied pages of the cut-off commits. Without the log the
- * database then matches no commit.
+ * Returns how much of the cut-off commits a checkpoint has copied into the database. If it copied only some of their
+ * pages, the database without the log matches no commit.
  */
 function movedOf(databaseFile: string, cutAt: number): LogDamage['moved'] {
   const earlier = new Map<number, Buffer>()
