@@ -73,9 +73,8 @@ export class OpenSteps {
   }
 
   /**
-   * Records a usage report. If the report costs more than the maximum held for the text before it, requests a hold
-   * first. Then rejects if the reply is stopped. Requesting a hold for every report would take two thread messages per
-   * turn.
+   * Records a usage report. If the report raises the maximum cost, requests a hold for it. The promise rejects if the
+   * reply is stopped first. Requesting a hold for every report would take two thread messages per turn.
    */
   report(part: Extract<ChatPart, { type: 'usage' }>): Promise<unknown> | undefined {
     const { rates, stream } = this.#of

@@ -20,8 +20,8 @@ export type ReplyUseOptions = {
    */
   around: { tokens: number; tokensMax: number }
   /**
-   * Whether the steps contain all prompts of the reply. If not, message and `around` are the prompt until the first
-   * report.
+   * Whether the steps announce every prompt of the reply. If not, `message` and `around` count as the prompt until the
+   * first report.
    */
   isPromptKnown: boolean
   isHistoryCached: boolean

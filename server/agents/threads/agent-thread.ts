@@ -52,7 +52,8 @@ function sendNow(message: FromThread): void {
 
 /**
  * Queues a batch of a reply. The batch is built when it is sent, so that it contains everything up to then. After four
- * flushes within 8 ms, batches wait: waking the serving thread for each batch is a seventh of a stream's cost.
+ * flushes within 8 ms, further batches are buffered: waking the serving thread for each batch is a seventh of a
+ * stream's cost.
  */
 function sendBatch(make: () => FromThread): void {
   outbox.push(make)

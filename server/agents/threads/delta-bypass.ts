@@ -81,7 +81,7 @@ export class DeltaBypass {
     const reader = stream.getReader()
     let held: Delta | undefined
     let hasPassed = false
-    /** Ids of tool calls with arguments that arrived in deltas. */
+    /** Ids of the tool calls whose arguments arrived in deltas. */
     const written = new Set<string>()
     const pull = async (controller: ReadableStreamDefaultController<ModelPart>) => {
       for (;;) {

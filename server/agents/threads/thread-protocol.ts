@@ -48,9 +48,9 @@ export type ThreadData = {
  * counts heartbeats of the thread's event loop. `started` is the last run that the thread started. `takenTo` is the
  * last run that the host has taken back unstarted.
  *
- * A thread writes `started` and then reads `takenTo`. The host writes `takenTo` and then reads `started`. So a run
- * never both runs in the thread and goes elsewhere. If each side sees the other's write, the thread skips the run and
- * reports it.
+ * A thread writes `started` and then reads `takenTo`. The host writes `takenTo` and then reads `started`. So a run is
+ * never executed by this thread and also moved to another one. If each side sees the other's write, the thread skips
+ * the run and reports it.
  */
 export const pulseAt = { beats: 0, started: 1, takenTo: 2 } as const
 export const pulseBytes = 12
