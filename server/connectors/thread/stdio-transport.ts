@@ -25,7 +25,10 @@ export type StdioOptions = {
 /** Max lines that are not messages: many servers print a banner on standard output. */
 const strayLinesMax = 20
 const stderrBytesMax = 2048
-/** Grace after EPIPE, for the exit that explains it, and after an exit, for the output written before it. */
+/**
+ * Delay before a failure is reported: after EPIPE the exit that explains it may follow, and after an exit the output
+ * written before it.
+ */
 const settleMs = 100
 
 const closed = "The connection to the connector's server is closed."
@@ -74,7 +77,7 @@ export class StdioTransport implements MCPTransport {
     this.#answer = answers && new AnswerPlace(answers, ({ message }) => this.#fail(message))
   }
 
-  /** Why the server is no longer usable; the client sees only a closed connection. */
+  /** Why the server is no longer usable. The client itself sees only a closed connection. */
   get failure(): ConnectorError | undefined {
     return this.#failure
   }
@@ -143,7 +146,7 @@ export class StdioTransport implements MCPTransport {
       server.signal(signal)
     }
     await server.exited
-    // A process that has left the group may hold these open, which would keep our process alive.
+    // A process that has left the group may hold these streams open, which would keep this process alive.
     for (const stream of [server.stdin, server.stdout, server.stderr]) stream.destroy()
     await this.#closed
   }
@@ -174,7 +177,7 @@ export class StdioTransport implements MCPTransport {
     this.#options.onSpawn?.(pid)
   }
 
-  /** The timer does not keep our process running, but a server that has not exited does, so the timer still fires. */
+  /** The timer does not keep this process running. A server that has not exited does, so the timer still fires. */
   async #exitsWithin({ exited }: Launched, ms: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<false>()
     const timer = setTimeout(() => resolve(false), ms).unref()
@@ -209,9 +212,7 @@ export class StdioTransport implements MCPTransport {
     }
   }
 
-  /**
-   * Delivers an answer, unless the client does not await it, such as one to an abandoned call. The client would throw.
-   */
+  /** Delivers a message. The client throws for an answer that it does not await, such as one to an abandoned call. */
   #deliver(message: JSONRPCMessage): void {
     try {
       this.onmessage?.(message)
