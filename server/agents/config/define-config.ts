@@ -358,7 +358,7 @@ export type ErrandConfig = {
   readonly webhooks?: WebhooksConfig
   /** Single sign-on to the console, in addition to email and password. */
   readonly login?: LoginConfig
-  /** Limits of the service, listed above. */
+  /** Limits of the service, by name. */
   readonly limits?: LimitsConfig
   /** Plans for users, by name. */
   readonly plans?: { readonly [name: string]: PlanConfig }

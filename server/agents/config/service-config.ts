@@ -19,7 +19,7 @@ export type StdioServerConfig = {
   readonly env?: { readonly [name: string]: string }
   /** Working folder of the process. */
   readonly cwd?: string
-  /** Environment variable that receives the user's own token. Without it users provide no token. */
+  /** Environment variable that receives the user's own token. If omitted, users provide no token. */
   readonly tokenEnv?: string
 }
 

@@ -19,7 +19,7 @@ export type FileBounds = { imageTokensMax: number | undefined; documentTokensMax
 
 /**
  * Pixels per token: 16 by 16, the smallest patch that any provider counts as one token. Providers scale down large
- * images, so an image has at most `imageTokensMost`.
+ * images, so an image has at most `imageTokensMost` tokens.
  */
 const pixelsPerToken = 256
 const imageTokensMost = 16_384

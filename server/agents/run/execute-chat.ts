@@ -34,7 +34,9 @@ const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
 const countMsMax = 2500
-/** An agent that blocked the thread for this long with its last two parts together is expected to block it again. */
+/**
+ * Total for an agent's last two parts. An agent that blocked the thread for this long is expected to block it again.
+ */
 const blocksMs = 2
 
 type ExecuteChat = {
@@ -55,8 +57,8 @@ type ExecuteChat = {
   /** Called when there is new output. Call `take` when ready to send it. */
   onDirty: (take: () => ChatBatch[]) => void
   /**
-   * Called before the agent continues. `blocks` is true if the agent blocked the thread for its last parts. Buffered
-   * text should then be sent first.
+   * Called before the agent continues. `blocks` is true if the agent's last parts blocked the thread. Buffered text
+   * should then be sent first.
    */
   onResume: (blocks: boolean) => void
   /** Called if the agent still runs several seconds after its reply was stopped. */
@@ -216,8 +218,8 @@ type Failure = { config: Chat; connectors: CountedConnectors | undefined }
 
 /**
  * Determines who caused a failure. A provider's failure is `other`, or `request` if the provider rejected the content
- * of the request. Any other failure is `caller` if it may come from an answer of the caller's servers, or from text
- * that the model was asked to write. Wrong usage numbers and invalid answers of the agent's own tools are `other`.
+ * of the request. Any other failure is `caller` if it may come from the caller's servers or from text that the caller
+ * made the model write. Wrong usage numbers and invalid answers of the agent's own tools are `other`.
  */
 function causeOf(thrown: unknown, { config, connectors }: Failure): ChatOwed['cause'] {
   // Anything but a ConnectorError is a failure of the service, such as a lost connector thread.

@@ -18,7 +18,9 @@ type ExecuteTask = Pick<RunTaskOptions, 'onForbidCancel' | 'onProgress' | 'onWai
   connect: Connect
 }
 
-/** A run stops waiting for connector slots this long before its timeout, so that its agent is not blamed. */
+/**
+ * A run stops waiting for connector slots this long before its timeout. A timeout would count as the agent's failure.
+ */
 const sayMs = 1000
 
 /** Runs an endpoint in this thread. Never throws: every failure becomes an outcome. */

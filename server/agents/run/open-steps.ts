@@ -13,8 +13,7 @@ export type HeldStep = {
 }
 
 /**
- * The argument of `reply`, as the service passes it. Its public part is `ChatRun`, which agents in the configuration
- * see.
+ * The argument of `reply`, as the service passes it. Agents in the configuration see only its public part, `ChatRun`.
  */
 export type ReplyRun = Omit<RunOf<ChatRun>, 'history' | 'parts'> & {
   readonly parts?: readonly SentPart[]

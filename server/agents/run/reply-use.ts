@@ -6,8 +6,8 @@ import { TokenCount, UncountedText } from './count-tokens.ts'
 /** An open model call, as the agent thread sees it. */
 export type OpenStep = ModelStep & {
   /**
-   * Counts the call's use so far. The part of the prompt that an earlier request of the conversation also had counts as
-   * cached. Absent for agents that call their models themselves.
+   * Counts the call's use so far. The start of the prompt that an earlier request of the conversation already contained
+   * counts as cached. Absent for agents that call their models themselves.
    */
   count?: () => Promise<ChatUsed>
 }

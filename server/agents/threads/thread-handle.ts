@@ -46,8 +46,8 @@ const lateLoad = 1_000_000
 const linesPerMinuteMax = 200
 const lineCharsMax = 2000
 /**
- * Size in MB of one of the three semi-spaces in V8's young generation. It is set by a V8 flag, which overrides the
- * worker's resource limits and which V8 reads when it creates a thread. With V8's default, a thread grows by 100 MB
+ * Size in MB of one of the three semi-spaces in V8's young generation. A V8 flag sets this size. V8 reads the flag when
+ * it creates a thread, and the flag overrides the worker's resource limits. With V8's default, a thread grows by 100 MB
  * before a garbage collection. With a quarter of this value, a thread that streams many replies spends a sixth more
  * time on garbage collection.
  */
@@ -184,9 +184,9 @@ export class ThreadHandle {
   }
 
   /**
-   * Aborts a run and stops waiting for its outcome. Marks a started run as overdue, for which `look` terminates an
-   * unresponsive thread. A run that its user stopped (`isPatient`) is never overdue. If the run has not ended after
-   * `overstayMs`, the thread takes no new runs and ends after its other runs.
+   * Aborts a run and stops waiting for its outcome. Marks a started run as overdue: `look` terminates an unresponsive
+   * thread that has an overdue run. A run that its user stopped (`isPatient`) is never overdue. If the run has not
+   * ended after `overstayMs`, the thread takes no new runs and ends after its other runs.
    */
   abort(run: number, { isPatient = false, overstayMs }: { overstayMs: number; isPatient?: boolean }): void {
     if (!this.#runs.has(run)) return
