@@ -39,7 +39,7 @@ export function writtenRates({ cachedInput, input, output, reasoning, toolCall }
 }
 
 /**
- * Returns the exact cost in billionths of a USD. A price in millionths per 1,000 tokens has the same number as a price
+ * Returns the exact cost in billionths of a USD. A price in millionths per 1,000 tokens is the same number as the price
  * in billionths per token.
  */
 function billionths(used: ChatUsed, rates: ChatRates): bigint {

@@ -41,7 +41,7 @@ export class EventCharges {
   }
 }
 
-/** Returns the pricing in the form used by clients, and by services that run tasks. */
+/** Returns the pricing in the format that clients and agent services receive. */
 export function writtenPricing({ cap, prices }: Metering): { events: Record<string, string>; maxUsd: string } {
   const events = Object.entries(prices).map(([event, price]) => [event, formatUsd(price)])
   return { events: Object.fromEntries(events) as Record<string, string>, maxUsd: formatUsd(cap) }
