@@ -10,7 +10,7 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
   constructor(turn: TurnReader, reader: StreamReader) {
     this.#turn = turn
     this.#reader = reader
-    // If the client disconnects before it reads, the iterator below never starts and so never leaves the turn.
+    // If the client disconnects before it reads, the iterator below never starts, so it would never leave the turn.
     if (reader.left.aborted) turn.leave()
     else reader.left.addEventListener('abort', () => turn.leave(), { once: true })
   }

@@ -16,7 +16,10 @@ export function isPassing(error: unknown): boolean {
   return error instanceof ErrandError && error.code === 'SERVICE_UNAVAILABLE'
 }
 
-/** Settles a turn, however long the store is unavailable: its hold must not stay, and its session must not stay busy. */
+/**
+ * Settles a turn. Retries as long as the store is unavailable: the hold must not remain, and the session must not stay
+ * busy.
+ */
 export async function settleSurely(
   { log, store }: { log: Logger; store: Store },
   { settle, userId }: { settle: SettleTurn; userId: string },

@@ -45,7 +45,7 @@ export class KeptTurns {
   readonly #turns = new Map<string, Held>()
   /** Turns being admitted. Other requests may find them in the store before they are added here. */
   readonly #expected = new Map<string, Promise<void>>()
-  /** Turns with events that are written to the store. */
+  /** Turns whose events are written to the store. */
   readonly #written = new Set<Held>()
   readonly #look: NodeJS.Timeout
   #chars = 0
@@ -154,7 +154,7 @@ export class KeptTurns {
 
   async #room(held: Held): Promise<void> {
     if (held.feed.ring.writtenSeq === undefined || held.unwritten < unwrittenCharsMax) return
-    // A write in progress may have read this turn already.
+    // A write in progress may have read this turn already, so write again after it.
     await this.#writing
     await this.#flush()
   }

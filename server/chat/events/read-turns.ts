@@ -126,7 +126,7 @@ export class ReadTurns {
   }
 }
 
-/** A token bound to one session does not reach turns of other sessions. */
+/** Throws 404 if the credential is bound to a session other than the turn's. */
 function assertReached(caller: Pick<Caller, 'credential'>, sessionId: string): void {
   const only = boundSessionOf(caller)
   if (only !== null && only !== sessionId) throw turnNotFound()
