@@ -17,7 +17,7 @@ export function callThrough(connectors: RunConnectors, call: RunConnectors['call
   return { tools, failed, close: () => connectors.close(), call }
 }
 
-/** A run as the service passes it to an agent. Its public part is `Run`, which agents in the configuration see. */
+/** A run as the service passes it to an agent. Agents in the configuration see only its public part, `Run`. */
 export type RunOf<Run> = Run & { readonly connectors: RunConnectors }
 
 export type OpenConnectors = {

@@ -39,11 +39,11 @@ const outputClosed = "The connector's server closed its output."
 
 /**
  * Runs an MCP server and exchanges JSON-RPC messages with it, one per line. Starts once and ends once: on its first
- * failure, which also ends the server, or on `close`. After that nothing is sent or received, and waiting calls fail.
+ * failure, which also ends the server, or on `close`. After that nothing is sent or received, and pending calls fail.
  *
- * The library's own transport passes on parts of our environment and re-joins its whole, unlimited buffer for each
- * chunk. It leaves calls waiting when the server stops reading, and throws errors that cannot be caught. It kills the
- * server, but not the processes that the server has started.
+ * The library's own transport passes parts of this process's environment to the server. For each chunk it joins its
+ * whole, unlimited buffer again. If the server stops reading, its calls stay pending. It throws errors that cannot be
+ * caught. It kills the server, but not the processes that the server has started.
  */
 export class StdioTransport implements MCPTransport {
   /** The client's `protocolVersionDiscovery` decides whether to ask for newer protocols. */
