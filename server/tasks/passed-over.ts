@@ -1,6 +1,6 @@
 /** Poll interval: a slot can free up without a signal (lost message, raised limit). */
 const lookMs = 1000
-/** Max users readmitted per poll, because the store may reject the claim of each of these users' tasks. */
+/** Max users readmitted per poll. For each of them the runner claims a task, and the store may reject the claim. */
 const readmittedMax = 100
 
 /**

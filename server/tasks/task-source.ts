@@ -14,7 +14,7 @@ export type TaskSource = {
   announce(userId?: string): void
   /** Calls `onWaiting` when tasks may be queued. Returns a function that unsubscribes. */
   subscribe(onWaiting: (userId?: string) => void): () => void
-  /** Returns when a task that was just claimed started. Its time limits count from then. */
+  /** Returns the start time of a task that was just claimed. The task's time limits count from this time. */
   begunAt(task: TaskRecord): EpochMs
 }
 
