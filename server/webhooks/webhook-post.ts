@@ -35,13 +35,13 @@ export type Post = {
   url: string
   body: string
   headers: SignatureHeaders
-  /** Aborts the request; its reason is thrown. */
+  /** When it aborts, the request ends and `send` throws its reason. */
   signal: AbortSignal
 }
 
 /**
- * Posts to users' endpoints. A connection is kept for a moment and reused. If the endpoint closes the connection at
- * that moment, the request is lost. This is harmless, because the request is retried with the same id.
+ * Posts to users' endpoints. A connection is kept for a moment and reused. If the endpoint closes the connection just
+ * as it is reused, the request is lost. This is harmless, because the request is retried with the same id.
  */
 export class WebhookPosts {
   readonly #options: PostOptions
