@@ -125,8 +125,7 @@ export const agentsRouter = (catalogue: Catalogue) =>
           'read',
           ({ ctx, input }) => {
             const agent = catalogue.agent(input.agentId)
-            // An agent hidden from the caller gets the same 404 as one that does not exist, so that callers cannot
-            // detect it.
+            // A hidden agent and a missing agent get the same 404, so that callers cannot detect hidden agents.
             if (!agent || !isVisibleTo(agent, ctx.caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
             return toAgent(agent, plannedAgents(catalogue, ctx.caller))
           },
@@ -139,7 +138,7 @@ export function agentsFor(catalogue: Catalogue, { agents, email }: Caller): Cata
   return catalogue.agents.filter((agent) => isVisibleTo(agent, email) && (agents === null || agents.includes(agent.id)))
 }
 
-/** Ids of the agents in the account's plan and limits; null for all. */
+/** Ids of the agents that the account may run under its plan and limits. Null if it may run all agents. */
 function plannedAgents({ plans }: Catalogue, { account }: Caller): readonly string[] | null {
   return limitsOf(account, plans).agents
 }

@@ -38,7 +38,10 @@ export function writtenRates({ cachedInput, input, output, reasoning, toolCall }
   }
 }
 
-/** A price per 1,000 tokens in millionths equals one per token in billionths, so everything is summed exactly in billionths. */
+/**
+ * Returns the exact cost in billionths of a USD. A price in millionths per 1,000 tokens is the same number as the price
+ * in billionths per token.
+ */
 function billionths(used: ChatUsed, rates: ChatRates): bigint {
   const { cachedPromptTokens, completionTokens, promptTokens, reasoningTokens, toolCalls } = used
   return (
@@ -56,8 +59,8 @@ export function chatCost(used: ChatUsed, rates: ChatRates): ExactCost {
 }
 
 /**
- * Returns the exact cost rounded up. This covers the charge whatever the account carries over: that amount is below one
- * unit, so the whole units due never exceed this.
+ * Returns the exact cost, rounded up to whole units. This always covers the charge: the account carries over less than
+ * one unit, so the charge in whole units never exceeds this amount.
  */
 export function chatHold(used: ChatUsed, rates: ChatRates): Units {
   return Number((billionths(used, rates) + billionthsPerUnit - 1n) / billionthsPerUnit)
@@ -86,7 +89,7 @@ export function addUse(one: ChatUsed, other: ChatUsed): ChatUsed {
   }
 }
 
-/** Returns the number of output tokens, besides `used`, that `held` pays for at their highest price. */
+/** Returns how many output tokens `held` pays for in addition to `used`, at the highest price of output tokens. */
 export function outputWithin(held: Units, { rates, used }: { used: ChatUsed; rates: ChatRates }): number {
   const dearest = BigInt(Math.max(rates.output, rates.reasoning))
   const left = BigInt(held) * billionthsPerUnit - billionths(used, rates)

@@ -18,7 +18,8 @@ export class EventCharges {
   }
 
   /**
-   * Returns how many of the events are within the cap and are charged. Throws for an unknown event or an invalid count.
+   * Charges as many of the events as fit within the cap, and returns their number. Throws for an unknown event or an
+   * invalid count.
    */
   charge(event: string, count: number): number {
     if (typeof event !== 'string' || !Object.hasOwn(this.#prices, event)) {
@@ -40,15 +41,13 @@ export class EventCharges {
   }
 }
 
-/** Returns the pricing in the form used by clients, and by services that run tasks. */
+/** Returns the pricing in the format that clients and agent services receive. */
 export function writtenPricing({ cap, prices }: Metering): { events: Record<string, string>; maxUsd: string } {
   const events = Object.entries(prices).map(([event, price]) => [event, formatUsd(price)])
   return { events: Object.fromEntries(events) as Record<string, string>, maxUsd: formatUsd(cap) }
 }
 
-/**
- * Reduces the usage claimed by a run to the usage to charge: no more than the cap, and nothing for an invalid count.
- */
+/** Returns the usage to charge for the usage that a run claims: at most the cap, and nothing for an invalid count. */
 export function boundUsage(claimed: unknown, metering: Metering): { usage: Usage; isAsClaimed: boolean } {
   const charges = new EventCharges(metering)
   const entries = Object.entries(claimed ?? {}) as [string, number][]

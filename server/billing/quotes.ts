@@ -19,8 +19,8 @@ type Body<Terms> = { id: string; expiresAt: EpochMs; terms: Terms }
 
 /**
  * Prices that stay valid for ten minutes. Quotes are not stored, because the id contains the terms. Its format is
- * `quote_{base64url of JSON}.{HMAC-SHA256, base64url}`, with a key derived from the service's secret. User and request
- * are only signed, so a quote for another user or request is as invalid as a forged one.
+ * `quote_{base64url of JSON}.{HMAC-SHA256, base64url}`, with a key derived from the service's secret. The signature
+ * also covers the user and the request. So a quote for another user or request is as invalid as a forged one.
  */
 export class Quotes {
   readonly #read: () => Secrets
@@ -39,7 +39,7 @@ export class Quotes {
     return { quoteId: `${prefix}${body}.${sign(key!, subject, body)}`, expiresAt }
   }
 
-  /** Throws 400 unless the quote is the user's and for this request, and 409 if it has expired. */
+  /** Throws 400 if the quote is invalid or belongs to another user or request. Throws 409 if it has expired. */
   open<Terms>(subject: QuoteSubject, quoteId: string): OpenedQuote<Terms> {
     const [body = '', signature = ''] = quoteId.slice(prefix.length).split('.', 2)
     const isOurs = quoteId === `${prefix}${body}.${signature}` && this.#isSigned(subject, body, signature)

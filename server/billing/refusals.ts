@@ -22,7 +22,7 @@ export function balanceRefusal({
   return new ErrandError('INSUFFICIENT_BALANCE', message)
 }
 
-/** Rejects executions because a provider took back a top-up that was already spent. */
+/** Rejects executions because a payment provider took back a top-up that was already spent. */
 export function owedRefusal(owed: Units): ErrandError {
   const message = `You owe ${formatUsd(owed)} USD because a payment was refunded or disputed. Add at least that much credit to continue.`
   return new ErrandError('INSUFFICIENT_BALANCE', message)
@@ -34,7 +34,7 @@ export function writtenOffRefusal({ rate, until }: { rate: RateState; until: Epo
   return new ErrandError('ACCOUNT_BLOCKED', message, { retryAfterSeconds: secondsUntil(until, rate.now) })
 }
 
-/** Rejects an execution that costs at least `required` because it may cost at most `left`. */
+/** Rejects an execution because its cost of at least `required` exceeds the amount `left` under its cap. */
 export function budgetRefusal({ left, required }: Record<'left' | 'required', Units>): ErrandError {
   const message = `At least ${formatUsd(required)} USD is required, but maxCostUsd leaves only ${formatUsd(left)} USD.`
   return new ErrandError('BUDGET_REACHED', message)

@@ -25,19 +25,19 @@ export type Ask = {
   caller: Caller
   input: z.output<typeof ChatInput>
   setting?: MessageSetting
-  /** Resolves in an event-loop tick in which a large message may be counted. */
+  /** Resolves in an event-loop tick reserved for counting a large message. */
   onLarge: () => Promise<void>
 }
 
 type Weighing = Ask & {
   place: Place
-  /** Whether the message is only weighed, not sent, so that its stored files need not be read. */
+  /** Whether the message is only priced for a quote and not sent. Its stored files then need not be read. */
   isOnlyWeighed?: boolean
   /** Called before the message's files are in memory. Throws if the message is rejected regardless of its files. */
   beforeFiles?: (to: { agent: Agent; chat: Chat }) => Promise<void>
 }
 
-/** The recipient and content of a message. Without a session it has no connectors. */
+/** The recipient and content of a message that may be sent. A message without a session has no connectors. */
 export type Admissible = {
   agent: Agent
   chat: Chat
@@ -49,7 +49,10 @@ export type Admissible = {
 
 type Parts = DraftParts & { access: ConnectorAccess; catalogue: Catalogue; store: Store }
 
-/** Throws if the message cannot be sent to the agent of its session or to the one it names. */
+/**
+ * Checks a message and reads its files. The recipient is the agent of the session or the agent in `setting`. Throws if
+ * the message cannot be sent to this agent.
+ */
 export async function admissible(parts: Parts, of: Weighing): Promise<Admissible> {
   const { about, beforeFiles, caller, input, isOnlyWeighed = false, onLarge, place, setting } = of
   const { access, catalogue, store } = parts

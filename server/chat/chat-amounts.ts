@@ -7,26 +7,31 @@ import type { Units } from '../kernel/money.ts'
 import { draftFiles, type MessageDraft } from './files/message-draft.ts'
 import { tokensOf } from './message-input.ts'
 
-/** Tokens of text to hold ahead, because each growth of the hold is a commit. */
+/** Number of output tokens to hold in advance, because each increase of a hold is a database commit. */
 export const holdStepTokens = 2000
 
 export type Amounts = {
-  /** Prompt plus one token, the minimum for any output. */
+  /** Cost of the prompt and one output token, the minimum for any reply. */
   required: Units
-  /** Prompt plus the maximum output of the first model call, or plus the text held ahead. */
+  /**
+   * Cost of the prompt and the maximum output of the first model call. For agents of other kinds, cost of the prompt
+   * and `holdStepTokens` of output.
+   */
   hold: Units
-  /** Prompt plus the longest reply allowed, within the caps. */
+  /** Cost of the prompt and the longest allowed reply, limited by the caps. */
   most: Units
 }
 
 type AmountsOf = {
   chat: Chat
   rates: ChatRates
-  /** Upper bound for history and message. An agent that reports no usage is charged for nothing else in the prompt. */
+  /**
+   * Upper bound for history and message. An agent that reports no usage is charged only for this part of the prompt.
+   */
   promptTokens: number
-  /** Upper bound for everything that the first model call may be sent. */
+  /** Upper bound for the complete prompt of the first model call. */
   promptTokensMax: number
-  /** Whether a file has no token bound. Then the whole prompt must be held for agents of every kind. */
+  /** Whether a file has no token bound. If so, the cost of the whole prompt must be held for agents of every kind. */
   hasUnboundedFile?: boolean
   maxTokens: number | undefined
   /** Amount left under the caps; Infinity without caps. */
@@ -39,7 +44,7 @@ export function amountsOf(of: AmountsOf): Amounts {
   const longest = maxTokens ?? maxOutputTokens
   const upTo = (completionTokens: number) =>
     chatHold(dearestUse({ promptTokens: promptTokensMax, completionTokens }, rates), rates)
-  // Other kinds of agents report only at each step what they send to a provider.
+  // Agents of other kinds announce a prompt only with the step of its model call.
   const isPromptHeld = isModel || hasUnboundedFile === true
   const required = isPromptHeld ? upTo(1) : chatHold(chatUse({ promptTokens, completionTokens: 1 }), rates)
   const hold = Math.max(required, upTo(isModel ? longest : Math.min(longest, holdStepTokens)))
@@ -48,7 +53,7 @@ export function amountsOf(of: AmountsOf): Amounts {
 
 type Prompt = {
   responseFormat: ResponseFormat | undefined
-  /** Max tokens of the definitions of the agent's own tools. */
+  /** Maximum tokens of the agent's own tool definitions. */
   toolTokensMax: number
   history: { messages: readonly { content: string }[]; tokens: number }
   draft: MessageDraft
@@ -64,7 +69,7 @@ export function promptAtMost(
 ): PromptBound {
   const said = [...history.messages.map(({ content }) => content), draft.text]
   const texts = [...textsBeside(responseFormat), ...said].filter((text) => text !== '')
-  // Other kinds of agents report at each step what else they send.
+  // Agents of other kinds announce the rest of each prompt with the step of its model call.
   const tokens = isModel ? toolTokensMax + messagesAtMost(texts) : tokensAtMost(texts.join(''))
   const all = [...files, ...draftFiles(draft)]
   const sum = sumTokens(all)

@@ -49,7 +49,7 @@ export const chatRouter = (chats: ChatTurns) =>
         ),
       ),
 
-    /** Null if no turn is running. */
+    /** Like `resume`, for the running turn of a session. Null if no turn is running. */
     resumeSession: procedure
       .meta({ isStream: true })
       .input(SessionStreamInput)

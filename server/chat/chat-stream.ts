@@ -10,7 +10,7 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
   constructor(turn: TurnReader, reader: StreamReader) {
     this.#turn = turn
     this.#reader = reader
-    // If the client disconnects before reading, the iterator below never starts and never ends.
+    // If the client disconnects before it reads, the iterator below never starts, so it would never leave the turn.
     if (reader.left.aborted) turn.leave()
     else reader.left.addEventListener('abort', () => turn.leave(), { once: true })
   }
@@ -26,7 +26,7 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
   async *[Symbol.asyncIterator](): AsyncGenerator<ChatEvent, void, void> {
     try {
       for (let lines = await this.nextLines(); lines !== undefined; lines = await this.nextLines()) {
-        // Asking for the next event means that the previous one was taken.
+        // `yield` returns once the reader has taken the event. A reader that stalls for `stallMs` is cut off.
         const { cutOff, stallMs } = this.#reader
         const timer = setTimeout(cutOff, stallMs)
         try {

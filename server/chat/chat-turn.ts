@@ -64,8 +64,8 @@ type TurnStart = {
 type BatchState = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
 
 /**
- * Flow control: number of characters taken per credit message to the agent's thread. Smaller steps would cost more
- * in messages than in text, and the agent may be several steps ahead anyway.
+ * Flow control: the agent's thread gets a credit message each time the reader has taken this many characters. With
+ * smaller steps, the messages would cost more than the text. The agent may be several steps ahead of the reader.
  */
 const creditChars = 16_384
 
@@ -73,8 +73,8 @@ const creditChars = 16_384
 const roomStep = 16_384
 
 /**
- * One reply, from its admission to its settlement. `next` returns the lines of the stream, but none that the hold does
- * not cover. A client may disconnect at any time: `stop` settles the turn all the same.
+ * One reply, from its admission to its settlement. `next` returns only lines of the stream that the hold covers. If the
+ * client disconnects, `stop` settles the turn.
  *
  *   running ──the agent ends, fails, or is stopped──▶ ending (settled exactly once) ──▶ ended
  */
@@ -94,7 +94,7 @@ export class ChatTurn {
   #hasGivenEnd = false
   readonly #hold: TurnHold
   #hasBegunStep = false
-  /** Number of tool calls. The hold covered each of them before it was made. */
+  /** Number of tool calls made. The hold covered the cost of each call before it started. */
   #callsMade = 0
   #untaken = 0
   /** Characters taken that the agent has not been credited for yet. */
@@ -102,7 +102,7 @@ export class ChatTurn {
   readonly #reply = new KeptReply()
   readonly #room: Place
   #seq = 0
-  /** The usage known so far; undefined until the agent has sent something. */
+  /** Latest known usage. `used` is undefined until the agent has sent something. */
   #known: Omit<BatchState, 'used'> & { used: ChatUsed | undefined } = {
     serial: 0,
     used: undefined,
@@ -159,8 +159,8 @@ export class ChatTurn {
   }
 
   /**
-   * Returns the next lines of the stream, always complete events; undefined after the terminal one. Each call marks the
-   * previous lines as read.
+   * Returns the next lines of the stream, always complete events; undefined after the terminal event. Each call marks
+   * the previous lines as read.
    */
   async next(): Promise<string | undefined> {
     this.#taken += this.#untaken
@@ -171,7 +171,7 @@ export class ChatTurn {
     }
     while (!this.#isOver) {
       if (this.#inbox.length > 0) {
-        // They stay in the inbox until the hold covers them, so that a stop in the meantime finds them there.
+        // Batches stay in the inbox until the hold covers them, so that a stop during this wait still finds them.
         const count = await this.#coveredBatches()
         if (count === 0) this.stop(this.#hold.limit)
         if (this.#isOver) break
@@ -259,7 +259,7 @@ export class ChatTurn {
     return tokens
   }
 
-  /** Never resolves: the agent is stopped while it waits. */
+  /** Stops the reply. Never resolves, because the agent must not continue. */
   #refuseStep(): Promise<never> {
     this.stop(this.#hold.limit)
     return new Promise(() => {})
@@ -283,7 +283,7 @@ export class ChatTurn {
   }
 
   #use({ isStepOpen, reported, serial, used }: BatchState): void {
-    // A step may arrive before text that was sent earlier is read. That text must not replace newer state.
+    // A step request may arrive while earlier text is still unread. That text must not replace newer state.
     if (serial >= this.#known.serial) this.#known = { isStepOpen, reported, serial, used }
   }
 

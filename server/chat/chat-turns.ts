@@ -50,7 +50,7 @@ type Start = Ask & {
   signal: AbortSignal
 }
 
-/** Min time that providers keep a prompt in their cache. */
+/** Minimum time for which providers keep a prompt in their cache. */
 const cacheKeptMs = 300_000
 /** Poll intervals for a session with a turn being settled: in this process, and on another node. */
 const stopPauseMs = 10
@@ -60,16 +60,16 @@ const besideMax = 10_000
 /** Max time to settle interrupted chats when the service stops. */
 const settleMsMax = 10_000
 
-/** The chats of this process: admits them, and ends them when their session or the service ends. */
+/** Admits the chats of this process, and ends them when their session or the service ends. */
 export class ChatTurns {
   readonly #parts: ChatTurnsParts
   readonly #users: UserTurns
   readonly #files: TurnFiles
-  /** The turn of each session, or its admission while it is being admitted. */
+  /** The turn of each session, or its admission until the turn has started. */
   readonly #sessions = new Map<string, ChatTurn | Admission>()
   /**
-   * Tokens last sent besides the messages in each session whose agent calls its models itself. The session's next turn reserves
-   * them at its admission, which saves a growth of its hold.
+   * Prompt tokens that each session last sent in addition to its messages. Only for agents that call their models
+   * themselves. The session's next turn holds their cost at admission, which saves an increase of its hold.
    */
   readonly #beside = new Map<string, number>()
   readonly #kept: KeptTurns
@@ -148,7 +148,7 @@ export class ChatTurns {
       }
       const same = await this.reads.openEarlier(caller, idempotency)
       if (same) return { reader: same }
-      // If the other request was rejected meanwhile, this one proceeds.
+      // If the other request was rejected while this one waited, this one proceeds.
       if (this.#sessions.get(sessionId) === other) throw busy()
     }
     const turnId = newId('turn', this.#parts.clock.now())
@@ -241,7 +241,10 @@ export class ChatTurns {
     }
   }
 
-  /** Returns the current rates and bounds of a message, and a quote for them. Throws like `start`, except for rate limits and balance. */
+  /**
+   * Creates a quote for a message, with the current rates and the maximum cost. Throws like `start`, except for rate
+   * limits and balance.
+   */
   async quote(ask: Ask): Promise<ChatQuote> {
     const place = this.#files.place(ask.caller.userId)
     try {
@@ -273,8 +276,8 @@ export class ChatTurns {
   }
 
   /**
-   * Ends the session's turn, if there is one, and resolves when it is settled. For a turn on another node it only sends a signal and
-   * waits.
+   * Ends the session's turn, if there is one, and resolves when it is settled. For a turn on another node, only signals
+   * that node and waits briefly.
    */
   async stopSession({ sessionId }: { sessionId: string }): Promise<void> {
     const turn = this.#turn(sessionId)
@@ -282,7 +285,7 @@ export class ChatTurns {
     await turn?.ended()
     const { shared } = this.#parts.store
     const isElsewhere = shared !== undefined && !this.#sessions.has(sessionId) && turn === undefined
-    // The signal may be lost, but callers that wait for the session retry.
+    // The signal may be lost, but callers wait until the session has no turn and call this again.
     if (isElsewhere) shared.signals.send('session-stopped', sessionId)
     await new Promise((resolve) => setTimeout(resolve, isElsewhere ? stopElsewherePauseMs : stopPauseMs))
   }
@@ -309,7 +312,7 @@ export class ChatTurns {
     return this.#turns().map(({ turnId }) => turnId)
   }
 
-  /** Ends running turns that another node has closed, without storing anything more of them. Returns their ids. */
+  /** Ends running turns that another node has closed. Stores nothing more for these turns. Returns their ids. */
   loseTurns(turnIds: readonly string[]): string[] {
     const lost = new Set(turnIds)
     const running = this.#turns().filter((turn) => lost.has(turn.turnId) && !turn.isEnding)
@@ -318,8 +321,8 @@ export class ChatTurns {
   }
 
   /**
-   * Returns the history as it is once the turn is open. Another node may have ended the previous turn between the first
-   * read and the opening.
+   * Returns the history as of the opening of the turn. Another node may have ended the previous turn after the first
+   * read.
    */
   async #historyAfter({ history, session, tokensMax }: MessageContext): Promise<History> {
     const { store } = this.#parts
@@ -357,9 +360,9 @@ export class ChatTurns {
 }
 
 /**
- * Whether the provider probably has the history in its cache: the last reply reported cached tokens a short time ago,
- * and this prompt begins like the previous one, that is, with the complete session and without tools or an answer
- * format.
+ * Whether the provider probably has the history in its cache. The last reply must have reported cached tokens a short
+ * time ago. This prompt must also begin like the previous one: with the complete session, and without tools or a
+ * response format.
  */
 function isCached(
   { cachedAt, messages }: History,

@@ -32,7 +32,7 @@ export function doneLine({ at, cost, finishReason = 'stop', seq, used }: Done): 
 
 type Failure = { seq: number; code: TurnEndCode; message: string; stopped?: true; at: EpochMs; cost?: Units }
 
-/** Ends a reply that did not finish; `cost` is the amount charged. */
+/** Returns the last line of a reply that did not finish. `cost` is the amount charged. */
 export function failureLine({ at, code, cost, message, seq, stopped }: Failure): string {
   const costUsd = cost === undefined ? {} : { costUsd: formatUsd(cost) }
   return line({
@@ -46,8 +46,8 @@ export function failureLine({ at, code, cost, message, seq, stopped }: Failure):
 }
 
 /**
- * Writes the only line of a rejected chat: its code in the stream's terms, plus the fields of an error body for clients that read only
- * those.
+ * Returns the only line of a rejected chat. `error` has a code that clients of streams know. The other fields are those
+ * of an error body, for clients that read only error bodies.
  */
 export function refusalLine({ code, message, status }: ErrandError, at: EpochMs): string {
   const error = { code: streamCode(code), message }

@@ -22,14 +22,14 @@ export type EndedReply = {
   outcome: RunOutcome
   request: ChatRequest
   held: Units
-  /** Tool calls. The cost of each was held before the call. */
+  /** Number of tool calls made. The cost of each call was held before it started. */
   callsMade: number
   /** Number of the last event shown. */
   seq: number
   known: KnownUse & { isStepOpen: boolean }
 }
 
-/** Decides what an ended reply is charged and whether it is stored. */
+/** Decides how much an ended reply costs and whether it is stored. */
 export function judgeEnd({ callsMade, cause, held, known, outcome, request, seq }: EndedReply): Judgement {
   const { rates } = request
   const told = summaryOf(outcome)
@@ -52,7 +52,8 @@ export function judgeEnd({ callsMade, cause, held, known, outcome, request, seq 
     case 'balance':
     case 'budget':
     case 'limit':
-      // The agent's thread knows more about an open model call. Other text that was not sent is not charged.
+      // Use the summary of the agent's thread for a model call that is open or was cut by the hold. Other text that was
+      // not sent is not charged.
       if (told && (told.isCutByHold || known.isStepOpen)) return chargedAs('truncated', cutOff(told))
       // Nothing was shown: the first words cost more than could be held.
       if (seq === 0 && !known.reported) return free

@@ -12,14 +12,14 @@ export class KeptReply {
   /** Size of the complete text, stored or not. */
   textBytes = 0
 
-  /** Approximate size of what is kept. */
+  /** Approximate size of the text and tool calls in memory. */
   get size(): number {
     return this.#text.length + this.#callsBytes
   }
 
   add({ text, toolCalls }: Pick<ChatBatch, 'text' | 'toolCalls'>): void {
     this.textBytes += Buffer.byteLength(text)
-    // The store truncates long text. One more character tells it that there was more.
+    // The store truncates long text. One extra character makes the store mark the text as truncated.
     const room = messageTextBytesMax + 1 - this.#text.length
     if (room > 0) this.#text += text.slice(0, room)
     for (const step of toolCalls) this.#addStep(step)
@@ -49,7 +49,7 @@ export class KeptReply {
     while (this.#callsBytes > toolCallsBytesMax) this.#dropLastCall()
   }
 
-  /** The store keeps only the first calls that fit, so later ones are not needed. */
+  /** The store keeps only the first calls that fit, so later calls are not needed. */
   #dropLastCall(): void {
     this.#isFullOfCalls = true
     const last = [...this.#calls.values()].at(-1)!

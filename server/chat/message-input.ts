@@ -19,7 +19,10 @@ export type EarlierDraft = Pick<ChatMessage, 'role'> & { draft: MessageDraft }
 
 /** Context of a message from a client of another protocol. */
 export type MessageSetting = {
-  /** For a message without a session: its `sessionId` refers to no stored session, and only the receipt is stored. */
+  /**
+   * Set for a message without a session. Its `sessionId` then refers to no stored session, and only the receipt is
+   * stored.
+   */
   agentId?: string
   /** Messages that precede the session's history. They are not stored. */
   earlier: readonly EarlierMessage[]
@@ -83,7 +86,7 @@ export function leastOf(caps: readonly (Units | null)[]): Units | null {
   return given.length === 0 ? null : Math.min(...given)
 }
 
-/** Messages longer than this are counted in an event-loop tick each. */
+/** Each message with more characters than this is counted in its own event-loop tick. */
 export const largeMessageChars = 16 * 1024
 
 export function checkSize(
@@ -105,7 +108,7 @@ export function tokensOf({ files, text }: MessageDraft): number {
   return roughTokens(text) + files.tokens
 }
 
-/** Throws 400 if the earlier messages leave no room for this one. */
+/** Throws 400 if the earlier messages leave no room for this message. */
 export function checkEarlier(
   { contextTokens }: Chat,
   { draft, earlier }: { draft: MessageDraft; earlier: readonly EarlierDraft[] },

@@ -13,14 +13,17 @@ type Opening = {
   users: UserTurns
   turn: Omit<OpenTurn, 'required' | 'hold' | 'leaving'>
   amounts: Amounts
-  /** Computes the amounts by an exact count of the message. Used if a chat cannot be opened with its upper bound. */
+  /**
+   * Computes the amounts from an exact token count of the message. Used if the chat cannot be opened with the upper
+   * bound.
+   */
   recount: () => Promise<Amounts | undefined>
   /** Called when the chat starts to wait for other chats of its user. */
   onWait: () => void
   signal: AbortSignal
 }
 
-/** Opens the turn. Waits for other turns of the user if they hold what it needs. */
+/** Opens the turn. Waits for other turns of the user if their holds leave too little of the balance. */
 export async function openInLine(
   { assertAccepting, store }: OpenParts,
   { amounts, onWait, recount, signal, turn, users }: Opening,
@@ -48,7 +51,7 @@ export async function openInLine(
       }),
     })
   }
-  // If the user has nothing else in progress, here or on other nodes, no more will become free.
+  // If no other turn of the user is in progress, here or on other nodes, waiting would free nothing.
   const isFinal = ({ isAlone, result }: { isAlone: boolean; result: OpenTurnResult }) =>
     result.outcome !== 'refused' ||
     result.reason !== 'balance' ||

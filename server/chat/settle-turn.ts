@@ -8,10 +8,7 @@ const settlePauseMs = 200
 const settleTriesAnswered = 25
 const faultyTriesMax = 3
 
-/**
- * `closed` if nothing was charged or stored, because another node closed the turn or it could not be settled as it
- * ended.
- */
+/** `closed` if nothing was charged or stored: another node closed the turn, or its settlement kept failing. */
 export type Settled = SettledTurn | 'closed'
 
 /** Whether the store is temporarily unavailable. */
@@ -19,7 +16,10 @@ export function isPassing(error: unknown): boolean {
   return error instanceof ErrandError && error.code === 'SERVICE_UNAVAILABLE'
 }
 
-/** Settles a turn, however long the store is unavailable: its hold must not stay, and its session must not stay busy. */
+/**
+ * Settles a turn. Retries as long as the store is unavailable: the hold must not remain, and the session must not stay
+ * busy.
+ */
 export async function settleSurely(
   { log, store }: { log: Logger; store: Store },
   { settle, userId }: { settle: SettleTurn; userId: string },
@@ -45,7 +45,7 @@ export async function settleSurely(
   }
 }
 
-/** Resolves with the line of the settlement, or with `lateLine` if it takes more than five seconds. */
+/** Resolves with the settlement's line, or with `lateLine` if the settlement takes more than five seconds. */
 export async function toldInTime(told: Promise<string>, lateLine: () => string): Promise<string> {
   const late = Promise.withResolvers<string>()
   const timer = setTimeout(() => late.resolve(lateLine()), settlePauseMs * settleTriesAnswered)

@@ -9,11 +9,11 @@ import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import { chatHold, chatUse, outputWithin, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 
-/** Time to read a stopped model call for its usage. The provider must learn of a stop within a second. */
+/** How long to keep reading a stopped model call for its usage. The provider must notice the stop within a second. */
 const readOnMs = 700
-/** Used for a stopped model call with hidden reasoning, which only its usage report reveals. */
+/** Used for a stopped model call with hidden reasoning. Only the usage report at its end counts that reasoning. */
 const readOnHiddenMs = 60_000
-/** Used for the same call when the session is deleted, which waits ten seconds for its chat. */
+/** Used for such a call if the session is deleted, because the deletion waits only ten seconds for its chat. */
 const readOnDeletedMs = 6000
 
 export type StopCause =
@@ -39,7 +39,7 @@ export type TurnEndCode =
   | 'LIMIT_REACHED'
   | 'INTERNAL_ERROR'
 
-/** `stopped` if the user requested it, from any page. */
+/** `stopped` is set if the user requested the stop, from any client. */
 type TurnEnd = { code: TurnEndCode; message: string; stopped?: true }
 
 export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): TurnEnd {
@@ -92,8 +92,8 @@ export function isHoldLimit(cause: StopCause | undefined): boolean {
 }
 
 /**
- * Returns how long to read the provider of an open model call for its usage. Calls with hidden reasoning are read to
- * the end, or a client could avoid paying for it by disconnecting just before the usage arrives.
+ * Returns how long to keep reading an open model call for its usage. Calls with hidden reasoning are read for up to a
+ * minute. Otherwise a client could avoid paying for the reasoning by disconnecting just before the usage arrives.
  */
 export function readOnMsOf(
   cause: StopCause,
@@ -113,14 +113,16 @@ export function readOnMsOf(
   }
 }
 
-/** Drops tool calls beyond those that were held: an agent waits for the hold before each call, so they were not made. */
+/**
+ * Drops tool calls that no hold covered. An agent waits for the hold before each call, so it did not make these calls.
+ */
 export function withCallsMade(summary: ChatSummary, callsMax: number): ChatSummary {
   const cut = (of: ChatUsed) => ({ ...of, toolCalls: Math.min(of.toolCalls, callsMax) })
   const { reported, used } = summary
   return { ...summary, used: cut(used), reported: reported && cut(reported) }
 }
 
-/** Limits the estimated usage of a reply that was cut off to what is held. Reported usage is charged in any case. */
+/** Limits the estimated usage of a reply that was cut off to the held amount. Reported usage is charged in any case. */
 export function withinHold(summary: ChatSummary, { held, rates }: { held: Units; rates: ChatRates }): ChatSummary {
   const { reported } = summary
   let { used } = summary
@@ -130,7 +132,7 @@ export function withinHold(summary: ChatSummary, { held, rates }: { held: Units;
   return { ...summary, used, isEstimated: summary.isEstimated || isMore }
 }
 
-/** Reduces the written tokens to what `held` pays for. */
+/** Reduces the output tokens to the number that `held` pays for. */
 function writtenWithin(held: Units, { rates, used }: { used: ChatUsed; rates: ChatRates }): ChatUsed {
   const unwritten = { ...used, completionTokens: 0, reasoningTokens: 0 }
   const completionTokens = Math.min(used.completionTokens, outputWithin(held, { used: unwritten, rates }))

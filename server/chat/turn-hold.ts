@@ -15,18 +15,21 @@ type TurnHoldParts = {
   turnId: string
   rates: ChatRates
   membership: Membership
-  /** Min growth, because each growth is a commit. */
+  /** Minimum increase, because each increase is a database commit. */
   step: Units
   /** Whether the turn has ended, so that nothing more needs to be held. */
   isOver: () => boolean
   onFault: (error: unknown) => void
 }
 
-/** The amount that the account holds for a turn. Requests to grow run one after another. It shrinks only when the turn ends. */
+/**
+ * The amount that the account holds for a turn. Increases run one after another. The hold shrinks only when the turn
+ * ends.
+ */
 export class TurnHold {
   readonly #parts: TurnHoldParts
   #held: Units
-  /** Amount left under balance, caps and limits after the last growth. */
+  /** Amount left under balance, caps and limits after the last increase. */
   #free: Units = 0
   /** The limit that prevented the last increase, and the amount left under caps and limits then. */
   #limit: HoldLimit = 'balance'
@@ -51,8 +54,8 @@ export class TurnHold {
   }
 
   /**
-   * Increases the hold to cover `used`. Waits for the user's other turns if they hold what it needs. Resolves to false
-   * if the balance or a cap does not allow it.
+   * Increases the hold to cover `used`. Waits for the user's other turns if their holds leave too little of the
+   * balance. Resolves to false if the balance or a cap does not allow the increase.
    */
   cover(used: ChatUsed): Promise<boolean> {
     const need = chatHold(used, this.#parts.rates)
@@ -61,8 +64,8 @@ export class TurnHold {
   }
 
   /**
-   * Like `cover`. If balance and caps do not allow all of it, increases the hold by as much as they allow, if that
-   * covers `least`.
+   * Like `cover`, but may cover less. If balance and caps do not allow `used`, increases the hold as far as they allow.
+   * Resolves to false if the hold then does not cover `least`.
    */
   coverSome(used: ChatUsed, least: ChatUsed): Promise<boolean> {
     const { rates } = this.#parts
@@ -104,14 +107,14 @@ export class TurnHold {
   }
 
   /**
-   * Amount to hold in advance: as much as is held already, so that a long reply takes few commits, but at most an
-   * eighth of the free amount, because the user's other turns need the remainder.
+   * Amount to hold in advance: as much as the turn already holds, so that a long reply takes few commits. At most an
+   * eighth of the free amount, because the user's other turns need the rest.
    */
   get #ahead(): Units {
     return Math.floor(Math.min(this.#held, this.#free / 8))
   }
 
-  /** Retries while the database is unavailable. The turn waits meanwhile, so no unpaid text is sent. */
+  /** Retries while the database is unavailable. The turn waits during the retries, so no unpaid text is sent. */
   async #grow({ by, least }: { by: number; least: number }): Promise<boolean> {
     const { isOver, membership, onFault, store, turnId } = this.#parts
     for (;;) {

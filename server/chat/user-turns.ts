@@ -18,7 +18,7 @@ type Line = {
 
 /** A running turn's membership among its user's turns. */
 export type Membership = {
-  /** Waits until something may have changed. Resolves to false if this turn is the one to give up. */
+  /** Waits until the user's turns or holds may have changed. Resolves to false if this turn must give up. */
   wait: () => Promise<boolean>
   /** Called when the turn's hold has increased. */
   holds: (held: Units) => void
@@ -27,7 +27,7 @@ export type Membership = {
 
 /** Max turns of one user in line. They wait for the user's own balance, so the line takes no room from other users. */
 export const lineMax = 20
-/** Also a poll interval: another process may top up a balance without a signal. */
+/** Poll interval, because another process may top up a balance without a signal. */
 const lookMs = 1000
 /**
  * Max wait of a turn for amounts held on other nodes. It is randomized, so that two turns waiting for each other do not give up
@@ -36,14 +36,14 @@ const lookMs = 1000
 const patienceMsMax = 30_000
 
 /**
- * The turns of each user that run concurrently on one balance. The unused part of a turn's hold becomes free when it is settled. A turn
- * that finds too little free therefore waits for the others instead of failing:
+ * The turns of each user that run concurrently on one balance. The unused part of a turn's hold becomes free when the
+ * turn is settled. So a turn that finds too little balance free waits for the others instead of failing:
  *
  * - A new turn waits in line, first come first served, while running turns may need the free amount.
  * - A running turn that needs a larger hold waits too. When all running turns wait, the newest one gives up.
  *
- * Turns on other nodes show only as the part of the account's hold that no turn here accounts for. While there is such
- * a part, turns here wait for it too, but only for a limited time, because the turns there may be waiting as well.
+ * This node sees turns on other nodes only as held amounts that belong to none of its own turns. Turns here wait for
+ * those amounts too, but only for a limited time, because the turns on other nodes may be waiting as well.
  */
 export class UserTurns {
   readonly #users = new Map<string, Line>()
@@ -56,8 +56,9 @@ export class UserTurns {
   }
 
   /**
-   * Attempts to start a turn. `begin` receives what the user's other turns, running or about to start, may still need. This is Infinity
-   * while one of them waits. `isAlone` is false if there is any other turn, even one that holds all it needs.
+   * Attempts to start a turn. `begin` receives the amount that the user's other turns may still need, whether they run
+   * or are about to start. The amount is Infinity while one of the running turns waits. `isAlone` is false if there is
+   * any other turn, even one that needs no larger hold.
    */
   async attempt<Result>(
     userId: string,
@@ -97,8 +98,8 @@ export class UserTurns {
   }
 
   /**
-   * Takes a slot in the user's line, if it is not full. `mine` resolves when no turn is ahead of it, or when waiting is no longer
-   * useful.
+   * Takes a slot in the user's line; undefined if the line is full. `mine` resolves when this turn is first in line, or
+   * when `isOver` returns true.
    */
   queue(userId: string): { mine: (isOver: () => boolean) => Promise<void>; leave: () => void } | undefined {
     const user = this.#user(userId)
@@ -129,7 +130,8 @@ export class UserTurns {
         try {
           const last = lastOfWaiting(user)
           if (last === member && !(await this.#mayComeFree(userId, member))) return false
-          // Wake only that one: nothing has become free for the others, and a woken turn no longer counts as waiting.
+          // Wake only the newest turn, so that it gives up. Nothing has become free for the others, and a woken turn no
+          // longer counts as waiting.
           if (last !== member) last?.wake()
           const changed = Promise.withResolvers<void>()
           member.wake = changed.resolve

@@ -18,13 +18,19 @@ export type WeighMessage = Pick<Ask, 'input'> & {
   maxCost: Units | null
   rates: ChatRates
   responseFormat?: ResponseFormat | undefined
-  /** Returns the tokens that the session's agent last sent besides the messages. For a model they are known exactly. */
+  /**
+   * Returns the prompt tokens that the session's agent last sent in addition to the messages. Not used for a model
+   * agent, whose prompt is known.
+   */
   besideOf: (sessionId: string) => number
 }
 
 export type Weighed = {
   amounts: Amounts
-  /** Computes the amounts by an exact count of the message. Undefined if they are the same or no thread can count it now. */
+  /**
+   * Computes the amounts from an exact token count of the message. Undefined for a model agent, or if no thread can
+   * count now.
+   */
   recount: () => Promise<Amounts | undefined>
   history: History
   /** Amount left under the caps; Infinity without caps. */
@@ -72,7 +78,7 @@ export async function weighMessage(
       left,
     })
   const recount = async () => {
-    // A model's prompt is bounded, not counted.
+    // A model's prompt always counts with its upper bound.
     const tokens = chat.isModel ? undefined : await agents.countTokens(draft.text)
     return tokens === undefined ? undefined : amountsWith(Math.max(tokens, roughTokens(draft.text)))
   }

@@ -5,7 +5,8 @@ export function challengeParameter(challenge: string, name: string): string | nu
 }
 
 /**
- * Scope that an `insufficient_scope` rejection asks for (RFC 6750), empty if it names none. Null for other responses.
+ * Returns the scope that an `insufficient_scope` rejection requires (RFC 6750); empty if it names none. Null for other
+ * responses.
  */
 export function scopeNeeded({ headers, status }: Response): string | null {
   const challenge = headers.get('www-authenticate') ?? ''

@@ -22,22 +22,22 @@ type Parts = {
   commandPath: string
 }
 
-/** The agent or endpoint that receives connectors, as messages name it, and how many tokens they may add. */
+/** The agent or endpoint that receives connectors. Error messages name it by `what`. */
 export type ConnectorTaker = { what: string; connectorTokensMax: number }
 
 type ChatAgent = { chat: { connectorTokensMax: number } | null }
 
-/** Accepts agents that are no longer configured; using one reports that it is missing. */
+/** Also accepts an agent that is no longer configured. Its use then fails with an error that says so. */
 export function chatTaker(agentId: string, agent: ChatAgent | undefined): ConnectorTaker {
   return { what: `agent ${agentId}`, connectorTokensMax: agent?.chat?.connectorTokensMax ?? 1 }
 }
 
-/** Names of operator variables with values that must not appear in answers to users. */
+/** Names of the operator's environment variables whose values must not appear in answers to users. */
 const secretName = /key|token|secret|pass|credential|auth(?!or)|cookie|dsn|database_url|(?:^|_)(?:pat|pwd)$/i
 
 /**
- * Max words of one secret to redact individually. An auth scheme has one word or a few parameters. Further words are
- * redacted only as part of the complete secret.
+ * Max words of one secret to redact individually. In an auth header, one word or a few parameters follow the scheme.
+ * Further words are redacted only as part of the complete secret.
  */
 const wordsMax = 16
 
@@ -68,7 +68,7 @@ export class ConnectorAccess {
     }
   }
 
-  /** Returns specs for a run. Never throws for a connector that has become unusable; its run fails and says why. */
+  /** Returns specs for a run. Never throws if a connector has become unusable; the run then fails with the reason. */
   async specsOf(userId: string, connectorIds: readonly string[]): Promise<ConnectorSpec[]> {
     return await Promise.all(
       [...new Set(connectorIds)].map(async (connectorId) => {
@@ -148,7 +148,9 @@ function signedIn(url: string, result: TokenResult, privateHosts: readonly strin
   return { kind: 'http', url, headers: {}, access: result, privateHosts }
 }
 
-/** Splits a secret into words, because servers may echo only the part after the scheme, or a piece of that part. */
+/**
+ * Splits a secret into words, because servers may echo only the part after the auth scheme, or a piece of that part.
+ */
 function wordsOf(value: string): string[] {
   const rest = value.slice(value.indexOf(' ') + 1)
   return rest === value ? [] : [rest, ...rest.split(' ', wordsMax)]

@@ -6,7 +6,10 @@ export type ProcessLimits = { processesMax: number; processesPerUserMax: number 
 /** How long a run waits for process slots for its servers. */
 export const placesWaitMsMax = 60_000
 
-/** An answer can have 10 MB. Until it is parsed, the bytes already read take several times their size. */
+/**
+ * Max bytes of incomplete answers. One answer can have 10 MB, and until it is parsed, its bytes take several times as
+ * much memory.
+ */
 const answerBytesPerUser = 16 * 1024 * 1024
 const answerBytesTotal = 64 * 1024 * 1024
 

@@ -13,7 +13,7 @@ type Parts = {
   agents: { probe: (spec: ConnectorSpec, signal: AbortSignal) => Promise<ProbeOutcome> }
   clock: Clock
   store: Store
-  /** Limit for one user on this node; 0 for unlimited. A check is not an execution and does not count as one. */
+  /** Max checks of one user per minute on this node; 0 for no limit. A check does not count as an execution. */
   checksPerMinute: number
 }
 
@@ -24,7 +24,7 @@ const checkMs = 20_000
 const checksMax = 4
 const minuteMs = 60_000
 
-/** Connects to users' connectors outside of runs, to see whether they work and what they offer. */
+/** Connects to users' connectors outside of runs, to see whether they work and which tools they offer. */
 export class ConnectorChecks {
   readonly #parts: Parts
   readonly #running = new FairPlaces({ perUser: checksMax })
@@ -35,13 +35,13 @@ export class ConnectorChecks {
     this.#parts = parts
   }
 
-  /** Stores the result as the connector's status. Throws as `within` does. */
+  /** Checks a connector and stores the result as its status. Throws as `within` does. */
   async check(record: ConnectorRecord): Promise<CheckResult> {
     const { id: connectorId, updatedAt, userId } = record
     return await this.within(userId, async () => {
       const spec = await this.#parts.access.specOf(record)
       const { target } = spec
-      // The connector has no credentials to connect with, and its status already says so.
+      // Without a sign-in there are no credentials to connect with. The connector's status already says so.
       if (target.kind === 'unusable' && target.needsSignIn) return { tools: null, failure: refusalOf(spec, target) }
       const result = await this.#probe(spec)
       const status = result.failure === null ? 'ok' : 'failed'

@@ -29,8 +29,8 @@ export type AccessToken = { token: string; version: number }
 export type TokenResult = AccessToken | { needsSignIn: string } | { failure: string }
 
 /**
- * Requests a replacement for the given version of a token, which a connector's server rejected as invalid or for lack
- * of `scopeNeeded`. Never rejects.
+ * Requests a new token because a connector's server rejected this version. `scopeNeeded` is the scope that the token
+ * lacks, or null if the token is invalid. Never rejects.
  */
 export type RenewToken = (of: {
   userId: string
@@ -69,7 +69,7 @@ export type OfferedServers = ReadonlyMap<
   }
 >
 
-/** How a check ended: with the server's tools, with the reason why it is unusable, or without an answer. */
+/** How a check ended: with the server's tools, with the reason why the connector is unusable, or without an answer. */
 export type ProbeOutcome =
   | { kind: 'completed'; json: string }
   | { kind: 'failed'; error: TaskFailure }

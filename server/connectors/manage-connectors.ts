@@ -102,7 +102,7 @@ export async function updateConnector(
         'Must be omitted: this connector uses a server provided by the operator, so it has no URL of its own',
       )
     changes.url = checkUrl(url, access.privateHosts)
-    // Otherwise anyone allowed to change a connector could have its secrets sent anywhere.
+    // Otherwise anyone who may change a connector could have its secrets sent to any server.
     if (!auth && old.sealed !== null && new URL(changes.url).origin !== new URL(old.url).origin) {
       throw badField('auth', 'Must be sent again when the URL changes to another host')
     }
@@ -112,8 +112,8 @@ export async function updateConnector(
     Object.assign(changes, sealed(vault, { auth, userId, connectorId }))
   }
   const kept = old.authType === 'oauth' ? await readKept(signIns, { userId, connectorId }) : undefined
-  // Updates only the version checked above. Otherwise new secrets could be paired with a URL that was set in the
-  // meantime.
+  // Updates only the version checked above. Otherwise new secrets could be paired with a URL that another request has
+  // set.
   const result = await store.updateConnector({ userId, connectorId, changes, ifUpdatedAt: old.updatedAt })
   if (result.outcome === 'updated') {
     if (result.connector.status === 'needs_sign_in') await revokeKept(signIns, { userId, connectorId }, kept)
@@ -161,7 +161,7 @@ export async function testConnector({ checks, store }: ConnectorParts, of: Conne
   return toConnector(await find(store, of))
 }
 
-/** Asks the server for its tools. Throws CONNECTOR_FAILED if the server is unusable. */
+/** Requests the server's tools. Throws CONNECTOR_FAILED if the server is unusable. */
 export async function listTools({ checks, store }: ConnectorParts, of: ConnectorOf): Promise<ListToolsOutput> {
   const connector = await find(store, of)
   const { failure, tools } = await checks.check(connector)
@@ -211,8 +211,8 @@ function checkAuth(auth: ConnectorAuth, { server: serverId, servers }: AuthOf): 
 }
 
 /**
- * Normalizes the URL for storage. Rejects URLs that show a private address. The decisive check follows when connecting,
- * on resolved names and redirects.
+ * Normalizes the URL for storage. Rejects a URL that contains a private address. The decisive check happens when
+ * connecting, on resolved host names and redirects.
  */
 function checkUrl(text: string, privateHosts: readonly string[]): string {
   const url = URL.canParse(text) ? new URL(text) : undefined

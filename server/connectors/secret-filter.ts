@@ -1,11 +1,11 @@
-/** Min length of a redacted secret. Shorter ones occur in ordinary words and numbers. */
+/** Min length of a redacted secret. Shorter secrets occur in ordinary words and numbers. */
 const secretCharsMin = 6
 const rootCodes = 256
 
 /**
- * Removes secrets from strings in one pass, whatever their content and number, with an Aho-Corasick automaton.
- * Replacing them one after another takes time proportional to their number times the string length. Even the search for
- * one secret can take the product of both lengths, if a user chooses both strings.
+ * Removes any number of secrets from a string in one pass, with an Aho-Corasick automaton. Replacing one secret after
+ * another would take time proportional to their number times the string length. Even the search for one secret can take
+ * the product of both lengths, if a user chooses both strings.
  */
 export class SecretFilter {
   /** Length of the longest secret in characters; 0 if there are none. */
@@ -97,7 +97,7 @@ export class SecretFilter {
     this.#hit[node] = secret.length
   }
 
-  /** Runs level by level, because a node's fallback is nearer to the root. */
+  /** Sets the fallback of each node, level by level, because a node's fallback is nearer to the root. */
   #link(): void {
     const order = new Int32Array(this.#nodes)
     for (let from = 0, to = 1; from < to; from++) {
@@ -118,7 +118,9 @@ export class SecretFilter {
     }
   }
 
-  /** A node has at most as many children as there are secrets. */
+  /**
+   * Returns 0 if there is no such child. The search is short: a node has at most as many children as there are secrets.
+   */
   #childOf(node: number, code: number): number {
     if (node === 0 && code < rootCodes) return this.#fromRoot[code]!
     let child = this.#child[node]!

@@ -3,7 +3,7 @@ import type { PayloadDigest } from './stored-json.ts'
 import { assertWhole, PayloadDamage } from './payload-digest.ts'
 import type { PayloadContent } from './payload-store.ts'
 
-/** Part size in bytes of UTF-8. Every part except the last is smaller by less than one character. */
+/** Max bytes of a part. Parts of a string, except the last one, are smaller than this by less than one character. */
 export const partBytesMax = 1_048_576
 
 /**
@@ -35,8 +35,8 @@ export function mayContinue(bytes: number): boolean {
 }
 
 /**
- * Decodes parts that can end anywhere. Throws if the content differs from what was written. Keeps no part longer than
- * needed.
+ * Decodes parts, which can end inside a character. Throws if the content differs from what was written. Keeps no part
+ * in memory longer than needed.
  */
 export async function checkedText(
   parts: AsyncIterable<Buffer>,

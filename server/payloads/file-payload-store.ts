@@ -76,9 +76,9 @@ export class FilePayloadStore extends NewPayloads implements PayloadStore {
       if (id === undefined || this.unsettled.has(id)) continue
       const found = await stat(path).catch(() => undefined)
       if (!found) continue
-      // A copying tool may have restored the payload so that everyone can read it.
+      // A copy tool may have restored the payload so that other users can read it.
       if ((found.mode & otherUsers) !== 0) await chmod(path, 0o600).catch(() => {})
-      // Compares the file's time with wall time, not with the service's clock, because the machine sets file times.
+      // Compare with wall time, not with the service's clock, because the machine sets file times.
       if (Date.now() - found.mtimeMs < olderThanMs) continue
       if (name.endsWith('.json') && (await hasRow(id))) continue
       await rm(path, { force: true })

@@ -16,14 +16,14 @@ export async function storeJson(
 }
 
 export function isLarger(json: string, bytes: number): boolean {
-  // A UTF-16 unit is one to three bytes of UTF-8, so most strings need no measuring.
+  // A UTF-16 unit is one to three bytes of UTF-8, so most strings need not be measured.
   if (json.length > bytes) return true
   return json.length * 3 > bytes && Buffer.byteLength(json) > bytes
 }
 
 /**
- * Returns the first 1,024 characters, never half of one. For a JSON string these are from its content, for any other
- * value from the JSON itself.
+ * Returns the first 1,024 characters, without splitting one. For a JSON string, these are characters of its decoded
+ * content; for any other value, of the JSON itself.
  */
 export function previewOf(json: string): string {
   const start = json.slice(0, previewCharsMax * 12)

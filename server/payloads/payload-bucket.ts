@@ -8,6 +8,6 @@ export type PayloadBucket = {
   credentials?: { accessKeyId: string; secretAccessKey: string }
   /** Prefix of every key: empty, or ends with a slash. */
   prefix: string
-  /** The bucket is in the path of a URL, not in its host name. */
+  /** Whether URLs have the bucket's name in the path instead of the host name. */
   hasPathStyle: boolean
 }

@@ -24,8 +24,8 @@ export function assertWhole(payloadId: string, content: Buffer, digest: PayloadD
 type Checked = { payloadId: string; digest: PayloadDigest | null }
 
 /**
- * Yields the chunks of a stored payload. Throws if they differ from what was written. Holds the last chunk back until
- * that is known.
+ * Yields the chunks of a stored payload. Throws if they differ from what was written. Yields the last chunk only after
+ * this check, so that a damaged payload never appears complete.
  */
 export async function* checkedChunks(
   chunks: AsyncIterable<Buffer>,

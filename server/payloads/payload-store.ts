@@ -9,12 +9,12 @@ export type WrittenPayload = { id: string; digest: PayloadDigest }
 export type PayloadContent = string | Buffer
 
 /**
- * Store for JSON that is too large for a row, and for the files of messages: files, PostgreSQL or a bucket. The digest
- * that `write` returns is stored in the row that refers to the payload, and each read is checked against it. It is null
- * for payloads without one.
+ * Store for JSON that is too large for a row, and for the files of messages: files, PostgreSQL or a bucket. The row
+ * that refers to a payload contains the digest that `write` returned. Each read is checked against the digest, which is
+ * null for payloads that were stored without one.
  *
- * A payload exists before its row. One that never gets a row is an orphan. Any node may collect the orphans of all
- * nodes, so orphans are recognized by age: a payload always gets its row sooner than that.
+ * A payload is written before its row. A payload that never gets a row is an orphan. Any node may collect the orphans
+ * of all nodes. Only payloads above a certain age count as orphans, because younger payloads may still get their row.
  */
 export type PayloadStore = {
   /**
@@ -22,18 +22,21 @@ export type PayloadStore = {
    */
   write(content: PayloadContent): Promise<WrittenPayload>
   /**
-   * Writes the content of a payload that already has a row, for copies from another store. Resolves when it is durable.
-   * Idempotent.
+   * Writes the content of a payload that already has a row, for copies from another store. Resolves when the content is
+   * durable. Idempotent.
    */
   writeAs(payloadId: string, content: PayloadContent): Promise<PayloadDigest>
-  /** Ends the protection of a new payload, whose row is committed or (`discard`) will never be. */
+  /**
+   * Ends the protection of a new payload from orphan collection. Call it once its row is committed. With `discard`,
+   * also deletes the payload, which will never have a row.
+   */
   release(payloadId: string, discard?: boolean): Promise<void>
   /** Throws PayloadDamage if the content differs from what was written. */
   read(payloadId: string, digest: PayloadDigest | null): Promise<string>
   /** Like `read`, but for content that may be binary. */
   readBytes(payloadId: string, digest: PayloadDigest | null): Promise<Buffer>
   /**
-   * Undefined if the payload does not exist. The stream opens on the first read and checks nothing: see
+   * Undefined if the payload does not exist. The stream opens on the first read and is not checked: see
    * `checkedChunks`.
    */
   openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined>

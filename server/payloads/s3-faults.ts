@@ -11,7 +11,7 @@ export function isOutOfRange(error: unknown): boolean {
   return error instanceof Error && error.name === 'InvalidRange'
 }
 
-/** Strips what the SDK attaches to an error: the request, its signature, the id of the key. */
+/** Returns an error without the data that the SDK attaches: the request, its signature and the id of the key. */
 export function plainFault(error: unknown): Error {
   return new Error(`The bucket request failed: ${describeFault(error)}`)
 }

@@ -18,7 +18,10 @@ import { isMissing, isOutOfRange, plainFault } from './s3-faults.ts'
 
 // This file and `s3-probe.ts` are loaded only if the service has a bucket.
 
-/** Bytes per request. A slow reader therefore holds no connection, and a lost connection costs at most this much. */
+/**
+ * Bytes per read request. Each range is read completely, so a slow reader occupies no connection. A lost connection
+ * costs at most one range.
+ */
 const rangeBytesMax = 4_194_304
 const triesMax = 3
 const connectTimeoutMs = 3000
@@ -90,8 +93,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
     let removed = 0
     let looked = 0
     for (const last of lastCharacters) {
-      // The ids of a folder begin with their time, so all ids after the first one that is too young are too young as
-      // well.
+      // The ids in a folder begin with their time. So if one id is too young, all later ids are too young as well.
       for (let at = this.#seen.get(last) ?? '', isHeld = false; looked < keysMax;) {
         const { keys, isLastPage } = await this.#listOld(last, { after: at, olderThanMs })
         looked += keys.length
@@ -99,7 +101,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
           const few = keys.slice(first, first + looksAtOnce)
           removed += (await Promise.all(few.map((key) => this.#removeOrphan(key, hasRow)))).filter(Boolean).length
         }
-        // A payload that this node still holds may become an orphan, so the next collection checks it again.
+        // A new payload of this node may still become an orphan, so the next collection must check it again.
         isHeld ||= keys.some((key) => this.unsettled.has(idOf(key)))
         at = keys.at(-1) ?? at
         if (!isHeld) this.#seen.set(last, at)
@@ -115,7 +117,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
 
   async #removeOrphan(key: string, hasRow: (payloadId: string) => Promise<boolean>): Promise<boolean> {
     const id = idOf(key)
-    // Leave objects alone that this service did not create.
+    // Do not delete objects that this service did not create.
     if (!isId('pay', id) || this.unsettled.has(id) || (await hasRow(id))) return false
     try {
       await this.#remove(key)
@@ -141,8 +143,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
         withinTime(),
       )
       const found = page.Contents ?? []
-      // Compares the bucket's time with wall time, not with the service's clock, because the bucket sets the times of
-      // objects.
+      // Compare with wall time, not with the service's clock, because the bucket sets the times of objects.
       const isYoung = ({ LastModified: at }: { LastModified?: Date | undefined }) =>
         Date.now() - Number(at ?? Infinity) < olderThanMs
       const young = found.findIndex(isYoung)

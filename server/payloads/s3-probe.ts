@@ -18,8 +18,8 @@ type Secrets = { current: string; previous: readonly string[] }
 
 /**
  * Throws a one-line error for the operator if the bucket lacks an operation that payloads need, or if another
- * installation uses it. Each installation collects payloads that its own database does not refer to, and would remove
- * the other's.
+ * installation uses it. Each installation deletes payloads that its own database does not refer to, including those of
+ * the other installation.
  */
 export async function probeBucket(bucket: PayloadBucket, secrets: Secrets): Promise<void> {
   const client = newS3Client(bucket)

@@ -3,6 +3,6 @@ export type PayloadDigest = { bytes: number; sha256: string }
 
 /**
  * A JSON string of at most `inlineBytes`. If the JSON is larger, `text` is a preview and `payloadId` refers to the full
- * payload. Its `digest` is present while it is being stored.
+ * payload. `digest` is set only for a new payload, whose row is not stored yet.
  */
 export type StoredJson = { text: string; payloadId: string | null; digest?: PayloadDigest }

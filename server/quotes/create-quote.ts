@@ -17,15 +17,15 @@ type QuoteRequest = {
   about: RequestTrace
   caller: Caller
   input: z.output<typeof QuoteInput>
-  /** Resolves in an event-loop tick in which large params or a large message can be processed. */
+  /** Resolves in an event-loop tick reserved for processing large params or a large message. */
   onLarge: () => Promise<void>
 }
 
 const versionChars = 16
 
 /**
- * Quotes the current price of a task or chat. Fails as the task or chat itself would, except for balance and rates.
- * Writes nothing.
+ * Quotes the current price of a task or chat. Throws the same errors as creating the task or chat, except for balance
+ * and rates. Writes nothing.
  */
 export async function createQuote(
   { catalogue, chats, quotes, store }: QuoteParts,

@@ -26,7 +26,8 @@ import {
 const tags = ['Sessions']
 const notFound = 'The session was not found.'
 /**
- * Max size of a page of messages that is read immediately. For a larger one, the request waits for an event-loop tick.
+ * Max size of a page of messages that is read immediately. A request for a larger page waits for its own event-loop
+ * tick.
  */
 const smallPageBytes = 64 * 1024
 

@@ -10,9 +10,9 @@ export type CancelTaskParts = ReadTaskParts & { catalogue: Catalogue; stops: Tas
 
 /**
  * Cancels and refunds the caller's queued or running task, and returns it. A task that has already ended is returned
- * unchanged. State and money change first, so late writes of the agent have no effect. Throws 409 if the task is
- * running and its endpoint allows canceling only queued tasks, or if the run has called a connector or charged an
- * event. Throws 403 if the credential is for other agents.
+ * unchanged. The cancel and the refund are stored first, so late writes of the agent have no effect. Throws 409 if the
+ * task is running and its endpoint allows canceling only queued tasks. Also throws 409 if the run has called a
+ * connector or charged an event. Throws 403 if the credential is for other agents.
  */
 export async function cancelTask(
   parts: CancelTaskParts,
@@ -37,7 +37,7 @@ export async function cancelTask(
       throw new ErrandError('CONFLICT', message)
     }
   } else if (task.error?.code === taskCanceled.code) {
-    // Do this even if the task was already canceled: if the result of that cancel was lost, its run was not stopped.
+    // Stop the run again: if the result of the earlier cancel was lost, that cancel did not stop the run.
     stops.stop(taskId)
   }
   return await getTask(parts, { userId, taskId, waitSeconds: 0, signal: undefined, onHold: () => {} })

@@ -14,11 +14,14 @@ type Input = Pick<z.output<typeof CreateTaskInput>, 'endpointId' | 'maxCostUsd' 
 type TaskCheck = {
   caller: Caller
   input: Input
-  /** Resolves in an event-loop tick in which the params may be hashed or validated. */
+  /** Resolves in an event-loop tick reserved for hashing or validating large params. */
   ownTick: () => Promise<void>
 }
 
-/** Above this size each pass over the params (hash, validate) gets its own event-loop tick. In one tick they blocked for 250 ms. */
+/**
+ * Above this size each pass over the params (hash, validate) gets its own event-loop tick. In a single tick, all passes
+ * together blocked for 250 ms.
+ */
 const largeParamsChars = 64 * 1024
 
 export function ticksFor(params: string, onLarge: () => Promise<void>): () => Promise<void> {
@@ -47,8 +50,9 @@ export async function checkTask(
 type QuotedTask = Pick<Endpoint, 'price' | 'meters'>
 
 /**
- * Returns the charge for a task: the price of its endpoint or of its quote. For a metered task this is its maximum cost, which
- * `maxCostUsd` can lower. Throws if `maxCostUsd` is below the price or, for a metered task, below its cheapest event.
+ * Returns the charge for a task: the price of its endpoint or of its quote. For a metered task, the charge is its
+ * maximum cost, which `maxCostUsd` can lower. Throws if `maxCostUsd` is below the price or, for a metered task, below
+ * the price of its cheapest event.
  */
 export async function priceOf(
   quotes: Quotes,
@@ -70,7 +74,10 @@ export async function priceOf(
   return { price: Math.min(price, left), meters, quoteId: id }
 }
 
-/** Returns the current price of a task and a quote for it. Throws like creating the task, except for rate limits and the balance. */
+/**
+ * Returns the current price of a task and a quote for it. Throws the same errors as creating the task, except for rate
+ * limits and the balance.
+ */
 export async function quoteTask(
   { catalogue, quotes, store }: { catalogue: Catalogue; quotes: Quotes; store: Store },
   { caller, input, onLarge }: Pick<TaskCheck, 'caller' | 'input'> & { onLarge: () => Promise<void> },

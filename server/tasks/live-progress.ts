@@ -9,12 +9,12 @@ import type { ProgressEvent, TaskProgress } from './task-schema.ts'
 export type Live = AttemptRef & {
   /** JSON string; undefined until the run reports progress. */
   readonly progress: string | undefined
-  /** The event for that progress. All followers share one object, so it is parsed and serialized once. */
+  /** The event for `progress`. All followers share one object, so it is parsed and serialized once. */
   readonly event: ProgressEvent | undefined
 }
 
 export type LiveRun = Live & {
-  /** JSON string of an object. */
+  /** Reports progress. `json` is the JSON string of an object. */
   note(json: string): void
   /** Ends the reporting: later notes are neither sent nor stored. */
   end(): void
@@ -29,7 +29,7 @@ const notesAtOnce = 500
 
 /**
  * Progress of the runs in this process. Followers in this process get it immediately; the store gets it once a second.
- * A run that ends sooner stores its last progress together with its end, without a separate write.
+ * A run that ends within a second stores its last progress together with its end, without a separate write.
  */
 export class LiveProgress {
   readonly #parts: LiveProgressParts
@@ -57,7 +57,7 @@ export class LiveProgress {
   readonly #told = (run: Run, json?: string): void => {
     const { clock, ends } = this.#parts
     const { taskId } = run
-    // Ignore an attempt if this process knows a later one.
+    // Ignore this run if this process has started a later attempt of the same task.
     if (this.#runs.get(taskId) !== run) return
     if (json === undefined) return void this.#runs.delete(taskId)
     run.progress = withTime(json, isoTime(clock.now()))

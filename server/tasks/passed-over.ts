@@ -1,11 +1,11 @@
 /** Poll interval: a slot can free up without a signal (lost message, raised limit). */
 const lookMs = 1000
-/** Max users readmitted per poll: each costs a claim that may be rejected. */
+/** Max users readmitted per poll. For each of them the runner claims a task, and the store may reject the claim. */
 const readmittedMax = 100
 
 /**
- * Users skipped in the round-robin because they have reached their limit of running tasks. A user is readmitted when one of those tasks
- * ends, or after a while by the poll.
+ * Users skipped in the round-robin because they have reached their limit of running tasks. A user is readmitted when
+ * one of these tasks ends, or by the poll after a while.
  */
 export class PassedOver {
   readonly #users = new Set<string>()
@@ -37,7 +37,7 @@ export class PassedOver {
 
   #look(): void {
     this.#isLooking = false
-    // A Set iterates in insertion order, so these have waited longest.
+    // A Set iterates in insertion order, so these users have waited longest.
     for (const userId of [...this.#users].slice(0, readmittedMax)) this.#users.delete(userId)
     this.#plan()
     this.#onReadmitted()

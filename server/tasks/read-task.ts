@@ -78,7 +78,10 @@ export async function listTasks(
   }
 }
 
-/** Returns a JSON string. For a run in this process this is the latest progress, which the store may not have yet. */
+/**
+ * Returns the task's progress as a JSON string, or null. For a run in this process this is the latest progress, which
+ * the store may not have yet.
+ */
 export function readProgress(
   { attempt, id, progress, status }: Pick<TaskRecord, 'attempt' | 'id' | 'progress' | 'status'>,
   live: ReadTaskParts['live'],
@@ -87,7 +90,7 @@ export function readProgress(
   return run?.attempt === attempt && run.progress !== undefined ? run.progress : progress
 }
 
-/** Tasks made from frozen records, and the progress that they show. */
+/** Cache of the tasks built from frozen records, with the progress that each task shows. */
 const made = new WeakMap<TaskRecord, { progress: string | null; task: Task }>()
 
 export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 'links' | 'live'>): Task {
@@ -95,7 +98,7 @@ export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 
   const known = made.get(record)
   if (known && known.progress === progress) return known.task
   const task = newTask(record, { links, progress })
-  // Links expire, so a task with links is made for each response.
+  // Links expire, so a task with links is built again for each response.
   const hasLinks = task.requestUri !== undefined || task.responseUri !== undefined
   if (!hasLinks && Object.isFrozen(record)) made.set(record, { progress, task: Object.freeze(task) })
   return task

@@ -34,12 +34,12 @@ export type RunTaskParts = {
   tracing: ServiceTracing | undefined
 }
 
-/** Outcomes that serve as abort reasons of runs. */
+/** Abort reason of a run that the service interrupts. */
 export const interrupted: RunOutcome = {
   kind: 'interrupted',
   message: 'The service was stopped before the agent finished.',
 }
-/** The end is already stored, so later writes of the agent have no effect. */
+/** Abort reason of a canceled run. Its end is already stored, so later writes of the agent have no effect. */
 export const canceled: RunOutcome = { kind: 'failed', error: taskCanceled, isPatient: true }
 
 /** Max duration of a run: the endpoint's timeout, doubled for a task with connectors because it may wait for them. */
@@ -51,15 +51,15 @@ export function longestRunMs(
   return connectorIds === null ? timeoutMs : 2 * timeoutMs
 }
 
-/** `stop` aborts with the run's outcome as its reason. */
+/** `stop` aborts with `interrupted` or `canceled` as its reason. */
 type Run = { task: TaskRecord; span: Span | undefined; stop: AbortSignal; live: LiveRun }
 
 const retryMsMin = 100
 const retryMsMax = 5000
 
 /**
- * Runs a claimed task until its end is stored. Resolves to `requeued` if the run was interrupted and its endpoint allows another
- * attempt. Retries storing a result until it succeeds, because the agent has done its work.
+ * Runs a claimed task until its end is stored. Resolves to `requeued` if the run was interrupted and its endpoint
+ * allows another attempt. Retries storing a result until that succeeds, because the agent has already done the work.
  */
 export async function runTask(
   parts: RunTaskParts,
@@ -111,7 +111,10 @@ async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run)
   return 'ended'
 }
 
-/** Returns the usage to charge for a metered task: the chargeable part of what the agent's thread counted. */
+/**
+ * Returns the usage to charge for a metered task: the events counted by the agent's thread, as far as these can be
+ * charged.
+ */
 function usageOf(
   { log }: RunTaskParts,
   { outcome, task }: { outcome: Completed; task: TaskRecord },
@@ -124,7 +127,10 @@ function usageOf(
   return usage
 }
 
-/** Deletes the payload of a stale attempt. A completion whose reply was lost looks stale on its retry, so the row is checked first. */
+/**
+ * Deletes the payload of a stale attempt, unless a row refers to it. If the reply to a completion was lost, the retry
+ * looks stale although the row exists.
+ */
 async function discardUnnamed({ payloads, store }: RunTaskParts, payloadId: string): Promise<void> {
   const isNamed = await store.findPayload(payloadId).then(
     (found) => found !== undefined,
@@ -262,7 +268,7 @@ async function repeatUntilStored<Result>(
     try {
       return await store()
     } catch (error) {
-      // The service has to exit: its next start settles the task as interrupted.
+      // The service must exit. Its next start settles the task as interrupted.
       if (stop.aborted && retryMs === retryMsMax) throw error
       log.error({ taskId, err: error }, 'could not store a change of a task; retrying')
       await new Promise((resolve) => setTimeout(resolve, retryMs))

@@ -7,8 +7,8 @@ type RunTimerOptions = {
 }
 
 /**
- * The time limit of a run, paused while the run waits for its user's connectors. Otherwise a user could read the run's answer in a
- * connector, stall it until the timeout and get a refund.
+ * The time limit of a run, paused while the run waits for its user's connectors. Without the pause, a user could read
+ * the result in a connector, stall that connector until the timeout and get a refund.
  */
 export class RunTimer {
   readonly #onTimeout: () => void

@@ -19,8 +19,9 @@ const error = {
 }
 
 /**
- * Settles tasks left running by a process that has died: requeues each as often as its endpoint allows, or refunds it.
- * Stops if `maySettle` returns false before a batch, because the list of abandoned tasks can then no longer be trusted.
+ * Settles tasks that a dead process left running: requeues each task as often as its endpoint allows, or else refunds
+ * it. Before each batch, calls `maySettle` and stops if it returns false. The list of abandoned tasks is then no longer
+ * reliable.
  */
 export async function settleAbandoned(
   { catalogue, ends, log, meter, store }: SettleParts,

@@ -25,13 +25,13 @@ type WaitOptions = {
   /** Unlimited if omitted. */
   timeoutMs?: number
   signal: AbortSignal | undefined
-  /** Also woken by changes before the end. */
+  /** Whether changes before the end also wake this waiter. */
   isFollowing?: boolean
 }
 
 /**
- * Wakes waiters when a task ends, and followers also on its other changes. Works within this process and, if nodes share the store,
- * across all of them.
+ * Wakes all waiters of a task when it ends, and its followers also on other changes. Works within this process and, if
+ * nodes share the store, across all nodes.
  */
 export class TaskEnds {
   readonly #signals: Signals | undefined

@@ -11,38 +11,44 @@ type TaskRunnerOptions = RunTaskParts & { ends: TaskEnds; concurrency: number; d
 
 const pauseMs = 1000
 const fullRetrySeconds = 30
-/** Fraction of the slots reserved for users who hold less than that fraction, if there are enough slots. */
+/**
+ * Fraction of the slots reserved for users who occupy less than this fraction. With fewer than `slotsMin` slots, none
+ * is reserved.
+ */
 const keptPart = 1 / 8
 const slotsMin = 16
 
 /**
  * Runs the tasks queued in the store in a `PQueue`, `concurrency` at a time, round-robin by user.
  *
- * The store is the queue; memory holds only running tasks. The next task is chosen when there is room to run it, so no user waits
- * behind an earlier choice. Each task is then claimed separately, so `startedAt` is its real start. With 16 slots or
- * more, the last eighth of them is for users who hold less than an eighth, so one user's long tasks do not take every slot.
+ * The store is the queue; memory holds only running tasks. The next task is chosen when there is room to run it, so no
+ * user waits behind an earlier choice. Each task is then claimed separately, so `startedAt` is its real start. With 16
+ * slots or more, the last eighth of them is for users who occupy less than an eighth. So one user's long tasks do not
+ * take every slot.
  *
  * A runner is in one of four states and only moves down this list:
  *
- * - `waiting`: the `PQueue` is paused, and admitted tasks stay queued. Every runner is in this state until it is started; with a
- *   concurrency of 0 it stays there.
- * - `running`: tasks are taken. While some may be queued (`#hasMore`), the store is queried whenever there is room, with one query at a
- *   time. After a failed query there is a pause of one second.
- * - `draining`: no task is admitted or taken. Running tasks and tasks being claimed may continue until their timeout, or until the
- *   drain times out.
- * - `interrupted`: running tasks have been told to stop, and tasks being claimed stop as soon as they are claimed. They are refunded or
- *   left for another attempt.
+ * - `waiting`: the `PQueue` is paused, and admitted tasks stay queued. A runner is in this state until it is started.
+ *   With a concurrency of 0 it never leaves this state.
+ * - `running`: the runner takes tasks. While tasks may be queued (`#hasMore`), it queries the store whenever there is
+ *   room, with one query at a time. After a failed query it pauses for one second.
+ * - `draining`: no task is admitted or taken. Running tasks and tasks being claimed may continue until their timeout, or
+ *   until the drain times out.
+ * - `interrupted`: running tasks are aborted, and tasks being claimed are aborted as soon as they are claimed. These
+ *   tasks are refunded or queued for another attempt.
  */
 export class TaskRunner {
   readonly #options: TaskRunnerOptions
-  /** Claims and runs the tasks taken from the store. It holds no more than it runs, so none waits in it. */
+  /**
+   * Claims and runs the tasks taken from the store. It never contains more tasks than it runs, so no task waits in it.
+   */
   readonly #jobs: PQueue
   readonly #running = new Map<string, { task: Claimed; deadline: number; stop: AbortController }>()
-  /** Number of slots reserved for users who hold fewer than that. */
+  /** Number of reserved slots. Only users who occupy fewer slots than this can use them. */
   readonly #keptSlots: number
-  /** Number of jobs of each user who has any, if slots are reserved. */
+  /** Number of jobs per user, counted only if slots are reserved. */
   readonly #jobsOf = new Map<string, number>()
-  /** Users who hold so many slots that they cannot use the reserved ones. */
+  /** Users who occupy so many slots that they cannot use the reserved slots. */
   readonly #heavyUsers = new Set<string>()
   /** Tasks being claimed; `isCanceled` if a task was canceled during its claim. */
   readonly #claims = new Map<string, { claim: Promise<unknown>; isCanceled: boolean }>()
@@ -52,7 +58,7 @@ export class TaskRunner {
   #after = ''
   #state: 'waiting' | 'running' | 'draining' | 'interrupted' = 'waiting'
   #unsubscribe: (() => void) | undefined
-  /** Number of queued tasks that have not been taken, whether in memory or not. */
+  /** Number of queued tasks that no runner has claimed, including tasks that this runner has taken and will claim. */
   #queuedCount = 0
   #hasMore = true
   /** Like `#hasMore`, but for users who can use the reserved slots. */
@@ -68,7 +74,7 @@ export class TaskRunner {
     this.#jobs.addEventListener('next', () => void this.#fill())
   }
 
-  /** Number of tasks being claimed or run, which take up memory. */
+  /** Number of tasks being claimed or run, which use memory. */
   get takenCount(): number {
     return this.#jobs.pending
   }
@@ -102,14 +108,17 @@ export class TaskRunner {
     })
   }
 
-  /** Max queued tasks of one user: an eighth of the queue once it is half full, so that no user fills it for the others. */
+  /**
+   * Max queued tasks of one user: an eighth of the queue once it is half full, so that one user cannot fill it. Null
+   * for no limit.
+   */
   get waitingMax(): number | null {
     const { queuedMax } = this.#options
     if (queuedMax === 0 || this.#queuedCount < queuedMax / 2) return null
     return Math.max(1, Math.floor(queuedMax / 8))
   }
 
-  /** Settles tasks that a crash left processing, then starts running queued tasks. */
+  /** Settles tasks that an earlier process left running, then starts running queued tasks. */
   async start(): Promise<void> {
     const { concurrency, source, store } = this.#options
     await source.recover()
@@ -119,8 +128,8 @@ export class TaskRunner {
   }
 
   /**
-   * Stops attempts that this node no longer owns, without storing anything more of them. Returns the ids of those that
-   * were running.
+   * Stops attempts that this node no longer owns. Stores nothing more for these attempts. Returns the ids of the tasks
+   * that were running here.
    */
   loseTasks(lost: readonly AttemptRef[]): string[] {
     const running = lost.filter(({ attempt, taskId }) => this.#running.get(taskId)?.task.attempt === attempt)
@@ -129,8 +138,8 @@ export class TaskRunner {
   }
 
   /**
-   * Stops a canceled task that an agent is running, without storing anything more of it. Returns false if it does not
-   * run here.
+   * Stops a canceled task that an agent is running. Stores nothing more for it. Returns false if the task does not run
+   * here.
    */
   stopTask(taskId: string): boolean {
     const claiming = this.#claims.get(taskId)
@@ -150,15 +159,17 @@ export class TaskRunner {
     this.#queuedCount = count
   }
 
-  /** Call it when a task is queued: it was admitted and is durable, or waits for another attempt. */
+  /**
+   * Call it when a task is queued: when a new task is durable, or when an interrupted task waits for another attempt.
+   */
   taskQueued(): void {
     this.#queuedCount++
     this.#options.source.announce()
   }
 
   /**
-   * Starts no more tasks and waits for running ones until their timeouts, at most `drainSeconds`. Then interrupts those
-   * still running. Queued tasks stay queued for the next start.
+   * Starts no more tasks and waits for running tasks until their timeouts, at most `drainSeconds`. Then interrupts the
+   * tasks that still run. Queued tasks stay queued for the next start.
    */
   async drain(): Promise<void> {
     if (this.isAccepting) {
@@ -240,7 +251,7 @@ export class TaskRunner {
     }
   }
 
-  /** Undefined if the task is gone or the runner no longer takes tasks. */
+  /** Claims and runs a task. Resolves to undefined if the task is gone or the runner no longer takes tasks. */
   async #run(taskId: string, stop: AbortController): Promise<'ended' | 'requeued' | 'at-limit' | undefined> {
     const { source, store } = this.#options
     if (this.#state !== 'running') return undefined
@@ -250,7 +261,8 @@ export class TaskRunner {
     try {
       task = await claiming.claim
     } finally {
-      // No await until the task is in `#running`: a cancel must always find it in one of the two maps.
+      // Do not await anything until the task is in `#running`: a cancel must always find the task in one of the two
+      // maps.
       this.#claims.delete(taskId)
     }
     if (task === undefined || task === 'at-limit') return task
@@ -265,7 +277,7 @@ export class TaskRunner {
     return await runTask(this.#options, { task, stop: stop.signal })
   }
 
-  /** The state may have changed while a task was claimed. */
+  /** Whether the state has changed to `interrupted`, possibly while a task was being claimed. */
   get #hasBeenInterrupted(): boolean {
     return this.#state === 'interrupted'
   }

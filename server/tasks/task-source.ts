@@ -3,18 +3,18 @@ import type { Clock, EpochMs } from '../kernel/clock.ts'
 import type { SharedStore } from '../store/shared.ts'
 import { settleAbandoned, type SettleParts } from './settle-abandoned.ts'
 
-/** Tells a runner that tasks are queued, and settles those that an earlier process left running. */
+/** Notifies a runner of queued tasks, and settles tasks that an earlier process left running. */
 export type TaskSource = {
-  /** Settles tasks that an earlier process left running, if that is known at startup. */
+  /** Settles tasks that an earlier process left running, if these can be identified at startup. */
   recover(): Promise<void>
   /**
-   * Announces a durable queued task: a newly admitted one, or one that waits for another attempt. With `userId`,
-   * announces instead that this user has one running task fewer, so a user who was passed over may be readmitted.
+   * Announces that a task is queued and durable: a new task, or a task that waits for another attempt. With `userId`,
+   * announces instead that this user has one running task fewer. The runner may then readmit a skipped user.
    */
   announce(userId?: string): void
   /** Calls `onWaiting` when tasks may be queued. Returns a function that unsubscribes. */
   subscribe(onWaiting: (userId?: string) => void): () => void
-  /** Returns the time from which the limits of a task that was just claimed count. */
+  /** Returns the start time of a task that was just claimed. The task's time limits count from this time. */
   begunAt(task: TaskRecord): EpochMs
 }
 
@@ -26,7 +26,7 @@ export function localTasks(parts: SettleParts): TaskSource {
   const { log } = parts
   let listener: ((userId?: string) => void) | undefined
   return {
-    // Retry: the store may be locked by a command that writes, or the disk full for a moment.
+    // Retry, because a command may lock the store while it writes, or the disk may be full for a moment.
     recover: async () => {
       for (let tries = 1; ; tries++) {
         try {

@@ -41,7 +41,7 @@ export class TaskStops {
   /** Stops the agent that may still be running a canceled task, on any node. */
   stop(taskId: string): void {
     const { runner, store } = this.#parts
-    // If the message is lost, that node notices when it cannot renew the lease.
+    // If the signal is lost, the other node notices the cancel when it cannot renew its lease on the task.
     if (!runner.stopTask(taskId)) store.shared?.signals.send('task-canceled', taskId)
   }
 
@@ -72,7 +72,7 @@ export class TaskStops {
     }
   }
 
-  /** Returns false if the task was started or ended meanwhile, for example by another node. */
+  /** Returns false if the task has started or ended in the meantime, for example on another node. */
   async #expireOne(taskId: string): Promise<boolean> {
     const { ends, runner, store } = this.#parts
     const isEnded = await store.expireTask({ taskId, error: taskExpired })

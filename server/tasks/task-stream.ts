@@ -12,9 +12,9 @@ type Following = { userId: string; taskId: string; reader: StreamReader }
 const fullRetrySeconds = 30
 
 /**
- * A task as its followers see it: its current state, each change, and finally its end, exactly once. Changes between
- * two reads are merged into one event. If the client disconnects or the service stops, the stream ends without the
- * task's end.
+ * The event stream of a task for one follower: the task's current state, each change, and finally its end, exactly
+ * once. Changes between two reads are merged into one event. If the client disconnects or the service stops, the stream
+ * ends without the task's end.
  */
 export class TaskStream implements AsyncIterable<TaskEvent> {
   readonly #parts: StreamParts
@@ -78,7 +78,7 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
     const { cutOff, stallMs } = this.#following.reader
     try {
       for (let events = await this.next(); events; events = await this.next()) {
-        // Asking for the next event means that the previous one was taken.
+        // `yield` returns once the reader has taken the event. A reader that stalls for `stallMs` is cut off.
         const timer = setTimeout(cutOff, stallMs)
         try {
           for (const event of events) {
@@ -94,7 +94,10 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
     }
   }
 
-  /** Looks for changes. Progress of a run in this process needs no database read. Returns false if the task is gone. */
+  /**
+   * Updates the record after a change. Progress of a run in this process needs no database read. Returns false if the
+   * task is gone.
+   */
   async #look(change: 'state' | 'progress'): Promise<boolean> {
     const { live, store } = this.#parts
     const { taskId, userId } = this.#following
@@ -129,7 +132,7 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
     return events
   }
 
-  /** Reuses the event of this process's run if it is for the same progress. */
+  /** Returns the event for this progress. Reuses the event of the run in this process, if there is one. */
   #progressEvent(json: string, timestamp: string): TaskEvent {
     const { attempt, id } = this.#record
     const run = this.#parts.live.of(id)

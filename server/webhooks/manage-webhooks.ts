@@ -94,7 +94,7 @@ export async function updateWebhook(
     ...(types !== undefined && { types: types && [...new Set(types)] }),
     ...(url !== undefined && { url: checkWebhookUrl(url, { field: 'url', privateHosts }) }),
   }
-  // Deliveries queued when the webhook was disabled are not sent once it is enabled again.
+  // Cancel deliveries queued before the webhook was disabled, so that enabling it again does not send them.
   if (isEnabled === true && old.disabledAt !== null) await cancelWaiting(store, webhookId)
   const webhook = await store.webhooks.update({ userId, webhookId, changes })
   if (!webhook) throw notFound()
@@ -107,12 +107,15 @@ export async function deleteWebhook({ store }: WebhookParts, of: WebhookOf): Pro
   await cancelWaiting(store, of.webhookId)
 }
 
-/** Cancels pending deliveries. If a crash interrupts this, the dispatcher ends the remaining ones once they are due. */
+/**
+ * Cancels pending deliveries. If a crash interrupts this, the dispatcher ends the remaining deliveries when they are
+ * due.
+ */
 async function cancelWaiting(store: Store, webhookId: string): Promise<void> {
   while (await store.webhooks.cancelDeliveries(webhookId)) continue
 }
 
-/** Assigns a new secret to a webhook. Requests are also signed with the old one for a while. */
+/** Assigns a new secret to a webhook. During the overlap, requests are also signed with the old secret. */
 export async function rotateWebhook(
   { clock, store, vault }: WebhookParts,
   { input, userId }: WebhookRequest<typeof RotateWebhookInput>,

@@ -27,7 +27,7 @@ export function openSecrets(vault: SecretVault, of: WebhookOf, sealed: string): 
 
 type Kept = Parameters<typeof openSecrets>[1] & { sealed: string; previousUntil: EpochMs | null }
 
-/** Signing keys for requests; caches those of a thousand webhooks. */
+/** Signing keys for requests, cached for up to a thousand webhooks. */
 export class SigningKeys {
   readonly #vault: SecretVault
   readonly #kept = new Map<string, { current: Buffer; previous: Buffer | undefined }>()
@@ -36,7 +36,7 @@ export class SigningKeys {
     this.#vault = vault
   }
 
-  /** Newest first. Throws SealedSecretsError. */
+  /** Returns the keys that are valid now, newest first. Throws SealedSecretsError. */
   of({ previousUntil, sealed, ...of }: Kept, now: EpochMs): Buffer[] {
     let known = this.#kept.get(sealed)
     if (!known) {

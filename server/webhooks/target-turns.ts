@@ -1,6 +1,6 @@
 const turnsKept = 20_000
 
-/** Stores the entry as the latest, and forgets the oldest one beyond `max`. */
+/** Adds the entry as the latest one. If there are more than `max` entries, removes the oldest one. */
 export function keep<Value>(
   map: Map<string, Value>,
   { key, max, value }: { key: string; max: number; value: Value },
@@ -12,16 +12,14 @@ export function keep<Value>(
 
 type Due = { target: string; userId: string; isTroubled: boolean }
 
-/**
- * Order in which users and their targets were last served. Those that were never served or are forgotten come first.
- */
+/** Records when users and their targets were last served. Users and targets without a record come first. */
 export class Turns {
   readonly #last = new Map<string, number>()
   #count = 0
 
   /**
-   * Sorts by when the user was last served, then by when the target was. `turnOf` is the user's key; troubled targets
-   * have a separate one.
+   * Sorts by when the user was last served, then by when the target was last served. `turnOf` is the key of the user's
+   * record. A user's troubled targets have a separate record.
    */
   inOrder<One extends Due>(due: readonly One[]): (One & { turnOf: string })[] {
     return due

@@ -16,16 +16,16 @@ import type { SigningKeys } from './signing-keys.ts'
 //     └────────────────┘
 //
 // A round scans all webhooks, and the next origins of per-task URLs. Due deliveries then share the free capacity, first
-// by user, then by target. So no user's targets cost other users anything, however many there are. The least recently
-// served come first. A target that answers quickly gets several deliveries in one statement: a statement for each would
-// not reach a thousand a second.
+// by user, then by target. So a user with many targets takes no capacity from other users. The least recently served
+// users and targets come first. A target that answers quickly gets several deliveries in one statement: with one
+// statement per delivery, the dispatcher would not reach a thousand deliveries a second.
 
-/** Max requests in flight. Without shares, slow endpoints of two users would take all of them. */
+/** Max requests in flight, per user and in total. */
 const inFlightBounds = { perUser: 8, total: 16 }
 const perTargetMax = 2
-/** Max requests in flight to endpoints that recently failed or were slow. */
+/** Max requests in flight to endpoints that recently failed or were slow. Otherwise two users' endpoints could take all slots. */
 const troubledBounds = { perUser: 2, total: 8 }
-/** Time to wait for more outcomes to store together, while there are deliveries to send. */
+/** While a lane has deliveries to send, outcomes are collected for this long and then stored together. */
 const gatherMs = 10
 const testsMax = 8
 const testsWaitingMax = 2
@@ -53,7 +53,7 @@ const drainMs = 3000
 /** Pauses before each attempt except the first. */
 const pausesMs = [5, 30, 120, 600, 3600, 4 * 3600, 10 * 3600, 24 * 3600].map((s) => s * 1000)
 
-/** `leasedAt` is the time of the delivery that has waited longest, `startedAt` that of the latest attempt. */
+/** `leasedAt` is when the first delivery entered the empty lane, `startedAt` when the latest attempt started. */
 type Lane = {
   readonly target: string
   readonly userId: string
@@ -63,7 +63,7 @@ type Lane = {
   isQuick: boolean
   startedAt: number
 }
-/** A user's share of the common capacity. */
+/** A user's part of the shared capacity. */
 type Share = { waiting: number; inFlight: number; troubled: number }
 const nothing: Share = { waiting: 0, inFlight: 0, troubled: 0 }
 type Due = { target: string; userId: string; isTroubled: boolean }
@@ -83,7 +83,7 @@ export class WebhookDispatcher {
   readonly #lanes = new Map<string, Lane>()
   readonly #shares = new Map<string, Share>()
   readonly #turns = new Turns()
-  /** Targets that recently failed or were slow, and when; oldest first. */
+  /** Targets that recently failed or were slow, with the time of the latest problem. Oldest first. */
   readonly #troubled = new Map<string, number>()
   readonly #stopping = new AbortController()
   readonly #tests = new FairPlaces({ perUser: 1, total: testsMax })
@@ -91,13 +91,13 @@ export class WebhookDispatcher {
   readonly #inFlightTroubled = new FairPlaces(troubledBounds)
   #waiting = 0
   #ended: EndedAttempt[] = []
-  /** Progress of the round, and the due targets that it has found. */
+  /** Id of the last webhook that the current round has scanned, and the due targets found so far. */
   #after = ''
   #due: Due[] = []
-  /** Target after which the next round continues, if a webhook has more targets than one round scans. */
+  /** Target after which the next round continues, by webhook, for webhooks with more targets than one round scans. */
   readonly #cursors = new Map<string, string>()
   #wake: (() => void) | undefined
-  /** Whether a signal arrived while nothing was waiting for one. */
+  /** Whether `#signal` was called while no `#woken` was pending. */
   #isSignaled = false
   #gathering: NodeJS.Timeout | undefined
   #isStopped = false
@@ -125,7 +125,7 @@ export class WebhookDispatcher {
     this.#parts.posts.close()
   }
 
-  /** Runs one test of a user at a time, and a limited number in all. Throws RATE_LIMIT_EXCEEDED if the user has too many queued. */
+  /** Runs one test per user at a time, and a few in total. Throws RATE_LIMIT_EXCEEDED if the user has too many queued tests. */
   async inTestPlace<Result>(userId: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     if (this.#tests.waiting(userId) >= testsWaitingMax) {
       const message = `This account already has ${testsWaitingMax} webhook tests waiting, the maximum. Try again when one has ended.`
@@ -175,7 +175,7 @@ export class WebhookDispatcher {
     }
   }
 
-  /** Scans the next webhooks; after a round, leases due deliveries. Returns false then, or without capacity. */
+  /** Scans the next webhooks. At the end of a round, leases due deliveries. Returns false after the last webhook or without capacity. */
   async #take(): Promise<boolean> {
     if (this.#waiting >= waitingMax || this.#isStopped) return false
     const { store } = this.#parts
@@ -391,7 +391,7 @@ function roomOf(lane: Lane | undefined): number {
   return (lane.isQuick ? waitingPerUserMax : perTargetMax) - lane.inFlight - lane.waiting.length
 }
 
-/** Whether deliveries should be leased again: they are behind a slow attempt, or have waited long for a slot. */
+/** Whether a lane should return its deliveries: they wait behind a slow attempt, or have waited long for a slot. */
 function isHeldUp({ inFlight, leasedAt, startedAt, waiting }: Lane): boolean {
   if (waiting.length === 0) return false
   const now = performance.now()

@@ -12,7 +12,9 @@ export class EndpointError extends Error {}
 
 export const attemptMs = 10_000
 const connectMs = 5000
-/** Max bytes of a response to read, and max time, so that its connection can be reused. The content is ignored. */
+/**
+ * Max bytes and max time to read a response. It is read so that its connection can be reused; its content is ignored.
+ */
 const bodyBytesMax = 4096
 const bodyMs = 500
 const lookupsMax = 32
@@ -33,13 +35,13 @@ export type Post = {
   url: string
   body: string
   headers: SignatureHeaders
-  /** Aborts the request; its reason is thrown. */
+  /** When it aborts, the request ends and `send` throws its reason. */
   signal: AbortSignal
 }
 
 /**
  * Posts to users' endpoints. A connection is kept for a moment and reused. If the endpoint closes the connection just
- * then, the request is lost. This is harmless, because it is retried with the same id.
+ * as it is reused, the request is lost. This is harmless, because the request is retried with the same id.
  */
 export class WebhookPosts {
   readonly #options: PostOptions
@@ -50,10 +52,7 @@ export class WebhookPosts {
     this.#options = options
   }
 
-  /**
-   * Returns the status of the response, whatever it is. Does not follow redirects. Throws an EndpointError without a
-   * response.
-   */
+  /** Returns the status of any response. Does not follow redirects. Throws an EndpointError if there is no response. */
   async send({ body, headers, signal: stop, target, url: address, userId }: Post): Promise<number> {
     const url = new URL(address)
     const late = new AbortController()

@@ -15,7 +15,7 @@ function textThat(holds: (text: string) => boolean, what: string) {
   return z.string().refine(holds, `must be ${what}`).describe(what)
 }
 
-/** A value that JSON Schema cannot describe. */
+/** A schema for a value that JSON Schema cannot describe, such as a function. */
 function valueThat<T>(holds: (value: unknown) => boolean, what: string) {
   return z.custom<T>(holds, `must be ${what}`).describe(what)
 }
@@ -38,8 +38,8 @@ const paramsSchema = valueThat<JsonSchema>(isObject, 'a Zod or JSON Schema')
 const tokens = z.number().int().min(1).max(10_000_000)
 
 /**
- * Default limits on tokens that users' connectors add, with one byte counted as one token. Users pay for the tokens of
- * a chat, the operator for those of a task.
+ * Default limits on the tokens that users' connectors add to prompts. Each byte counts as one token. Users pay for
+ * these tokens in chats; the operator pays for them in tasks.
  */
 const chatConnectorTokensMax = 500_000
 export const taskConnectorTokensMax = 100_000
@@ -183,7 +183,7 @@ export type ParsedAgent = z.output<typeof agentSchema>
 export type ParsedEventPricing = z.output<typeof eventPricing>
 export type ParsedPricing = z.output<typeof pricing>
 
-/** Shells between the service and the server drop variables with any other name. */
+/** A shell between the service and the MCP server drops environment variables whose names do not match this pattern. */
 const variableName = textThat((text) => /^[A-Z_][A-Z0-9_]*$/i.test(text), 'the name of an environment variable')
 
 const stdioServer = z.strictObject({

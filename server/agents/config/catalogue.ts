@@ -31,15 +31,17 @@ export type Endpoint = {
   agentId: string
   name: string
   description: string
-  /** The maximum price of a task if the endpoint is metered. */
+  /** Price of a task. For a metered endpoint, the maximum price of a task. */
   price: Units
   /** Price per event of a metered endpoint, otherwise null. */
   meters: Readonly<Record<string, Units>> | null
   timeoutMs: number
   retries: number
-  /** Whether tasks can be canceled while the agent runs them, or only before. */
+  /** `always`: users may cancel a task even while the agent runs it. `pending`: only before the agent starts it. */
   cancel: (typeof cancelModes)[number]
-  /** Maximum tokens that the user's connectors may add to the prompts of a run. 0 if the endpoint takes no connectors. */
+  /**
+   * Maximum tokens that the user's connectors may add to the prompts of a run. 0 if the endpoint accepts no connectors.
+   */
   connectorTokensMax: number
   paramsJsonSchema: JsonSchema
   params: z.ZodType
@@ -55,9 +57,15 @@ export type Chat = FileBounds & {
   hidesReasoning: boolean
   /** Media types of the files a message may contain. Empty if files are not accepted. */
   accepts: readonly string[]
-  /** Whether replies come from an AI SDK language model. It yields the tool calls of connectors itself. */
+  /**
+   * Whether replies come from an AI SDK language model. Such replies already contain the calls of connector tools. The
+   * service adds these calls to the replies of other agents.
+   */
   isModel: boolean
-  /** Strings that a model is sent besides messages and tools. Empty for other agents, which report what they send. */
+  /**
+   * Returns the strings that each model request contains in addition to messages and tools. Empty for code and http
+   * agents, which report the size of their prompts themselves.
+   */
   textsBeside: (format: ResponseFormat | undefined) => readonly string[]
   /** Maximum tokens that the user's connectors may add to the prompts of a reply. */
   connectorTokensMax: number
@@ -148,7 +156,8 @@ function toPlans({ agents, defaultPlan, plans }: ParsedConfig): Plans {
 function toAgent(agent: ParsedAgent, source: AgentConfig): Agent {
   const endpoints = Object.entries(agent.endpoints).map(([name, endpoint]): Endpoint => {
     const endpointId = `${agent.id}.${name}`
-    // Use the source object: a copy would lose a Zod schema's methods, and `this` inside `run`.
+    // Use the source object instead of the parsed copy. The copy lacks the methods of a Zod schema and the `this` of
+    // `run`.
     const own = source.endpoints![name]!
     try {
       return {
@@ -252,11 +261,11 @@ type NamedAgents = {
   agentIds: readonly string[] | null | undefined
   /** Request field that contains the ids. */
   path: string
-  /** Accepts only agents visible to the user with this address. If omitted, accepts all agents. */
+  /** If set, accepts only agents that are visible to the user with this email address. */
   email?: string
 }
 
-/** Throws 400 if an id is unknown or not visible to that user. */
+/** Throws a 400 error for an agent id that is unknown or, if `email` is set, not visible to that user. */
 export function assertAgents(catalogue: Catalogue, { agentIds, email, path }: NamedAgents): void {
   const isKnown = (agentId: string) => {
     const agent = catalogue.agent(agentId)

@@ -5,7 +5,7 @@ import type { Connectors, JsonSchema } from '../../connectors/tool-types.ts'
 export type * from './service-config.ts'
 export type { Connectors, ConnectorTool, JsonSchema, ToolAnswer } from '../../connectors/tool-types.ts'
 
-/** Validates an endpoint's `params`: a Zod 4 schema or a JSON Schema, either of an object. */
+/** A Zod 4 schema or a JSON Schema that validates an endpoint's `params`. Both must describe an object. */
 export type ParamsSchema = z.ZodType | JsonSchema
 
 /** The type of a run's params: the output of the Zod schema, or a plain object for a JSON Schema. */
@@ -37,17 +37,21 @@ export type TaskRun<Params = Record<string, unknown>> = {
    */
   readonly progress: (progress: TaskProgress) => void
   /**
-   * Charges events of the endpoint's `pricing`, one by default. Returns how many of them fit into the maximum price of the
-   * task: do the work for those only. Throws for an event without a price, and once the run has ended.
+   * Charges `count` events, 1 by default, at the price in the endpoint's `pricing`. Returns the number of events that
+   * fit into the task's maximum price and were charged. Do the work only for this number. Throws if the event has no
+   * price or the run has ended.
    */
   readonly charge: (event: string, count?: number) => number
-  /** Send it as the header of that name in outgoing calls, so that they join the run's trace. Undefined without tracing. */
+  /**
+   * W3C trace context of the run. Send it in the `traceparent` header of outgoing calls, so that they join the run's
+   * trace. Undefined if tracing is off.
+   */
   readonly traceparent?: string
 }
 
 /** Prices per event, for an endpoint whose tasks differ in the amount of work. */
 export type EventPricing = {
-  /** Price per event in USD, by the event names that `charge` takes; at most 32. */
+  /** Price per event in USD, by event name; at most 32 events. `charge` takes these names. */
   readonly events: { readonly [event: string]: string }
   /** The maximum price of a task. Charged when the task is created; the unused part is refunded when it completes. */
   readonly maxUsd: string
@@ -63,23 +67,27 @@ type EndpointFields<Schema extends ParamsSchema> = {
   readonly description: string
   /** Price of one execution in USD, at most four decimals, for example `'0.0100'`. Set either this or `pricing`. */
   readonly priceUsd?: string
-  /** Prices of the events that a run charges, up to a maximum, instead of `priceUsd`. Only for agents of kind code and http. */
+  /**
+   * Prices of the events that a run charges, and the maximum price of a task. Set either this or `priceUsd`. Only for
+   * agents of kind code and http.
+   */
   readonly pricing?: EventPricing
   /** Schema of the `params` that callers must send. */
   readonly params: Schema
   /** Seconds from the start of processing until the task fails with AGENT_TIMEOUT; 300 by default. */
   readonly timeoutSeconds?: number
   /**
-   * When users may cancel a task: always (`'always'`, the default), or only before the agent starts it (`'pending'`). They
-   * get a full refund.
+   * When users may cancel a task: always (`'always'`, the default), or only before the agent starts it (`'pending'`). A
+   * canceled task is refunded in full.
    */
   readonly cancel?: 'always' | 'pending'
   /** Number of retries of an execution that the service interrupted; 0 by default. Failures are never retried. */
   readonly retries?: number
   /**
-   * Maximum tokens that users' connectors may add to all prompts of a run, with one byte counted as one token; 100,000 by
-   * default. Tool descriptions and tool answers both count, and a model is sent them again with each of its calls. Once a
-   * model has used the maximum, it calls no more tools. With 0 the endpoint takes no connectors.
+   * Maximum tokens that users' connectors may add to all prompts of a run; 100,000 by default. Each byte counts as one
+   * token. Both tool descriptions and tool answers count. For an agent of kind model they count again with each model
+   * call, because each call sends them again. Once a model has used the maximum, it can call no more tools. If 0, the
+   * endpoint accepts no connectors.
    */
   readonly connectorTokensMax?: number
   /** Runs the task. The response is the returned object or string; any other value becomes `{ result: value }`. */
@@ -140,11 +148,14 @@ export type ChatRun = {
   readonly turnId: string
   readonly signal: AbortSignal
   readonly log: AgentLog
-  /** Send it as the header of that name in outgoing calls, so that they join the turn's trace. Undefined without tracing. */
+  /**
+   * W3C trace context of the turn. Send it in the `traceparent` header of outgoing calls, so that they join the turn's
+   * trace. Undefined if tracing is off.
+   */
   readonly traceparent?: string
 }
 
-/** A part of a reply. Several `usage` parts add up. Without any, the service counts tokens from the text. */
+/** A part of a reply. The service adds up all `usage` parts. If there are none, it counts tokens from the text. */
 export type ChatPart =
   | { type: 'text'; delta: string }
   /** Reaches the client only if the chat has `reasoning: true`. */
@@ -159,15 +170,19 @@ export type ChatPart =
       completionTokens: number
       reasoningTokens?: number
       cachedPromptTokens?: number
-      /** Whether the numbers are counted from the text, because the provider reports none. */
+      /** Whether the agent counted the tokens from the text, because the provider did not report them. */
       isEstimated?: boolean
-      /** Why the model ended: `length` if it was cut off. The last one becomes the finish reason of the reply. */
+      /**
+       * Why the model stopped: `length` if its output was cut off. The last reason becomes the finish reason of the
+       * reply.
+       */
       finishReason?: 'stop' | 'length' | 'content_filter'
     }
   /**
-   * Announces a model call with a prompt of at most `promptTokens` and an output of at most `outputTokensMax`. The default
-   * is the chat's `maxTokens`, or the agent's `maxOutputTokens`. The reply continues, and may call the model, once the
-   * balance holds the cost. If the reply is stopped before the next `usage`, that prompt and the text since are charged.
+   * Announces a model call with at most `promptTokens` of prompt and at most `outputTokensMax` of output. The default
+   * of `outputTokensMax` is the chat's `maxTokens`, or else the agent's `maxOutputTokens`. The service holds the
+   * maximum cost of the call before it requests the next part, so call the model after yielding this part. If the reply
+   * is stopped before the next `usage` part, the user pays for `promptTokens` and for the text since this part.
    */
   | { type: 'step'; promptTokens: number; outputTokensMax?: number }
 
@@ -175,7 +190,7 @@ export type ChatPart =
 export type ChatConfig = {
   /** Price of a chat. */
   readonly pricing: ChatPricing
-  /** Maximum tokens of message and history that a reply is given; 128,000 by default. */
+  /** Maximum tokens of message and history passed to a reply; 128,000 by default. */
   readonly contextTokens?: number
   /** The largest `maxTokens` that a client may request; 4,096 by default. */
   readonly maxOutputTokens?: number
@@ -187,13 +202,14 @@ export type ChatConfig = {
    */
   readonly accepts?: readonly string[]
   /**
-   * Maximum tokens that the model counts for an image, held before the model is called. By default one per 16 by 16 pixels,
-   * at least 1,024 and at most 16,384.
+   * Maximum tokens that the model counts for an image. Their cost is held before the model is called. By default one
+   * token per 16 by 16 pixels, at least 1,024 and at most 16,384.
    */
   readonly imageTokensMax?: number
   /**
-   * Maximum tokens of a file that is neither an image nor text, such as a PDF, held before the model is called. Without it
-   * such files hold the rest of `contextTokens`, because neither their size nor their page count bounds their tokens.
+   * Maximum tokens that the model counts for a file other than an image or text, such as a PDF. Their cost is held
+   * before the model is called. If omitted, the cost of all remaining `contextTokens` is held: neither the size nor the
+   * page count of such a file limits its tokens.
    */
   readonly documentTokensMax?: number
   /** Yields the reply, part by part. */
@@ -216,8 +232,8 @@ export type CodeAgentConfig = AgentBase & {
   /** Runs functions of this file. */
   readonly kind: 'code'
   /**
-   * Maximum tokens that users' connectors may add to all prompts of a reply, with one byte counted as one token; 500,000 by
-   * default. Users pay for them as part of the prompts.
+   * Maximum tokens that users' connectors may add to all prompts of a reply; 500,000 by default. Each byte counts as
+   * one token. Users pay for these tokens as part of the prompts.
    */
   readonly connectorTokensMax?: number
   /** Operations that run as tasks, by name. */
@@ -236,13 +252,13 @@ type ModelEndpointFields<Schema extends ParamsSchema> = Omit<EndpointFields<Sche
 export type ModelEndpointConfig<Schema extends ParamsSchema = ParamsSchema> = ModelEndpointFields<Schema> & {
   /** Builds the prompt from the params. */
   prompt(params: ParamsOf<Schema>): string
-  /** Schema of the model's output, which then becomes the response. Without it the response is `{ text }`. */
+  /** Schema of the model's output. If set, the output becomes the response; otherwise the response is `{ text }`. */
   readonly output?: ParamsSchema
 }
 
 /**
- * A language model object of the AI SDK. This type and the tool type below are structural. The SDK's own declarations fail
- * to compile if a project checks libraries under `exactOptionalPropertyTypes`.
+ * A language model object of the AI SDK. This type and the tool type below are structural, because the SDK's own
+ * declarations fail to compile in some projects: those that check libraries under `exactOptionalPropertyTypes`.
  */
 export type ModelObject = {
   readonly specificationVersion: string
@@ -273,21 +289,21 @@ export type ModelAgentConfig = AgentBase & {
   /** Tools of the AI SDK with their `execute`. */
   readonly tools?: { readonly [name: string]: ModelTool }
   /**
-   * Maximum tokens that users' connectors may add to all prompts of a reply, with one byte counted as one token; 500,000 by
-   * default. Users pay for them as part of the prompts.
+   * Maximum tokens that users' connectors may add to all prompts of a reply; 500,000 by default. Each byte counts as
+   * one token. Users pay for these tokens as part of the prompts.
    */
   readonly connectorTokensMax?: number
   /** Maximum model calls in one reply or task, with tool results in between; 8 by default. */
   readonly maxSteps?: number
   /** Maximum output tokens of one model call, and the largest `maxTokens` of a chat; 4,096 by default. */
   readonly maxOutputTokens?: number
-  /** Maximum tokens of message and history that a reply is given, and of an endpoint's prompt; 128,000 by default. */
+  /** Maximum tokens of message and history passed to a reply, and of an endpoint's prompt; 128,000 by default. */
   readonly contextTokens?: number
   /** Whether reasoning is streamed; false by default. */
   readonly reasoning?: boolean
   /**
-   * Whether the provider bills reasoning that it does not stream; false by default. If true, a call is read on for up
-   * to a minute after its reply was stopped, because only the provider knows its usage.
+   * Whether the provider bills reasoning that it does not stream; false by default. If true, the service reads the
+   * model call of a stopped reply for up to a minute more. Only the provider knows the usage of such a call.
    */
   readonly hiddenReasoning?: boolean
   /**
@@ -296,13 +312,14 @@ export type ModelAgentConfig = AgentBase & {
    */
   readonly accepts?: readonly string[]
   /**
-   * Maximum tokens that the model counts for an image, held before the model is called. By default one per 16 by 16 pixels,
-   * at least 1,024 and at most 16,384.
+   * Maximum tokens that the model counts for an image. Their cost is held before the model is called. By default one
+   * token per 16 by 16 pixels, at least 1,024 and at most 16,384.
    */
   readonly imageTokensMax?: number
   /**
-   * Maximum tokens of a file that is neither an image nor text, such as a PDF, held before the model is called. Without it
-   * such files hold the rest of `contextTokens`, because neither their size nor their page count bounds their tokens.
+   * Maximum tokens that the model counts for a file other than an image or text, such as a PDF. Their cost is held
+   * before the model is called. If omitted, the cost of all remaining `contextTokens` is held: neither the size nor the
+   * page count of such a file limits its tokens.
    */
   readonly documentTokensMax?: number
   /** Chat prices. Without them the agent has endpoints only. */
@@ -341,11 +358,11 @@ export type ErrandConfig = {
   readonly webhooks?: WebhooksConfig
   /** Single sign-on to the console, in addition to email and password. */
   readonly login?: LoginConfig
-  /** Limits of the service, listed above. */
+  /** Limits of the service, by name. */
   readonly limits?: LimitsConfig
   /** Plans for users, by name. */
   readonly plans?: { readonly [name: string]: PlanConfig }
-  /** The plan of users without a plan, or with one that is not in `plans`. */
+  /** Plan of the users who have no plan, or whose plan is not in `plans`. */
   readonly defaultPlan?: string
 }
 

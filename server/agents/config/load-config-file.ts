@@ -30,7 +30,8 @@ export async function loadConfigFile(file: string): Promise<ErrandConfig> {
 }
 
 /**
- * Packages that a configuration file can import from any folder: this one, and the Zod version that parses its schemas.
+ * Packages that a configuration file in any folder can import: this one, and the Zod version that parses the file's
+ * schemas.
  */
 const lent = new Set(['errand', 'errand/client', 'zod'])
 let isLending = false

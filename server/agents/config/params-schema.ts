@@ -10,7 +10,7 @@ export function toJsonSchema(schema: ParamsSchema): JsonSchema {
   return rest
 }
 
-/** Converts both forms to one validator. Throws if a JSON Schema uses an unsupported feature. */
+/** Converts a Zod schema or a JSON Schema to a Zod validator. Throws if a JSON Schema uses an unsupported feature. */
 export function toZodSchema(schema: ParamsSchema): z.ZodType {
   return isZodSchema(schema) ? schema : z.fromJSONSchema(schema)
 }

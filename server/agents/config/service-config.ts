@@ -1,6 +1,6 @@
 import type { LimitName } from '../../kernel/settings.ts'
 
-// Configuration fields besides agents. docs/reference/settings.md is generated from their comments.
+// All configuration fields except `agents`. docs/reference/settings.md is generated from these comments.
 
 /** Limits of the service. docs/reference/settings.md has the meaning and default of each. */
 export type LimitsConfig = { readonly [Name in LimitName]?: number }
@@ -15,11 +15,11 @@ export type StdioServerConfig = {
   readonly command: string
   /** Command-line arguments. */
   readonly args?: readonly string[]
-  /** The server's whole environment besides PATH. */
+  /** All environment variables of the server except PATH. */
   readonly env?: { readonly [name: string]: string }
   /** Working folder of the process. */
   readonly cwd?: string
-  /** Environment variable that receives the user's own token. Without it users provide no token. */
+  /** Environment variable that receives the user's own token. If omitted, users provide no token. */
   readonly tokenEnv?: string
 }
 
@@ -28,8 +28,8 @@ export type ConnectorsConfig = {
   /** MCP servers on this machine, by id. */
   readonly servers?: { readonly [id: string]: StdioServerConfig }
   /**
-   * `host` or `host:port` with private IP addresses that users' connectors may still reach, also over http. Without it
-   * connectors reach public addresses over https only.
+   * Hosts with private IP addresses that users' connectors may reach, as `host` or `host:port`. Connectors may reach
+   * them over http too. All other hosts must have public addresses and use https.
    */
   readonly privateHosts?: readonly string[]
 }
@@ -37,8 +37,8 @@ export type ConnectorsConfig = {
 /** Destinations that webhooks may reach. */
 export type WebhooksConfig = {
   /**
-   * `host` or `host:port` with private IP addresses that webhooks may still reach, also over http. Without it events go to
-   * public addresses over https only.
+   * Hosts with private IP addresses that webhooks may reach, as `host` or `host:port`. Webhooks may reach them over
+   * http too. All other hosts must have public addresses and use https.
    */
   readonly privateHosts?: readonly string[]
 }
@@ -53,7 +53,7 @@ export type LoginProviderConfig = {
   readonly issuer: string
   /** Client id that the provider assigned to this service. */
   readonly clientId: string
-  /** Omit it for a public client, which only PKCE protects. */
+  /** Client secret. Omit it for a public client, which is protected only by PKCE. */
   readonly clientSecret?: string
   /** Scopes to request; `openid`, `email` and `profile` by default. */
   readonly scopes?: readonly string[]
@@ -69,7 +69,10 @@ export type LoginConfig = {
   readonly providers?: readonly LoginProviderConfig[]
 }
 
-/** Limits of a plan's users. An omitted field means no limit, except that executions per minute default to the limits above. */
+/**
+ * Limits of a plan's users. An omitted field means no limit, except that `executionsPerMinute` then has its value from
+ * `limits`.
+ */
 export type PlanConfig = {
   /** Tasks and chats that a user may start per minute; 0 for no limit. */
   readonly executionsPerMinute?: number

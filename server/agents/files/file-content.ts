@@ -15,7 +15,7 @@ const signatures: readonly { mediaType: string; bytes: string; at?: number }[] =
   { mediaType: 'video/mp4', bytes: 'ftyp', at: 4 },
   { mediaType: 'video/webm', bytes: '\x1a\x45\xdf\xa3' },
 ]
-/** PDF readers accept the header anywhere in this range. */
+/** PDF readers accept a header that starts anywhere in this many bytes. */
 const pdfStartBytes = 1024
 
 export type KnownContent = { mediaType: string; image?: ImageSize }
@@ -47,7 +47,7 @@ export function knownContent(content: Buffer): KnownContent | undefined {
   )
 }
 
-/** Audio and video share magic bytes, as audio/mp4 and video/mp4 do. */
+/** Whether both types are audio or video. These share magic bytes, as audio/mp4 and video/mp4 do. */
 function areAlike(found: string, mediaType: string): boolean {
   const isMedia = (type: string) => /^(?:audio|video)\//.test(type)
   return isMedia(found) && isMedia(mediaType)

@@ -2,21 +2,28 @@ import { readImage } from './image-size.ts'
 import { isImageType, isTextType } from './media-types.ts'
 import { countPages } from './pdf-pages.ts'
 
-/** Estimated tokens of a file, and the maximum held for it. Null if only the agent's context bounds the file. */
+/**
+ * Estimated tokens of a file, and the maximum to hold for it. `tokensMax` is null if only the agent's context size
+ * limits the file's tokens.
+ */
 export type FileTokens = { tokens: number; tokensMax: number | null }
 
-/** Totals of files. `unboundedTokens` is the estimate of files without a maximum; undefined if there are none. */
+/**
+ * Token totals of several files. `unboundedTokens` is the estimate for files without a maximum; undefined if there are
+ * no such files.
+ */
 export type FileSum = { tokens: number; boundedMax: number; unboundedTokens: number | undefined }
 
 /** The operator's token limits per file, if any. */
 export type FileBounds = { imageTokensMax: number | undefined; documentTokensMax: number | undefined }
 
 /**
- * Pixels of a 16 by 16 patch, the smallest that any provider counts as one token. Providers scale down larger images.
+ * Pixels per token: 16 by 16, the smallest patch that any provider counts as one token. Providers scale down large
+ * images, so an image has at most `imageTokensMost` tokens.
  */
 const pixelsPerToken = 256
 const imageTokensMost = 16_384
-/** Minimum that providers count for an image of any size. */
+/** Minimum tokens that providers count for an image of any size. */
 const imageTokensLeast = 1024
 const bytesPerToken = 4
 /** Estimate for the text and the image of a PDF page; providers send both to the model. */
@@ -75,9 +82,10 @@ export function sumTokens(files: readonly FileTokens[]): FileSum {
 }
 
 /**
- * Maximum tokens of the files of a prompt. Files without a bound share the context that the rest of the prompt leaves free.
+ * Maximum tokens of the files in a prompt. Files without a maximum share the context that the rest of the prompt leaves
+ * free.
  *
- * @param promptTokens the estimate of the whole prompt, with its files
+ * @param promptTokens the estimate for the whole prompt, including its files
  */
 export function filesAtMost(
   { boundedMax, unboundedTokens }: FileSum,

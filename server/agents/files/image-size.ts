@@ -45,14 +45,14 @@ function readJpeg(content: Buffer): ImageSize | undefined {
     const marker = content[at + 1]!
     if (marker === 0xff) at++
     else if (isFrame(marker)) return { width: content.readUInt16BE(at + 7), height: content.readUInt16BE(at + 5) }
-    // Start of scan without a frame header before it.
+    // The image data starts here, so the file has no frame header.
     else if (marker === 0xda) return undefined
     else at += 2 + Math.max(2, content.readUInt16BE(at + 2))
   }
   return undefined
 }
 
-/** SOF0 to SOF15, except the table markers in that range. */
+/** Whether the marker starts a frame: SOF0 to SOF15. Three codes in that range have other meanings. */
 function isFrame(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)
 }

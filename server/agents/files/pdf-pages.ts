@@ -1,4 +1,6 @@
-/** Maximum `/Page` names to visit, which bounds the work on hostile files. No context fits that many pages. */
+/**
+ * Maximum `/Page` names to visit, which limits the work on malicious files. No model's context fits this many pages.
+ */
 const namesMax = 10_000
 const name = Buffer.from('/Page')
 const type = '/Type'
@@ -6,8 +8,8 @@ const type = '/Type'
 const gapBytesMax = 16
 
 /**
- * Counts the page objects in the uncompressed parts of a PDF; 0 if they are all in compressed streams. Only an estimate,
- * because the file's author controls what is visible.
+ * Counts the page objects in the uncompressed parts of a PDF; 0 if all of them are in compressed streams. This is only
+ * an estimate, because the file's author decides which parts are compressed.
  */
 export function countPages(content: Buffer): number {
   let pages = 0

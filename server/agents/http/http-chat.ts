@@ -67,7 +67,7 @@ function toldParts(parts: readonly MessagePart[]) {
   })
 }
 
-/** Whether a truncated response would be detected. */
+/** Whether the response declares its length or is chunked. Otherwise a truncated response would go undetected. */
 function isFramed({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined
 }

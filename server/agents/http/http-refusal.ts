@@ -10,8 +10,8 @@ type Limits = Pick<HttpLimits, 'refusalBytesMax' | 'refusalMs'>
 const reasonCharsMax = 1000
 
 /**
- * Resolves with the content type. Throws unless the response is an uncompressed 200 with one of the given types. The
- * error quotes the reason given in the response.
+ * Resolves with the content type. Throws unless the response is an uncompressed 200 with one of these types. The error
+ * quotes the reason in the response, if any.
  */
 export async function expectOk<Type extends string>(
   answer: IncomingMessage,
@@ -34,7 +34,7 @@ export async function expectOk<Type extends string>(
   throw new AgentServiceError(`The agent's service answered with ${type} instead of ${contentTypes.join(' or ')}.`)
 }
 
-/** Strips parameters and lowercases. */
+/** Returns the content type in lower case, without parameters. */
 function contentTypeOf({ headers }: IncomingMessage): string {
   return (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()
 }

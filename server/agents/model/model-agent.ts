@@ -131,7 +131,10 @@ function toChatPart(
   return undefined
 }
 
-/** Strings that each request of a reply contains besides messages and tools: the instructions and the response format. */
+/**
+ * Returns the strings that each request of a reply contains in addition to messages and tools: the instructions and the
+ * response format.
+ */
 export function textsBeside(agent: ModelAgentConfig, format: ResponseFormat | undefined): string[] {
   const texts = schemaWords(agent, format?.schema)
   if (format) texts.push(jsonOf(format))
@@ -256,27 +259,32 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
 
-/** The agent's own tools and those of the user's connectors. Their names never collide. */
+/** Merges the agent's own tools with the tools of the user's connectors. Their names never collide. */
 async function toolsOf({ tools }: Pick<SdkAgent, 'tools'>, connectors: RunConnectors): Promise<{ tools?: ToolSet }> {
   const all = { ...tools, ...(await connectorTools(connectors)) }
   return Object.keys(all).length === 0 ? {} : { tools: all }
 }
 
-/** Also aborts if a connector fails, because the model would continue without the tool's answer. */
+/**
+ * Returns a signal that aborts with `signal` or when a connector fails. Without the latter, the model would continue
+ * without the tool's answer.
+ */
 function stopOf(connectors: RunConnectors, signal: AbortSignal): AbortSignal {
   return connectors.tools.length === 0 ? signal : AbortSignal.any([signal, connectors.failed])
 }
 
-/** Puts the JSON Schema into the instructions if the provider does not support schemas. */
+/** Returns instructions with the JSON Schema if the provider does not support schemas. */
 function schemaWords({ model }: ModelAgentConfig, schema: JsonSchema | undefined): string[] {
   const { supportsStructuredOutputs } = model as { supportsStructuredOutputs?: unknown }
   if (!schema || supportsStructuredOutputs !== false) return []
   return [`Answer only with a JSON object that matches this JSON Schema: ${JSON.stringify(schema)}`]
 }
 
-/** Drops the cause: request data in the SDK's error may contain a key. */
+/**
+ * Throws a failure without the SDK's error as its cause, because the request data in that error may contain an API key.
+ */
 function failWith(thrown: unknown): never {
-  // A failure among the stream parts arrives here a second time.
+  // An error part of the stream has already been converted. The `catch` of `follow` passes it here again.
   if (thrown instanceof ModelFailure) throw thrown
   const message = describeModelError(thrown)
   throw isRequestRefused(thrown) ? new RequestRefusedError(message) : new ModelFailure(message)
@@ -302,7 +310,7 @@ class CallIds {
     return id
   }
 
-  /** Returns the id of the latest call to which the provider gave this one. */
+  /** Returns the unique id of the latest call that has this provider id. */
   of(providerId: string): string {
     return this.#current.get(providerId) ?? providerId
   }

@@ -47,10 +47,15 @@ const reasons: Partial<Record<FinishReason, ReplyReason>> = {
  */
 export class ModelSteps {
   readonly #parts: ModelStepsParts
-  /** Oldest first. The SDK can start a step before the end of the previous one is seen. */
+  /**
+   * Calls in progress, oldest first. The SDK can start a step before the stream reports the end of the previous step.
+   */
   readonly #begun: Begun[] = []
   #counted: CountedRequest | undefined
-  /** Reasoning tokens so far. Some providers store the reasoning, and requests only refer to it. */
+  /**
+   * Reasoning tokens so far. They count toward the maximum of each prompt: some providers store the reasoning, and
+   * later requests only refer to it.
+   */
   #thought = 0
 
   constructor(parts: ModelStepsParts) {
@@ -129,7 +134,7 @@ export class ModelSteps {
     if (!ended.isTold) this.#tell(ended, await countedUse(ended))
   }
 
-  /** Reports a step's usage. `counted` fills in what the provider did not report. */
+  /** Reports a step's usage. Numbers that the provider did not report come from `counted`. */
   #tell(step: Begun, counted: ChatUsed): void {
     if (step.isTold) return
     step.isTold = true
@@ -170,8 +175,8 @@ async function countedUse(step: Begun): Promise<ChatUsed> {
 }
 
 /**
- * Returns the prompt tokens shared with an earlier request of the conversation, and those added since. Counts only
- * strings that no provider has counted yet.
+ * Returns the prompt tokens shared with an earlier request of the conversation, and the tokens added since then. Counts
+ * only strings that no provider has counted yet.
  */
 async function promptTokensOf({ earlier, files, size, texts }: SentPrompt, before: CountedRequest | undefined) {
   if (!before) {

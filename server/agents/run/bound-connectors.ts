@@ -32,8 +32,8 @@ type ResentConnectors = {
 }
 
 /**
- * Applies the limit to a model's task, which has a fixed price. Each model call sends the descriptions and all previous
- * answers again, and the limit covers the sum over all calls.
+ * Applies the limit to a task of a model agent, which has a fixed price. Each model call sends the tool descriptions
+ * and all previous tool answers again. The limit covers the sum over all calls.
  */
 export function boundPrompts(connectors: RunConnectors, tokensMax: number): ResentConnectors {
   if (connectors.tools.length === 0) return { connectors, beginPrompt: () => true }
@@ -70,7 +70,7 @@ function answerTokens({ text: _text, ...sent }: ToolAnswer): number {
   return tokensAtMost(JSON.stringify(sent))
 }
 
-/** Returns an answer instead of throwing, so that a model can report it or request less. */
+/** Returns an error answer instead of throwing, so that a model can report the problem or request less data. */
 function tooLong(left: number): ToolAnswer {
   return toolError(`The tool's result is too large: only ${left} bytes are left for tool results in this run.`)
 }

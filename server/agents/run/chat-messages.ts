@@ -31,13 +31,13 @@ function filesIn({ history, parts }: Pick<ChatRequest, 'history' | 'parts'>): Se
 export type ReplyParams = {
   temperature?: number
   maxTokens?: number
-  /** JSON output that matches the schema, if there is one. Only for language models of the AI SDK. */
+  /** Requests JSON output, which must match the schema if there is one. Only for language models of the AI SDK. */
   responseFormat?: ResponseFormat
   /** Only for language models of the AI SDK. */
   sampling?: Sampling
 }
 
-/** AI SDK call settings. The SDK drops those that a provider does not support. */
+/** AI SDK call settings. The SDK drops settings that a provider does not support. */
 export type Sampling = {
   topP?: number
   topK?: number
@@ -61,22 +61,22 @@ export type ChatRequest = {
   /** Present if the message came with files. */
   parts?: readonly SentPart[]
   history: readonly SentMessage[]
-  /** Token count of the history from when it was stored. */
+  /** Token count of the history, as counted when its messages were stored. */
   historyTokens: number
   /** Whether the provider has cached the history, according to its last report. */
   isHistoryCached?: boolean
   params: ReplyParams
   connectors: readonly ConnectorSpec[]
   rates: ChatRates
-  /** Amount that balance, caps and limits left for the whole turn at admission. */
+  /** Maximum cost of the whole turn, from balance, caps and limits at admission. */
   room: Units
   /** W3C trace context of the turn, if tracing is on. */
   traceparent?: string
 }
 
 /**
- * A tool call as it is stored. `bytes` is the full size of a value that was too large, so that only a preview is
- * stored.
+ * A tool call or result, as it is stored. If a value is too large, only a preview is stored, and `bytes` is its full
+ * size.
  */
 export type ToolCallStep =
   | { type: 'call'; id: string; name: string; arguments: Record<string, unknown>; bytes?: number }
@@ -89,17 +89,17 @@ export type ModelStep = {
   outputTokensMax: number
 }
 
-/** Requests a hold for the next call, for which the agent waits. */
+/** Requests a hold for the next model or tool call. The agent waits until the hold is in place. */
 export type StepRequest = {
   /** Increases with each batch and step request of a reply. */
   serial: number
-  /** Upper bound of the reply's use so far, which must be held. */
+  /** Upper bound of the reply's use so far. Its cost must be held. */
   bound: ChatUsed
   /** Use so far, including the tool call that is about to start. */
   used: ChatUsed
   /** The part of `used` that the agent itself reported. */
   reported: ChatUsed | null
-  /** Whether model calls are in progress, besides the one that is about to start. */
+  /** Whether earlier model calls are still in progress. */
   isStepOpen: boolean
   /** The model or tool call that is about to start. Null for a usage report. */
   next: ModelStep | 'tool' | null
@@ -114,9 +114,9 @@ export type ChatBatch = {
   /** The assistant's text in these events. */
   text: string
   toolCalls: readonly ToolCallStep[]
-  /** Use of the complete reply so far, as reported. Unreported use is estimated from the text. */
+  /** Use of the complete reply so far, as reported by the agent. Unreported use is estimated from the text. */
   used: ChatUsed
-  /** Upper bound of the use, held before any of the batch is sent to the client. */
+  /** Upper bound of the use. Its cost is held before any event of the batch is sent to the client. */
   bound: ChatUsed
   isStepOpen: boolean
   reported: ChatUsed | null
@@ -126,7 +126,9 @@ export type ChatBatch = {
 export const finishReasons = ['stop', 'length', 'content_filter'] as const
 export type FinishReason = (typeof finishReasons)[number]
 
-/** Summary of a reply that ended normally or was stopped: its use, and token counts for later histories. */
+/**
+ * Summary of a reply that ended, was stopped or failed: its use, and the token counts for the history of later turns.
+ */
 export type ChatSummary = {
   used: ChatUsed
   reported: ChatUsed | null

@@ -1,6 +1,6 @@
 const sliceChars = 2000
 const spacelessSliceChars = 200
-/** Limits the uncounted tail, which `tokens` counts again each time. */
+/** Maximum length of the uncounted tail. Each read of `tokens` counts the tail again. */
 const tailCharsMax = 2 * spacelessSliceChars
 const countedCharsMax = 1_000_000
 
@@ -16,7 +16,7 @@ async function load(): Promise<Count> {
   return (text) => count(text, { disallowedSpecial: new Set() })
 }
 
-/** Preloads the encoding if any agent chats with a model, because a stopped reply has little time for its count. */
+/** Preloads the encoding if any agent chats with a model, because there is little time to count a stopped reply. */
 export async function loadForModels({ agents }: Agents): Promise<void> {
   if (agents.some(({ chat }) => chat?.isModel)) await TokenCount.create()
 }
@@ -59,7 +59,7 @@ export class TokenCount {
     this.#tail = tail
   }
 
-  /** Counts this many more characters by the average so far. */
+  /** Adds characters without their text. `tokens` counts them at the average rate of the counted text. */
   extrapolate(chars: number): void {
     this.#chars += chars
   }
@@ -70,7 +70,7 @@ export class TokenCount {
   }
 }
 
-/** Text that may be counted later. Stores only as much of it as a count would read. */
+/** Text that may be counted later. Stores only the part that `TokenCount` would encode. */
 export class UncountedText {
   readonly #pieces: string[] = []
   #chars = 0
@@ -98,7 +98,7 @@ export async function countTokens(texts: readonly string[]): Promise<number> {
 }
 
 function sliceEnd(text: string, from: number): number {
-  // Tokens include their leading space, so a slice ends before one.
+  // A token includes its leading space, so a slice must end before a space.
   const space = text.slice(from, from + sliceChars).lastIndexOf(' ')
   const end = from + (space > 0 ? space : spacelessSliceChars)
   const isInsidePair = text.charCodeAt(end - 1) >= 0xd800 && text.charCodeAt(end - 1) <= 0xdbff

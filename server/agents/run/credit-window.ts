@@ -15,7 +15,7 @@ export class CreditWindow {
     if (this.#underWay < windowChars) this.open()
   }
 
-  /** Releases a waiting reply, with or without credit. */
+  /** Lets a waiting reply continue, even if the window is still full. */
   open(): void {
     this.#onRoom?.()
     this.#onRoom = undefined

@@ -34,14 +34,19 @@ const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
 const countMsMax = 2500
-/** An agent that blocked the thread this long for each of its last two parts is expected to do so again. */
+/**
+ * Total for an agent's last two parts. An agent that blocked the thread for this long is expected to block it again.
+ */
 const blocksMs = 2
 
 type ExecuteChat = {
   catalogue: Catalogue
   request: ChatRequest
   signal: AbortSignal
-  /** Returns how long to read the provider of an open model call for its usage, after the signal has aborted. */
+  /**
+   * Called after `signal` has aborted. Returns how long to keep reading an open model call, so that its provider can
+   * still report the usage.
+   */
   readOnMs: () => number
   log: AgentLog
   replyBytesMax: number
@@ -52,11 +57,11 @@ type ExecuteChat = {
   /** Called when there is new output. Call `take` when ready to send it. */
   onDirty: (take: () => ChatBatch[]) => void
   /**
-   * Called before the agent continues. `blocks` is true if it blocked the thread for its last part, so that buffered
-   * text should be sent first.
+   * Called before the agent continues. `blocks` is true if the agent's last parts blocked the thread. Buffered text
+   * should then be sent first.
    */
   onResume: (blocks: boolean) => void
-  /** Called if the agent continues after its reply was stopped. */
+  /** Called if the agent still runs several seconds after its reply was stopped. */
   onOverstay: () => void
 }
 
@@ -106,7 +111,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     rates: request.rates,
     askStep: chat.askStep,
   })
-  // An abort costs an exception, so other agents have no abort controller.
+  // Aborting creates an exception, which takes time, so only model agents get their own abort controller.
   const over = config.isModel ? new AbortController() : undefined
   let connectors: CountedConnectors | undefined
   try {
@@ -136,7 +141,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       userId,
       sessionId,
       turnId,
-      // An open model call may still report its usage after the reply is stopped.
+      // The model agent's own signal aborts later, so that an open model call can still report its usage.
       signal: over?.signal ?? signal,
       openStep: (of) => step.open(of),
       openCall,
@@ -162,7 +167,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     over?.abort()
     if (signal.aborted) {
       if (!connectors) return { kind: 'interrupted', message: 'The chat was stopped.' }
-      // A stopped agent may throw.
+      // An agent that throws because it was stopped has not failed.
       return completed(await summarize({ request, stream, signal }), step)
     }
     const error = describeReplyError(thrown)
@@ -179,7 +184,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
 function aroundOf({ history, historyTokens, message, parts }: ChatRequest, { contextTokens }: Chat) {
   const own = tokensOfFiles(parts)
   const tokens = historyTokens + own.tokens
-  // Stored messages keep their token count. Only files without a bound can exceed it.
+  // `historyTokens` already includes the files of the history. Only files without a maximum can add to it.
   const all = tokensOfFiles([parts, ...history.map((earlier) => earlier.parts)].flatMap((of) => of ?? []))
   const promptTokens = tokens + roughTokens(message)
   const files = filesAtMost({ ...all, boundedMax: own.boundedMax }, { contextTokens, promptTokens })
@@ -213,8 +218,8 @@ type Failure = { config: Chat; connectors: CountedConnectors | undefined }
 
 /**
  * Determines who caused a failure. A provider's failure is `other`, or `request` if the provider rejected the content
- * of the request. Any other failure is `caller` if it may come from an answer of the caller's servers, or from text
- * that the model was asked to write. Wrong usage numbers and invalid answers of the agent's own tools are `other`.
+ * of the request. Any other failure is `caller` if it may come from the caller's servers or from text that the caller
+ * made the model write. Wrong usage numbers and invalid answers of the agent's own tools are `other`.
  */
 function causeOf(thrown: unknown, { config, connectors }: Failure): ChatOwed['cause'] {
   // Anything but a ConnectorError is a failure of the service, such as a lost connector thread.
@@ -257,7 +262,7 @@ function countCalls(connectors: RunConnectors, openCall: () => Promise<void>): C
   }
 }
 
-/** Adds connector calls to a reply that does not yield them itself. Each call is charged. */
+/** Adds connector calls to the reply of an agent that does not yield them itself. Each call is shown and charged. */
 function reported(connectors: RunConnectors, stream: ReplyStream): RunConnectors {
   if (connectors.tools.length === 0) return connectors
   const names = new Set(connectors.tools.map(({ name }) => name))
@@ -313,8 +318,8 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
   let [blockedMs, blockedMsBefore] = [0, 0]
   for (;;) {
     onResume(blockedMs + blockedMsBefore >= blocksMs)
-    // The agent runs inside this call up to its first await. Time after that does not count: with many streams in the
-    // thread, every part waits.
+    // The agent runs inside this call up to its first await. Only this time counts as blocking. Later, with many
+    // streams in the thread, every part waits for other streams.
     const pending = iterator.next()
     blockedMsBefore = blockedMs
     blockedMs = Date.now() - resumedAt
@@ -349,7 +354,8 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
       while (window.isFull && !signal.aborted) await window.room()
       othersRan = true
     }
-    // On some machines reading the clock takes as long as writing an event.
+    // Reuse the time of the last event if possible: on some machines, reading the clock takes as long as writing an
+    // event.
     resumedAt = othersRan ? Date.now() : stream.wroteAt
   }
 }

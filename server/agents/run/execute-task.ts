@@ -18,7 +18,9 @@ type ExecuteTask = Pick<RunTaskOptions, 'onForbidCancel' | 'onProgress' | 'onWai
   connect: Connect
 }
 
-/** A run stops waiting for connector slots this long before its timeout, so that its agent is not blamed. */
+/**
+ * A run stops waiting for connector slots this long before its timeout. A timeout would count as the agent's failure.
+ */
 const sayMs = 1000
 
 /** Runs an endpoint in this thread. Never throws: every failure becomes an outcome. */
@@ -41,7 +43,10 @@ export async function executeTask({
   }
   const charges = metering && new EventCharges(metering)
   let forbidding: Promise<void> | undefined
-  /** Rejects if the run is stopped first, so that no agent waits forever. */
+  /**
+   * Resolves when the task can no longer be canceled. Rejects if the run is stopped first, so that no agent waits
+   * forever.
+   */
   const forbidCancel = () => (forbidding ??= Promise.race([onForbidCancel(), stopped(signal)]))
   let paced: PacedProgress | undefined
   let hasEnded = false
@@ -49,8 +54,8 @@ export async function executeTask({
     if (hasEnded || signal.aborted) return
     const pacer = (paced ??= new PacedProgress(onProgress))
     const json = encodeProgress(given)
-    // Delay progress until the task can no longer be refunded. Otherwise the user could read a result in it and then
-    // cancel.
+    // If the agent has charged an event or called a connector, delay progress until the task can no longer be canceled.
+    // Otherwise the user could read a result in the progress and then cancel for a refund.
     if (forbidding)
       void forbidding.then(
         () => pacer.note(json),
@@ -78,7 +83,7 @@ export async function executeTask({
     connectors = boundConnectors(forTask, endpoint.connectorTokensMax)
     const own = { params, connectors, userId, taskId, signal, log, progress, charge, metering }
     const result = await endpoint.run({ ...own, ...(traceparent !== undefined && { traceparent }) })
-    // Charges count only once a cancel can no longer refund them.
+    // Charges count only once the task can no longer be canceled, because a cancel refunds them.
     await forbidding
     hasEnded = true
     const outcome = encodeResult(result, resultBytesMax)

@@ -1,7 +1,7 @@
 /**
- * Text that grows by small strings. V8 stores a concatenated string as a tree of its parts until one of its characters
- * is read, and each garbage collection copies the complete tree. So the parts are flattened between bursts, each only
- * once.
+ * Text that grows by small strings. V8 stores a concatenated string as a tree of its parts until code reads one of its
+ * characters. Each garbage collection copies the complete tree. So the new parts are flattened between bursts, each
+ * part only once.
  */
 export class FlatText {
   #flat = ''
@@ -30,6 +30,6 @@ export class FlatText {
 }
 
 function flattened(text: string): string {
-  // If the character were unused, the compiler would remove the read.
+  // Reading a character flattens the string. If the result were unused, the compiler would remove the read.
   return text.charCodeAt(0) === 0 ? text.slice() : text
 }

@@ -8,11 +8,13 @@ import type { OpenStep } from './reply-use.ts'
 /** A model call with its cost held. */
 export type HeldStep = {
   outputTokensMax: number
-  /** Called with the reason for which the model ended. */
+  /** Must be called with the finish reason when the model call ends. */
   onEnd: (reason: FinishReason | undefined) => void
 }
 
-/** A reply as the service starts it. Agents in the configuration see only the public part. */
+/**
+ * The argument of `reply`, as the service passes it. Agents in the configuration see only its public part, `ChatRun`.
+ */
 export type ReplyRun = Omit<RunOf<ChatRun>, 'history' | 'parts'> & {
   readonly parts?: readonly SentPart[]
   readonly history: readonly SentMessage[]
@@ -45,7 +47,7 @@ export class OpenSteps {
     this.#of = of
   }
 
-  /** Rejects if the reply is stopped. */
+  /** Holds the maximum cost of a model call. Rejects if the reply is stopped. */
   async open({ count, ...step }: OpenStep): Promise<HeldStep> {
     const { use } = this.#of.stream
     const used = use.hasBegun ? use.used : chatUse({})
@@ -70,8 +72,8 @@ export class OpenSteps {
   }
 
   /**
-   * Records a usage report. If it exceeds the maximum cost of the text before it, holds it first, and rejects if the
-   * reply is stopped. Requesting a hold for every report would take two thread messages per turn.
+   * Records a usage report. If the report raises the maximum cost, requests a hold for it. The promise rejects if the
+   * reply is stopped first. Requesting a hold for every report would take two thread messages per turn.
    */
   report(part: Extract<ChatPart, { type: 'usage' }>): Promise<unknown> | undefined {
     const { rates, stream } = this.#of
@@ -80,7 +82,7 @@ export class OpenSteps {
     this.#reason = checkedReason(part.finishReason)
     const { bound, used } = stream.use
     if (chatHold(bound, rates) > before) return this.#ask({ next: null, bound, used })
-    // The service charges a report even if it cannot show the text before it.
+    // Send the report immediately, because the service charges it even if it cannot show the text before it.
     stream.tell()
     return undefined
   }

@@ -4,8 +4,8 @@ type Next<Part> = IteratorResult<Part, undefined>
 type Waiting<Part> = { resolve: (next: Next<Part>) => void; reject: (thrown: unknown) => void }
 
 /**
- * Ordered queue of parts between producers and one reader. It is not a generator, because one that yields another's
- * parts takes several more promises per part.
+ * Ordered queue of parts between producers and one reader. Not a generator, because a generator that yields the parts
+ * of another one takes several more promises per part.
  */
 export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
   readonly #onLeave: () => void

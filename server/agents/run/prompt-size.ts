@@ -29,8 +29,8 @@ export function messagesAtMost(texts: readonly string[]): number {
 }
 
 /**
- * Strings of a request and the files in its messages. `earlier` is how many of them, from the start, were already part
- * of the request before the latest message.
+ * Strings of a request and the files in its messages. `earlier` counts the strings and files at the start that were
+ * already in the request before the latest user message.
  */
 export type PromptTexts = {
   texts: readonly string[]
@@ -40,8 +40,9 @@ export type PromptTexts = {
 }
 
 /**
- * Collects everything that a provider is sent: definitions of tools and of the output, instructions, messages and
- * results. Definitions come first, so that each request of a conversation starts with the strings of the previous one.
+ * Collects everything that a request sends to the provider: definitions of tools and of the output, instructions,
+ * messages and results. Definitions come first, so that each request of a conversation starts with the strings of the
+ * previous one.
  */
 export function promptTexts({ prompt, responseFormat, tools = [] }: CallOptions): PromptTexts {
   const texts = tools.map(jsonOf)
@@ -84,7 +85,10 @@ function markedTokens(part: Part): FileTokens | undefined {
   return part.type === 'file' ? (part.providerOptions?.[marked] as FileTokens | undefined) : undefined
 }
 
-/** Provider options of a part, such as a thought signature, are sent back to the provider and therefore count too. */
+/**
+ * Whether a part has only text. Provider options, such as a thought signature, are sent back to the provider and
+ * therefore count too.
+ */
 function isPlainText(part: Part): part is Extract<Part, { type: 'text' }> {
   return part.type === 'text' && part.providerOptions === undefined
 }

@@ -31,8 +31,8 @@ const tokensMax = 1_000_000_000
 const unsaidCharsMax = 2000
 
 /**
- * Checks the parts of one reply, writes them as stream events and adds up their use. Once tokens are counted, each
- * event is a separate batch, so that a reply can end at the last event that the hold covers.
+ * Checks the parts of one reply, writes them as stream events and adds up their use. Once token counting has started,
+ * each event is a separate batch. A reply can then end at the last event that the hold covers.
  */
 export class ReplyStream {
   readonly #options: ReplyStreamOptions
@@ -68,7 +68,7 @@ export class ReplyStream {
     return ++this.#serial
   }
 
-  /** Counts only the cost of a part that is not shown any more. */
+  /** Adds only the use of a part that arrives after the reply was stopped and is not shown. */
   count(part: ChatPart): void {
     if (part?.type === 'usage') this.#addUsage(part)
     else if (part?.type === 'tool-call' && isName(part.id)) this.use.calls.add(part.id)
@@ -104,14 +104,14 @@ export class ReplyStream {
     this.#text.flatten()
   }
 
-  /** Sends a batch, even one without lines. */
+  /** Announces a batch, even if it has no lines. */
   tell(): void {
     this.#beDirty()
   }
 
   take(): ChatBatch[] {
     const batches = this.#sealed
-    // A batch without lines reports hidden reasoning.
+    // A batch without lines reports hidden reasoning or usage.
     if (!this.#lines.isEmpty || batches.length === 0) batches.push(this.#seal())
     this.#isDirty = false
     this.#sealed = []

@@ -3,11 +3,11 @@ import type { Units } from '../../kernel/money.ts'
 import { roughTokens, tokensAtMost, type ModelStep } from './chat-messages.ts'
 import { TokenCount, UncountedText } from './count-tokens.ts'
 
-/** A model call as the agent's thread knows it. */
+/** An open model call, as the agent thread sees it. */
 export type OpenStep = ModelStep & {
   /**
-   * Counts the call's use so far. The prefix shared with an earlier request of the conversation counts as cached. Absent
-   * for agents that call their models themselves.
+   * Counts the call's use so far. The start of the prompt that an earlier request of the conversation already contained
+   * counts as cached. Absent for agents that call their models themselves.
    */
   count?: () => Promise<ChatUsed>
 }
@@ -19,7 +19,10 @@ export type ReplyUseOptions = {
    * reports no usage.
    */
   around: { tokens: number; tokensMax: number }
-  /** Whether the prompts equal the prompts of the steps exactly. */
+  /**
+   * Whether the steps announce every prompt of the reply. If not, `message` and `around` count as the prompt until the
+   * first report.
+   */
   isPromptKnown: boolean
   isHistoryCached: boolean
   rates: ChatRates
@@ -32,16 +35,19 @@ type Kind = 'text' | 'reasoning'
 type Counts = { message: number } & Record<Kind, TokenCount>
 
 const bytesPerToken = 4
-/** Above the average of any language. Longer text comes only from a model that ignores its output limit. */
+/**
+ * Bytes per token, above the average of any language. Only a model that ignores its output limit writes more text than
+ * this.
+ */
 const bytesPerTokenMax = 16
 const bytesPerCharMax = 3
 
 /**
  * Adds up what a reply uses: the agent's reports, and an estimate of the text since the last report.
  *
- * One token per byte bounds that text until the bound reaches half of the turn's maximum cost. From then on tokens are
- * counted as they arrive. The hold then equals the charge, and a cap can be used up. Counting from the start would slow
- * down unlimited streams.
+ * At first, the bound for that text is one token per byte. When this bound reaches half of the turn's maximum cost, the
+ * class starts to count tokens as they arrive. From then on the hold equals the charge, so a reply can use its cap
+ * completely. Counting from the start would slow down streams that never come near a cap.
  */
 export class ReplyUse {
   readonly #options: ReplyUseOptions
@@ -87,7 +93,9 @@ export class ReplyUse {
     written[kind].add(text)
   }
 
-  /** Applies a report to the oldest open model call, or to everything since the last report. */
+  /**
+   * Applies a report to the oldest open model call. If no call is open, applies it to everything since the last report.
+   */
   report(used: ChatUsed, isEstimated: boolean): void {
     this.#reported = addUse(this.#reported, used)
     this.#bytes = { text: 0, reasoning: 0 }
@@ -115,7 +123,7 @@ export class ReplyUse {
     return this.hasOpenStep || this.#bytes.text + this.#bytes.reasoning > 0
   }
 
-  /** Whether the agent has written, called or reported anything. Before that nothing was used. */
+  /** Whether the agent has written, called or reported anything. Until then the reply has used nothing. */
   get hasBegun(): boolean {
     return this.hasReported || this.hasUnreported || this.calls.size > 0
   }
@@ -172,7 +180,7 @@ export class ReplyUse {
     return { message, text: text?.tokens ?? Math.ceil(this.#bytes.text / bytesPerToken) }
   }
 
-  /** Upper bound of the use so far. For open model calls, everything that is held for them. */
+  /** Upper bound of the use so far. Open model calls count with everything that is held for them. */
   get bound(): ChatUsed {
     const { around, message, rates } = this.#options
     // Text outside of held model calls can have as many tokens as it has bytes.
@@ -189,7 +197,7 @@ export class ReplyUse {
     return addUse(this.reported, dearestUse({ promptTokens, completionTokens }, rates))
   }
 
-  /** Bytes of text that half of the room pays for, at one token per byte. */
+  /** Bytes of text that half of `room` pays for, at one token per byte. */
   #bytesBeforeCounting(): number {
     const { around, message, rates, room } = this.#options
     const promptTokens = this.hasReported ? 0 : around.tokensMax + tokensAtMost(message)
@@ -203,7 +211,7 @@ export class ReplyUse {
     const said = this.#counts?.text.tokens ?? Math.ceil(this.#bytes.text / perToken)
     let openPromptTokens = 0
     for (const step of this.#steps) openPromptTokens += step.promptTokens
-    // Everything except the message was sent to the provider before.
+    // All of the prompt except the message was sent to the provider before.
     const sentBefore = this.#isCached ? Math.max(0, openPromptTokens - this.tokens.message) : 0
     return {
       ...this.#reported,

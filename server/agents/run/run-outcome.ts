@@ -19,7 +19,7 @@ export type RunOutcome =
 
 /** Abort reason of a stopped chat. */
 export type ChatStop = Extract<RunOutcome, { kind: 'interrupted' }> & {
-  /** How long to read the provider of an open model call for its usage. */
+  /** How long to keep reading an open model call, so that its provider can still report the usage. */
   readOnMs: number
 }
 
@@ -45,7 +45,9 @@ export type TaskRequest = {
 }
 
 const textCharsMax = 2000
-/** An agent thread can write more deeply nested JSON than the serving thread could parse and write again. */
+/**
+ * Maximum nesting depth of JSON from agents. An agent thread could write deeper JSON than the serving thread can parse.
+ */
 export const nestingMax = 500
 
 /** Converts any thrown value to a task's error object. Omits the stack, because it reveals the operator's files. */

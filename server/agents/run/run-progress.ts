@@ -48,8 +48,8 @@ function wrong(what: string): TypeError {
 }
 
 /**
- * Reports a run's latest progress at most about ten times a second, and the last one at the end. Checks the time on
- * each call, because an agent in a busy loop lets no timer fire.
+ * Reports a run's latest progress at most about ten times a second, and the final value at the end. Checks the time on
+ * each call, because timers do not fire while an agent runs a busy loop.
  */
 export class PacedProgress {
   readonly #tell: (json: string) => void

@@ -10,8 +10,9 @@ type TaskConnectors = {
 }
 
 /**
- * Wraps the connectors of a task. A call is sent only once the task can no longer be canceled. A missing answer does
- * not fail the run. Otherwise the server's owner, who may have read the result in that call, would get a refund.
+ * Wraps the connectors of a task. A call is sent only once the task can no longer be canceled. If a server does not
+ * answer, the agent gets a tool error and the run does not fail. A failed run would be refunded, although the server's
+ * owner may have read the result in the arguments of the call.
  */
 export function taskConnectors(
   connectors: RunConnectors,

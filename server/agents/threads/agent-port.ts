@@ -14,14 +14,14 @@ export type AgentHost = {
   readonly isReady: boolean
   ready(): Promise<void>
   /**
-   * Runs an endpoint. Never rejects. When `signal` aborts, the agent's own signal aborts too, and the outcome is
-   * immediately the abort reason, even if the agent ignores its signal.
+   * Runs an endpoint. Never rejects. When `signal` aborts, the agent's own signal aborts too. The promise then resolves
+   * immediately with the abort reason, even if the agent ignores its signal.
    */
   runTask(request: TaskRequest, options: RunTaskOptions): Promise<RunOutcome>
   runChat(request: ChatRequest, options: RunChatOptions): ChatHandle
   /** Counts the tokens of a string in the same way as for a reply. Undefined if no thread answers within five seconds. */
   countTokens(text: string): Promise<number | undefined>
-  /** Asks a connector's server for its tools. Never rejects. `completed` carries ConnectorTools. */
+  /** Requests the tool list from a connector's server. Never rejects. A `completed` outcome carries ConnectorTools. */
   probe(spec: ConnectorSpec, signal: AbortSignal): Promise<ProbeOutcome>
   /** Empty if agents run in the caller's thread. */
   threads(): AgentThreadState[]
@@ -32,7 +32,10 @@ export type RunTaskOptions = {
   signal: AbortSignal
   /** Called with the run's progress as a JSON string, at most about ten times a second. */
   onProgress: (json: string) => void
-  /** Resolves when the task can no longer be canceled. Never settles if it was canceled first; `signal` aborts then. */
+  /**
+   * Resolves when the task can no longer be canceled. If the user canceled it first, never settles, and `signal`
+   * aborts.
+   */
   onForbidCancel: () => Promise<void>
   /** Called when the run starts waiting for its connectors, and when it continues. */
   onWaiting: (isWaiting: boolean) => void
@@ -51,11 +54,11 @@ export type RunChatOptions = {
    */
   onStep: (request: StepRequest) => Promise<number>
   /**
-   * Aborts the agent's own signal. The reason is a ChatStop. The outcome is then the summary of the reply so far, or
-   * the abort reason if no summary arrives within three seconds after `readOnMs`.
+   * Its abort reason is a ChatStop. When it aborts, the agent's own signal aborts too. The outcome is then the summary
+   * of the reply so far. If no summary arrives within three seconds after `readOnMs`, the outcome is the abort reason.
    */
   signal: AbortSignal
-  /** The reply's own time limit. An unresponsive thread is not terminated for this reply before then. */
+  /** The reply's own time limit. Until then, an unresponsive thread is not terminated because of this reply. */
   limitMs: number
 }
 

@@ -28,10 +28,10 @@ const readOnMs = new Map<number, number>()
 const windows = new Map<number, CreditWindow>()
 /** Pending hold requests of chats, by run and serial. */
 const asked = new Map<number, Map<number, (tokens: number) => void>>()
-/** Tasks waiting until they can no longer be canceled, by run. */
+/** Callbacks of tasks that wait until they can no longer be canceled, by run. */
 const forbidding = new Map<number, () => void>()
 let outbox: (() => FromThread)[] = []
-/** Times of the last few flushes, oldest first. */
+/** Times of the last four flushes, oldest first. */
 const sentAt = [0, 0, 0, 0]
 const gatherMs = 8
 let isGathering = false
@@ -51,8 +51,8 @@ function sendNow(message: FromThread): void {
 }
 
 /**
- * Queues a batch of a reply. The batch is built when it is sent, so that it contains everything up to then. The first
- * few are sent immediately; further ones are buffered, because waking the serving thread for each is a seventh of a
+ * Queues a batch of a reply. The batch is built when it is sent, so that it contains everything up to then. After four
+ * flushes within 8 ms, further batches are buffered: waking the serving thread for each batch is a seventh of a
  * stream's cost.
  */
 function sendBatch(make: () => FromThread): void {
@@ -65,8 +65,8 @@ function sendBatch(make: () => FromThread): void {
 }
 
 /**
- * Sends progress immediately, because an agent that blocks its thread lets no timer fire. If something was just sent,
- * sends it together with the other messages.
+ * Sends progress immediately, because timers do not fire while an agent blocks its thread. Right after another flush,
+ * the progress waits for the next one instead.
  */
 function sendProgress(message: FromThread): void {
   outbox.push(() => message)
@@ -86,12 +86,12 @@ function flush(): void {
   try {
     port.postMessage(messages)
   } catch (error) {
-    // The outcomes of the runs in these messages are lost, so make the host end this thread, and its runs with it.
+    // The outcomes in these messages are lost, so make the host end this thread and all of its runs.
     port.postMessage([{ type: 'unusable', message: describeThrown(error).message } satisfies FromThread])
   }
 }
 
-/** Sends buffered output before the agent continues, because nothing can be sent while it blocks the thread. */
+/** Sends buffered output before the agent continues, because nothing can be sent while the agent blocks the thread. */
 function onResume(blocks: boolean): void {
   if (outbox.length > 0 && (blocks || !isGathering)) flush()
 }
@@ -250,8 +250,8 @@ yieldToService()
 logPrinted(process.stdout)
 logPrinted(process.stderr)
 
-// Work that an agent left behind, such as an unawaited promise or a throwing timer, no longer belongs to a run. It must
-// not crash the other runs in this thread.
+// These errors come from work that outlives its run, such as an unawaited promise or a throwing timer. They must not
+// crash the other runs in this thread.
 process.on('uncaughtException', (error) => {
   send({ type: 'log', runId: '', message: `Uncaught error in an agent: ${describeThrown(error).message}` })
 })

@@ -33,7 +33,7 @@ export class DeltaBypass {
   #state: 'waiting' | 'open' | 'through' = 'waiting'
   #onBegun: (() => void) | undefined
   readonly #onUsage: (usage: ModelUsage) => void
-  /** Characters already pushed of text that the SDK has yet to deliver. */
+  /** Number of characters that were already pushed but that the SDK has yet to deliver. */
   #toldChars = { 'text-delta': 0, 'reasoning-delta': 0 }
 
   constructor(parts: PartQueue<ChatPart>, { onAnswer, onUsage, onWritten }: ModelListener) {
@@ -81,7 +81,7 @@ export class DeltaBypass {
     const reader = stream.getReader()
     let held: Delta | undefined
     let hasPassed = false
-    /** Tool calls with arguments that arrived in deltas. */
+    /** Ids of the tool calls whose arguments arrived in deltas. */
     const written = new Set<string>()
     const pull = async (controller: ReadableStreamDefaultController<ModelPart>) => {
       for (;;) {

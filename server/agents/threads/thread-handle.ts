@@ -46,9 +46,10 @@ const lateLoad = 1_000_000
 const linesPerMinuteMax = 200
 const lineCharsMax = 2000
 /**
- * Size of one of the three semi-spaces in V8's young generation. V8 reads the flag when it creates a thread, and the
- * flag overrides the resource limits. By default a thread grows by 100 MB before a collection. With a quarter of this
- * value, a thread that streams many replies spends a sixth more time on collections.
+ * Size in MB of one of the three semi-spaces in V8's young generation. A V8 flag sets this size. V8 reads the flag when
+ * it creates a thread, and the flag overrides the worker's resource limits. With V8's default, a thread grows by 100 MB
+ * before a garbage collection. With a quarter of this value, a thread that streams many replies spends a sixth more
+ * time on garbage collection.
  */
 const semiSpaceMb = 16
 
@@ -133,9 +134,9 @@ export class ThreadHandle {
   }
 
   /**
-   * Compares the thread's heartbeats with the last ones seen. Called at every beat of the host. Takes back runs that an
-   * unresponsive thread has not started. Terminates a thread that never becomes ready, or that is unresponsive although
-   * idle because an agent left a loop behind: no run's timeout would ever end such a thread.
+   * Checks the thread at every beat of the host. Takes back runs that an unresponsive thread has not started.
+   * Terminates a thread that never becomes ready, and an unresponsive thread that has an overdue run. Also terminates
+   * an unresponsive thread without runs, in which an agent left a loop running: no run's timeout would ever end it.
    */
   look(): void {
     if (this.#state === 'starting') {
@@ -183,9 +184,9 @@ export class ThreadHandle {
   }
 
   /**
-   * Aborts a run and stops waiting for its outcome. An unresponsive thread is terminated for an overdue run, but not
-   * for one that its user stopped (`isPatient`). If the run has not ended after `overstayMs`, the thread takes no new
-   * runs and ends after its other runs.
+   * Aborts a run and stops waiting for its outcome. Marks a started run as overdue: `look` terminates an unresponsive
+   * thread that has an overdue run. A run that its user stopped (`isPatient`) is never overdue. If the run has not
+   * ended after `overstayMs`, the thread takes no new runs and ends after its other runs.
    */
   abort(run: number, { isPatient = false, overstayMs }: { overstayMs: number; isPatient?: boolean }): void {
     if (!this.#runs.has(run)) return
@@ -226,7 +227,7 @@ export class ThreadHandle {
 
   #post(message: ToThread): void {
     this.#outbox.push(message)
-    // A chat's client is waiting. Everything else is sent with the other messages of the tick.
+    // A client waits for chats and holds, so send them in a microtask. Send other messages at the end of the tick.
     if (message.type === 'chat' || message.type === 'held') queueMicrotask(() => this.#flush())
     else if (this.#outbox.length === 1) setImmediate(() => this.#flush())
   }

@@ -21,8 +21,8 @@ type Waiting = {
   onWaiting?: (isWaiting: boolean) => void
   onStep?: (request: StepRequest) => Promise<number>
   /**
-   * For a chat only. After an abort the host first waits briefly for the chat's own outcome. Its thread may
-   * legitimately be busy with other runs, so it is not terminated for this chat before the time limit.
+   * Set only for a chat. After an abort the host first waits briefly for the chat's own outcome. The thread may be busy
+   * with other runs for a good reason. So the host does not terminate it for this chat before the time limit.
    */
   chat?: { limitMs: number }
   /** Called with the thread and run number each time the run is sent to a thread. */
@@ -32,18 +32,18 @@ type Waiting = {
 const notBegun: RunOutcome = { kind: 'interrupted', message: 'No agent thread became available in time.' }
 
 const restartMsMin = 100
-/** How long to wait for a token count at admission. */
+/** Maximum time to wait for a token count at admission. */
 const countMsMax = 5000
 const restartMsMax = 5000
-/** How long a stopped chat has to report its use, once its model is no longer being read. */
+/** Time that a stopped chat has to report its use after `readOnMs`. */
 const chatGraceMs = 3000
 /** If an aborted run continues this long, its thread takes no new runs and ends after its other runs. */
 const overstayMs = 5000
 
 /**
- * A pool of agent threads. A run goes to the responsive thread with the lowest load. A thread that is unresponsive for two
- * seconds gets no new runs. One that is unresponsive at a run's timeout is terminated and replaced. Its started runs are
- * interrupted, and the others go to another thread.
+ * A pool of agent threads. A run goes to the responsive thread with the lowest load. A thread that is unresponsive for
+ * two seconds gets no new runs. A thread that is unresponsive when a run times out is terminated and replaced. The runs
+ * it had started are interrupted. Runs that it had not started go to another thread.
  */
 export class ThreadHost implements AgentHost {
   readonly #options: ThreadHostOptions
@@ -183,7 +183,7 @@ export class ThreadHost implements AgentHost {
     run.onSent?.(thread, number)
     let grace: NodeJS.Timeout | undefined
     const giveUp = () => {
-      // If a run times out before its thread started it, the timeout is not the run's fault.
+      // If a run times out before its thread has started it, the run is not at fault.
       const reason = signal.reason as RunOutcome
       const isPatient = reason.kind === 'failed' && reason.isPatient === true
       resolve(thread.hasBegun(number) ? reason : notBegun)

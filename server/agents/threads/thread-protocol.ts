@@ -12,10 +12,10 @@ export type ToThread =
   | { type: 'connectors'; port: MessagePort }
   /** The client of a chat has read this many characters. */
   | { type: 'credit'; run: number; chars: number }
-  /** The cost of a chat's request with this serial is held. A model call may write this many tokens. */
+  /** Answers the hold request with this serial: its cost is held, and a model call may write this many tokens. */
   | { type: 'held'; run: number; serial: number; tokens: number }
   | { type: 'cancel-forbidden'; run: number }
-  /** Aborts the run's signal. For a chat, `readOnMs` says how long to read an open model call for its usage. */
+  /** Aborts the run's signal. For a chat, `readOnMs` is how long to keep reading an open model call for its usage. */
   | { type: 'abort'; run: number; readOnMs?: number }
 
 export type FromThread =
@@ -26,7 +26,7 @@ export type FromThread =
   | { type: 'received'; run: number }
   /** A chat requests a hold for a model or tool call and waits for it. */
   | { type: 'step'; run: number; request: StepRequest }
-  /** A task is about to call a connector, or has charged an event. It waits until it can no longer be canceled. */
+  /** A task is about to call a connector or has charged an event. It waits until the host forbids cancels. */
   | { type: 'forbid-cancel'; run: number }
   | { type: 'waiting'; run: number; isWaiting: boolean }
   | { type: 'progress'; run: number; json: string }
@@ -44,11 +44,13 @@ export type ThreadData = {
 }
 
 /**
- * Shared memory, because a blocked thread can neither send nor receive. `beats` counts heartbeats of its event loop.
- * `started` is the last run that it started. `takenTo` is the run up to which the host has taken back unstarted runs.
+ * Offsets in memory that host and thread share, because a blocked thread can neither send nor receive messages. `beats`
+ * counts heartbeats of the thread's event loop. `started` is the last run that the thread started. `takenTo` is the
+ * last run that the host has taken back unstarted.
  *
- * A thread writes `started` and then reads `takenTo`; the host writes `takenTo` and then reads `started`. So a run is
- * either started or taken back, never both. If each sees the other, the thread skips the run and reports it.
+ * A thread writes `started` and then reads `takenTo`. The host writes `takenTo` and then reads `started`. So a run is
+ * never executed by this thread and also moved to another one. If each side sees the other's write, the thread skips
+ * the run and reports it.
  */
 export const pulseAt = { beats: 0, started: 1, takenTo: 2 } as const
 export const pulseBytes = 12

@@ -5,7 +5,7 @@ type Piece = { firstSeq: number; lastSeq: number; lines: string }
 
 /** Max characters of events that a turn has in memory. */
 const ringCharsMax = 1_048_576
-/** Min characters that can be read again, whatever other turns need. */
+/** A turn keeps at least this many characters of events in memory, even if other turns need the space. */
 const ringCharsMin = 65_536
 /** Max characters of one read, and approximately of a piece. */
 const readCharsMax = 65_536
@@ -15,10 +15,13 @@ export class EventRing {
   readonly #onChars: (chars: number) => void
   #pieces: Piece[] = []
   #chars = 0
-  /** The first event of the last append. */
+  /** Number of the first event of the last append. */
   #newestSeq = 1
   lastSeq = 0
-  /** The last event written to the store; later ones are dropped only above a cap. Undefined while none need to be stored. */
+  /**
+   * Number of the last event written to the store. Later events are dropped only above a cap. Undefined while no event
+   * needs to be stored.
+   */
   writtenSeq: number | undefined
 
   /** `onChars` receives each change in size, in characters. */
@@ -93,7 +96,7 @@ export class EventRing {
   }
 }
 
-/** Splits the events an agent sent in one batch. A batch can be megabytes, and a read returns whole pieces. */
+/** Splits the events of one batch. A batch can have megabytes, and a read returns only whole pieces. */
 function* inPieces({ firstSeq, lastSeq, lines }: Piece): Generator<Piece, void> {
   let [from, first, end] = [0, firstSeq, 0]
   for (let seq = firstSeq; lines.length - from > readCharsMax && seq <= lastSeq; seq++) {

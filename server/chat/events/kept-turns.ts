@@ -10,7 +10,7 @@ import {
 import type { ChatTurn } from '../chat-turn.ts'
 import { eventsGone, TurnFeed, type OnDisconnect, type TurnReader } from './turn-feed.ts'
 
-/** Max characters of all turns' events in memory. Above it, memory is freed down to seven eighths. */
+/** Max characters of all turns' events in memory. Above this, memory is freed down to seven eighths. */
 const charsMax = 67_108_864
 const charsEighth = charsMax / 8
 const lookMs = 60_000
@@ -18,7 +18,7 @@ const lookMs = 60_000
 const writeMs = 1000
 /** Write interval for turns read on another node. */
 const followedWriteMs = 100
-/** Max unwritten characters of one turn before it waits for a write; less than its memory holds. */
+/** Unwritten characters above which a turn waits for a write. Less than the maximum that a turn keeps in memory. */
 const unwrittenCharsMax = 262_144
 
 type Held = {
@@ -29,7 +29,7 @@ type Held = {
   endedAt: number | undefined
   /** Characters since the last write. */
   unwritten: number
-  /** Whether it is read on another node. */
+  /** Whether another node reads the turn. */
   isFollowed: boolean
   /** The turn's pieces in the store, oldest first. */
   stored: readonly StoredPiece[]
@@ -45,7 +45,7 @@ export class KeptTurns {
   readonly #turns = new Map<string, Held>()
   /** Turns being admitted. Other requests may find them in the store before they are added here. */
   readonly #expected = new Map<string, Promise<void>>()
-  /** Turns with events that are written to the store. */
+  /** Turns whose events are written to the store. */
   readonly #written = new Set<Held>()
   readonly #look: NodeJS.Timeout
   #chars = 0
@@ -69,13 +69,13 @@ export class KeptTurns {
     })
   }
 
-  /** Makes readers of a turn wait until its admission is over. */
+  /** Makes readers of a turn wait until its admission has ended. */
   expect(turnId: string, over: Promise<void>): void {
     this.#expected.set(turnId, over)
     void over.then(() => this.#expected.delete(turnId))
   }
 
-  /** Adds a turn and returns its first reader, which drives it. */
+  /** Adds a turn and returns its first reader. Reading drives the turn. */
   add(turn: ChatTurn, of: Pick<Held, 'userId' | 'sessionId'> & { onDisconnect: OnDisconnect }): TurnReader {
     const { onDisconnect, ...known } = of
     const held: Held = {
@@ -145,8 +145,8 @@ export class KeptTurns {
     clearTimeout(this.#timer)
     this.#dueAt = dueAt
     this.#timer = setTimeout(() => {
-      // A write in progress may have read this turn already. It schedules the next write when it ends, which an old
-      // time would suppress.
+      // A write in progress may have read this turn already. When it ends, it schedules the next write. An old `#dueAt`
+      // would suppress that write.
       this.#dueAt = Infinity
       void this.#flush()
     }, inMs).unref()
@@ -154,7 +154,7 @@ export class KeptTurns {
 
   async #room(held: Held): Promise<void> {
     if (held.feed.ring.writtenSeq === undefined || held.unwritten < unwrittenCharsMax) return
-    // A write in progress may have read this turn already.
+    // A write in progress may have read this turn already, so write again after it.
     await this.#writing
     await this.#flush()
   }
@@ -202,8 +202,8 @@ export class KeptTurns {
   }
 
   /**
-   * Frees memory, starting with users who hold more than an eighth. For each, drops ended turns, oldest first, then
-   * shrinks the others.
+   * Frees memory, first from users whose turns take more than an eighth of it, then from all users. For each group,
+   * drops ended turns, oldest first, and then shrinks the others.
    */
   #makeRoom(): void {
     const turns = [...this.#turns.values()]
@@ -253,7 +253,7 @@ function toStored({ lastSeq, lines }: TurnEvents): StoredPiece {
   return { lastSeq, bytes: Buffer.byteLength(lines) }
 }
 
-/** Drops the oldest pieces until the others fit the bound; `droppedSeq` is 0 if none were dropped. */
+/** Drops the oldest pieces until the rest is within the bound; `droppedSeq` is 0 if none were dropped. */
 function withinBound(pieces: readonly StoredPiece[]): { droppedSeq: number; stored: readonly StoredPiece[] } {
   let bytes = pieces.reduce((sum, piece) => sum + piece.bytes, 0)
   let count = 0

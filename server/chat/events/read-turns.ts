@@ -16,7 +16,7 @@ type Of = { caller: Pick<Caller, 'credential' | 'userId'>; turnId: string }
 export const readersMax = 200
 const fullRetrySeconds = 30
 
-/** Reads and stops turns for clients that did not send their message or have lost its response. */
+/** Reads and stops turns for clients that did not send the turn's message, or that lost the response to it. */
 export class ReadTurns {
   readonly #parts: { clock: Clock; store: Store }
   readonly #kept: KeptTurns
@@ -28,8 +28,8 @@ export class ReadTurns {
   }
 
   /**
-   * Returns a reader of the events after `after`, including future ones; undefined if that was the last one. Throws
-   * 404, 410 and 429, and 400 for a number beyond the last event.
+   * Returns a reader of the events after `after`, including future events; undefined if `after` is the last event.
+   * Throws 404, 410 and 429, and 400 if `after` is beyond the last event.
    */
   async open({ after, caller, turnId }: Of & { after: number }): Promise<TurnReader | undefined> {
     const { userId } = caller
@@ -56,7 +56,10 @@ export class ReadTurns {
     return turnId === null ? undefined : await this.open({ caller, turnId, after: 0 })
   }
 
-  /** Returns the reply to the same message with the same key. Throws 409 for another message, or if none of the reply is stored. */
+  /**
+   * Returns the reply to an earlier request with this Idempotency-Key; undefined if there was none. Throws 409 if that
+   * request had a different body, or if the events of its reply are no longer stored.
+   */
   async openEarlier(caller: Of['caller'], { bodyHash, key }: Idempotency): Promise<TurnReader | undefined> {
     const { userId } = caller
     const used = await this.#parts.store.findIdempotent({ userId, operation: 'chat', key })
@@ -123,7 +126,7 @@ export class ReadTurns {
   }
 }
 
-/** A token bound to one session does not reach turns of other sessions. */
+/** Throws 404 if the credential is bound to a session other than the turn's. */
 function assertReached(caller: Pick<Caller, 'credential'>, sessionId: string): void {
   const only = boundSessionOf(caller)
   if (only !== null && only !== sessionId) throw turnNotFound()

@@ -14,8 +14,8 @@ const lookMs = 400
 const looksMax = 20
 const lookPauseMs = 100
 /**
- * Max delay between a turn's settlement and its last event in the store: if clients miss nothing without it, and if
- * they do.
+ * Max delay between a turn's settlement and the write of its last event: for a failed turn without a charge, and for
+ * any other turn.
  */
 const lateMs = { ofNothing: 2000, ofCharged: 10_000 }
 
@@ -23,9 +23,9 @@ type Parts = { clock: Clock; store: Store }
 type Of = { turn: TurnRecord; after: number }
 
 /**
- * Reads a turn that is not in this process's memory: it runs on another node, or ran before a restart. If its process died before it
- * could report a failure, the failure is taken from the ledger. No part of a charged reply may be missing: without its last event in
- * the store it never counts as ended.
+ * Reads a turn that is not in this process's memory: it runs on another node, or ran before a restart. If its process
+ * died before it could report a failure, the failure is read from the turn's record. A charged reply must be complete:
+ * it never counts as ended without its last event in the store.
  */
 export class StoredEvents implements TurnReader {
   readonly #parts: Parts
@@ -53,7 +53,7 @@ export class StoredEvents implements TurnReader {
       return last !== undefined && isEnd(last.lines)
     }
     let isOver = await endBefore()
-    // The node on which the turn ended may have it in memory, and stores it on request.
+    // The node on which the turn ended may still have its events in memory, and stores them on request.
     for (let looks = 0; store.shared && !first && !isOver && looks < looksMax; looks++) {
       if (looks === 0) store.shared.signals.send('turn-followed', turn.turnId)
       await new Promise((resolve) => setTimeout(resolve, lookPauseMs))
@@ -113,7 +113,7 @@ export class StoredEvents implements TurnReader {
     return lines
   }
 
-  /** Returns the last event of a failed turn if its process can no longer report it. Throws for a charged turn. */
+  /** Returns the last event of a failed turn if its process can no longer report it. Throws 410 for a charged turn. */
   async #failure(): Promise<string | undefined> {
     const { store } = this.#parts
     if (this.#turn.settledAt === null) {
@@ -155,8 +155,8 @@ export class StoredEvents implements TurnReader {
 }
 
 /**
- * Whether clients miss nothing if events are gone. In any other case, a part could be mistaken for everything that was
- * paid for.
+ * Whether the turn failed without a charge, so that clients miss nothing if its events are gone. In any other turn, a
+ * client could mistake the remaining events for the complete reply.
  */
 function hasCostNothing({ cost, outcome }: TurnRecord): boolean {
   return outcome === 'failed' && cost === 0

@@ -1,7 +1,7 @@
 import { ErrandError } from '../../kernel/errors.ts'
 import { EventRing } from './event-ring.ts'
 
-/** Reads the lines of a turn. Call `leave` to stop before the last one. */
+/** Reads the lines of a turn. Call `leave` to stop before the last line. */
 export type TurnReader = {
   readonly turnId: string
   /**
@@ -19,13 +19,13 @@ const followedMs = 2 * followMs
 /** Behavior of a reply without readers. */
 export type OnDisconnect = 'stop' | 'continue'
 
-/** A reply, as its readers see it. */
+/** The part of a turn that a feed uses. */
 type Source = {
   readonly turnId: string
   /** Number of the last event that `next` returned. */
   readonly lastSeq: number
   next: () => Promise<string | undefined>
-  /** Whether the reply is over and is being settled. */
+  /** Whether the reply has ended and is being settled. */
   readonly isEnding: boolean
   stop: (cause: 'disconnect' | 'stopped') => void
 }
@@ -40,8 +40,8 @@ type FeedListener = {
 }
 
 /**
- * One reply for any number of readers. The agent proceeds as fast as the fastest reader. The others read what they have missed from
- * memory.
+ * One reply for any number of readers. The agent proceeds as fast as the fastest reader. Slower readers read earlier
+ * events from memory.
  */
 export class TurnFeed {
   readonly ring: EventRing
@@ -75,12 +75,12 @@ export class TurnFeed {
     if (--this.#readers === 0 && !this.isComplete) this.#detach()
   }
 
-  /** Called repeatedly while the turn is read on another node. */
+  /** Called repeatedly while another node reads the turn. */
   followed(): void {
     this.#followedUntil = performance.now() + followedMs
   }
 
-  /** Returns false if the reply is over. */
+  /** Returns false if the reply has ended. */
   stop(): boolean {
     if (!this.#source || this.#source.isEnding) return false
     this.#source.stop('stopped')
@@ -90,7 +90,7 @@ export class TurnFeed {
   #detach(): void {
     if (this.#onDisconnect === 'stop') this.#stopUnread()
     else this.#told.onDetached(this)
-    // The reply continues without readers. Its last events are read later, if at all.
+    // No reader drives the reply now, so drive it here to its end. Clients may read the remaining events later.
     void this.#goOn().catch(() => {})
   }
 

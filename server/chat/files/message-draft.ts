@@ -20,10 +20,10 @@ import { contentOf } from '../../store/sessions/session-records.ts'
 import type { Store } from '../../store/store.ts'
 import type { ChatInput, FilePart } from '../chat-schema.ts'
 
-/** A file sent with a message or named by it: checked, but not stored yet. */
+/** A file that a message contains or refers to: checked, but not stored yet. */
 export type DraftFile = FileTokens &
   MeasuredFile & {
-    /** Null for a stored file of a message that is only weighed. */
+    /** Null for a stored file if the message is only priced. */
     content: Buffer | null
     filename: string | undefined
   }
@@ -42,9 +42,12 @@ type Of = {
   chat: Chat
   /** Accounts for the memory of the files. */
   place: Place
-  /** The message is not sent: its stored files are weighed by their rows, without reading their content. */
+  /**
+   * Whether the message is only priced and not sent. Its stored files are then measured by their rows, without reading
+   * their content.
+   */
   isOnlyWeighed?: boolean
-  /** Resolves in an event-loop tick in which a large file may be processed. */
+  /** Resolves in an event-loop tick reserved for processing a large file. */
   onLarge: () => Promise<void>
 }
 /** `path` locates the message in the request. */
@@ -64,8 +67,8 @@ export function hasFiles(message: z.output<typeof ChatInput>['message']): boolea
 }
 
 /**
- * Throws a 400 that names the part if the agent does not accept a file or its content does not match its type. Also throws it
- * for a file that is too large or is not the caller's.
+ * Reads and checks a message. Throws a 400 error that names the part if the agent does not accept a file. Also throws
+ * it if a file is too large, does not match its type or belongs to another user.
  */
 export async function readMessage(
   message: z.output<typeof ChatInput>['message'],
@@ -126,7 +129,7 @@ async function readFile(part: FilePart, of: OfFile, parts: DraftParts): Promise<
   return { content, filename, ...measured, ...fileTokens(measured, chat) }
 }
 
-/** Browsers send text types with their charset. */
+/** Removes the parameters of a media type, because browsers send text types with their charset. */
 function plainType(mediaType: string, path: string): string {
   const plain = mediaType.split(';')[0]!.trim().toLowerCase()
   if (!mediaTypePattern.test(plain)) throw badField(`${path}.mediaType`, 'Must be a media type, such as "image/png"')
@@ -172,7 +175,10 @@ type Found = { mediaType: string; filename: string | undefined } & (
   | ({ content: null } & MeasuredFile)
 )
 
-/** Reads a payload of the caller. Payloads of others, or beyond the credential's reach, count as missing. */
+/**
+ * Reads a payload of the caller. Payloads of other users count as missing, as do payloads that the credential may not
+ * read.
+ */
 async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store }: DraftParts): Promise<Found> {
   const { caller } = of
   const path = `${of.path}.payloadId`
@@ -188,7 +194,7 @@ async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store 
     if (measured.bytes > limits.fileBytesMax) throw tooLarge(path, limits.fileBytesMax)
     return { content: null, filename, ...measured }
   }
-  // Reading it is as much work as decoding a file sent with the message.
+  // Reading a stored file is as much work as decoding a file sent with the message.
   await of.onLarge()
   const found = await payloads.openStream(payloadId)
   if (!found) throw badField(path, 'File not found')

@@ -23,7 +23,7 @@ export type TurnFilesParts = {
   store: Pick<Store, 'findPayload' | 'getAccount'>
 }
 
-/** The files of a turn. Those of its message are stored; they are in memory together with those of its history. */
+/** The stored files of a message and of earlier messages in its request. */
 export type StoredFiles = {
   files: readonly TurnFile[]
   /** The message as stored in its row, and as sent to its agent; null if it has no files. */
@@ -35,8 +35,8 @@ export type StoredFiles = {
 
 /**
  * Memory limit for the files of all messages and turns, from before admission to the end of the turn. Each file is in
- * memory once: in this thread until the agent's thread has it, then only there. The heap limit of agent threads does
- * not cover file contents.
+ * memory once: in this thread until the agent's thread has received it, and then only in the agent's thread. The heap
+ * limit of agent threads does not cover file contents.
  */
 const bytesMax = 512 * 1024 * 1024
 const userBytesMax = 128 * 1024 * 1024
@@ -62,7 +62,7 @@ export class TurnFiles {
 
   /**
    * Stores the files of a message and of earlier messages in the same request, each file once. Requires a sufficient
-   * balance. Opening the turn adds the rows that refer to them. Call `ended` in any case.
+   * balance. Opening the turn adds the rows that refer to the files. Call `ended` in any case.
    */
   async keep({ draft, earlier, required, userId }: Keep): Promise<StoredFiles> {
     const drafts = [...earlier.map((message) => message.draft), draft]
@@ -128,8 +128,8 @@ export class TurnFiles {
   }
 
   /**
-   * Returns a history with file contents, newest first: up to the limit of a message, minus the files of this one. An agent that
-   * receives links does not need the contents.
+   * Returns the history with file contents. Reads the newest files first, as many as the limit of a message allows
+   * together with the files of this message. Reads no contents for an agent that receives links.
    */
   async ofHistory(
     messages: History['messages'],
@@ -172,7 +172,7 @@ export class TurnFiles {
     }
   }
 
-  /** Called when the turn has ended or was not opened. Deletes files that no row names. Never rejects. */
+  /** Called when the turn has ended or was not opened. Deletes files that no row refers to. Never rejects. */
   async ended(files: StoredFiles['files']): Promise<void> {
     const { log, payloads, store } = this.#parts
     for (const { id } of files) {

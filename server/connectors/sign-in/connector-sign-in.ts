@@ -29,7 +29,7 @@ export type SignInParts = {
 
 export type SignInCaller = Pick<Caller, 'credential' | 'userId'>
 
-/** Outcome of a sign-in. The connector's page shows all but the first. */
+/** Outcome of a sign-in. The connector's page shows each outcome except `done`. */
 export type SignInEnd = 'done' | 'expired' | 'no-login' | 'other-login' | 'denied' | 'failed'
 
 type Flow = Omit<Target, 'userId'> & { codeVerifier: string; loginId: string | null; scope: string | null }
@@ -64,12 +64,13 @@ export async function beginSignIn(
     const found = await discover({ requests, userId, url })
     const { resource, server } = found
     const earlier = await earlierOf(parts, connector, server)
-    // After a first sign-in the server may have turned out to need more scope than it first asked for.
+    // After an earlier sign-in, the server may have required more scope than it had declared.
     const more = earlier?.tokens ? null : (earlier?.scope ?? null)
     const scope = joinScopes(found.scope, more)
     const client = await clientFor(parts, {
       connector,
-      // A client may be limited to the scope it was registered with.
+      // If more scope is needed, register a new client, because a client may be limited to the scope of its
+      // registration.
       known: more === null ? earlier?.client : undefined,
       redirectUri,
       scope,
@@ -93,8 +94,8 @@ export async function beginSignIn(
 }
 
 /**
- * Processes the response that the browser brought back. Never throws for a server's response, which the connector's
- * status reports.
+ * Processes the response that the browser brought back. Does not throw if the authorization server reports an error:
+ * the connector's status then shows the reason.
  */
 export async function finishSignIn(
   parts: SignInParts,
@@ -151,7 +152,7 @@ export async function revokeKept({ oauth }: SignInParts, { userId }: ConnectorOf
   return kept?.tokens !== undefined && (await oauth.revoke({ ...kept, userId }, kept.tokens))
 }
 
-/** Stored data of the previous sign-in, if that was at the same server. */
+/** Returns the stored data of the previous sign-in, if it was at the same authorization server. */
 async function earlierOf(parts: SignInParts, { id: connectorId, userId }: ConnectorRecord, { issuer }: ServerMetadata) {
   const grant = await parts.store.grants.get({ userId, connectorId })
   return grant?.issuer === issuer ? parts.tokens.open(grant) : undefined

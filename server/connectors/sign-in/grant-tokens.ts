@@ -8,16 +8,17 @@ import { DeniedError, type OAuthClient, type Target, type Tokens } from './oauth
 
 type Parts = { clock: Clock; oauth: OAuthClient; store: Store; vault: SecretVault }
 
-/** Stored data of a sign-in. Without tokens the sign-in has ended, and its client can be used for the next one. */
+/** Stored data of a sign-in. If there are no tokens, the sign-in has ended, and the next one can use its client. */
 export type Kept = Omit<Target, 'userId'> & {
   tokens?: Tokens
   /**
-   * Scope that the sign-in requested. Without tokens: scope that the next one must request in addition to the server's.
+   * Scope that the sign-in requested. If there are no tokens: scope that the next sign-in must request in addition to
+   * the scope that the server declares.
    */
   scope?: string | null
 }
 
-/** How long before its expiry a token is refreshed, unless a quarter of its lifetime is less. */
+/** A token is refreshed this long before it expires, or a quarter of its lifetime before if that is shorter. */
 const earlyMsMax = 60_000
 /** Duration of the claim on a token exchange: longer than the request can take. */
 const claimMs = 30_000
@@ -38,9 +39,9 @@ export class GrantTokens {
   }
 
   /**
-   * Returns an access token that stays valid for a while. `refusal` is a version that the connector's server rejected,
-   * as invalid or for lack of `scopeNeeded`; the result is then a different version. Never throws for a server's
-   * response.
+   * Returns an access token that stays valid for a while. `refusal` names a version of the token that the connector's
+   * server rejected, as invalid or because it lacks `scopeNeeded`. The result then has a different version. Never
+   * throws because of a server's response.
    */
   async tokenFor(of: ConnectorOf, refusal?: { version: number; scopeNeeded: string | null }): Promise<TokenResult> {
     const { clock, store } = this.#parts
@@ -56,7 +57,7 @@ export class GrantTokens {
       const current = { token: accessToken, version: grant.version }
       if (!isRefused && leftMs > Math.min(earlyMsMax, lifeMs / 4)) return current
       if (isRefused && refusal.scopeNeeded !== null) {
-        // Another sign-in with the same scope would return the same token.
+        // A new sign-in with the same scope would not help, because its token would have the same permissions.
         const scope = addedScope(kept.scope, refusal.scopeNeeded)
         if (scope === null)
           return { failure: 'The server rejected the call because the sign-in does not permit it (HTTP 403).' }
@@ -80,7 +81,7 @@ export class GrantTokens {
         if (failure === null) continue
         return !isRefused && leftMs > 0 ? current : { failure }
       }
-      // Another claimant is exchanging the token.
+      // Another node or call is exchanging the token.
       if (!isRefused && leftMs > 0) return current
       if (performance.now() > until) return { failure: 'Refreshing its access token takes too long. Try again.' }
       await new Promise((resolve) => setTimeout(resolve, waitMs))
@@ -110,8 +111,8 @@ export class GrantTokens {
   }
 
   /**
-   * Exchanges the refresh token. Returns null if there are newer tokens now, or if the sign-in has ended; otherwise the
-   * reason for the failure.
+   * Exchanges the refresh token. Returns null if there are newer tokens now or the sign-in has ended. Otherwise returns
+   * the reason for the failure.
    */
   async #exchange(grant: GrantRecord, kept: Kept, refreshToken: string): Promise<string | null> {
     const { oauth, store } = this.#parts
@@ -133,7 +134,7 @@ export class GrantTokens {
     }
     const sealed = this.seal(of, { ...kept, tokens })
     const expiresInMs = tokens.lifeMs ?? null
-    // If nothing was renewed, the connector was signed out or its URL changed, and the new tokens are unused.
+    // If the grant was not renewed, the connector was signed out or its URL changed. The new tokens are then unused.
     if (!(await store.grants.renew({ ...of, version, sealed, expiresInMs }))) await oauth.revoke(target, tokens)
     return null
   }

@@ -9,7 +9,7 @@ export type KnownClient = {
   clientId: string
   clientSecret?: string
   method: 'none' | 'client_secret_basic' | 'client_secret_post'
-  /** Whether the service registered the client itself, rather than the connector's owner. */
+  /** Whether the service registered the client. Otherwise the connector's owner did. */
   isOwn: boolean
   redirectUri: string
 }
@@ -19,7 +19,7 @@ export type Target = { userId: string; server: ServerMetadata; client: KnownClie
 export type Tokens = {
   accessToken: string
   refreshToken?: string
-  /** Undefined if the server does not say. */
+  /** Undefined if the server does not declare a lifetime. */
   lifeMs?: number
 }
 
@@ -37,7 +37,7 @@ export class DeniedError extends ConnectorError {
 const secretCharsMax = 8192
 const lifeSecondsMax = 10 * 366 * 86_400
 const wordsCharsMax = 200
-/** Includes GitHub's own codes along with the standard ones. */
+/** Error codes of a rejected client or token: the standard codes and GitHub's own. */
 const denials: Record<string, DeniedError['of']> = {
   invalid_grant: 'token',
   bad_refresh_token: 'token',
@@ -62,7 +62,7 @@ export class OAuthClient {
     const { dynamicClientRegistrationRequest, processDynamicClientRegistrationResponse } = await import('oauth4webapi')
     const metadata = {
       client_name: 'Errand',
-      // A web application needs an https redirect URI, and a server may reject one on this machine.
+      // A `web` client needs an https redirect URI. A server may reject http even for a redirect to this machine.
       application_type: redirectUri.startsWith('https:') ? 'web' : 'native',
       redirect_uris: [redirectUri],
       grant_types: ['authorization_code', 'refresh_token'],
@@ -137,7 +137,7 @@ export class OAuthClient {
     })
   }
 
-  /** Returns new tokens. If the server sends no new refresh token, they include the one that was used. */
+  /** Returns new tokens. If the server sends no new refresh token, the result contains the old one. */
   async refresh({ client, resource, userId, ...at }: Target, refreshToken: string): Promise<Tokens> {
     const oauth = await import('oauth4webapi')
     const server = at.server as AuthorizationServer
@@ -151,7 +151,8 @@ export class OAuthClient {
   }
 
   /**
-   * Tells the server that the tokens are no longer used (RFC 7009). False if that is impossible or was not confirmed.
+   * Revokes the tokens at the server (RFC 7009). Returns false if the server does not support this or does not confirm
+   * it.
    */
   async revoke({ client, server, userId }: Target, { accessToken, refreshToken }: Tokens): Promise<boolean> {
     if (server.revocation_endpoint === undefined) return false
@@ -177,16 +178,16 @@ export class OAuthClient {
   async #options(userId: string) {
     const { allowInsecureRequests, customFetch } = await import('oauth4webapi')
     const fetch = (url: string, request: OAuthRequest) => this.#requests.send(userId, url, request)
-    // The URL rules decide where http is allowed.
+    // `OAuthRequests` decides which URLs may use http.
     return { [customFetch]: fetch, [allowInsecureRequests]: true }
   }
 }
 
-/** How a client presents its secret, or shows that it has none. */
+/** Returns how a client authenticates: how it sends its secret, or `none`. */
 export function methodFor(server: ServerMetadata, hasSecret: boolean): KnownClient['method'] {
   const supported = server.token_endpoint_auth_methods_supported
   if (!hasSecret && (supported?.includes('none') ?? true)) return 'none'
-  // Basic is the default of a server that does not say.
+  // Basic is the default for a server that does not declare its methods.
   if (supported === undefined || supported.includes('client_secret_basic')) return 'client_secret_basic'
   return supported.includes('client_secret_post') ? 'client_secret_post' : 'client_secret_basic'
 }
@@ -198,7 +199,8 @@ async function authOf({ clientSecret = '', method }: KnownClient): Promise<Clien
 }
 
 /**
- * The library encodes more characters than form encoding does, such as hyphens. Servers that do not decode reject that.
+ * Form-encodes the credentials. The library would also encode characters such as hyphens. Servers that do not decode
+ * these reject the credentials.
  */
 function secretBasic(clientSecret: string): ClientAuth {
   return (...asked) => {
@@ -227,7 +229,8 @@ function toTokens({ access_token, expires_in, refresh_token, token_type }: Token
 }
 
 /**
- * Turns the library's errors into a sentence for the connector's owner, without the secrets that the server was shown.
+ * Converts the library's errors to a ConnectorError with a sentence for the connector's owner. Removes `secrets`, which
+ * the server has received and may quote.
  */
 async function told<Result>(
   secrets: readonly (string | null | undefined)[],

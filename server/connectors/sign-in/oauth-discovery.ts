@@ -6,7 +6,7 @@ import type { OAuthRequests } from './oauth-requests.ts'
 const address = z.string().max(2000)
 const words = z.array(z.string().max(500)).max(200)
 
-/** Authorization server metadata that is used (RFC 8414). */
+/** The fields of authorization server metadata (RFC 8414) that the service uses. */
 const ServerMetadata = z.object({
   issuer: address,
   authorization_endpoint: address,
@@ -20,7 +20,7 @@ const ServerMetadata = z.object({
 })
 export type ServerMetadata = z.output<typeof ServerMetadata>
 
-/** Protected resource metadata that is used (RFC 9728). */
+/** The fields of protected resource metadata (RFC 9728) that the service uses. */
 const ResourceMetadata = z.object({
   resource: address,
   authorization_servers: z.array(address).min(1).max(100),
@@ -68,7 +68,7 @@ function kept({ code_challenge_methods_supported: _s256, scopes_supported: _scop
   return { ...server, ...(methods && { token_endpoint_auth_methods_supported: methods }) }
 }
 
-/** Reads the server's response to a request without a token. */
+/** Sends a request without a token, and reads the challenge in the server's response. */
 async function readChallenge({ requests, url, userId }: DiscoveryRequest) {
   const initialize = {
     jsonrpc: '2.0',
@@ -106,7 +106,10 @@ async function readResource(asked: DiscoveryRequest, named: string | null) {
   return undefined
 }
 
-/** Whether a token for that resource is valid for this URL: same origin, at its path or below. */
+/**
+ * Whether a token for the resource is valid for this URL. The URL must have the same origin, and a path at or below the
+ * resource's path.
+ */
 function covers(resource: string, address: string): boolean {
   const [whole, part] = [URL.parse(resource), new URL(address)]
   const below = (path: string) => (path.endsWith('/') ? path : `${path}/`)
@@ -130,12 +133,12 @@ async function readServer(
     const answer = await requests.send(userId, place, { headers: { accept: 'application/json' } })
     if (!answer.ok) continue
     const server = await read(ServerMetadata, answer, 'The metadata of the authorization server')
-    // Otherwise the metadata could be another server's, and codes and secrets of this one would be sent there (mix-up
-    // attack).
+    // Otherwise the metadata could be another server's. Codes and secrets of this server would then be sent to the
+    // other one (mix-up attack).
     if (URL.parse(server.issuer)?.href !== new URL(issuer).href) {
       throw new ConnectorError('The metadata of the authorization server is for a different issuer.')
     }
-    // The browser is sent to this URL.
+    // Check this URL too, because the browser is sent there.
     requests.check(server.authorization_endpoint, 'The authorization endpoint')
     return server
   }
@@ -161,7 +164,7 @@ async function read<Shape extends z.ZodType>(shape: Shape, answer: Response, wha
   throw new ConnectorError(`${what} is invalid${field === '' ? '' : ` (${field})`}.`)
 }
 
-/** Adds `offline_access` if the server knows it, because such servers otherwise issue no refresh token. */
+/** Adds `offline_access` if the server supports it, because such servers otherwise issue no refresh token. */
 function scopeOf(scope: string | null, { scopes_supported: known }: ServerMetadata): string | null {
   const asked = new Set(scope?.split(' ').filter((word) => /^[!#-[\]-~]+$/.test(word)))
   if (known?.includes('offline_access')) asked.add('offline_access')

@@ -21,9 +21,9 @@ const requestMs = 10_000
 const bytesMax = 256 * 1024
 
 /**
- * Requests to the servers that control access to a connector: its own, and the authorization servers it names. Users
- * choose these servers, so every request follows the rules for connectors. Secrets are sent to one URL only, because
- * redirects are not followed. Throws ConnectorError.
+ * Requests to the servers that control access to a connector: the connector's own server, and the authorization servers
+ * that it names. Users choose these servers, so every request follows the rules for connectors. Secrets are sent to one
+ * URL only, because redirects are not followed. Throws ConnectorError.
  */
 export class OAuthRequests {
   readonly #privateHosts: readonly string[]
@@ -42,7 +42,7 @@ export class OAuthRequests {
     return await this.#send(address, { ...request, userId, isWhole: false })
   }
 
-  /** Returns the URL to request. Throws if the URL itself shows that it is not allowed. */
+  /** Parses and returns the URL. Throws if the URL itself shows that it is not allowed. */
   check(address: string, what: string): URL {
     const url = URL.parse(address)
     if (!url || !/^https?:$/.test(url.protocol)) throw new ConnectorError(`${what} is not an https URL.`)

@@ -1,18 +1,21 @@
 import { jsonNameBytesMax } from '../../kernel/json-values.ts'
 import { ConnectorError } from '../connector-spec.ts'
 
-/** A parsed value takes up to a hundred bytes, and the MCP client needs two microseconds to check it. */
+/**
+ * Max values in one answer. A parsed value takes up to a hundred bytes, and the MCP client takes two microseconds to
+ * check it.
+ */
 export const valuesMax = 50_000
 /**
- * Limit for a complete event stream. Each line that is not a field makes the parser create an error: seconds per
- * megabyte.
+ * Max lines in a complete event stream. For each line that is not a field the parser creates an error. This takes
+ * seconds per megabyte of such lines.
  */
 const linesMax = 50_000
 const [lineFeed, carriageReturn, quote, backslash] = [10, 13, 34, 92]
 const [comma, colon, openBrace, openBracket] = [44, 58, 123, 91]
 
 /**
- * Measures an answer, JSON or an event stream of JSON, as it arrives. Counts values by the structural characters before
+ * Measures an answer as it arrives: JSON, or an event stream of JSON. Counts values by the structural characters before
  * them. Tracks how many bytes are buffered until the answer, or the current event, is complete.
  */
 export class AnswerMeter {
@@ -29,8 +32,8 @@ export class AnswerMeter {
   }
 
   /**
-   * Returns the same bytes, except that in event streams all line ends become line feeds, because the parser rescans
-   * for others.
+   * Measures a chunk and returns it. In an event stream, replaces all line ends by line feeds, because the parser
+   * rescans its buffer to find other line ends.
    */
   take(given: Buffer): Buffer {
     const chunk = this.#isEvents ? this.#withFeeds(given) : given
@@ -43,7 +46,7 @@ export class AnswerMeter {
         // A JSON string cannot span lines.
         isInString = false
         isEscaped = false
-        // The colon of an event field does not follow a JSON name.
+        // Reset the length of the last string, because the colon of an event field does not follow a JSON name.
         textBytes = 0
         if (this.#isEvents && ++lines > linesMax) {
           throw new ConnectorError(`The connector answered with more than ${linesMax} lines of events.`)

@@ -1,10 +1,10 @@
 import type { FairPlaces, Place } from '../../kernel/fair-places.ts'
 import { ConnectorError } from '../connector-spec.ts'
 
-/** Accounting of the incomplete answers of a user's connectors, in bytes. */
+/** Accounts for the incomplete answers of a user's connectors, in bytes. */
 export type AnswerRoom = { userId: string; places: FairPlaces }
 
-/** Memory of one incomplete answer. A server can leave it incomplete until the call times out. */
+/** Memory of one incomplete answer. A server can leave an answer incomplete until the call times out. */
 export class AnswerPlace {
   readonly #place: Place
   readonly #perUser: number
@@ -15,7 +15,7 @@ export class AnswerPlace {
     this.#perUser = places.perUser
   }
 
-  /** Throws a ConnectorError if that many bytes do not fit. */
+  /** Sets the number of bytes in use. Throws a ConnectorError if they do not fit. */
   hold(bytes: number): void {
     const refusal = this.#place.hold(bytes)
     if (refusal === 'full') throw noRoom()

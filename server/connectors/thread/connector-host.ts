@@ -20,14 +20,15 @@ type Options = {
 
 const memoryMb = 512
 /**
- * Consecutive checks without a beat until the thread counts as blocked: ten seconds. Measuring elapsed time instead
- * would be wrong after a delay of the host itself or after the machine slept.
+ * Number of consecutive checks without a beat after which the thread counts as blocked: ten seconds. Elapsed time would
+ * be wrong after a delay of the host itself or after the machine slept.
  */
 const looksMax = 50
 const startLooksMax = 300
 
 /**
- * Host side of the connector thread. The thread starts when a connector is first used, and again if it ends or blocks.
+ * Host side of the connector thread. The thread starts when a connector is first used, and is replaced if it ends or
+ * blocks.
  */
 export class ConnectorHost {
   readonly #options: Options
@@ -88,7 +89,7 @@ export class ConnectorHost {
       stdout: true,
       stderr: true,
     })
-    // Discarded, because a library's output may contain what a server said.
+    // Discard the output, because a library may print what a user's server has sent.
     for (const stream of [worker.stdout, worker.stderr]) stream.resume()
     worker.on('message', (message: FromConnectorThread) => {
       if (message.type === 'uncaught') {
@@ -116,7 +117,7 @@ export class ConnectorHost {
   }
 }
 
-/** Calls back once if a thread's beats stop. */
+/** Calls `onBlocked` once if a thread's beats stop. */
 function watchPulse(pulse: SharedArrayBuffer, onBlocked: () => void): NodeJS.Timeout {
   const beats = new Int32Array(pulse)
   let seen = 0

@@ -9,11 +9,11 @@ import type { ConnectorSpec, RenewToken, TokenResult, ProbeOutcome } from '../co
 /** `run` and `call` are numbers assigned by the sender. */
 export type ToConnectors =
   | { type: 'open'; run: number; specs: readonly ConnectorSpec[]; reservedNames: readonly string[]; waitMs: number }
-  /** `args` is JSON. It drops values that an agent can pass but that cannot be sent to a server. */
+  /** `args` is JSON, which drops values that an agent can pass but that cannot be sent to a server. */
   | { type: 'call'; run: number; call: number; name: string; args: string }
   | { type: 'abort'; run: number }
   | { type: 'close'; run: number }
-  /** Asks a connector's server for its tools. A port used for this is used for nothing else. */
+  /** Requests the tools of a connector's server. The port of a probe is used for nothing else. */
   | { type: 'probe'; spec: ConnectorSpec }
 
 /** A ConnectorError, a ConnectorsUnavailableError or any other error. */

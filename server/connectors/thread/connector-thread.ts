@@ -20,8 +20,8 @@ const bounds = new ConnectorBounds(limits)
 const beats = new Int32Array(pulse)
 
 yieldToService()
-// The event parser creates an error for each invalid line. The stack trace, which is never read, takes most of the
-// time.
+// The event parser creates an error for each invalid line. Creating its stack trace, which nothing reads, takes most of
+// the time.
 Error.stackTraceLimit = 0
 
 // Errors that the protocol's library leaves uncaught on one connection must not take down the others. Only the name is
@@ -33,7 +33,7 @@ const tell = (error: unknown) => {
 process.on('uncaughtException', tell)
 process.on('unhandledRejection', tell)
 
-// Loads the slowest module before the first beat, for which the host waits longer.
+// Load the slowest module before the first beat, because the host waits longer for the first beat than for later ones.
 await import('@ai-sdk/mcp')
 Atomics.add(beats, 0, 1)
 setInterval(() => Atomics.add(beats, 0, 1), beatMs)

@@ -122,7 +122,10 @@ function toHeaders(init: RequestInit['headers']): Headers {
   }
 }
 
-/** Headers left to Node: framing and hop-by-hop ones. With them a caller could split one request into two. */
+/**
+ * Framing and hop-by-hop headers, which only Node may set. With these headers, a caller could split one request into
+ * two.
+ */
 const framingHeaders = [
   'host',
   'connection',
@@ -146,7 +149,9 @@ function requestHeaders(given: Headers): Headers {
 
 type UrlRules = { subject: string; privateHosts: readonly string[] }
 
-/** Checks that need no lookup. Without TLS, anyone on the network path could read a secret. */
+/**
+ * Checks the URL as far as possible without a DNS lookup. Without TLS, anyone on the network path could read a secret.
+ */
 function checkUrl(url: URL, { privateHosts, subject }: UrlRules): void {
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw noHttps(subject)
   checkCredentials(url, subject)
@@ -172,8 +177,8 @@ function noPublicHost(subject: string): ConnectorError {
 }
 
 /**
- * Returns the request for following a redirect, or null if the response is not a redirect. A POST is repeated as a POST
- * or not at all. A response without a location is left to the caller, as in fetch.
+ * Returns the request that follows a redirect, or null if the response is not a redirect. A POST is repeated as a POST
+ * or not at all. As in `fetch`, a redirect without a location is returned to the caller.
  */
 function redirected(outgoing: Outgoing, { headers, statusCode = 0 }: IncomingMessage): Outgoing | null {
   const { location } = headers
@@ -193,7 +198,10 @@ function redirected(outgoing: Outgoing, { headers, statusCode = 0 }: IncomingMes
 
 const harmlessHeaders = new Set(['accept', 'content-type', 'user-agent'])
 
-/** Any header may contain the user's secret, except those that the transport sets itself. */
+/**
+ * Whether a header may be sent to another origin. Any header may contain the user's secret, except those that the
+ * transport sets itself.
+ */
 function isHarmless(name: string): boolean {
   return harmlessHeaders.has(name) || name.startsWith('mcp-')
 }
@@ -210,7 +218,7 @@ function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules):
   }
   const head = { status, headers, statusText: STATUS_CODES[status] ?? '' }
   if (method === 'HEAD' || bodylessStatuses.has(status)) {
-    // Only 205 can have a body, which is not wanted; responses with the others free the connection when they end.
+    // Of these responses only 205 can have a body, which is not needed. The others free the connection when they end.
     if (status === 205) answer.destroy()
     else answer.resume()
     return new Response(null, head)
@@ -221,8 +229,8 @@ function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules):
 }
 
 /**
- * Max bytes read before the caller asks for them. A caller that checks only the status leaves the body unread. A small
- * body still frees its connection; a larger one holds it until `close`.
+ * Max bytes to read ahead of the caller. A caller that checks only the status leaves the body unread. A small body then
+ * still frees its connection; a larger body occupies it until `close`.
  */
 const readAheadBytes = 64 * 1024
 

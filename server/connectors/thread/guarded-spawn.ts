@@ -9,26 +9,26 @@ import type { StdioTarget } from '../connector-spec.ts'
 
 export const hasGroups = process.platform !== 'win32'
 
-/** Default search path if none is given, same as libuv's. */
+/** Search path if the environment has no PATH, as in libuv. */
 const defaultPath = '/usr/bin:/bin'
 const shell = '/bin/sh'
 
 /**
- * Watchdog in the server's process group. It blocks on a pipe that this process holds open and never writes to. On EOF,
- * which the end of this process or thread always causes, it kills the group. It starts before the server, so the server
- * is never without it. The shell parses no part of a command.
+ * Watchdog in the server's process group. It blocks on a pipe that this process holds open and never writes to. The end
+ * of this process or thread always causes EOF on the pipe, and the watchdog then kills the group. It starts before the
+ * server, so the server never runs without it. The shell parses no part of a command.
  */
 const guard = `(trap '' HUP INT TERM; exec ${shell} -c 'read -r line; kill -KILL 0' <&3 3<&- >/dev/null 2>&1) &`
 /** Variables that shells add to the environment. */
 const shellVariables = ['PWD', 'OLDPWD', 'SHLVL', '_']
 
-/** Standard input, output and error of a server: new pipes, or sockets that are given to it. */
+/** Standard input, output and error of a server: new pipes, or existing sockets. */
 type Stdio = 'pipe' | readonly [Socket, Socket, Socket]
 
 /**
  * Starts a server as the leader of a new process group. The group ends with this process at the latest, even on
- * SIGKILL. For a command that cannot be started, throws spawn's error or lets the child report it. Without groups or a
- * shell, as on Windows, the server only notices the end of its input.
+ * SIGKILL. If the command cannot be started, throws spawn's error or lets the child report it. Without groups or a
+ * shell, as on Windows, nothing kills the server: it only notices the end of its input.
  */
 export function guardedSpawn({ args, command, env }: StdioTarget, cwd: string, stdio: Stdio): ChildProcess {
   const options = { env, cwd, windowsHide: true }
@@ -70,7 +70,8 @@ export function guardPipe({ stdio }: { stdio: readonly unknown[] }): Duplex | un
 type Place = { path: string; cwd: string }
 
 /**
- * Finds the file of a command, with spawn's own errors: behind the shell they would look like an exit of the server.
+ * Finds the file of a command. Throws the same errors as spawn. If the shell reported them instead, they would look
+ * like an exit of the server.
  */
 function findCommand(command: string, { cwd, path }: Place): string {
   const files = command.includes('/') ? [command] : path.split(':').map((folder) => `${folder || '.'}/${command}`)

@@ -13,7 +13,10 @@ import type { FromLauncher, ToLauncher } from './launcher.ts'
 type Start = Extract<ToLauncher, { type: 'start' }>
 
 const nicenessMax = 19
-/** Added for each server that is already running. 64 servers together then get about as much CPU as three processes. */
+/**
+ * Niceness to add for each server that is already running. 64 servers together then get about as much CPU as three
+ * processes.
+ */
 const nicenessStep = 3
 /** Linux allows all unprivileged processes together ten priority changes per second. */
 const retryMs = 150
@@ -26,7 +29,7 @@ const starts: Start[] = []
 const arrived: Socket[] = []
 
 function tell(message: FromLauncher): void {
-  // Ignore failures: the parent has ended.
+  // Ignore send errors, which occur only if the parent has ended.
   process.send!(message, () => {})
 }
 
@@ -57,14 +60,15 @@ function start({ cwd, id, target }: Start, stdio: [Socket, Socket, Socket]): voi
   } catch (error) {
     refuse(id, error)
   } finally {
-    // The server has its own descriptors.
+    // Close these copies, because the server has its own descriptors.
     for (const stream of stdio) stream.destroy()
   }
 }
 
 /**
  * Lowers the priority of a server's session by the number of servers already running. Linux may schedule each session
- * as a unit (autogroup), whatever the niceness of its processes, so many servers would leave little CPU to the service.
+ * as a unit (autogroup) and ignore the niceness of its processes. Many servers would then leave little CPU to the
+ * service.
  */
 function lowerPriority(child: ChildProcess, niceness: number, retries = retriesMax): void {
   if (niceness === 0 || child.exitCode !== null || child.signalCode !== null) return
@@ -95,7 +99,7 @@ process.on('disconnect', () => {
   rmSync(dirname(path), { recursive: true, force: true })
   process.exit()
 })
-// When the service is stopped, running tasks may finish and still need their servers.
+// Ignore these signals: when the service is stopped, running tasks may finish and still need their servers.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
 const server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => {

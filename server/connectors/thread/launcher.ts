@@ -9,10 +9,10 @@ import { siblingModule } from '../../kernel/threads/sibling-module.ts'
 import type { StdioTarget } from '../connector-spec.ts'
 import { guardedSpawn, guardPipe, hasGroups, signalGroup } from './guarded-spawn.ts'
 
-// The servers are started by a small process, the launcher. Starting a process copies the page tables of the parent.
-// The parent's memory cannot change in the meantime, so all of its threads stop: 58 ms for each gigabyte, and several
-// times as long on a busy machine. The standard streams of a server are sockets to this thread, so messages do not pass
-// through the launcher.
+// A small process, the launcher, starts the servers. Starting a process copies the page tables of the parent. During
+// the copy the parent's memory cannot change, so all threads of the parent stop. This takes 58 ms per gigabyte, and
+// several times as long on a busy machine. The standard streams of a server are sockets to this thread, so messages do
+// not pass through the launcher.
 
 export type ToLauncher =
   | { type: 'start'; id: number; target: StdioTarget; cwd: string }
@@ -37,7 +37,10 @@ export type Launched = {
   signal(signal: NodeJS.Signals): void
 }
 
-/** Time limit for the launcher to start, and to start a server. When it passes, the launcher is killed and replaced. */
+/**
+ * Time limit for the launcher's own start, and for the start of a server. If it is exceeded, the launcher is killed and
+ * replaced.
+ */
 const answerMsMax = 30_000
 /** Some systems reject longer socket paths. */
 const folderCharsMax = 70
@@ -51,7 +54,7 @@ export async function launch(target: StdioTarget, cwd: string): Promise<Launched
   return await (current ? current.launch(target, cwd) : launchHere(target, cwd))
 }
 
-/** Returns undefined if the socket has no folder or the process does not start. */
+/** Returns undefined if the socket's folder cannot be created or the process does not start. */
 async function readyLauncher(): Promise<Launcher | undefined> {
   try {
     launcher ??= new Launcher((gone) => {
@@ -98,7 +101,7 @@ class Launcher {
     this.#path = join(folder, 'launcher')
     const isReady = Promise.withResolvers<void>()
     this.ready = isReady.promise
-    // A terminal signals the process group of the service, which the launcher must not belong to.
+    // Detached, so that the launcher does not belong to the service's process group, which a terminal signals.
     this.#process = fork(siblingModule(import.meta.url, 'launcher-process'), [this.#path], {
       detached: true,
       env: {},
@@ -138,7 +141,7 @@ class Launcher {
     const id = ++this.#lastId
     const started = Promise.withResolvers<number>()
     this.#started.set(id, started)
-    // The launcher may end before this is awaited.
+    // Prevent an unhandled rejection if the launcher ends before this promise is awaited.
     started.promise.catch(() => {})
     const watch = this.#watch()
     const exited = new Promise<Exit>((resolve) => this.#exited.set(id, resolve))
@@ -170,16 +173,16 @@ class Launcher {
     const streams: Socket[] = []
     try {
       for (let n = 0; n < 3; n++) {
-        // The first one is the server's input. Like a pipe, it stays open until a write to it fails.
+        // The first socket is the server's input. Like a pipe, it stays open until a write to it fails.
         const socket = connect({ path: this.#path, allowHalfOpen: n === 0 })
         streams.push(socket)
         await once(socket, 'connect')
-        // The transport notices a broken stream when it ends.
+        // Ignore errors: the transport notices a broken stream by its end.
         socket.on('error', () => {})
       }
     } catch (error) {
       for (const stream of streams) stream.destroy()
-      // Later connections would be mistaken for the missing ones.
+      // The launcher would mistake later connections for the missing ones.
       this.#process.kill('SIGKILL')
       throw error
     }
@@ -188,7 +191,7 @@ class Launcher {
   }
 
   #send(message: ToLauncher): void {
-    // The launcher's end is reported separately.
+    // Ignore send errors: the `exit` event reports the launcher's end.
     this.#process.send(message, () => {})
   }
 

@@ -26,7 +26,7 @@ const openMsDefault = 15_000
 const connectMs = 10_000
 /** Same default as in the protocol's own SDK. */
 const callMsDefault = 60_000
-/** Grace after a call's stream has ended: the answer may still arrive over the stream that the server opened itself. */
+/** Grace after a call's stream has ended: the answer may still arrive over the event stream that belongs to no call. */
 const lateMs = 1000
 const closeMs = 3000
 const bytesMax = 10 * 1024 * 1024
@@ -36,12 +36,12 @@ const toolsCharsMax = 1024 * 1024
 const descriptionCharsMax = 4000
 
 /**
- * Max pending replies to requests sent by a server: pings, and features that this client does not offer. Each takes a
- * connection, and a server can send thousands of requests in one answer. Further replies are dropped.
+ * Max pending replies to requests sent by a server: pings, and features that this client does not offer. Each reply
+ * takes a connection, and a server can send thousands of requests in one answer. Further replies are dropped.
  */
 const repliesMax = 8
 
-/** Callback of the call that an HTTP request belongs to, run when the stream for its answer ends. */
+/** Callback of the call that an HTTP request belongs to. It runs when the stream with the call's answer ends. */
 const streamEnd = new AsyncLocalStorage<(error?: unknown) => void>()
 
 /**
@@ -78,7 +78,7 @@ export class McpConnection {
     const { signal } = options
     const connection = new McpConnection(spec, options)
     try {
-      // Loaded when a connector is first used.
+      // Import lazily, because only runs with connectors need this module.
       const { createMCPClient } = await import('@ai-sdk/mcp')
       connection.#client = await createMCPClient({
         transport: connection.#transport(options),
@@ -86,7 +86,7 @@ export class McpConnection {
         // Some stdio servers exit on a request before the handshake (`initialize`), others leave it unanswered.
         protocolVersionDiscovery: spec.target.kind !== 'stdio',
         initializationOptions: { timeout: connection.#openMs, signal },
-        // Errors are reported by the request that failed.
+        // Ignore these errors, because the request that failed reports them.
         onUncaughtError: () => {},
       })
       return connection
@@ -142,11 +142,11 @@ export class McpConnection {
       const listed = await this.#answered(this.#openMs, (options) => client.listTools({ params, options })).catch(
         (thrown: unknown) => {
           if (thrown instanceof ConnectorError) throw thrown
-          // Use our own words, because the server's may be long and contain secrets.
+          // Use a fixed message, because the server's message may be long and contain secrets.
           throw this.#describe(new ConnectorError('The server answered with an error when asked for its tools.'), 0)
         },
       )
-      // Check the size first, because tools are sent to a model with every step and many runs hold theirs concurrently.
+      // Check the size first: tools are sent to a model with every step, and many runs keep their tools in memory.
       const json = JSON.stringify(listed.tools)
       chars += json.length
       if (chars > toolsCharsMax) {
@@ -191,8 +191,8 @@ export class McpConnection {
   }
 
   /**
-   * Resolves with the response to a request. Throws a ConnectorError if there is none or its stream ends early, because
-   * the library would wait until the timeout. A protocol error is an answer and is thrown unchanged.
+   * Resolves with the response to a request. Throws a ConnectorError if there is no response or its stream ends early,
+   * because the library would wait until the timeout. A protocol error is an answer and is thrown unchanged.
    */
   async #answered<Result>(
     limitMs: number,
@@ -216,7 +216,7 @@ export class McpConnection {
     }
   }
 
-  /** Omits the cause, because the library's errors contain request headers. */
+  /** Returns an error without a cause, because the library's errors contain request headers. */
   #describe(thrown: unknown, limitMs: number): ConnectorError {
     const reason = this.#stdio?.failure ?? thrown
     const sentence = reason instanceof ConnectorError ? reason.message : describeFailure(thrown, limitMs)
@@ -256,8 +256,8 @@ function describeFailure(thrown: unknown, limitMs: number): string {
 }
 
 /**
- * Drops the body of a response whose status means that the call was not answered. Otherwise the library would mistake a
- * protocol error in it for the server's answer to the call.
+ * Drops the body of a response whose status shows that the server did not answer the call. Otherwise the library could
+ * mistake a protocol error in the body for the answer.
  */
 function withoutRefusal(response: Response): Response {
   const { body, headers, status, statusText } = response
@@ -266,12 +266,14 @@ function withoutRefusal(response: Response): Response {
   return new Response(null, { headers, status, statusText })
 }
 
-/** Whether a request carries a reply to the server, rather than a call or notification of ours. */
+/** Whether a request carries a reply to the server, and not a call or notification of this client. */
 function isReply(init: RequestInit | undefined): boolean {
   return typeof init?.body === 'string' && !('method' in (JSON.parse(init.body) as object))
 }
 
-/** Returns the same response, reporting its end to the waiting call. Other responses are complete on arrival. */
+/**
+ * Wraps an event stream, so that the waiting call is notified when it ends. Other responses are complete on arrival.
+ */
 function watchEnd(response: Response, init: RequestInit | undefined): Response {
   const onEnd = init?.method === 'POST' ? streamEnd.getStore() : undefined
   const { body, headers, status, statusText } = response

@@ -1,4 +1,4 @@
-/** Language model providers reject longer names and other characters. */
+/** Max characters of a name. Language model providers reject longer names, and the characters below. */
 const nameCharsMax = 64
 const otherChars = /[^a-zA-Z0-9_-]/g
 

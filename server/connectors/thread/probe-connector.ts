@@ -2,12 +2,15 @@ import { ConnectorError, ConnectorsUnavailableError, type ConnectorSpec, type Pr
 import type { ConnectorMeans } from '../process-places.ts'
 import type { McpTool } from './mcp-connection.ts'
 
-/** Servers of runs that have just ended take a second or two to exit. */
+/** Max wait for a process slot. Servers of runs that have just ended take a second or two to exit. */
 const waitMs = 5000
 
 export type ConnectorTools = { tools: McpTool[] }
 
-/** Asks a connector's server for its tools. Never throws; `failed` says in one sentence why the server is unusable. */
+/**
+ * Requests the tools of a connector's server. Never throws. If the outcome is `failed`, its message says in one
+ * sentence why the server is unusable.
+ */
 export async function probeConnector(
   spec: ConnectorSpec,
   options: ConnectorMeans & { signal: AbortSignal },

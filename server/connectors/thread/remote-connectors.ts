@@ -8,7 +8,10 @@ type Waiting<Value> = { resolve: (value: Value) => void; reject: (error: Error) 
 
 const lost = 'The connections to the connectors of this run were lost. Try again.'
 
-/** Connectors of an agent thread's runs, held by another thread. `ask` makes the host send a port to it. */
+/**
+ * Connectors of an agent thread's runs, whose connections are in the connector thread. `ask` makes the host send a port
+ * to that thread.
+ */
 export class RemoteConnectors {
   readonly #ask: () => void
   readonly #runs = new Map<number, RemoteRun>()
@@ -32,7 +35,7 @@ export class RemoteConnectors {
     for (const resolve of this.#waiting.splice(0)) resolve(port)
   }
 
-  /** Throws a ConnectorError if a connector is unusable; then none is open. */
+  /** Throws a ConnectorError if a connector is unusable; no connector is open then. */
   async connect(
     specs: readonly ConnectorSpec[],
     { reservedNames, signal, waitMs }: OpenConnectors,

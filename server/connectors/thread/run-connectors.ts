@@ -11,13 +11,13 @@ export type RunConnectors = Connectors & {
   close(): Promise<void>
 }
 
-/** Returns the same connectors, but with calls made through `call`. */
+/** Returns connectors that make their calls through `call`. */
 export function callThrough(connectors: RunConnectors, call: RunConnectors['call']): RunConnectors {
   const { failed, tools } = connectors
   return { tools, failed, close: () => connectors.close(), call }
 }
 
-/** A run as the service starts it. Agents in the configuration see only the public part. */
+/** A run as the service passes it to an agent. Agents in the configuration see only its public part, `Run`. */
 export type RunOf<Run> = Run & { readonly connectors: RunConnectors }
 
 export type OpenConnectors = {
@@ -29,8 +29,8 @@ export type OpenConnectors = {
 }
 
 /**
- * Throws a ConnectorError if a connector is unusable, or a ConnectorsUnavailableError if the service cannot provide
- * them now. In either case none is open.
+ * Throws a ConnectorError if a connector is unusable, or a ConnectorsUnavailableError if the service cannot provide the
+ * connectors now. No connector is open then.
  */
 export type Connect = (specs: readonly ConnectorSpec[], options: OpenConnectors) => Promise<RunConnectors>
 
@@ -53,8 +53,8 @@ export const noConnectors: RunConnectors = {
 
 /**
  * Connects to all connectors of a run. If one is unusable, closes the others and throws a ConnectorError. Without
- * connectors it returns synchronously. If such a run waited, it would start only after the runs queued behind it. If it
- * then blocked its thread, those could not be moved to another thread.
+ * connectors it returns synchronously. If such a run awaited a promise, it would start only after the runs queued
+ * behind it. If it then blocked its thread, these runs could not move to another thread.
  */
 export function openRunConnectors(
   specs: readonly ConnectorSpec[],

@@ -25,7 +25,10 @@ export type StdioOptions = {
 /** Max lines that are not messages: many servers print a banner on standard output. */
 const strayLinesMax = 20
 const stderrBytesMax = 2048
-/** Grace after EPIPE, for the exit that explains it, and after an exit, for the output written before it. */
+/**
+ * Delay before a failure is reported: after EPIPE the exit that explains it may follow, and after an exit the output
+ * written before it.
+ */
 const settleMs = 100
 
 const closed = "The connection to the connector's server is closed."
@@ -36,11 +39,11 @@ const outputClosed = "The connector's server closed its output."
 
 /**
  * Runs an MCP server and exchanges JSON-RPC messages with it, one per line. Starts once and ends once: on its first
- * failure, which also ends the server, or on `close`. After that nothing is sent or received, and waiting calls fail.
+ * failure, which also ends the server, or on `close`. After that nothing is sent or received, and pending calls fail.
  *
- * The library's own transport passes on parts of our environment and re-joins its whole, unlimited buffer for each
- * chunk. It leaves calls waiting when the server stops reading, and throws errors that cannot be caught. It kills the
- * server, but not the processes that the server has started.
+ * The library's own transport passes parts of this process's environment to the server. For each chunk it joins its
+ * whole, unlimited buffer again. If the server stops reading, its calls stay pending. It throws errors that cannot be
+ * caught. It kills the server, but not the processes that the server has started.
  */
 export class StdioTransport implements MCPTransport {
   /** The client's `protocolVersionDiscovery` decides whether to ask for newer protocols. */
@@ -74,7 +77,7 @@ export class StdioTransport implements MCPTransport {
     this.#answer = answers && new AnswerPlace(answers, ({ message }) => this.#fail(message))
   }
 
-  /** Why the server is no longer usable; the client sees only a closed connection. */
+  /** Why the server is no longer usable. The client itself sees only a closed connection. */
   get failure(): ConnectorError | undefined {
     return this.#failure
   }
@@ -143,7 +146,7 @@ export class StdioTransport implements MCPTransport {
       server.signal(signal)
     }
     await server.exited
-    // A process that has left the group may hold these open, which would keep our process alive.
+    // A process that has left the group may hold these streams open, which would keep this process alive.
     for (const stream of [server.stdin, server.stdout, server.stderr]) stream.destroy()
     await this.#closed
   }
@@ -174,7 +177,7 @@ export class StdioTransport implements MCPTransport {
     this.#options.onSpawn?.(pid)
   }
 
-  /** The timer does not keep our process running, but a server that has not exited does, so the timer still fires. */
+  /** The timer does not keep this process running. A server that has not exited does, so the timer still fires. */
   async #exitsWithin({ exited }: Launched, ms: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<false>()
     const timer = setTimeout(() => resolve(false), ms).unref()
@@ -209,9 +212,7 @@ export class StdioTransport implements MCPTransport {
     }
   }
 
-  /**
-   * Delivers an answer, unless the client does not await it, such as one to an abandoned call. The client would throw.
-   */
+  /** Delivers a message. The client throws for an answer that it does not await, such as one to an abandoned call. */
   #deliver(message: JSONRPCMessage): void {
     try {
       this.onmessage?.(message)

@@ -23,15 +23,15 @@ export function toToolAnswer(result: object, secrets: readonly string[]): ToolAn
   try {
     // Servers of the protocol's first version answer with a bare value.
     parts = content ?? [{ type: 'text', text: JSON.stringify(toolResult) ?? '' }]
-    // Check this before doing anything else with it.
+    // Check the size before doing anything else with the answer.
     const json = JSON.stringify([parts, structuredContent])
     if (json.length > answerCharsMax) {
       return answerError(`The tool answered with more than ${answerCharsMax} characters.`, [])
     }
-    // An agent that passed it on would fail because of it.
+    // An agent that returned a deeper answer as its result would fail.
     if (nesting(json) > levelsMax) return answerError(tooDeep, [])
   } catch (error) {
-    // Values are read and written recursively, which can overflow the stack.
+    // JSON is parsed and serialized recursively, which can overflow the stack.
     if (error instanceof RangeError) return answerError(tooDeep, [])
     throw error
   }
