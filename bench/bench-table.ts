@@ -6,7 +6,7 @@ export type Row = {
   what: string
   value: number
   unit: string
-  /** Base of the comparison; `ratio` is the result. */
+  /** The base of the comparison. `ratio` is the value divided by the base's value. */
   against?: string
   ratio?: number
   /** Lower and upper quartile of the ratio. */
