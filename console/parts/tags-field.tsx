@@ -44,7 +44,7 @@ export function TagsField({ label, description, value, onChange, maxTags, error,
   )
 }
 
-/** Converts pairs accepted by `TagsField` to an object. */
+/** Converts entries that `TagsField` has accepted to an object. */
 export function tagsOf(pairs: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     pairs.map((pair) => [pair.slice(0, pair.indexOf(':')), pair.slice(pair.indexOf(':') + 1)] as const),

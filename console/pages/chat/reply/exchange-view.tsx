@@ -23,7 +23,7 @@ type ExchangeViewProps = {
 }
 
 /**
- * A message and its reply, stored or in progress. One component for both, so that nothing jumps when the reply is
+ * A message and its reply, stored or in progress. One component shows both, so that nothing jumps when the reply is
  * stored.
  */
 export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps) {
