@@ -45,8 +45,7 @@ export function createChatRoutes({ agentId, apiKey, errandUrl }: ChatRoutesOptio
       return Response.json({ sessionId, errandUrl, messages: toUIMessages(messages) }, { headers })
     },
 
-    // For a page that talks to Errand directly: a token for its session, which is valid for 15 minutes and half a
-    // dollar.
+    // For a page that talks to Errand directly: a token for its session. The token allows 15 minutes and half a dollar.
     'POST /api/token': async (request) => {
       const of = { sessionId: sessionOf(request), maxCostUsd: '0.50', expiresInSeconds: 900 }
       const { expiresAt, token } = await errand.clientTokens.create(of)

@@ -74,9 +74,8 @@ export function isContentWord(word: string, language: string): boolean {
 }
 
 /**
- * Detects the language of a text as a BCP 47 tag: the language with the most stop words at the start of the text. A
- * word counts more if fewer languages share it. Returns `und` if the score is below that of one word unique to a
- * language.
+ * Detects the language of a text as a BCP 47 tag: the one with the most stop words at the start of the text. A word
+ * counts more if fewer languages share it. Returns `und` if the score is below that of one word unique to a language.
  */
 export function detectLanguage(text: string): string {
   const scores = new Map<string, number>()
