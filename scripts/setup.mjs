@@ -1,5 +1,5 @@
 // Prepares a checkout under any Node version. Installs the locked packages if they are missing or do not match the lock
-// file; with `--server` it installs only those that the server needs. Makes npm scripts find a suitable Node first.
+// file. With `--server`, installs only those that the server needs. Makes npm scripts find a suitable Node first.
 // Builds the web console if its sources have changed. This is plain JavaScript without dependencies, because it runs
 // before anything is installed.
 import { execFileSync } from 'node:child_process'
@@ -150,8 +150,7 @@ function readOwner(lock) {
 }
 
 function isAlive(pid) {
-  // 0: the owner has not written its process id yet, or has released the lock. -1: it has failed to write its id for 10
-  // s.
+  // 0: the owner has released the lock, or has not written its process id yet. -1: no id was written for 10 seconds.
   if (pid <= 0) return pid === 0
   try {
     process.kill(pid, 0)
