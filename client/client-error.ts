@@ -10,10 +10,7 @@ import type { ErrorCode, ErrorDetail } from './types/api-types.ts'
  */
 export type ClientOnlyCode = 'INVALID_ARGUMENT' | 'NETWORK_ERROR' | 'TIMEOUT' | 'BAD_RESPONSE' | 'INVALID_SIGNATURE'
 
-/**
- * Codes that only chats use: the session is missing, or the reason why a reply ended. Chats also use codes of the
- * catalogue.
- */
+/** Codes that only chats use, for a missing session or a failed reply. Chats also use codes of the catalogue. */
 type ChatCode = 'SESSION_NOT_FOUND' | 'AGENT_ERROR' | 'AGENT_TIMEOUT' | 'AGENT_INTERRUPTED'
 
 export type ClientErrorCode = ErrorCode | ChatCode | ClientOnlyCode
@@ -32,7 +29,7 @@ type ClientErrorFields = {
 const brand = Symbol.for('errand-client.error')
 
 /**
- * The only error class that calls reject with, except after an abort. Then they reject with the signal's reason.
+ * The only error class that calls reject with. After an abort, calls instead reject with the signal's reason.
  *
  * @example
  * try {
@@ -72,7 +69,8 @@ export class ErrandClientError extends Error {
 }
 
 /**
- * True for errors of this package, including those of another copy of it, for which `instanceof` is false.
+ * True for errors of this package, even if another copy of the package created the error. `instanceof` is false for
+ * such an error.
  *
  * @example
  * if (isErrandError(error) && error.code === 'RATE_LIMIT_EXCEEDED') await pause(error.retryAfterSeconds)

@@ -54,7 +54,7 @@ export type RetryEvent = {
   retry: number
 }
 
-/** The validated options, which every call needs. */
+/** The validated options of a client. */
 export type Connection = {
   /** Without a trailing slash. */
   baseUrl: string
@@ -127,7 +127,7 @@ function observedFetch({ fetch, onRequest, onResponse }: ErrandClientOptions): C
     const request = { method: init.method ?? 'GET', url }
     observe(onRequest, request)
     const startedAt = performance.now()
-    // Looks up the global fetch at each call. A browser's fetch rejects any other `this` than the global object.
+    // Looks up the global fetch at each call. A browser's fetch rejects a `this` that is not the global object.
     const response = await (fetch ? fetch(url, init) : globalThis.fetch(url, init))
     observe(onResponse, {
       ...request,

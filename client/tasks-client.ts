@@ -110,7 +110,10 @@ export type TasksClient = {
 }
 
 const defaultTimeoutMs = 600_000
-/** About three seconds of pauses if connections are refused. With a Retry-After, the pauses can take minutes. */
+/**
+ * Failures after which `run` stops trying to create its task. If connections are refused, the pauses take about three
+ * seconds. With a Retry-After, the pauses can take minutes.
+ */
 const createFailuresMax = 5
 
 export function createTasksClient(call: Call, connection: Connection): TasksClient {

@@ -45,7 +45,7 @@ export type WebhookEvent =
 
 export type UnwrapOptions = {
   /**
-   * Maximum difference between the sender's clock and this one, and therefore how long a request can be replayed.
+   * Maximum difference between the sender's clock and this machine's clock. A request can be replayed for that long.
    * Default: 300.
    */
   toleranceSeconds?: number
@@ -64,8 +64,8 @@ const secretsMax = 10
  * and be at most five minutes old. Otherwise throws INVALID_SIGNATURE. Throws INVALID_ARGUMENT for an invalid secret. A
  * request may arrive twice, with the same `webhook-id`.
  *
- * @param body raw, as received: parsed and serialized again it may differ from what was signed
- * @param secrets each begins with `whsec_`; during a rotation pass several, of which one must match
+ * @param body the raw body as received, because a parsed and reserialized body may differ from the signed one
+ * @param secrets one or more secrets that start with `whsec_`. During a rotation pass both; one must match
  *
  * @example
  * const event = await webhooks.unwrap(await request.text(), request.headers, secret)

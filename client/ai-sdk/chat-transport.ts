@@ -5,7 +5,7 @@ import type { ChatInput, ChatMessagePart } from '../types/client-types.ts'
 import { endOf, isEmpty, uiChunks, type ReplyEnd } from './ui-chunks.ts'
 import type { ErrandUIMessageChunk, UIStreamOptions } from './ui-types.ts'
 
-/** The part of an `errand-client` client that the transport uses. */
+/** The methods of an `errand-client` client that the transport uses. */
 export type ChatCalls = {
   chat: {
     stream: (input: ChatInput, options?: ChatOptions) => ChatStream
@@ -37,7 +37,8 @@ export type ErrandChatTransportOptions = UIStreamOptions & {
   params?: ChatInput['params']
   maxCostUsd?: string | undefined
   /**
-   * Called when a reply that this page has read or stopped ends. `useChat` gets no further chunks of a stopped reply.
+   * Called at the end of each reply that this page has read or stopped. `useChat` gets no further chunks of a stopped
+   * reply.
    */
   onEnd?: ((end: ChatEnd) => void) | undefined
 }
@@ -108,7 +109,7 @@ export class ErrandChatTransport {
     try {
       await unlessAborted(stream.begin(), abortSignal)
     } catch (error) {
-      // The message was already sent. Its reply continues unless this code stops it.
+      // The message was already sent. Without a stop, the service would continue the reply after the abort.
       if (abortSignal?.aborted) this.#stop(reply)
       throw disconnectOf(error)
     }
@@ -161,8 +162,8 @@ export class ErrandChatTransport {
             isOver = true
             abortSignal?.removeEventListener('abort', onAbort)
             if (!abortSignal?.aborted) return void stream.return()
-            // `resumeStream` aborts the previous reader and then synchronously starts a new one. In that case the reply
-            // must continue.
+            // `resumeStream` aborts the previous reader and then synchronously starts a new one. In that case, only
+            // stop reading.
             queueMicrotask(() => {
               if (this.#resumes.get(chatId) === resumed) this.#stop(reply)
               else void stream.return()

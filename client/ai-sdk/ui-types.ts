@@ -16,7 +16,7 @@ export type ErrandMetadata = {
 export type ReplyError = { code: string; message: string; costUsd?: string | undefined }
 
 export type UIStreamOptions = {
-  /** Returns the error text that the page receives; default: the error's message. */
+  /** Returns the error text that the page receives. Default: the error's message. */
   onError?: ((error: ReplyError) => string) | undefined
 }
 

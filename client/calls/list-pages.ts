@@ -28,7 +28,7 @@ export function toListPromise<Page extends PageHead, Item>(
   return Object.assign(first, {
     [Symbol.asyncIterator]: () => {
       const given = first
-      // A second iteration fetches the page again, because this one may be outdated by then.
+      // A second iteration fetches the page again, because the page in `first` may be outdated by then.
       first = undefined
       // The iterator reports the failure.
       given?.catch(() => {})

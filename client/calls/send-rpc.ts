@@ -7,7 +7,10 @@ export type RpcRequest = {
   isQuery: boolean
   input: unknown
   idempotencyKey?: string | undefined
-  /** Set for long polls, because every response in a batch waits for the slowest one. */
+  /**
+   * Whether the call gets its own request. Set for long polls, because every response in a batch waits for the slowest
+   * one.
+   */
   isAlone?: boolean | undefined
   signal: AbortSignal
 }
@@ -31,7 +34,7 @@ type Waiting = {
 
 /** Maximum number of calls that the service accepts in one batch. */
 const batchMax = 20
-// Far below the limits of servers and proxies, and more than a full batch of ordinary reads needs.
+// Both are far below the limits of servers and proxies, but more than a full batch of ordinary reads needs.
 const urlLengthMax = 4000
 const inputLengthMax = 1000
 

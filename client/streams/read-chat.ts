@@ -38,8 +38,8 @@ export type ChatOptions = Omit<CallOptions, 'maxRetries'> & {
 export type ResumeOptions = Omit<CallOptions, 'maxRetries'>
 
 /**
- * Identifies a reply by its turn id, or as the reply in progress in a session. `after` skips the events up to that
- * `seq`.
+ * Identifies a reply by its turn id, or as the reply in progress in a session. `after` is the `seq` of the last event
+ * to skip.
  */
 export type ResumeInput = { turnId: string; after?: number | undefined } | { sessionId: string }
 

@@ -114,7 +114,7 @@ export function readEvents<Event>(connection: Connection, reading: Reading): Eve
   return {
     next: () => iterator.next(),
     return: () => {
-      // A generator's `return` would first wait for the pending event.
+      // Ends the request now, because a generator's `return` would first wait for the pending event.
       if (!isComplete) leave(undefined)
       return iterator.return()
     },
