@@ -22,7 +22,7 @@ export async function endWork(): Promise<void> {
   await Promise.allSettled([...enders].map((end) => end()))
 }
 
-/** Goes to the login page and removes all data of the previous user from the tab. */
+/** Goes to the login page, and removes all data of the previous user from the tab. */
 export function leaveConsole(path = '/login'): void {
   navigate(path, { replace: true })
   forgetAll()

@@ -35,7 +35,7 @@ export function TagsField({ label, description, value, onChange, maxTags, error,
         if (text !== '') setWrong(undefined)
       }}
       maxTags={maxTags}
-      // A value may contain commas.
+      // Does not split the input at commas, because a value may contain commas.
       splitChars={[]}
       acceptValueOnBlur
       error={wrong === undefined ? error : `"${wrong}" is not a valid tag. ${rule}.`}

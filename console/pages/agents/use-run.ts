@@ -97,7 +97,7 @@ export function useRun({ endpointId, form, connectorIds: first, tags }: RunOptio
   }
 }
 
-/** True if the path is a request field or inside it. */
+/** True if the path leads to this request field or to a part of the field. */
 function isOf(field: string, path: string): boolean {
   return path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`)
 }

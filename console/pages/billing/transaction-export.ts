@@ -11,7 +11,8 @@ export type ExportProgress = { done: number; total: number }
 
 /**
  * Exports the transactions that match a filter when the export starts, newest first and each once. Transactions that
- * are added during paging push the others to higher offsets. A page may therefore start with exported or too new rows.
+ * are added during paging push the others to higher offsets. A page may therefore start with rows that are already
+ * exported or too new.
  */
 export class TransactionExport {
   readonly #list: ListTransactions

@@ -10,7 +10,7 @@ const count = new Intl.NumberFormat('en')
 /** Shows running tasks, then queued tasks. */
 export function RunningTasks({ processing, pending }: Pick<LiveOverview, 'processing' | 'pending'>) {
   const tasks = [...(processing.data?.tasks ?? []), ...(pending.data?.tasks ?? [])]
-  // A task that started between the two responses is in both lists.
+  // A task that started between the two responses may be in both lists.
   const shown = [...new Map(tasks.map((task) => [task.id, task])).values()]
   const isKnown = processing.data !== undefined && pending.data !== undefined
   const summary =

@@ -4,7 +4,7 @@ import { client } from '../../app/api-client.ts'
 import { queryClient } from '../../app/query-client.ts'
 import { accountKey } from '../../app/use-account.ts'
 
-/** Polls at an interval. Polling pauses while the tab is hidden, and refetches when the tab becomes visible again. */
+/** Polls at an interval while the tab is visible. Refetches when the tab becomes visible again. */
 const live = { refetchInterval: 4000, refetchIntervalInBackground: false, refetchOnWindowFocus: true } as const
 const newestMax = 6
 const runningMax = 5
@@ -17,7 +17,7 @@ function useLiveTasks(input: { status?: 'pending' | 'processing'; limit: number 
   })
 }
 
-/** Loads all data of the overview. Polls the data that changes every few seconds. */
+/** Loads all data of the overview. Every few seconds, polls the data that may have changed. */
 export function useLiveOverview(days: number) {
   const account = useQuery({ queryKey: accountKey, queryFn: ({ signal }) => client.account.get({ signal }), ...live })
   const processing = useLiveTasks({ status: 'processing', limit: runningMax })

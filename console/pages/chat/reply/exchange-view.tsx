@@ -15,7 +15,7 @@ import { UserMessage } from './user-message.tsx'
 type ExchangeViewProps = {
   agentName: string
   sessionId: string
-  /** Exactly one of these is set. */
+  /** Either `stored` or `live` is set. */
   stored?: StoredExchange | undefined
   live?: LiveExchange | undefined
   extras?: TurnExtras | undefined

@@ -12,7 +12,7 @@ export type KeyRequest = { kind: 'create' } | { kind: 'rotate' | 'limit'; of: Ke
 
 type KeyDialogProps = { request: KeyRequest | undefined; isOpen: boolean; onClose: () => void }
 
-/** Shows the form and then the new key in the same dialog, so that focus and position stay. */
+/** Shows the form and then the new key in the same dialog, so that the dialog keeps its focus and position. */
 export function KeyDialog({ request, isOpen, onClose }: KeyDialogProps) {
   const issued = useIssuedKey()
   const [isLeaving, setLeaving] = useState(false)
