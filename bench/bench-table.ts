@@ -6,7 +6,7 @@ export type Row = {
   what: string
   value: number
   unit: string
-  /** The base of the comparison. `ratio` is the value divided by the base's value. */
+  /** Name of the base that the value is compared with. `ratio` is the result of the comparison. */
   against?: string
   ratio?: number
   /** Lower and upper quartile of the ratio. */

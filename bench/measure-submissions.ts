@@ -13,7 +13,7 @@ const rounds = 8
 const body = { endpointId: 'bench.noop', params: { n: 1 } }
 const acceptOnly = { ERRAND_TASK_CONCURRENCY: '0' }
 
-/** POST /api/tasks over every API, and no-op tasks from creation to stored completion. */
+/** Rates of task submissions through each API, and of no-op tasks from creation to stored completion. */
 export const measureSubmissions: Measure = async ({ template, users }) => {
   const posts = (of: object) =>
     users.map(({ key }) => requestBytes('POST', '/api/tasks', { key, body: JSON.stringify(of) }))
