@@ -10,7 +10,7 @@ import { newId } from '../server/kernel/ids.ts'
 import { openSqliteStore } from '../server/store/sqlite/sqlite-store.ts'
 
 export type BenchUser = { userId: string; key: string }
-/** `limitedKey` is a second key, with limits that the benchmarks never reach. */
+/** `limitedKey` is a second key whose limits the benchmarks never reach. */
 export type BenchData = { template: string; users: (BenchUser & { limitedKey: string })[] }
 
 /** Creates a data directory with users, each with a key and a balance. Every server gets a copy of it. */
@@ -63,7 +63,7 @@ export function insertTasks(
     status: 'pending' | 'completed'
     tagsOf?: (index: number) => Record<string, string>
     cost?: number
-    /** Spend windows that every task counts in, as JSON. */
+    /** Spend windows that count every inserted task, as JSON. */
     countedIn?: string | null
   },
 ): { taskId: string; user: BenchUser }[] {
@@ -82,7 +82,7 @@ export function insertTasks(
     `INSERT INTO counters (user_id, kind, part, status, count) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET count = count + excluded.count`,
   )
-  // Older than the rate limit window, so that they take up no slots.
+  // Older than the rate limit window, so that the tasks do not count toward the limit.
   const createdAt = Date.now() - 3_600_000
   const tasks = db.transaction(() =>
     Array.from({ length: count }, (_, index) => {

@@ -13,12 +13,15 @@ import { cpuSecondsOf, cpuSecondsOfChildren } from './bench-process.ts'
 export type BenchDatabase = {
   /** Creates a database with these users, each with a key and a balance, and returns its URL. */
   newDatabase: (users: readonly BenchUser[]) => Promise<string>
-  /** User and system CPU seconds that all its processes have used so far. */
+  /** User and system CPU seconds that all PostgreSQL processes have used so far. */
   cpuSeconds: () => number
   stop: () => Promise<void>
 }
 
-/** Defaults for fsync and synchronous_commit, but enough memory for the data, and no checkpoint within a round. */
+/**
+ * Keeps the default fsync and synchronous_commit. Gives PostgreSQL enough memory for the data, and no checkpoint within
+ * a round.
+ */
 const settings = {
   fsync: 'on',
   synchronous_commit: 'on',
@@ -53,7 +56,7 @@ export async function startDatabase(more: Record<string, string> = {}): Promise<
   }
 }
 
-/** Inserts the rows that the store's own commands would create, including the credit's transaction and counter. */
+/** Inserts the same rows as the store's own commands would, including the credit's transaction and counter. */
 async function insertUsers(pool: PgPool, users: readonly BenchUser[]): Promise<void> {
   const now = Date.now() - 3_600_000
   const ids = users.map(({ userId }) => userId)
@@ -82,6 +85,6 @@ async function insertUsers(pool: PgPool, users: readonly BenchUser[]): Promise<v
      SELECT id, 'transaction', 'credit', '', 1 FROM unnest($1::text[]) AS id`,
     [ids],
   )
-  // A server that has been running for a while has such statistics.
+  // Collects the table statistics that a server has after it has run for a while.
   await pool.query('ANALYZE')
 }

@@ -1,6 +1,6 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 
-/** Returns the stub's model; its URL is in the environment. The service and the bare loop use the same one. */
+/** Returns the stub's model at the URL from the environment. The service and the floor use the same model. */
 export function benchModel() {
   const url = process.env['BENCH_MODEL_URL']
   if (url === undefined) throw new Error('BENCH_MODEL_URL: must be the URL of the model stub')

@@ -4,13 +4,13 @@ import { readFileSync } from 'node:fs'
 export type BenchProcess = {
   url: string
   residentMb: () => number
-  /** User and system CPU seconds that all threads have used so far. */
+  /** User and system CPU seconds that all threads of the process have used so far. */
   cpuSeconds: () => number
   stop: () => Promise<void>
 }
 
 /**
- * Starts a server as a separate Node process. The first line of its output contains its URL. `core` pins all its
+ * Starts a server as a separate Node process and reads its URL from the first line of its output. `core` pins all its
  * threads to one core.
  */
 export async function startProcess(
@@ -30,7 +30,7 @@ export async function startProcess(
 
 /** Starts a command that is killed when this process exits. */
 export function startCommand(words: readonly string[], env: Record<string, string>, core?: number) {
-  // taskset executes the command in its own process, so `child` is the command.
+  // taskset replaces itself with the command, so `child` is the command's own process.
   const [command, ...args] = core === undefined ? words : ['taskset', '-c', String(core), ...words]
   const child = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...env } })
   const exited = new Promise((resolve) => child.once('exit', resolve))
@@ -58,7 +58,7 @@ export function cpuSecondsOfChildren(pid: number): number {
     try {
       return sum + cpuSecondsOf(Number(child))
     } catch {
-      // The child has just exited, so its parent's total includes it.
+      // The child has just exited, so the total of its parent now includes it.
       return sum
     }
   }, 0)

@@ -21,9 +21,9 @@ import { measureStart } from './measure-start.ts'
 import { measureSubmissions } from './measure-submissions.ts'
 import { benchPeers } from './peers/bench-peers.ts'
 
-// Starts the floor servers and ours, and drives them from this process. Prints each figure as a ratio to the floor in
-// the same run. `--quick` sends a tenth of the requests, and `--only NAME` runs one group. `--against COMMIT` compares
-// this checkout with that commit instead, and `--peers` compares it with Fastify, BullMQ and Redis.
+// Starts the floor servers and the service, and drives them from this process. Prints each figure as a ratio to the
+// floor in the same run. `--quick` sends a tenth of the requests, and `--only NAME` runs one group. `--against COMMIT`
+// compares this checkout with that commit instead. `--peers` compares it with Fastify, BullMQ and Redis.
 
 const { values } = parseArgs({
   options: {

@@ -1,13 +1,13 @@
-// Script for the benchmark's chat agent and its floor, so that both write the same events.
+// Script for the benchmark's chat agent and for its floor, so that both write the same events.
 
-/** About the size of a model's delta. */
+/** Text of each delta, about as long as a model's delta. */
 const delta = 'and so the words come'
 
 export type ChatScript = {
   deltas: number
   /** Whether deltas arrive one by one, as from a model. */
   isPaced: boolean
-  /** Whether the stream then stays open until its client leaves. */
+  /** Whether the stream stays open after the deltas until its client disconnects. */
   isHeld: boolean
 }
 

@@ -3,7 +3,7 @@ import type { BenchServer, ServerKind } from './bench-servers.ts'
 import { drive, requestBytes } from './http-driver.ts'
 import { connectStream, type StreamEnd } from './stream-driver.ts'
 
-/** Maximum number of streams to open simultaneously, because the service would reject more. */
+/** Maximum number of streams to open simultaneously. The service would reject more. */
 export const openedAtOnce = 50
 
 type ChatRequests = {
@@ -15,7 +15,7 @@ type ChatRequests = {
   headers?: string
 }
 
-/** Returns chat requests with a new session each, so that none has a history. The users alternate. */
+/** Returns one chat request per new session, so that no session has a history. The users alternate. */
 export async function chatRequests(
   server: BenchServer,
   { count, headers, kind, message, more = {}, users }: ChatRequests,

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-// Drives a server over keep-alive connections with one request in flight on each. It uses sockets, because a client
+// Drives a server over keep-alive connections with one request in flight on each. Uses plain sockets, because a client
 // library takes more CPU than the servers under test and would pull every ratio toward one.
 
 export type DriveResult = {
@@ -19,8 +19,9 @@ type Drive = {
   next: () => Buffer | undefined
   onBody?: (body: string) => void
   /**
-   * Busy-waits instead of sleeping, so that no server pays for waking the driver. Otherwise a slow server would pay at
-   * each response, and a fast one never. Takes a whole core, so use it only for single-threaded servers.
+   * Busy-waits instead of sleeping, so that waking the driver costs the servers nothing. If the driver slept, a slow
+   * server would wake it at each response and a fast one never. Busy-waiting takes a whole core, so use it only for
+   * single-threaded servers.
    */
   staysAwake?: boolean
 }
@@ -71,7 +72,7 @@ export function requestBytes(
 
 type Response = { status: number; body: string }
 
-/** Reads one response at a time, with a content length or chunked. */
+/** Reads one response at a time, either chunked or with a content length. */
 function responseReader(socket: Socket): () => Promise<Response> {
   let buffered = ''
   let waiting: { resolve: (response: Response) => void; reject: (error: Error) => void } | undefined

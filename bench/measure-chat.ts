@@ -6,7 +6,7 @@ import { chatRequests, openedAtOnce, streamAll } from './chat-streams.ts'
 import { median, medianRatio, pairedRounds } from './paired-rates.ts'
 import { connectStream, type StreamConnection } from './stream-driver.ts'
 
-/** Concurrent streams, and deltas per stream. */
+/** Numbers of concurrent streams and of deltas per stream. */
 const loads = [
   { streams: 1, deltas: 50_000 },
   { streams: 50, deltas: 2000 },
@@ -16,7 +16,7 @@ const openStreams = 500
 /** Chats with few events, so that admission and settlement account for much of the time. */
 const shortChats = 200
 const shortDeltas = 20
-/** Streams opened on top of `openStreams`, to measure how much memory they add. */
+/** Streams opened in addition to `openStreams`, to measure how much memory they take. */
 const furtherStreams = 2000
 /** Time for garbage collection and deferred writes to finish. */
 const settleMs = 2000
@@ -70,7 +70,7 @@ async function eventRates(options: Chats & { streams: number; deltas: number; ro
   return await pairedRounds({ floor: side('floor-ndjson'), ours: side('errand') }, { rounds, template })
 }
 
-/** Returns the chats per second of each round, without and with a cap. */
+/** Returns the chats per second of each round, with and without `maxCostUsd`. */
 async function cappedChats({ count, rounds, template, users }: Chats & { count: number; rounds: number }) {
   const side = (more: object) => {
     const kind: ServerKind = 'errand'
@@ -85,7 +85,8 @@ async function cappedChats({ count, rounds, template, users }: Chats & { count: 
 }
 
 /**
- * Returns the median milliseconds to the first event in each round, with one request after the other on one connection.
+ * Returns the median milliseconds to the first event in each round. Sends the requests one after the other on one
+ * connection.
  */
 async function firstEvents({ requests: count, template, users }: Chats & { requests: number }) {
   const side = (kind: ServerKind) => {
@@ -102,11 +103,12 @@ async function firstEvents({ requests: count, template, users }: Chats & { reque
   return await pairedRounds({ floor: side('floor-ndjson'), ours: side('errand') }, { rounds: 6, template })
 }
 
-/** Returns the kilobytes that a server grows by per open stream, as the median of several servers. */
+/** Returns how many kilobytes of memory a server needs per open stream, as the median of several servers. */
 async function memoryOfStream(kind: ServerKind, { servers, template, users }: Chats & { servers: number }) {
   const grown: number[] = []
   for (let run = 0; run < servers; run++) {
-    // Starts the floor with the same young generation as the service. The default would dominate its memory.
+    // Starts the floor with the same young generation size as the service. The default size would dominate the floor's
+    // memory.
     const env = kind === 'floor-ndjson' ? { NODE_OPTIONS: '--max-semi-space-size=4' } : envs[kind]
     const server = await startServer(kind, { template, ...(env && { env }) })
     try {
@@ -119,8 +121,8 @@ async function memoryOfStream(kind: ServerKind, { servers, template, users }: Ch
 }
 
 /**
- * Measures the slope between few and many open streams. The first few fill the heap space that sessions and earlier
- * streams have freed. Otherwise the next streams would seem to take no memory.
+ * Measures the slope between few and many open streams. The first few streams fill the heap space that sessions and
+ * earlier streams have freed. Otherwise the later streams would seem to take no memory.
  */
 export async function growthOfStream(server: BenchServer, of: { kind: ServerKind; users: readonly BenchUser[] }) {
   const few = await chatRequests(server, { ...of, count: openStreams, message: 'hold' })
@@ -135,7 +137,7 @@ export async function growthOfStream(server: BenchServer, of: { kind: ServerKind
   return (grownMb * 1024) / furtherStreams
 }
 
-/** Opens streams that the agents keep open. Resolves when each has sent its first event. */
+/** Opens streams that stay open. Resolves when each stream has sent its first event. */
 async function openAll(server: BenchServer, requests: readonly Buffer[]): Promise<StreamConnection[]> {
   const connections: StreamConnection[] = []
   for (let from = 0; from < requests.length; from += openedAtOnce) {

@@ -15,21 +15,21 @@ import { median, medianRatio } from './paired-rates.ts'
 const slots = 16
 const userCounts = [1, 10, 10_000]
 
-/** Returns at most `limit` ids of tasks to claim. `claiming` are those with a claim in progress. */
+/** Returns at most `limit` ids of tasks to claim. `claiming` contains the tasks with a claim in progress. */
 type Next = (limit: number, claiming: ReadonlySet<string>) => Promise<readonly string[]>
 
 type Side = {
   engine: string
   store: Store
   run: (sql: string) => Promise<unknown>
-  /** Oldest first, regardless of the owner. */
+  /** Returns the oldest tasks first, regardless of their owner. */
   inOrder: () => Next
   close: () => Promise<void>
 }
 
 /**
- * Claims of queued tasks with users in rotation, compared with claims of the oldest tasks. Both run in paired rounds on
- * the same tables.
+ * Claims of queued tasks with rotation between users, compared with claims of the oldest tasks. Both run in paired
+ * rounds on the same tables.
  */
 export const measureClaims: Measure = async ({ isQuick }) => {
   const rows: Row[] = []
@@ -55,7 +55,7 @@ async function measureOne(side: Side, { isQuick, users }: { users: number; isQui
   for (let round = 0; round <= rounds; round++) {
     for (const name of round % 2 === 0 ? (['fair', 'inOrder'] as const) : (['inOrder', 'fair'] as const)) {
       const rate = await claimRate(side.store, sides[name], perRound)
-      // The first round warms up.
+      // The first round warms up and is not counted.
       if (round > 0) rates[name].push(rate)
     }
   }
@@ -64,7 +64,7 @@ async function measureOne(side: Side, { isQuick, users }: { users: number; isQui
   return atLeast({ what, value: median(rates.fair), unit: '/s', against: 'the oldest first', ratio }, 0.95)
 }
 
-/** Claims like a runner: as many tasks as it has free slots, one query at a time. */
+/** Claims like a runner: looks for as many tasks as there are free slots, with one query at a time. */
 async function claimRate(store: Store, next: Next, count: number): Promise<number> {
   const claiming = new Set<string>()
   let left = count
@@ -102,7 +102,7 @@ function fair(store: Store): Next {
   }
 }
 
-/** Inserts queued tasks of alternating users, so that both strategies claim from equally many users. */
+/** Inserts queued tasks of alternating users, so that both strategies claim tasks of equally many users. */
 async function writeWaiting(run: Side['run'], { tasks, users }: { users: number; tasks: number }): Promise<void> {
   const numbers = (count: number) =>
     `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})`
@@ -127,8 +127,8 @@ async function onSqlite(): Promise<Side> {
   }
   const store = openSqliteStore({ dataDir, limits: resolveLimits({}, {}), clock, onFatal })
   const db = new Database(join(dataDir, 'errand.db'))
-  // Baseline without user rotation: keeps some of the oldest tasks in memory, and reads more once half of them are
-  // claimed.
+  // Baseline without rotation between users. Reads some of the oldest tasks into memory, and reads again once half of
+  // them are claimed.
   const oldest = db
     .prepare<[], string>(
       `SELECT id FROM tasks WHERE completed_at IS NULL AND queued = 1 ORDER BY seq LIMIT ${slots * 8}`,
@@ -158,7 +158,7 @@ async function onPostgres(): Promise<Side> {
   const databaseUrl = await database.newDatabase([])
   const store = await openPostgresStore({ databaseUrl, limits: resolveLimits({}, {}) })
   const pool = openPool(databaseUrl, 1)
-  // The service, too, writes leases without waiting for the disk.
+  // The service also writes leases without waiting for the disk.
   await pool.query('SET synchronous_commit = off')
   const oldest = `UPDATE tasks SET lease_until = floor(extract(epoch FROM clock_timestamp()) * 1000) + 30000
     WHERE seq IN (SELECT seq FROM tasks WHERE completed_at IS NULL AND queued = 1 AND lease_until IS NULL

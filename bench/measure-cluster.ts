@@ -4,7 +4,7 @@ import { median } from './paired-rates.ts'
 import { drained, driveAll, inTurn, startNodes, taskRequests, type Nodes } from './postgres-side.ts'
 
 const connections = 32
-/** Turns off the rate limit, which would reject submissions. */
+/** Turns off the rate limit, which would otherwise reject submissions. */
 const env = { ERRAND_EXECUTIONS_PER_MINUTE: '0' }
 
 const sides = {
@@ -20,7 +20,7 @@ type Round = {
   us: Record<string, number>
 }
 
-/** No-op tasks through one process, and through four processes on the same database, in alternating rounds. */
+/** No-op tasks through one process, compared with four processes that share a database. Each round measures both. */
 export const measureCluster: Measure = async ({ isQuick, users }) => {
   const rounds = isQuick ? 3 : 5
   const perRound = isQuick ? 800 : 4000
@@ -36,7 +36,7 @@ export const measureCluster: Measure = async ({ isQuick, users }) => {
       for (const side of running) {
         const next = inTurn(requests, perRound, round * perRound)
         const measured = await oneRound(database, side, { next, perRound })
-        // The first round warms up.
+        // The first round warms up and is not counted.
         if (round > 0) side.rounds.push(measured)
       }
     }

@@ -18,8 +18,8 @@ const rounds = 3
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 /**
- * Deliveries of due events to endpoints on this machine until the last one has arrived, compared with plain POSTs to
- * the same endpoints.
+ * Delivery rate of due events to endpoints on this machine, until the last event has arrived. Compared with plain POSTs
+ * to the same endpoints.
  */
 export const measureEvents: Measure = async ({ isQuick, template, users }) => {
   const count = isQuick ? 2000 : 10_000
@@ -56,7 +56,7 @@ async function plainPosts(sink: BenchProcess, count: number): Promise<number> {
 
 type Due = { template: string; users: readonly BenchUser[]; count: number }
 
-/** Starts a server on undelivered events and returns its rate of deliveries. */
+/** Starts a server on a data directory with undelivered events and returns its delivery rate. */
 async function delivered(sink: BenchProcess, { count, template, users }: Due): Promise<number> {
   const dataDir = mkdtempSync(join(tmpdir(), 'errand-bench-events-'))
   cpSync(template, dataDir, { recursive: true })

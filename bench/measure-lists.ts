@@ -10,7 +10,7 @@ const few = 1000
 const queries = ['', '?status=completed', '?agentId=bench', '?agentId=bench&status=completed']
 const slowerMax = 1.5
 
-/** A page of one user's tasks, in a table with few rows and in one with very many rows of that user. */
+/** Latency of a page of one user's tasks, once when that user has few tasks and once with very many. */
 export const measureLists: Measure = async ({ isQuick, template, users }) => {
   const many = isQuick ? 50_000 : 1_000_000
   const [user] = users

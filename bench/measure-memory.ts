@@ -9,7 +9,10 @@ import { atMost, type Measure } from './bench-table.ts'
 
 const idleMs = 5000
 
-/** Resident memory of an idle server and of one that starts with a backlog, and the time until its first run. */
+/**
+ * Resident memory of an idle server, and of a server that starts with queued tasks. Also the time until its first task
+ * has run.
+ */
 export const measureMemory: Measure = async ({ isQuick, template, users }) => {
   const backlog = isQuick ? 10_000 : 100_000
   const idle = await startServer('errand', { template })

@@ -11,15 +11,15 @@ const fastStreams = 200
 const fastDeltas = 500
 const pacedStreams = 500
 const pacedEveryMs = 100
-/** Delay between the starts of two paced streams, which spreads the deltas of all streams over time. */
+/** Delay between the starts of two paced streams, so that the deltas of all streams are spread over time. */
 const staggerMs = 4
-/** Time for the load from starting the streams to settle. */
+/** Time for the load to settle after the streams have started. */
 const settleMs = 2000
 const beginMsMax = 60_000
 
 /**
- * Model agents compared with the AI SDK's own loop over the same provider: deltas per second, time to the first delta,
- * and CPU.
+ * Model agents compared with the AI SDK's own loop over the same provider. Measures deltas per second, time to the
+ * first delta, and CPU.
  */
 export const measureModels: Measure = async (data) =>
   await withModelServers(data.template, async (servers) => [
@@ -72,7 +72,7 @@ async function streamAll({ ours }: ModelServers, { message, users }: { users: re
 /** Time to the first delta on an idle server, alternating between one chat and one bare reply. */
 export async function firstRows({ floor, ours }: ModelServers, { isQuick, users }: Options): Promise<Row[]> {
   const pairs = isQuick ? 50 : 200
-  // Enough runs for the engine to compile the code of every thread.
+  // Enough runs for V8 to compile the code in every thread.
   const warmUps = 200
   const requests = await modelChats(ours, { users, count: pairs + warmUps, message: 'first' })
   const connection = await connectStream(ours.url)
@@ -95,7 +95,7 @@ export async function firstRows({ floor, ours }: ModelServers, { isQuick, users 
   ]
 }
 
-/** Streams at the pace of real models. Measures whether all deltas arrive on time, and the cost of each. */
+/** Streams at the pace of real models. Measures whether all deltas arrive on time, and the CPU time of each delta. */
 async function pacedRows(servers: ModelServers, { isQuick, users }: Options): Promise<Row[]> {
   const windowMs = isQuick ? 5000 : 20_000
   const bare = await pacedFloor(servers, windowMs)

@@ -6,7 +6,7 @@ import { median, pairedRounds } from './paired-rates.ts'
 import { connectStream, type StreamEnd } from './stream-driver.ts'
 
 const env = { ERRAND_EXECUTIONS_PER_MINUTE: '0' }
-/** Deltas as fast as they are read, and deltas one by one, as most models send them. */
+/** Deltas as fast as the client reads them, and deltas one by one, as most models send them. */
 const loads = [
   { name: 'as fast as they are read', message: 'events 2000', streams: 50, deltas: 2000 },
   { name: 'one by one', message: 'paced 200', streams: 50, deltas: 200 },
@@ -63,7 +63,7 @@ export const measureOpenai: Measure = async ({ isQuick, template, users }) => {
   return rows
 }
 
-/** Returns requests with a session each, or without sessions. */
+/** Returns the requests. Those for /api/chat have a session each; those for chat completions need no session. */
 async function requestsOf(server: BenchServer, { form, message, streams, users }: Streams & { form: Form }) {
   const owners = Array.from({ length: streams }, (_, index) => users[index % users.length]!)
   if (form === 'openai') {

@@ -16,7 +16,7 @@ const unlimited = { ERRAND_EXECUTIONS_PER_MINUTE: '0' }
 
 type Sizes = { users: readonly BenchUser[]; rounds: number; perRound: number }
 
-/** The service on PostgreSQL, compared with a bare client that writes the same transaction. */
+/** The service on PostgreSQL, compared with a bare client that writes the same transactions. */
 export const measurePostgres: Measure = async ({ isQuick, users }) => {
   const sizes = isQuick ? { users, rounds: 6, perRound: 600 } : { users, rounds: 10, perRound: 3000 }
   const database = await startDatabase()
@@ -54,7 +54,7 @@ async function submissions(database: BenchDatabase, { perRound, rounds, users }:
     const driven = await driveAll(nodes.servers, { connections, next })
     const after = { database: database.cpuSeconds(), ours: server!.cpuSeconds() }
     const ofHot = await driveAll(hot.servers, { connections, next: inTurn(hotRequests, Math.ceil(perRound / 4)) })
-    // The first round warms up.
+    // The first round warms up and is not counted.
     if (round === 0) continue
     rates.floor.push(perRound / answer.seconds)
     rates.ours.push(driven.perSecond)
@@ -111,7 +111,7 @@ async function reads(database: BenchDatabase, { perRound, rounds, users }: Sizes
     const { taskId } = JSON.parse(body) as { taskId: string }
     requests.push(requestBytes('GET', `/api/tasks/${taskId}`, { key: owners[answered++]!.key }))
   }
-  // One connection, so that responses arrive in the order of the users.
+  // Uses one connection, so that responses arrive in the order of the users.
   await drive({ url: server!.url, connections: 1, next: inTurn(taskRequests(owners), owners.length), onBody })
   await drained(nodes.pool)
   const rates: number[] = []
@@ -123,7 +123,7 @@ async function reads(database: BenchDatabase, { perRound, rounds, users }: Sizes
   return [{ what: 'GET /api/tasks/:id on PostgreSQL', value: median(rates), unit: '/s' }]
 }
 
-/** No-op tasks from creation to stored completion, and chats of one event from the request to the last event. */
+/** Rates of no-op tasks, from creation to stored completion, and of chats with one event. */
 async function throughTasks(database: BenchDatabase, { perRound, users }: Sizes): Promise<Row[]> {
   const nodes = await startNodes(await database.newDatabase(users), { roles: ['all'], env: unlimited })
   const [server] = nodes.servers
@@ -154,7 +154,7 @@ async function throughTasks(database: BenchDatabase, { perRound, users }: Sizes)
   ]
 }
 
-/** One task at a time on an otherwise idle service, timed by the database's clock. */
+/** Latency of one task at a time on an otherwise idle service, measured with the database's clock. */
 async function atRest(database: BenchDatabase, { users }: Sizes): Promise<Row[]> {
   const nodes = await startNodes(await database.newDatabase(users.slice(0, 1)), { roles: ['all'], env: unlimited })
   const one = taskRequests(users.slice(0, 1))

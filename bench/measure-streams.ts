@@ -34,7 +34,7 @@ const unlimited = {
   leaseSeconds: 15,
 }
 
-/** Cost of reading a reply in each format, and of storing the events of replies without a reader. */
+/** CPU cost of each format of a reply, and of storing the events of replies without a reader. */
 export const measureStreams: Measure = async ({ isQuick, template, users }) => {
   const rows: Row[] = []
   const side = (more: { body?: object; headers?: string; lines?: number }) => ({
@@ -68,7 +68,7 @@ export const measureStreams: Measure = async ({ isQuick, template, users }) => {
 
 type OfEvents = { users: readonly BenchUser[]; body?: object; headers?: string; lines?: number }
 
-/** Returns the CPU microseconds per event of all of the server's threads. */
+/** Returns the CPU microseconds that all threads of the server need per event. */
 async function cpuOfEvents(server: BenchServer, { body = {}, headers = '', lines = 1, users }: OfEvents) {
   const message = `events ${deltas}`
   const requests = await chatRequests(server, { kind: 'errand', users, count: streams, message, more: body, headers })
@@ -78,8 +78,8 @@ async function cpuOfEvents(server: BenchServer, { body = {}, headers = '', lines
 }
 
 /**
- * Returns the percentage of a core that a process additionally needs to store the events of turns. Uses SQLite, where
- * the process itself does the commits.
+ * Returns how much more CPU a process needs if it stores the events of turns, as a percentage of a core. Uses SQLite,
+ * whose commits run in the process itself.
  */
 async function costOfKeeping(rounds: number): Promise<number> {
   const differences: number[] = []

@@ -1,9 +1,9 @@
-// Script for the stub of a model provider, sent as the last message of a prompt, and deltas that contain their send
-// time.
+// Scripts for the stub of a model provider, and deltas that contain the time when they were sent. The stub reads its
+// script from the last message of the prompt.
 
 export type ModelScript = {
   deltas: number
-  /** Milliseconds between two deltas; 0 for as fast as they are read. */
+  /** Milliseconds between two deltas, or 0 to send as fast as the client reads. */
   everyMs: number
 }
 
@@ -13,13 +13,15 @@ export function parseModelScript(message: string): ModelScript {
   return { deltas: Number(deltas), everyMs: Number(everyMs) }
 }
 
-/** A delta of about four tokens with the current time, from a clock that all processes of the machine share. */
+/**
+ * Returns a delta of about four tokens that contains the current time. All processes of the machine share this clock.
+ */
 export function stampedDelta(): string {
   return `at ${clockMs().toFixed(1)};`
 }
 
 /**
- * Returns when the delta in this line was sent, in milliseconds of that clock. Undefined for a line without a stamp.
+ * Returns the send time of the delta in this line, in milliseconds of that clock. Undefined for a line without a time.
  */
 export function readStamp(line: string): number | undefined {
   const start = line.indexOf('"at ')

@@ -13,13 +13,13 @@ export type ModelServers = {
   stub: BenchProcess
   /** The service, with an agent that uses the stub's model. */
   ours: BenchProcess
-  /** The SDK's own loop over the same model, without a service. */
+  /** The AI SDK's own loop over the same model, without a service. */
   floor: BenchProcess
 }
 
 /**
- * Starts the three processes, calls `use` to measure, and always stops them. `core` pins the service and the floor to
- * one core. The stub stays on the driver's core.
+ * Starts the three processes, calls `use` to measure, and always stops them afterwards. `core` pins the service and the
+ * floor to one core. The stub stays on the driver's core.
  */
 export async function withModelServers<Result>(
   template: string,
@@ -39,7 +39,7 @@ export async function withModelServers<Result>(
     const env = { BENCH_MODEL_URL: stub.url, ERRAND_EXECUTIONS_PER_MINUTE: '0' }
     const floor = await start([file('./floor/model-floor.ts')], env, core)
     const config = ['--config', file('./bench-model-agents.ts')]
-    // The same arguments as in npm run errand.
+    // The same arguments as in `npm run errand`.
     const serve = ['--max-semi-space-size=4', file('../server/main.ts'), 'serve', '--data', dataDir, ...config]
     const ours = await start([...serve, '--port', '0', '--json'], env, core)
     return await use({ stub, ours, floor })
@@ -62,7 +62,7 @@ export async function floorDeltas(floor: BenchProcess): Promise<number> {
 
 type Chats = { users: readonly BenchUser[]; count: number; message: string }
 
-/** Returns chat requests for the model with a new session each. The users alternate. */
+/** Returns one chat request to the model agent per new session. The users alternate. */
 export async function modelChats(ours: BenchProcess, { count, message, users }: Chats): Promise<Buffer[]> {
   const owners = Array.from({ length: count }, (_, index) => users[index % users.length]!)
   const body = JSON.stringify({ agentId: 'benchmodel' })

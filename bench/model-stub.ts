@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { parseModelScript, stampedDelta, type ModelScript } from './model-script.ts'
 
-// A language model provider in a separate process. Sends OpenAI's chat completions as server-sent events, one per
-// delta. Builds its events in advance, so that it takes little CPU from the servers that it serves.
+// A language model provider in a separate process. Sends OpenAI's chat completions as server-sent events, one event per
+// delta. Builds unpaced events in advance, so that the stub takes little CPU from the servers under test.
 
 /** Number of events per write if the script is not paced. */
 const burstEvents = 16
@@ -43,7 +43,7 @@ async function writeFast(response: ServerResponse, { deltas }: ModelScript): Pro
   }
 }
 
-/** Schedules each delta independently of the previous one, so that a late delta does not slow the pace. */
+/** Schedules each delta relative to the start of the reply, so that a late delta does not delay later ones. */
 async function writePaced(response: ServerResponse, { deltas, everyMs }: ModelScript): Promise<void> {
   const from = performance.now()
   for (let sent = 0; sent < deltas; sent++) {
@@ -54,7 +54,7 @@ async function writePaced(response: ServerResponse, { deltas, everyMs }: ModelSc
 }
 
 const server = createServer((request, response) => {
-  // A client that leaves mid-stream is not an error.
+  // A client that disconnects mid-stream is not an error.
   answer(request, response).catch(() => response.destroy())
 })
 server.listen(0, '127.0.0.1', 1024, () => {

@@ -2,11 +2,11 @@ import { connect, type Socket } from 'node:net'
 import { clockMs, readStamp } from './model-script.ts'
 
 export type PacedReading = {
-  /** Milliseconds between sending and receiving each delta, in order of arrival. */
+  /** Milliseconds from the sending to the arrival of each delta, in order of arrival. */
   readonly lags: number[]
-  /** Number of streams that have received a delta. */
+  /** Number of streams that have received a first delta. */
   begun: number
-  /** Set if a stream ends before the reader leaves, which is an error. */
+  /** Set if a stream ends before the reader disconnects, which is an error. */
   error: Error | undefined
 }
 

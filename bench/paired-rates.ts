@@ -1,7 +1,7 @@
 import { startServer, type BenchServer, type ServerKind } from './bench-servers.ts'
 import { drive } from './http-driver.ts'
 
-/** One side of a comparison: a server, and one measured round. */
+/** One side of a comparison: a server, and a function that measures one round. */
 type RoundSide<Result> = {
   kind: ServerKind
   env?: Record<string, string> | undefined
@@ -9,8 +9,8 @@ type RoundSide<Result> = {
 }
 
 /**
- * Drives several servers in short rounds, all of them in each round. The other load of the machine changes by a quarter
- * within seconds, so this way it affects all sides alike.
+ * Drives several servers in short rounds, and all of them in each round. Other load on the machine changes by a quarter
+ * within seconds. In short rounds it affects all sides alike.
  */
 export async function pairedRounds<Name extends string, Result>(
   sides: Record<Name, RoundSide<Result>>,
@@ -30,7 +30,10 @@ export async function pairedRounds<Name extends string, Result>(
   }
 }
 
-/** Runs a round of each side in turn, in alternating order. Discards the first round, which is a warm-up. */
+/**
+ * Runs one round of each side, in an order that alternates between rounds. Discards the first round, which is a
+ * warm-up.
+ */
 export async function takeTurns<Name extends string, Result>(
   sides: Record<Name, () => Promise<Result>>,
   rounds: number,
@@ -98,7 +101,7 @@ function toPairedRate(results: readonly Round[]): PairedRate {
   }
 }
 
-/** Returns the median of the round-by-round ratios. */
+/** Returns the median over the rounds of the ratio of `values` to `others`. */
 export function medianRatio(values: readonly number[], others: readonly number[]): number {
   return median(values.map((value, round) => value / others[round]!))
 }

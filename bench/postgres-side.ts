@@ -11,7 +11,7 @@ import { drive, requestBytes, type DriveResult } from './http-driver.ts'
 /** Nodes that share one database, and a connection to inspect it. */
 export type Nodes = { servers: BenchServer[]; pool: PgPool; stop: () => Promise<void> }
 
-/** Starts one node for each role on one database. */
+/** Starts one node per role on the same database. */
 export async function startNodes(
   databaseUrl: string,
   { roles, env = {} }: { roles: readonly string[]; env?: Record<string, string> },
@@ -19,7 +19,7 @@ export async function startNodes(
   const template = mkdtempSync(join(tmpdir(), 'errand-bench-empty-'))
   const servers: BenchServer[] = []
   const shared = { ERRAND_DATABASE_URL: databaseUrl, ERRAND_SECRET: 'of the benchmarks only', ...env }
-  // Starts them one after the other, because the first one creates the tables.
+  // Starts the nodes one after the other, because the first node creates the tables.
   for (const role of roles) {
     servers.push(await startServer('errand', { template, env: shared, args: ['--role', role] }))
   }
@@ -40,7 +40,10 @@ export function taskRequests(users: readonly BenchUser[]): Buffer[] {
   return users.map(({ key }) => requestBytes('POST', '/api/tasks', { key, body }))
 }
 
-/** Drives all servers simultaneously, each over its share of the connections. Throws if any response is not a 200. */
+/**
+ * Drives all servers simultaneously, each with an equal share of the connections. Throws unless every response has
+ * status 200.
+ */
 export async function driveAll(
   servers: readonly BenchServer[],
   { connections, next }: { connections: number; next: () => Buffer | undefined },
@@ -58,13 +61,13 @@ export async function driveAll(
   return { requests, seconds, perSecond: requests / seconds, p50Ms: worst('p50Ms'), p99Ms: worst('p99Ms'), statuses }
 }
 
-/** Returns `count` requests by rotating through the given ones. */
+/** Returns `count` requests, cycling through the given ones. */
 export function inTurn(requests: readonly Buffer[], count: number, from = 0): () => Buffer | undefined {
   let sent = 0
   return () => (sent < count ? requests[(from + sent++) % requests.length] : undefined)
 }
 
-/** Returns the seconds until no task is open. */
+/** Waits until no task is open. Returns the seconds that this took. */
 export async function drained(pool: PgPool): Promise<number> {
   const startedAt = performance.now()
   const open = 'SELECT 1 FROM tasks WHERE completed_at IS NULL AND queued IN (0, 1) LIMIT 1'

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 
-// Reads event streams on sockets. Counts lines in the bytes without parsing them, so that it needs little CPU compared
-// with the servers.
+// Reads event streams on plain sockets. Counts lines in the bytes without parsing them, so that the driver needs little
+// CPU compared with the servers.
 
 export type StreamEnd = {
   /** Number of events, including the last one. */
@@ -12,7 +12,8 @@ export type StreamEnd = {
 
 export type StreamConnection = {
   /**
-   * Sends a chat request. `begun` resolves at its first event, `ended` at its last one, which must be the final event of a stream.
+   * Sends a chat request. `begun` resolves at the first event. `ended` resolves at the end of the body, whose last
+   * event must be the final event of a stream.
    */
   open: (request: Buffer) => { begun: Promise<void>; ended: Promise<StreamEnd> }
   close: () => void
@@ -28,14 +29,14 @@ type Reading = {
 
 const newline = 10
 const carriageReturn = 13
-/** The last chunk of a body. It matches only at the end, because events contain no carriage return. */
+/** The last chunk of a chunked body. It occurs only at the end, because events contain no carriage return. */
 const bodyEnd = '\r\n0\r\n\r\n'
 /** Enough bytes for the last event and the end of its body. */
 const tailBytes = 1024
 const readBytes = 65_536
 const silenceMs = 30_000
 
-/** `lastEvent` is a substring that occurs only in the last event. */
+/** `lastEvent` is a string that only the final event of a stream contains. */
 export async function connectStream(url: string, lastEvent = '{"type":"done"'): Promise<StreamConnection> {
   const { hostname, port } = new URL(url)
   const connected = Promise.withResolvers<void>()
@@ -71,7 +72,7 @@ export async function connectStream(url: string, lastEvent = '{"type":"done"'): 
     port: Number(port),
     noDelay: true,
     onread: {
-      // All connections share the buffer, because each read is counted before the next one.
+      // All connections share the buffer, because each read is processed before the next one.
       buffer: sharedBuffer,
       callback: (count) => {
         onBytes(sharedBuffer.subarray(0, count))
@@ -88,7 +89,8 @@ export async function connectStream(url: string, lastEvent = '{"type":"done"'): 
     open: (request) => {
       const begun = Promise.withResolvers<void>()
       const ended = Promise.withResolvers<StreamEnd>()
-      // The caller may await only one of them, and a rejection of the other must not be unhandled.
+      // The caller may await only one of these promises. These handlers keep a rejection of the other from being
+      // unhandled.
       begun.promise.catch(() => undefined)
       ended.promise.catch(() => undefined)
       reading = { sentAt: performance.now(), events: 0, firstEventMs: 0, begun, ended }
@@ -102,7 +104,7 @@ export async function connectStream(url: string, lastEvent = '{"type":"done"'): 
 const sharedBuffer = Buffer.alloc(readBytes)
 const okStatus = Buffer.from('HTTP/1.1 200')
 
-/** Counts event lines, which end with a newline alone. Protocol lines end with a carriage return and a newline. */
+/** Counts event lines, which end with a line feed alone. HTTP lines end with a carriage return and a line feed. */
 function countEvents(bytes: Buffer, byteBefore: number | undefined): number {
   let events = bytes[0] === newline && byteBefore !== carriageReturn ? 1 : 0
   for (let at = 1; at < bytes.length; at++) if (bytes[at] === newline && bytes[at - 1] !== carriageReturn) events++

@@ -9,8 +9,8 @@ import {
 import type { Call } from './calls/rpc-call.ts'
 
 /**
- * Operations for admins with a browser login; some also accept platform keys. Users' API keys are rejected, except by
- * `invitations.accept`, which needs no credential.
+ * Operations for admins with a browser login. Some also accept platform keys; none accepts a user's API key.
+ * `invitations.check` and `invitations.accept` need no credential.
  */
 export type AdminClients = {
   users: {
@@ -20,12 +20,13 @@ export type AdminClients = {
     getByExternalId: Method<'users.getByExternalId'>
     /** Returns the user with that external id. If there is none, creates one with an empty account. */
     getOrCreate: Method<'users.getOrCreate'>
-    /** Suspends or unsuspends a user, or changes who is an admin. */
+    /** Suspends or unsuspends a user, or grants or removes admin rights. */
     update: Method<'users.update'>
     /** Lifts an abuse block. */
     unblock: Method<'users.unblock'>
     /**
-     * Adds `amountUsd` to a balance, or subtracts it if negative. Calls with the same key and amount credit only once.
+     * Adds `amountUsd` to a balance, or subtracts it if negative. Repeated calls with the same Idempotency-Key and
+     * amount change the balance only once.
      */
     credit: KeyedMethod<'users.credit'>
     transactions: InnerListMethod<'users.transactions'>
@@ -44,9 +45,9 @@ export type AdminClients = {
     create: Method<'invitations.create'>
     list: ListMethod<'invitations.list'>
     revoke: Method<'invitations.revoke'>
-    /** Returns what an invitation link is for. */
+    /** Returns the purpose of an invitation link and the email address that it is for. */
     check: Method<'invitations.check'>
-    /** Creates the account, or sets the password, and logs this browser in. */
+    /** Creates the account or sets the password, depending on the link, and logs this browser in. */
     accept: Method<'invitations.accept'>
   }
   /** Keys for products built on the service. */

@@ -6,14 +6,17 @@ const longestMs = 10_000
 export const retryPauseMsMax = 60_500
 const transientStatuses = new Set([429, 502, 503, 504])
 
-/** Returns the backoff after a number of consecutive failures: from 250 ms, doubling up to 10 s, half of it random. */
+/**
+ * Returns the pause after `failures` consecutive failures: 250 ms, doubled with each failure up to 10 s. Half of the
+ * pause is random.
+ */
 export function backoffMs(failures: number, random = Math.random()): number {
   const wholeMs = Math.min(longestMs, firstMs * 2 ** (failures - 1))
   return wholeMs / 2 + (wholeMs / 2) * random
 }
 
 /**
- * Like `backoffMs`, but at least the Retry-After of the error. The added jitter keeps clients from returning
+ * Like `backoffMs`, but at least the Retry-After of the error. The added jitter keeps clients from retrying
  * simultaneously.
  */
 export function retryDelayMs(error: ErrandClientError, failures: number, random = Math.random()): number {

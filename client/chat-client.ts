@@ -25,10 +25,11 @@ export type ChatReply = {
 export type ChatClient = {
   /**
    * Sends a message and yields the events of its reply as they arrive. The last event is `done`, or `error` if the
-   * reply failed after its start. Such a failure is not thrown, but a rejected request is. The message is sent only
-   * once, because it is charged. If the stream breaks, a new connection continues where it stopped. Breaking out of the
-   * loop or aborting the signal stops the reply; exiting the program does not. With `onDisconnect: 'continue'` only
-   * `stop` stops the reply, and `resume` can read it again. With `'stop'` a broken connection stops it too.
+   * reply failed after its start. Such a failure is not thrown. A rejected request is thrown. The message is sent only
+   * once, because it is charged. If the stream breaks, a new connection continues where the stream stopped. Breaking
+   * out of the loop or aborting the signal stops the reply. Exiting the program does not. With `onDisconnect:
+   * 'continue'`, only `stop` stops the reply, and `resume` can read the reply again. With `onDisconnect: 'stop'`, a
+   * broken connection also stops the reply.
    *
    * @example
    * for await (const event of client.chat.stream({ sessionId, message: 'Hello' })) {
@@ -38,22 +39,22 @@ export type ChatClient = {
    */
   stream: (input: ChatInput, options?: ChatOptions) => ChatStream
   /**
-   * Sends a message and resolves with the complete reply. If the reply fails, rejects with its code; the error's
-   * `costUsd` is the amount charged.
+   * Sends a message and resolves with the complete reply. If the reply fails, rejects with the code of the failure. The
+   * error's `costUsd` is then the amount charged.
    *
    * @example
    * const { text, costUsd } = await client.chat.text({ sessionId, message: 'Hello' })
    */
   text: (input: ChatInput, options?: ChatOptions) => Promise<ChatReply>
   /**
-   * Reads a reply again or continues reading it: first the events after `seq` number `after`, then new ones. Charges
-   * nothing. Rejects with EVENTS_EXPIRED if the events are no longer stored, which is ten minutes after the end of the
-   * reply.
+   * Reads a reply again, or continues reading it. Yields the events with a `seq` above `after`, then the new events.
+   * Charges nothing. The events are stored until ten minutes after the end of the reply. After that, rejects with
+   * EVENTS_EXPIRED.
    */
   resume: (input: { turnId: string; after?: number | undefined }, options?: ResumeOptions) => ChatStream
   /**
-   * Like `resume`, for the reply in progress in a session, starting at its first event. Yields nothing if there is
-   * none.
+   * Like `resume`, for the reply in progress in a session, starting at its first event. Yields nothing if no reply is
+   * in progress.
    */
   resumeSession: (input: { sessionId: string }, options?: ResumeOptions) => ChatStream
   /** Stops a reply in progress, as breaking out of its stream does. A finished reply stays as it is. */

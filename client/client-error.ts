@@ -4,13 +4,13 @@ import type { ErrorCode, ErrorDetail } from './types/api-types.ts'
  * Error codes that only the client uses:
  * - `INVALID_ARGUMENT`: an option or argument is invalid; nothing was sent.
  * - `NETWORK_ERROR`: no response, because the service is unreachable or the connection broke.
- * - `TIMEOUT`: no response, or the task did not end, within the time allowed.
+ * - `TIMEOUT`: no response arrived, or the task did not end, within the timeout.
  * - `BAD_RESPONSE`: a response that is not the service's, such as a proxy's error page; see `status`.
- * - `INVALID_SIGNATURE`: the secret did not sign this webhook request, or not within the last minutes.
+ * - `INVALID_SIGNATURE`: a webhook request was not signed with this secret, or its timestamp is outside the tolerance.
  */
 export type ClientOnlyCode = 'INVALID_ARGUMENT' | 'NETWORK_ERROR' | 'TIMEOUT' | 'BAD_RESPONSE' | 'INVALID_SIGNATURE'
 
-/** Codes of chats: for a missing session, or for why a reply ended. Chats also use codes of the catalogue. */
+/** Codes that only chats use, for a missing session or a failed reply. Chats also use codes of the catalogue. */
 type ChatCode = 'SESSION_NOT_FOUND' | 'AGENT_ERROR' | 'AGENT_TIMEOUT' | 'AGENT_INTERRUPTED'
 
 export type ClientErrorCode = ErrorCode | ChatCode | ClientOnlyCode
@@ -25,11 +25,11 @@ type ClientErrorFields = {
   cause?: unknown
 }
 
-/** The same for every copy of this package, although their classes differ. */
+/** Every copy of this package uses the same symbol, although each has its own error class. */
 const brand = Symbol.for('errand-client.error')
 
 /**
- * The only error class that calls reject with. The exception is an abort, which rejects with the signal's reason.
+ * The only error class that calls reject with. After an abort, calls instead reject with the signal's reason.
  *
  * @example
  * try {
@@ -69,7 +69,8 @@ export class ErrandClientError extends Error {
 }
 
 /**
- * True for errors of this package, including those of another copy of it, for which `instanceof` is false.
+ * True for errors of this package, even if another copy of the package created the error. `instanceof` is false for
+ * such an error.
  *
  * @example
  * if (isErrandError(error) && error.code === 'RATE_LIMIT_EXCEEDED') await pause(error.retryAfterSeconds)

@@ -131,7 +131,7 @@ export type ErrandClient = LoginClients &
     }
     /**
      * Returns a client that acts on behalf of a user. Needs a platform key with the scope `act`. Takes the product's
-     * own user id, or `{ userId }`. Throws INVALID_ARGUMENT for anything else.
+     * own id of the user, or `{ userId }` with the service's id. Throws INVALID_ARGUMENT for anything else.
      */
     asUser(user: ActingUser): ErrandClient
   }

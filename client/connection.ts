@@ -13,8 +13,8 @@ export type ErrandClientOptions = {
   requestTimeoutMs?: number | undefined
   /**
    * Maximum retries of a call after transient failures: no response, 429, 502, 503 or 504. Applies to reads, and to
-   * changes with an Idempotency-Key, which take effect only once. Default: 2. Waits as long as a Retry-After of up to
-   * 60 seconds requires; if it is longer, throws the error.
+   * changes with an Idempotency-Key, which take effect only once. Default: 2. A retry waits for the Retry-After, up to
+   * 60 seconds. If the Retry-After is longer, the call rejects with the error.
    */
   maxRetries?: number | undefined
   /** Sent with every request. The client's own headers override them. */
@@ -29,7 +29,7 @@ export type ErrandClientOptions = {
 
 export type ClientFetch = (url: string, init: RequestInit) => Promise<Response>
 
-/** One HTTP request. Reads made in the same tick share one. */
+/** One HTTP request. Reads made in the same tick share one request. */
 export type RequestEvent = {
   method: string
   url: string
@@ -54,7 +54,7 @@ export type RetryEvent = {
   retry: number
 }
 
-/** The validated options, which every call needs. */
+/** The validated options of a client. */
 export type Connection = {
   /** Without a trailing slash. */
   baseUrl: string
@@ -127,7 +127,7 @@ function observedFetch({ fetch, onRequest, onResponse }: ErrandClientOptions): C
     const request = { method: init.method ?? 'GET', url }
     observe(onRequest, request)
     const startedAt = performance.now()
-    // Looked up at each call, and called as a plain function, because a browser's fetch rejects any other `this`.
+    // Looks up the global fetch at each call. A browser's fetch rejects a `this` that is not the global object.
     const response = await (fetch ? fetch(url, init) : globalThis.fetch(url, init))
     observe(onResponse, {
       ...request,
@@ -141,7 +141,7 @@ function observedFetch({ fetch, onRequest, onResponse }: ErrandClientOptions): C
 }
 
 /**
- * Rethrows a hook's error asynchronously: the error is a bug in the caller's program and must not fail the call, which
+ * Rethrows a hook's error asynchronously. The error is a bug in the caller's program and must not fail the call, which
  * may have been charged.
  */
 function observe<T>(hook: ((value: T) => void) | undefined, value: T): void {

@@ -17,15 +17,15 @@ export type ConnectorsClient = {
   get: Method<'connectors.get'>
   /** The caller's connectors, newest first. */
   list: ListMethod<'connectors.list'>
-  /** Changes the given fields, for example `allowedTools`. */
+  /** Changes only the fields in the input, for example `allowedTools`. */
   update: Method<'connectors.update'>
   /** Deletes a connector and its secrets. */
   delete: Method<'connectors.delete'>
   /** Connects to the server. The result is the connector's new `status`. */
   test: Method<'connectors.test'>
   /**
-   * Starts a sign-in at the server of a connector whose auth is `oauth`. Open `authorizationUrl` in the caller's
-   * browser. Required if the connector's status is `needs_sign_in`.
+   * Starts a sign-in at the server of an `oauth` connector. Open `authorizationUrl` in the caller's browser. Required
+   * if the connector's status is `needs_sign_in`.
    */
   signIn: Method<'connectors.signIn'>
   /** Deletes the tokens of the sign-in, and revokes them if the server supports it. */

@@ -9,8 +9,8 @@ export function networkError(cause: unknown): ErrandClientError {
 }
 
 /**
- * Creates the error for a response that does not come from the service: a proxy's page, another program's JSON, half a
- * response, a redirect.
+ * Creates the error for a response that does not come from the service. Examples: a proxy's page, another program's
+ * JSON, half a response, a redirect.
  */
 export function badResponse(response: Response, value: unknown): ErrandClientError {
   return new ErrandClientError('BAD_RESPONSE', describeAnswer(response, value), responseFields(response))
@@ -30,7 +30,7 @@ function describeAnswer({ headers, status, type }: Response, value: unknown): st
   if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
     return 'The service answered with a redirect; set baseUrl to the address that it redirects to.'
   }
-  // Errors raised before the RPC, by the service or a proxy, often have a message.
+  // If the request fails before it reaches the RPC, the response of the service or a proxy often has a `message`.
   const { message } = isRecord(value) ? value : {}
   if (typeof message === 'string') return `The request was answered with status ${status}: ${message}`
   const kind = headers.get('content-type') ?? 'no content type'

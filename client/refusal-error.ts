@@ -7,8 +7,8 @@ type Status = Catalogue[ErrorCode]['status']
 type CodeOf<S extends Status> = { [Code in ErrorCode]: Catalogue[Code]['status'] extends S ? Code : never }[ErrorCode]
 
 /**
- * Codes by status, for error bodies of older services, which have no code. If several codes share a status, this is the
- * most general one. The compiler checks the map against the catalogue.
+ * Codes by status, for error bodies of older services, which have no code. If several codes share a status, this map
+ * has the most general code. The compiler checks the map against the catalogue.
  */
 const codesByStatus: { [S in Status]: CodeOf<S> } = {
   400: 'BAD_REQUEST',
@@ -32,7 +32,8 @@ const codesByStatus: { [S in Status]: CodeOf<S> } = {
 type Refusal = { code: ClientErrorCode; message: string }
 
 /**
- * Creates the error for a response that is not a stream: one line of a stream, the body of a REST error, or neither.
+ * Creates the error for a response that is not a stream. The text is an `error` event, the body of a REST error, or
+ * something else.
  */
 export function refusalError(response: Response, text: string): ErrandClientError {
   const { status } = response
@@ -45,7 +46,7 @@ export function refusalError(response: Response, text: string): ErrandClientErro
   })
 }
 
-/** Reads the code and message of an `error` event. Unknown codes are passed on. */
+/** Reads the code and message of an `error` event. Unknown codes are returned unchanged. */
 function readStreamError(value: unknown): Refusal | undefined {
   if (!isRecord(value) || value['type'] !== 'error' || !isRecord(value['error'])) return undefined
   const { code, message } = value['error']

@@ -21,7 +21,7 @@ export type SessionsClient = {
   get: Method<'sessions.get'>
   /** Lists the caller's sessions, newest first. */
   list: ListMethod<'sessions.list'>
-  /** Completes a session, which is irreversible, or changes single metadata keys. */
+  /** Completes a session, which is irreversible, or changes individual metadata keys. */
   update: Method<'sessions.update'>
   /** Deletes a session and its messages. A chat in progress is stopped and charged for what it used. */
   delete: Method<'sessions.delete'>

@@ -64,9 +64,9 @@ export type TasksClient = {
   /** Lists the caller's tasks, newest first. */
   list: ListMethod<'tasks.list'>
   /**
-   * Cancels a task that has not ended: it fails with CANCELED, is refunded, and its agent is stopped. An ended task
-   * stays as it is. Rejects with CONFLICT once the run has called a connector or charged an event. Also rejects with
-   * CONFLICT if the agent is running and the endpoint does not let it be stopped.
+   * Cancels a task that has not ended. The task fails with CANCELED, is refunded, and its agent is stopped. An ended
+   * task stays as it is. Rejects with CONFLICT once the run has called a connector or charged an event. Also rejects
+   * with CONFLICT if the agent is running and the endpoint does not let it be stopped.
    *
    * @example
    * const { status, error } = await client.tasks.cancel({ taskId })
@@ -110,7 +110,10 @@ export type TasksClient = {
 }
 
 const defaultTimeoutMs = 600_000
-/** About three seconds of pauses if connections are refused; with a Retry-After, the pauses can take minutes. */
+/**
+ * Failures after which `run` stops trying to create its task. If connections are refused, the pauses take about three
+ * seconds. With a Retry-After, the pauses can take minutes.
+ */
 const createFailuresMax = 5
 
 export function createTasksClient(call: Call, connection: Connection): TasksClient {

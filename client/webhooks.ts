@@ -27,9 +27,12 @@ export type WebhookEvent =
     >
   | EventOf<'credit.added', { transactionId: string; amountUsd: string; balanceUsd: string }>
   | EventOf<'session.expired', { sessionId: string; agentId: string }>
-  /** A key's limit rejected a request, for the first time in a period. `resetsAt` is null if the period has no end. */
+  /** Sent for the first request in a period that a key's limit rejects. `resetsAt` is null if the period has no end. */
   | EventOf<'key.limit_reached', { keyId: string; limitUsd: string; resetsAt: string | null }>
-  /** Sent once, and again only after a credit has raised the balance. */
+  /**
+   * Sent once when the balance falls below the threshold. Sent again only after a credit has lifted the balance to the
+   * threshold, or after the threshold was changed.
+   */
   | EventOf<'balance.low', { balanceUsd: string; notifyBelowUsd: string }>
   | EventOf<'payment.succeeded', { topupId: string; amountUsd: string }>
   /** `reason` comes from the payment provider. */
@@ -42,7 +45,7 @@ export type WebhookEvent =
 
 export type UnwrapOptions = {
   /**
-   * Maximum difference between the sender's clock and this one, and therefore how long a request can be replayed.
+   * Maximum difference between the sender's clock and this machine's clock. A request can be replayed for that long.
    * Default: 300.
    */
   toleranceSeconds?: number
@@ -58,11 +61,11 @@ const secretsMax = 10
 
 /**
  * Verifies a webhook request and returns its event. The request must be signed with your secret as in Standard Webhooks
- * and be at most five minutes old. Throws INVALID_SIGNATURE otherwise, and INVALID_ARGUMENT for an invalid secret. A
+ * and be at most five minutes old. Otherwise throws INVALID_SIGNATURE. Throws INVALID_ARGUMENT for an invalid secret. A
  * request may arrive twice, with the same `webhook-id`.
  *
- * @param body raw, as received: parsed and serialized again it may differ from what was signed
- * @param secrets each begins with `whsec_`; during a rotation pass several, of which one must match
+ * @param body the raw body as received, because a parsed and reserialized body may differ from the signed one
+ * @param secrets one or more secrets that start with `whsec_`. During a rotation pass both; one must match
  *
  * @example
  * const event = await webhooks.unwrap(await request.text(), request.headers, secret)
@@ -104,13 +107,13 @@ async function isSigned(
   signed: Uint8Array<ArrayBuffer>,
   signatures: string,
 ): Promise<boolean> {
-  // Versions other than v1 use other kinds of keys.
+  // Skips other signature versions, which use other kinds of keys.
   const given = signatures.split(' ').filter((signature) => signature.startsWith('v1,'))
   for (const signature of given.slice(0, signaturesMax)) {
     const bytes = decodeBase64(signature.slice(3))
     if (!bytes) continue
     for (const key of keys) {
-      // Compares in constant time.
+      // `verify` compares in constant time.
       if (await crypto.subtle.verify('HMAC', key, bytes, signed)) return true
     }
   }

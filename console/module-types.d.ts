@@ -1,5 +1,6 @@
 declare module '*.module.css' {
-  // A looked-up name may be undefined, which Mantine's types reject for a class; any allows it.
+  // Under `noUncheckedIndexedAccess`, class names would be `string | undefined`, which Mantine's types reject. `any`
+  // avoids that.
   // oxlint-disable-next-line typescript/no-explicit-any
   const classes: Readonly<Record<string, any>>
   export default classes

@@ -6,10 +6,10 @@ import type { Plugin } from 'vite'
 
 const compressBrotli = promisify(brotliCompress)
 const compressGzip = promisify(gzip)
-/** Smaller files cost more in headers than compression saves. */
+/** Smaller files are not compressed, because the extra headers cost more than compression saves. */
 const bytesMin = 512
 
-/** Writes a .br and a .gz file next to each text file, so that the server does not compress responses. */
+/** Writes a .br and a .gz file next to each text file, so that the server does not need to compress responses. */
 export function precompress(): Plugin {
   return {
     name: 'errand-precompress',

@@ -13,11 +13,12 @@ export default defineConfig({
     emptyOutDir: true,
     manifest: true,
     target: 'es2023',
-    // Browsers that support light-dark(). For older targets it would be rewritten to variables that are never set.
+    // Browsers that support light-dark(). For older targets, Vite would replace it with variables that are never set.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     sourcemap: false,
     reportCompressedSize: false,
-    // Never inlines: pages may not load `data:` scripts or fonts, and saving a request is not worth it.
+    // Never inlines assets. The pages' security policy forbids `data:` scripts and fonts, and one request less is not
+    // worth more.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     rolldownOptions: { checks: { bundlerTimings: false } },

@@ -19,7 +19,7 @@ export function chatOperation(responses: Json, success: Json): Json {
       200: {
         description: 'The reply.',
         headers: { ...(success as { headers: Json }).headers, ...headersOf('Errand-Turn-Id') },
-        // Omits server-sent events: with two content types, generated clients would have a union type.
+        // Omits server-sent events, because with two content types generated clients would have a union type.
         content: { 'application/x-ndjson': { schema: linesOf('ChatEvent') } },
       },
       ...responses,
@@ -28,8 +28,8 @@ export function chatOperation(responses: Json, success: Json): Json {
 }
 
 /**
- * Describes the lines as a string. With a schema, tools would parse the whole body as one JSON value and fail after the
- * chat was charged.
+ * Describes the lines as a string. If the content had the schema of an event, tools would parse the whole body as one
+ * JSON value. They would then fail after the chat was charged.
  */
 export function linesOf(event: string, contentMediaType = 'application/x-ndjson'): Json {
   const contentSchema = { $ref: `#/components/schemas/${event}` }
@@ -47,7 +47,7 @@ type Events = { name: string; what: string; prefix?: string }
 /** Returns the events as named schemas, such as ToolCallEvent, and their union with `type` as the discriminator. */
 export function eventSchemas(schema: z.ZodType, { name: unionName, prefix = '', what }: Events): Json {
   const json = JSON.stringify(schemaOf(schema, 'output')).replaceAll('#/$defs/', '#/components/schemas/')
-  // A schema with its own id is in the definitions, and the rest only refers to it.
+  // The union has its own schema id, so the generated schema contains it only in its definitions.
   const { [unionName]: union, ...rest } = (JSON.parse(json) as { $defs: Json }).$defs
   const { oneOf: events } = must(union as Union | undefined, 'the events are a schema with an id')
   const named = events.map(
@@ -76,7 +76,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
       io,
       unrepresentable: 'any',
       override: ({ zodSchema, jsonSchema }) => {
-        // The JSON Schema that a custom schema stands for.
+        // Zod cannot convert a custom schema, so use the JSON Schema that is registered for it.
         Object.assign(jsonSchema, z.globalRegistry.get(zodSchema)?.['override'])
       },
     }) as Json,

@@ -2,7 +2,7 @@ import { ErrandError, errorBody, errorCatalogue, type ErrorCode } from '../serve
 
 type Json = Record<string, unknown>
 
-/** Errors that any operation may return, in addition to its own. */
+/** Errors that any operation may return, in addition to the operation's own errors. */
 export const sharedErrors: Record<string, string> = {
   401: 'Authentication is missing or invalid.',
   403: 'Permission is missing.',
@@ -11,7 +11,7 @@ export const sharedErrors: Record<string, string> = {
   503: 'The service is overloaded, is stopping or cannot write; try again, with the same Idempotency-Key.',
 }
 
-/** Response headers. A required one is present wherever the document lists it. */
+/** Response headers. A required header is present in every response for which the document lists it. */
 export const headerComponents = {
   'X-Request-Id': always(header('Identifies the request in the logs', 'string')),
   'X-RateLimit-Limit': header('Agent executions that are allowed per minute'),
@@ -30,8 +30,8 @@ const rateHeaderNames = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLi
 export const rateHeaders = headersOf(...rateHeaderNames)
 export const retryAfterAtTimes: Json = { 'Retry-After': header('Seconds to wait before the next try') }
 /**
- * Statuses of errors that may occur before the caller is known. The rate headers belong to a caller and are missing
- * then.
+ * Statuses of errors that can occur before authentication. Such responses have no rate headers, which describe the
+ * caller's limit.
  */
 const beforeCaller = /^(?:403|500|503)$/
 
@@ -41,7 +41,7 @@ export function headersOf(...names: HeaderName[]): Json {
 
 type Refusal = { description: string; headers?: Json; code?: ErrorCode | undefined }
 
-/** Uses `code` in the example, or the first code with that status. */
+/** The example uses `code`, or the first code with that status. */
 export function errorResponse(status: string, { description, headers = {}, ...given }: Refusal): Json {
   const codes = Object.keys(errorCatalogue) as ErrorCode[]
   const { code = codes.find((known) => String(errorCatalogue[known].status) === status)! } = given
@@ -57,7 +57,7 @@ export function errorResponse(status: string, { description, headers = {}, ...gi
   }
 }
 
-/** Named so that generated types do not hide a language's own `Error`. */
+/** Schemas of error bodies. Their names do not hide a language's own `Error` type. */
 export const errorSchemas: Json = {
   ErrorBody: {
     type: 'object',
@@ -89,7 +89,10 @@ export const errorSchemas: Json = {
   },
 }
 
-/** Returns the errors of a chat. Admission errors are also sent as an `error` event, unless only JSON is accepted. */
+/**
+ * Returns the errors of a chat. Admission errors are also sent as an `error` event, unless the client accepts only
+ * JSON.
+ */
 export function chatErrors(): Json {
   const refusals: Record<string, string> = {
     ...sharedErrors,

@@ -11,7 +11,7 @@ import { errorCatalogue } from '../server/kernel/errors.ts'
 import { topupStatuses } from '../server/store/payments/payment-types.ts'
 import { deliveryStatuses, disabledReasons, eventTypes } from '../server/store/events/event-types.ts'
 
-// Names the document's schemas; generated clients use these names for their types.
+// Names the document's schemas. Generated clients use these names for their types.
 
 type Json = Record<string, unknown>
 type Named = { paths: Record<string, Record<string, unknown>>; components: { schemas: Json } }
@@ -41,15 +41,14 @@ const enums: Record<string, readonly string[]> = {
 }
 
 /**
- * `Login` differs from the generated name of operation logIn only in case, and some generators write a file for each.
+ * `Login` differs only in case from the name that generators give to operation logIn. Some generators write one file
+ * per name.
  */
 const renamed: Record<string, string> = { Login: 'BrowserLogin' }
 
 const mayGrow = 'New values may be added; ignore unknown ones, or treat them as their name suggests.'
 
-/**
- * Moves bodies, responses and enums to named components, because generators can name inline schemas only by position.
- */
+/** Moves bodies, responses and enums to named components. Generators can name inline schemas only by position. */
 export function nameSchemas(document: Named): void {
   const { paths, components } = document
   for (const methods of Object.values(paths)) {
@@ -64,7 +63,9 @@ export function nameSchemas(document: Named): void {
   components.schemas = Object.fromEntries([...schemas, ...named])
 }
 
-/** Names an operation's body after it, and its response too, unless that already has a name. */
+/**
+ * Names an operation's body after the operation. Names its response likewise, unless the response already has a name.
+ */
 function nameBodies({ operationId, requestBody, responses }: Spoken, schemas: Json): void {
   const name = operationId[0]!.toUpperCase() + operationId.slice(1)
   for (const [content, own] of [
@@ -80,8 +81,9 @@ function nameBodies({ operationId, requestBody, responses }: Spoken, schemas: Js
 }
 
 /**
- * Replaces enums with references and drops what the generator adds to every object and integer. These additions forbid
- * further response fields, which the service may add, and say that names are strings and numbers are JavaScript's.
+ * Replaces enums with references and drops what the generator adds to every object and integer. Its additions forbid
+ * unknown response fields, although the service may add fields. They also state the obvious: names are strings, and
+ * integers are within JavaScript's range.
  */
 function tidied(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value

@@ -24,7 +24,7 @@ import { nameSchemas } from './name-schemas.ts'
 import { operationExamples } from './operation-examples.ts'
 
 // Generates the document from the procedures. Then adds what the generator cannot know: error bodies, headers, and
-// paths that are not procedures or return a stream.
+// paths that return a stream or are not procedures.
 
 type Json = Record<string, unknown>
 type Operation = Json & {
@@ -36,9 +36,9 @@ type Operation = Json & {
   responses: Record<string, Json>
 }
 
-/** Only these operations count as executions. */
+/** Procedures that count as executions. Chats count too, but the chat operation is described by hand. */
 const executions = new Set(['createTask'])
-/** These operations count as writes to account data. */
+/** Operations that count as writes to account data. */
 const writes = new Set([
   'createSession',
   'updateSession',
@@ -72,7 +72,7 @@ const idempotent: Record<string, string> = {
   createTopup: keptFor24Hours,
   creditUser: 'Kept with the transaction: a repeated request with the same key and amount credits nothing more.',
 }
-/** These operations reject keys at call time, whatever their scopes. */
+/** Operations that reject API keys when called, whatever the scopes of the key. */
 const forBrowsers = new Set(['logOut', 'changePassword'])
 const settingCookie = new Set(['logIn', 'logOut', 'acceptInvitation', 'endLogins'])
 const countingLogins = new Set(['logIn', 'changePassword'])
@@ -166,7 +166,7 @@ function completeOperation(operation: Operation): void {
   const isPublic = operation.security === undefined
   const isExecution = executions.has(operationId)
   operation.security = isPublic ? [] : securityOf(operation)
-  // Only a caller has a rate limit.
+  // Public operations have no authenticated caller, so no rate limit applies to them.
   const ofCaller = isPublic ? {} : rateHeaders
   const success = operation.responses['200']!
   success['headers'] = {
@@ -195,7 +195,9 @@ function securityOf({ operationId }: Operation): Json[] {
   return credentialsOf(procedureNamed(operationId)).map((credential) => ({ [credential]: [] }))
 }
 
-/** The generator names error responses by status alone, so all operations would get the same descriptions. */
+/**
+ * Returns the descriptions of an operation's errors by status. The generator would give all operations the same ones.
+ */
 function errorsOf(
   operation: Operation,
   { isExecution, isPublic }: { isExecution: boolean; isPublic: boolean },

@@ -1,7 +1,7 @@
 type Example = { request?: unknown; response: unknown }
 
-// Real responses of the quickstart, for the operations that clients call first. The linter validates them against their
-// schemas.
+// Real responses of the quickstart, for the operations that clients call first. The linter validates the examples
+// against their schemas.
 
 const userId = 'user_01m8323zksrfywzbfn4ad53g1w'
 const taskId = 'task_01m8324g3796xx8n4nen2zhvqk'
@@ -80,7 +80,7 @@ const rates = {
 
 const page = { limit: 50, offset: 0 }
 
-/** Lines of the reply in the chat's example. */
+/** Events of the reply in the chat example. */
 const chatEvents = [
   { type: 'tool_call', timestamp: '2026-11-23T02:00:37.974Z', toolCall },
   { type: 'tool_result', timestamp: '2026-11-23T02:00:37.980Z', toolResult: { id: 'call-1', output } },

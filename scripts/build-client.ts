@@ -24,8 +24,8 @@ await bundle({ 'errand-client': 'client/bin/errand-client.ts' }, 'es')
 const names = Object.keys(modules) as (keyof typeof modules)[]
 for (const [index, declarations] of flatDeclarations(Object.values(modules)).entries()) {
   const name = names[index]!
-  // Both formats share one declaration file. If an interface existed twice, a program could extend one and use the
-  // other.
+  // Both formats share one declaration file. If each had its own copy of an interface, a program could extend one copy
+  // and use the other.
   write(`${name}.d.cts`, declarations)
   write(`${name}.d.ts`, `export * from './${name}.cjs'\n`)
 }

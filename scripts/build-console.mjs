@@ -15,14 +15,14 @@ const digestName = '.sources'
 const isSource = (path) => path !== built && !path.endsWith('node_modules')
 
 /**
- * Hashes all sources of the console. Modification times would not do: a copy gets the time of the copying, and a
- * read-only copy must be served as it is.
+ * Hashes all sources of the console. By modification times, a copy would look outdated, because its files get the time
+ * of the copying. A read-only copy could not be rebuilt.
  */
 function digestSources() {
   const hash = createHash('sha256')
   const add = (path) => {
     const stats = statSync(join(root, path), { throwIfNoEntry: false })
-    // A broken link, or an editor's temporary file that no longer exists.
+    // No stats: a broken link, or an editor's temporary file that no longer exists.
     if (!stats) return
     if (stats.isFile()) return void hash.update(`${path}\0${stats.size}\0`).update(readFileSync(join(root, path)))
     const names = readdirSync(join(root, path)).sort()
@@ -33,18 +33,18 @@ function digestSources() {
 }
 
 /**
- * Builds the console with the development packages of the checkout. If those are missing, it builds a temporary copy of
- * the sources and installs the packages there, which are as large as the server's.
+ * Builds the console with the development packages of the checkout. If those are missing, copies the sources to a
+ * temporary folder and installs the packages there. They are as large as the server's packages.
  */
 export async function buildConsole({ hasPackages, node }) {
-  // Computed before the build, which misses files saved while it runs.
+  // Hash before the build, so that a file saved during the build makes the console outdated.
   const digest = digestSources()
   if (readDigest() === digest) return
   console.error('Building the web console…')
-  // Builds in a temporary folder and then moves it into place, so that an interrupted build leaves the console
+  // Builds in a temporary folder and then moves the result into place. An interrupted build thus leaves the console
   // unchanged.
   const folder = hasPackages ? join(root, 'node_modules', `.console-${process.pid}`) : join(root, '.setup-console')
-  // Left behind by a killed set-up.
+  // A killed set-up may have left the folder behind.
   rmSync(folder, { recursive: true, force: true })
   try {
     const from = hasPackages ? root : join(folder, 'copy')
@@ -53,12 +53,12 @@ export async function buildConsole({ hasPackages, node }) {
     const config = join(from, 'console', 'vite.config.ts')
     const aside = join(folder, 'dist')
     const args = ['build', '--config', config, '--outDir', aside, '--emptyOutDir', '--logLevel', 'warn']
-    // Tests need this, too: for any other environment React has a far larger build.
+    // Set in tests too, because React's build for any other environment is far larger.
     const env = { ...process.env, NODE_ENV: 'production' }
     await runCommand(await node, [vite, ...args], { cwd: from, stdio: ['ignore', 2, 2], env })
     writeFileSync(join(aside, digestName), digest)
     move(built, join(folder, 'old'), 'ENOENT')
-    // A concurrent build may have finished first, with the same result.
+    // A concurrent build may already have moved the same result into place.
     move(aside, built, 'ENOTEMPTY', 'EEXIST')
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -66,8 +66,8 @@ export async function buildConsole({ hasPackages, node }) {
 }
 
 /**
- * Copies the sources and installs the packages for the build. Returns false if that fails, for example without a
- * network.
+ * Copies the sources and installs the packages for the build. Returns false if the installation fails, for example
+ * without a network.
  */
 async function installCopy(to) {
   for (const path of [...manifests, ...sources]) {

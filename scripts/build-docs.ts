@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { operationPages } from '../site/operation-pages.ts'
 
-// Builds the documentation site in dist/docs or, with --dev, serves it and follows changes. VitePress is in a separate
-// package that is installed on first use, because nothing else needs it.
+// Builds the documentation site in dist/docs. With --dev, serves the site and follows changes instead. VitePress is in
+// a separate package that is installed on first use, because nothing else needs it.
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const site = join(root, 'site')

@@ -17,13 +17,14 @@ import { exported, serverManifest, type RootManifest } from './server-manifest.t
 import { bundlePackages, readSpecifiers, useBundled } from './bundle-packages.ts'
 import { packagedPage, packagedPaths, packageReadmes } from './package-pages.ts'
 
-// Builds the publishable package dist/errand: the server as JavaScript in the same folders as its sources, so that
-// relative paths match a checkout. Includes the console, the migrations, the OpenAPI document and the quickstart. It is
-// compiled, because Node does not strip types below node_modules.
+// Builds the publishable package dist/errand: the server as JavaScript, in the same folders as its sources. Relative
+// paths therefore match a checkout. Includes the console, the migrations, the OpenAPI document and the quickstart. The
+// server is compiled, because Node does not strip types below node_modules.
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const built = join(root, 'dist', 'errand')
-// Builds in a temporary folder and then moves it into place, so that an interrupted build leaves no partial package.
+// Builds in a temporary folder and then moves the result into place. An interrupted build thus leaves no partial
+// package.
 const out = `${built}.${process.pid}.partial`
 
 rmSync(out, { recursive: true, force: true })
@@ -61,7 +62,8 @@ function compile(): void {
 }
 
 /**
- * Returns the entries and the declarations that they refer to. The others would need packages that are not installed.
+ * Returns the entries and all declarations that they refer to. Other declarations import packages that users do not
+ * install.
  */
 function reachedDeclarations(entries: readonly string[]): Set<string> {
   const reached = new Set(entries)

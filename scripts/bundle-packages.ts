@@ -4,8 +4,8 @@ import { dirname, join, relative, sep } from 'node:path'
 import { build } from 'vite'
 
 /**
- * Packages that are bundled, because the server uses only a small part of each. Installed they take 113 MB, 31 MB of
- * which are the TypeScript peer of @trpc/server. Bundled they take 5 MB.
+ * Packages to bundle, because the server uses only a small part of each. Installed they take 113 MB, 31 MB of which are
+ * the TypeScript peer of @trpc/server. Bundled they take 5 MB.
  */
 const bundled: ReadonlySet<string> = new Set([
   '@ai-sdk/anthropic',
@@ -17,7 +17,7 @@ const bundled: ReadonlySet<string> = new Set([
   'gpt-tokenizer',
   'stripe',
 ])
-/** Packages that stay outside, because bundles and server share them. */
+/** Packages that are not bundled, because the bundles and the server must share one copy. */
 const external = ['better-sqlite3', 'pg', 'zod']
 
 const specifier =
@@ -43,7 +43,7 @@ export function packageOf(name: string): string {
 
 type Bundle = { root: string; modules: readonly string[]; folder: string }
 
-/** Bundles into a folder the parts of packages that the modules import, with the packages' licenses. */
+/** Bundles the parts of packages that the modules import into a folder, together with the packages' licenses. */
 export async function bundlePackages({ root, modules, folder }: Bundle): Promise<void> {
   const names = [...new Set(modules.flatMap(readSpecifiers))].filter((name) => bundled.has(packageOf(name)))
   const result = await build({

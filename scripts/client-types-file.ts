@@ -21,7 +21,7 @@ export function clientTypesFile(): string {
     const [input] = inputs
     const lines = kinds.get(type)
     assert(input && lines, 'a procedure is a query or a mutation and has an input')
-    // Skips streams, which have no output schema and separate interfaces.
+    // Skips streams, which have no output schema. Code outside this loop generates their inputs and events.
     if (!output) continue
     const types = [typeOf(input, 'input', named), typeOf(output, 'output', named)]
     lines.push(`  '${name}': {\n    input: ${types[0]}\n    output: ${types[1]}\n  }\n`)
@@ -46,7 +46,7 @@ function typeOf(schema: ZodType, io: 'input' | 'output', named: Map<string, stri
     io,
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema }) => {
-      // A custom schema may specify its JSON Schema, as for the OpenAPI document.
+      // A custom schema may specify its own JSON Schema, which the OpenAPI document also uses.
       Object.assign(jsonSchema, z.globalRegistry.get(zodSchema)?.['override'])
     },
   }) as JsonSchema & { $defs?: Record<string, JsonSchema> }

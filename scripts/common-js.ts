@@ -4,13 +4,13 @@ import { basename } from 'node:path'
 type Parts = {
   /** The exported modules, without extensions. */
   modules: readonly string[]
-  /** The declarations of the modules, and all declarations that these refer to. */
+  /** The declarations of the modules, and all declarations that they refer to. */
   declarations: Iterable<string>
 }
 
 /**
- * Lets CommonJS import the exported modules. It copies the declarations, because TypeScript treats those of an ES
- * module as ESM.
+ * Lets CommonJS import the exported modules. Also copies their declarations, because TypeScript treats the originals as
+ * declarations of ES modules.
  */
 export function addCommonJs({ declarations, modules }: Parts): void {
   for (const module of modules) {

@@ -39,7 +39,7 @@ function commentsOf(type: string): Map<string, string> {
   )
 }
 
-/** Returns the sections in page order, each with those schema fields that its own types declare. */
+/** Returns the sections in page order. Each section has only the schema fields that its own types declare. */
 export function fieldSections(): FieldSection[] {
   const root = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' }) as Schema
   const at = (schema: Schema | undefined, ...path: string[]): Schema => {
@@ -85,7 +85,7 @@ function only(schema: Schema | undefined, names: Map<string, string>): Record<st
 }
 
 /**
- * Returns a row for each field of the types. Throws if a field is missing in the types or the schema, or has no
+ * Returns a row for each field of the types. Throws if the types or the schema lack a field, or if a field has no
  * comment.
  */
 function rowsOf(schema: Schema, own: Map<string, string>, besides = new Map<string, string>()): FieldRow[] {
@@ -149,7 +149,7 @@ const units: [end: RegExp, unit: string][] = [
   [/Usd$/, 'USD'],
 ]
 
-/** Reads the unit from the end of the name. */
+/** Derives the unit from the end of the name. */
 export function unitOf(name: string): string {
   return units.find(([end]) => end.test(name))?.[1] ?? ''
 }

@@ -3,7 +3,7 @@ import type { ClientOnlyCode } from '../client/client-error.ts'
 import type { TurnEndCode } from '../server/chat/turn-ends.ts'
 import type { ErrorCode } from '../server/kernel/errors.ts'
 
-// Wording of docs/reference/errors.md by code. A missing code is a compile error.
+// Wording of docs/reference/errors.md by code. If a code is missing here, compilation fails.
 
 type Words = { cause: string; remedy: string }
 

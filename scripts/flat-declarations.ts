@@ -11,8 +11,8 @@ type Declaration = { name: string; text: string; file: string }
 
 /**
  * Returns the declarations of each client module as one text without imports. Joins the compiler's output for all files
- * and keeps what the module's exports reach. So names in the client's files must be unique, even if they are not
- * exported, which this function checks.
+ * and keeps only what the module's exports refer to. Names must therefore be unique across the client's files, even
+ * names that are not exported. Throws if two files declare the same name.
  */
 export function flatDeclarations(entries: readonly string[]): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'errand-declarations-'))
@@ -67,11 +67,12 @@ function flatten(folder: string, entry: string): string {
     .join('\n')
 }
 
-/** `name` is the declared name, `names` are the exported ones. */
+/** `name` is the declared name. `names` are the exported names. */
 type Statement = { name: string | undefined; names: string[]; text: string; isExported: boolean }
 
 /**
- * Splits the compiler's output into statements. Each starts on a new line and ends before the next one or its comment.
+ * Splits the compiler's output into statements. Each statement starts on a new line and ends before the next statement
+ * or its comment.
  */
 function statementsOf(source: string): Statement[] {
   const statements: string[] = []

@@ -1,4 +1,4 @@
-/** Formats a table like the formatter, which pads each column to its widest cell. */
+/** Formats a table as oxfmt does, which pads each column to its widest cell. */
 export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [head, ...rows].map((cells) => cells.map((cell) => cell.replaceAll('|', String.raw`\|`)))
   const widths = head.map((_, column) => Math.max(3, ...lines.map((cells) => cells[column]!.length)))

@@ -23,7 +23,9 @@ export function isPackaged(file: string): boolean {
   return packagedPaths.some((path) => file === path || file.startsWith(`${path}/`))
 }
 
-/** Returns a page as the package contains it: a link to a file that only the repository contains becomes its text. */
+/**
+ * Returns a page for the package. Replaces each link to a file that the package does not contain with the link's label.
+ */
 export function packagedPage(page: string, text: string): string {
   const unlinked = (link: string, label: string, target: string) =>
     /^[a-z]+:/.test(target) || isPackaged(posix.join(posix.dirname(page), target)) ? link : label

@@ -4,12 +4,12 @@ import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
-// Checks, builds and packs a release of the three packages. Publishes them if it is given a registry token, and
-// otherwise prints what it would publish.
+// Checks, builds and packs a release of the three packages. Publishes them if `NODE_AUTH_TOKEN` is set. Otherwise
+// prints what it would publish.
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } })
-/** Names in publication order: each package requires only earlier ones. */
+/** Names in publication order: each package depends only on earlier ones. */
 const names = ['errand-client', 'errand', 'create-errand']
 const token = process.env['NODE_AUTH_TOKEN'] ?? ''
 
@@ -68,7 +68,7 @@ function publish(args: string[]): void {
   execFileSync('npm', args, { cwd: root, env, stdio: 'inherit' })
 }
 
-/** Runs a tool that is not a dependency. If it is not installed, the check is skipped with a message. */
+/** Runs a tool that is not a dependency. If the tool is not installed, prints a message and skips the check. */
 function lint(name: string, ...args: string[]): void {
   const folders = [join(root, 'node_modules', '.bin'), ...(process.env['PATH'] ?? '').split(delimiter)]
   if (!folders.some((folder) => existsSync(join(folder, name)))) {

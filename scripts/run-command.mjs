@@ -11,14 +11,14 @@ export async function runCommand(command, args, options) {
 /** Installs exactly the packages in a folder's lock file. */
 export async function installLocked(folder, ...args) {
   const cli = process.env.npm_execpath
-  // Hides engine warnings, which would be about the old Node that runs only this script. Errors are still shown.
+  // Hides engine warnings, which concern only the old Node version that runs this script. Errors are still shown.
   const all = ['ci', ...args, '--no-audit', '--no-fund', '--loglevel=error']
   const node = process.env.npm_node_execpath ?? process.execPath
   if (cli) await runCommand(node, [cli, ...all], { cwd: folder })
   else await runCommand('npm', all, { cwd: folder })
 }
 
-/** Waits for all promises, so that nothing still runs after a failure. Then throws the first failure. */
+/** Waits for all promises, so that nothing is still running after a failure. Then throws the first failure. */
 export async function waitForAll(promises) {
   const failure = (await Promise.allSettled(promises)).find(({ status }) => status === 'rejected')
   if (failure) throw failure.reason

@@ -1,6 +1,6 @@
 import { packageOf } from './bundle-packages.ts'
 
-/** Fields of the repository's package.json that the published one needs. */
+/** Fields of the repository's package.json that the published package.json also needs. */
 export type RootManifest = {
   version: string
   description: string
@@ -16,8 +16,8 @@ export const exported = {
 }
 
 /**
- * Returns the published package.json, with pinned versions of the packages that are actually imported. `needed` are the
- * import specifiers of the published modules.
+ * Returns the published package.json, which pins the versions of the packages that are actually imported. `needed`
+ * contains the import specifiers of the published modules.
  */
 export function serverManifest(root: RootManifest, needed: readonly string[]): object {
   const { description, engines, license, version } = root
@@ -31,7 +31,7 @@ export function serverManifest(root: RootManifest, needed: readonly string[]): o
     license,
     type: 'module',
     bin: { errand: 'server/errand.cjs' },
-    // For tools that do not read `exports`.
+    // For tools that ignore `exports`.
     main: `./${exported['.']}.cjs`,
     types: `./${exported['.']}.d.cts`,
     typesVersions: { '*': { testing: [`./${exported['./testing']}.d.cts`] } },

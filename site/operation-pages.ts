@@ -13,7 +13,7 @@ const operations = Object.entries(paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ call: `${method.toUpperCase()} ${path}`, operation })),
 )
 
-/** The OpenAPI document as Markdown: an overview, a page of operations for each tag, and the schemas. */
+/** Renders the OpenAPI document as Markdown: an overview, one page of operations per tag, and the schemas. */
 export function operationPages(): OperationPage[] {
   const pages = tags.map(({ description, name }) => {
     const texts = operations.filter(({ operation }) => operation.tags[0] === name).map(operationText)
@@ -98,7 +98,7 @@ function bodySchema(body?: Body): Schema | undefined {
   return schema?.$ref ? components.schemas[refName(schema.$ref)] : schema
 }
 
-/** One row for each field, and for the fields of unnamed objects inside it. */
+/** Returns one row per field, including the fields of unnamed objects inside it. */
 function fieldsOf(schema?: Schema, prefix = ''): [name: string, type: string, what: string][] {
   return Object.entries(schema?.properties ?? {}).flatMap(([name, field]) => {
     const type = `${typeOf(field)}${schema?.required?.includes(name) ? '' : ', optional'}`

@@ -14,7 +14,7 @@ export function sitePath(file: string): string {
   return file.replace(/README\.md$/, 'index.md').replace('site/operations/', 'api/')
 }
 
-/** The groups of docs/README.md with the pages that their tables link to, then the API's operations. */
+/** Returns the groups of docs/README.md with the pages that their tables link to, then the API's operations. */
 export function sidebar(): Group[] {
   const [, ...sections] = read('docs/README.md').split(/^## /m)
   const groups = sections.map((section) => ({

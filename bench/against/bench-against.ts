@@ -3,7 +3,10 @@ import { compare, formatComparison, groupsOf, type Compared } from './compare.ts
 
 type BenchAgainst = { isQuick: boolean; only: string | undefined; userCount: number }
 
-/** Runs this checkout and `commit` side by side and prints the ratios, above 1 where this checkout is better. */
+/**
+ * Runs this checkout and `commit` in alternation and prints the ratios. A ratio above 1 means that this checkout is
+ * better.
+ */
 export async function benchAgainst(commit: string, { isQuick, only, userCount }: BenchAgainst): Promise<void> {
   const groups = groupsOf({ isQuick })
   const names = only === undefined ? Object.keys(groups) : only.split(',')

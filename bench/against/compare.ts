@@ -10,7 +10,7 @@ import { median, quartiles } from '../paired-rates.ts'
 import { connectStream } from '../stream-driver.ts'
 import type { Checkout } from './checkout.ts'
 
-/** One round on one side; `operations` is the number of requests, tasks or stream events behind the figure. */
+/** One round of one checkout. `operations` is the number of requests, tasks or stream events in the round. */
 type Round = { figure: number; operations?: number }
 
 type Group = {
@@ -40,12 +40,12 @@ export type Compared = {
 
 const connections = 32
 const startCheckMs = 2500
-/** Just below the rate limit of ten tasks per user and minute. */
+/** Tasks per user, just below the rate limit of ten per minute. */
 const postsPerUser = 9
 const unlimited = { ERRAND_EXECUTIONS_PER_MINUTE: '0' }
 const body = JSON.stringify({ endpointId: 'bench.noop', params: { n: 1 } })
 
-/** The benchmark groups. Each uses only HTTP, so that it can drive any commit. */
+/** The benchmark groups. Each group uses only HTTP, so that it can measure any commit. */
 export function groupsOf({ isQuick }: { isQuick: boolean }): Record<string, Group> {
   const rounds = isQuick ? 6 : 12
   const streams = (count: number, deltas: number): Group => ({
@@ -155,7 +155,10 @@ type Sides = { own: Checkout; base: Checkout }
 type Name = keyof Sides
 type Side = { server: BenchServer; run: () => Promise<Round> }
 
-/** Runs a group on both checkouts, in rounds that alternate the order. The first round warms up. */
+/**
+ * Runs a group on both checkouts in every round, in alternating order. A first round warms up, unless each round has a
+ * new server.
+ */
 export async function compare(group: Group, checkouts: Sides): Promise<Compared> {
   const { env = {}, hasOwnServers = false, isLess = false, prepare, rounds, unit, what } = group
   const open = async ({ root, template, users }: Checkout): Promise<Side> => {
@@ -199,7 +202,10 @@ export async function compare(group: Group, checkouts: Sides): Promise<Compared>
   }
 }
 
-/** Waits until the server is idle. Two seconds after a start it checks the ledger, which must not be measured. */
+/**
+ * Waits until the server is idle. Two seconds after its start, the server checks the ledger. The benchmark must not
+ * measure that check.
+ */
 async function rested(server: BenchServer): Promise<void> {
   await sleep(startCheckMs)
   for (let waits = 0, before = 0; waits < 50 && server.cpuSeconds() > before + 0.02; waits++) {
@@ -223,7 +229,9 @@ export function formatComparison(rows: readonly Compared[]): string {
   return [line(head), line(head.map(() => '---')), ...cells.map(line)].join('\n')
 }
 
-/** Returns the submissions of each round, distributed so that no user exceeds the rate limit. */
+/**
+ * Returns a function that creates one round of submissions. Distributes them so that no user exceeds the rate limit.
+ */
 export function submissions(users: readonly BenchUser[], rounds: number): () => Buffer[] {
   const requests = users.map(({ key }) => requestBytes('POST', '/api/tasks', { key, body }))
   const perRound = Math.floor((users.length * postsPerUser) / (rounds + 1))

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { streamText } from 'ai'
 import { benchModel, outputTokensMax } from '../bench-model.ts'
 
-// The floor of model agents: a loop without a service. It streams replies of the same model with the same SDK, counts
-// deltas in its only thread, and stores nothing.
+// The floor of model agents: a loop without a service. It streams replies of the same model with the same SDK and
+// counts the deltas in its only thread. It stores nothing.
 
 export type FloorRequest = {
   streams: number
@@ -53,7 +53,7 @@ async function run({ prompt, staggerMs = 0, streams }: FloorRequest, signal: Abo
   }
 }
 
-/** POST runs replies until they end or the client leaves. GET returns the number of deltas so far. */
+/** POST streams replies until they end or the client disconnects. GET returns the number of deltas so far. */
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<string> {
   if (request.method === 'GET') return JSON.stringify({ deltas: deltasSoFar })
   const controller = new AbortController()

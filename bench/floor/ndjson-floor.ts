@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { deltaAt, parseScript, usageOf } from '../chat-script.ts'
 
-// The floor of streams: a bare node:http server that writes a chat's events, one write each, from its only thread. It
-// has no users, sessions, charges or storage.
+// The floor of streams: a bare node:http server that writes a chat's events from its only thread, one write per event.
+// It has no users, sessions, charges or storage.
 
 type Usage = ReturnType<typeof usageOf>
 
@@ -29,7 +29,7 @@ function doneEvent({ completionTokens, promptTokens }: Usage): object {
 }
 
 const server = createServer((request, response) => {
-  // A client that leaves mid-stream is not an error.
+  // A client that disconnects mid-stream is not an error.
   answer(request, response).catch(() => response.destroy())
 })
 server.listen(0, '127.0.0.1', () => {

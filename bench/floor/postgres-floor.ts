@@ -3,9 +3,9 @@ import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 
-// The floor on PostgreSQL: a program with only the `pg` client. It runs the statements of a submission's transaction
-// one by one, prepared and awaited, on its own connections. No HTTP, authentication or validation. GET /?count=N runs N
-// of them and returns the seconds that they took.
+// The floor on PostgreSQL: a program with only the `pg` client. On its own connections it runs the prepared statements
+// of a submission's transaction one by one. It has no HTTP, authentication or validation. GET /?count=N runs N
+// submissions and returns the seconds that they took.
 // Usage: node postgres-floor.ts <databaseUrl> <connections>
 
 type Client = {
@@ -56,7 +56,7 @@ async function submit(client: Client, userId: string): Promise<void> {
 async function connected(): Promise<Client> {
   const client = new PgClient({ connectionString: databaseUrl })
   await client.connect()
-  // Like the service: a plan made while a table is empty would later scan all of it.
+  // Like the service. Otherwise a plan that was made while a table was empty would later scan the whole table.
   await client.query('SET enable_seqscan = off')
   return client
 }

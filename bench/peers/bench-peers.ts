@@ -89,12 +89,12 @@ export async function benchPeers({ isQuick, only, userCount }: BenchPeers): Prom
   return rows
 }
 
-/** Limits the duration of the run, and keeps all its files in one folder that this process deletes on exit. */
+/** Limits the duration of the run. Keeps all files of the run in one folder that this process deletes on exit. */
 function endTogether(): void {
   const folder = mkdtempSync(join(tmpdir(), 'errand-bench-peers-'))
   process.env['TMPDIR'] = folder
   process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }))
-  // Exit listeners stop the servers, but by default a signal ends Node without running them.
+  // Exit listeners stop the servers. By default, a signal would end Node without running those listeners.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => process.exit(128 + constants.signals[signal]))
   }
@@ -120,13 +120,13 @@ function splitCores(): number {
 type Comparison = {
   what: string
   bar: number
-  /** Whether tasks run or are only queued. */
+  /** Whether tasks run or stay queued. */
   isRunning: boolean
-  /** Returns the function that runs one round and returns its rate. */
+  /** Returns a function that runs one round and returns the rate of that round. */
   prepare: (stack: Stack) => Promise<() => Promise<number>>
 }
 
-/** Runs rounds of both stacks in turn. While one runs, the other is idle. */
+/** Runs rounds of both stacks in alternation. While one stack runs, the other is idle. */
 async function compareStacks(setup: Setup, { bar, isRunning, prepare, what }: Comparison): Promise<Row> {
   const ours = await startOurs(setup, isRunning)
   const theirs = await startPeer({ ...setup, isRunning })
@@ -156,7 +156,7 @@ async function completedTasks({ drained, url }: Stack, { users }: Setup) {
   return tasks
 }
 
-/** Starts chats simultaneously, and reports the worst of several waves. */
+/** Starts chats simultaneously in several waves, and reports the worst wave. */
 async function chatRows({ core, template, users }: Setup): Promise<Row[]> {
   const server = await startServer('errand', { template, core })
   const waves: { accepted: number; refused: number }[] = []

@@ -13,7 +13,7 @@ import { startCommand, startProcess } from '../bench-process.ts'
 
 export type Stack = {
   url: string
-  /** Resolves when no task is waiting or running. */
+  /** Resolves when no task is queued or running. */
   drained: () => Promise<void>
   stop: () => Promise<void>
 }
@@ -32,7 +32,7 @@ export function requirePrograms(): void {
   }
 }
 
-/** Copies the peer to a temporary folder, so that its packages are installed there and not in this checkout. */
+/** Copies the peer to a temporary folder, so that npm installs the peer's packages there and not in this checkout. */
 export async function installPeer(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'peer-'))
   cpSync(fileURLToPath(new URL('./app', import.meta.url)), folder, { recursive: true })
@@ -52,7 +52,7 @@ export async function installPeer(): Promise<string> {
 
 type PeerStack = { peerFolder: string; users: readonly BenchUser[]; core: number; isRunning: boolean }
 
-/** Starts Redis and the API on the same core, with a worker if `isRunning`. */
+/** Starts Redis and the API on the same core. Also starts a worker if `isRunning`. */
 export async function startPeer({ core, isRunning, peerFolder, users }: PeerStack): Promise<Stack> {
   const folder = mkdtempSync(join(tmpdir(), 'redis-'))
   const usersFile = join(folder, 'users.json')
@@ -76,8 +76,9 @@ export async function startPeer({ core, isRunning, peerFolder, users }: PeerStac
 }
 
 /**
- * Matches the durability of SQLite with synchronous=FULL: Redis syncs its log before it answers, once per event-loop tick for all
- * commands of that tick. Snapshots and log rewrites are off because they would slow the peer down.
+ * Starts Redis with the durability of SQLite's synchronous=FULL. Redis syncs its log before it answers, once per
+ * event-loop tick for all commands of that tick. Snapshots and log rewrites are off because they would slow the peer
+ * down.
  */
 async function startRedis(folder: string, { core, socketPath }: { core: number; socketPath: string }) {
   const durable = ['--appendonly', 'yes', '--appendfsync', 'always']
@@ -88,7 +89,7 @@ async function startRedis(folder: string, { core, socketPath }: { core: number; 
   for await (const line of createInterface({ input: child.stdout, signal: AbortSignal.timeout(redisStartMsMax) })) {
     log.push(line)
     if (line.includes('ready to accept connections')) {
-      // Keep reading: a full pipe would block Redis.
+      // Discards further output, because a full pipe would block Redis.
       child.stdout.resume()
       return { stop }
     }

@@ -5,7 +5,7 @@ import type { ChatInput, ChatMessagePart } from '../types/client-types.ts'
 import { endOf, isEmpty, uiChunks, type ReplyEnd } from './ui-chunks.ts'
 import type { ErrandUIMessageChunk, UIStreamOptions } from './ui-types.ts'
 
-/** The part of an `errand-client` client that the transport uses. */
+/** The methods of an `errand-client` client that the transport uses. */
 export type ChatCalls = {
   chat: {
     stream: (input: ChatInput, options?: ChatOptions) => ChatStream
@@ -17,29 +17,35 @@ export type ChatCalls = {
 
 export type ErrandChatTransportOptions = UIStreamOptions & {
   /**
-   * The client to use. In a page, it has a client token as its `apiKey`. A function is called for each message and each
-   * resumed reply, so it can renew the token.
+   * The client to use. In a browser page, create it with a client token as its `apiKey`. If this is a function, the
+   * transport calls it for each message and each resumed reply, so it can renew the token.
    */
   client: ChatCalls | (() => ChatCalls | PromiseLike<ChatCalls>)
   /**
-   * The session of a chat. By default, the chat id is the session id. A function can create a session for `send`, and
-   * must return undefined for `resume` if there is none.
+   * The session id of a chat. By default, the chat id is the session id. A function can create a session for `send`.
+   * For `resume` it must return undefined if the chat has no session.
    */
   sessionId?: string | ((chatId: string, to: 'send' | 'resume') => SessionId | PromiseLike<SessionId>) | undefined
   /**
    * What happens to a reply when its page is closed or reloaded. Default: `continue`, so that the reply can be resumed.
    */
   onDisconnect?: 'stop' | 'continue' | undefined
-  /** Sent with every message, as is `maxCostUsd`. Fields in the `body` of `sendMessage` override both. */
+  /**
+   * The transport sends `params` and `maxCostUsd` with every message. Fields in the `body` of `sendMessage` override
+   * both.
+   */
   params?: ChatInput['params']
   maxCostUsd?: string | undefined
-  /** Called at the end of each reply that was read or stopped. `useChat` gets no further chunks of a stopped reply. */
+  /**
+   * Called at the end of each reply that this page has read or stopped. `useChat` gets no further chunks of a stopped
+   * reply.
+   */
   onEnd?: ((end: ChatEnd) => void) | undefined
 }
 
 type SessionId = string | undefined
 
-/** `costUsd` is missing if the end was not received. */
+/** `costUsd` is missing if the transport did not receive the end of the reply. */
 export type ChatEnd = ReplyEnd & { chatId: string; turnId: string }
 
 type ChatRequest = {
@@ -49,7 +55,7 @@ type ChatRequest = {
 
 type UIPart = { type: string; text?: unknown; url?: unknown; filename?: unknown }
 
-/** The request with which `ai` sends a message. */
+/** The argument with which `ai` calls `sendMessages`. */
 export type SendRequest = ChatRequest & {
   trigger: 'submit-message' | 'regenerate-message'
   messageId: string | undefined
@@ -58,16 +64,16 @@ export type SendRequest = ChatRequest & {
   body?: object
 }
 
-/** The request with which `ai` resumes a reply. */
+/** The argument with which `ai` calls `reconnectToStream`. */
 export type ReconnectRequest = ChatRequest
 
 /** Maximum time that the next message waits for a reply that is being stopped. */
 const stopMsMax = 10_000
 
 /**
- * Transport from `useChat` to the service. Sends only the new message, because the service keeps the history. `stop` of
- * the chat stops the reply and nothing is written after it. A reload, another tab or a lost connection does not stop
- * it.
+ * Connects `useChat` to the service. Sends only the new message, because the service keeps the history. `stop` of the
+ * chat also stops the reply at the service, and the page receives nothing more. A reload, another tab or a lost
+ * connection does not stop the reply.
  *
  * @example
  * const transport = new ErrandChatTransport({ client: createClient({ baseUrl, apiKey: token }) })
@@ -79,9 +85,9 @@ export class ErrandChatTransport {
   readonly #options: ErrandChatTransportOptions
   /** Turn id by chat id, for replies whose end this page has not received. */
   readonly #turns = new Map<string, string>()
-  /** Resolves when a reply that is being stopped has ended; by chat id. */
+  /** Promises by chat id. Each resolves when the reply that is being stopped has ended. */
   readonly #stops = new Map<string, Promise<void>>()
-  /** Latest resume request by chat id. It replaces the previous one. */
+  /** Latest resume request of each chat. A new request replaces the previous one. */
   readonly #resumes = new Map<string, ReconnectRequest>()
 
   constructor(options: ErrandChatTransportOptions) {
@@ -103,7 +109,7 @@ export class ErrandChatTransport {
     try {
       await unlessAborted(stream.begin(), abortSignal)
     } catch (error) {
-      // The message was already sent, and its reply continues unless it is stopped.
+      // The message was already sent. Without a stop, the service would continue the reply after the abort.
       if (abortSignal?.aborted) this.#stop(reply)
       throw disconnectOf(error)
     }
@@ -120,13 +126,14 @@ export class ErrandChatTransport {
     const { chat } = await this.#client()
     await this.#stops.get(chatId)
     abortSignal?.throwIfAborted()
-    // If the reply has ended in the meantime, it can be found only by its turn id.
+    // A reply that has ended in the meantime can be found only by its turn id.
     const turnId = this.#turns.get(chatId)
     const stream = turnId === undefined ? chat.resumeSession({ sessionId }) : chat.resume({ turnId })
     try {
       await unlessAborted(stream.begin(), abortSignal)
     } catch (error) {
-      // A component that mounts twice drops its first request this way, so this must not stop the reply.
+      // A component that mounts twice aborts its first request this way. The reply must continue, so only stop reading
+      // it.
       void stream.return()
       if (!isErrandError(error) || error.code !== 'EVENTS_EXPIRED') throw disconnectOf(error)
       this.#turns.delete(chatId)
@@ -155,7 +162,8 @@ export class ErrandChatTransport {
             isOver = true
             abortSignal?.removeEventListener('abort', onAbort)
             if (!abortSignal?.aborted) return void stream.return()
-            // `resumeStream` aborts the previous reader synchronously; that must not stop the reply.
+            // `resumeStream` aborts the previous reader and then synchronously starts a new one. In that case, only
+            // stop reading.
             queueMicrotask(() => {
               if (this.#resumes.get(chatId) === resumed) this.#stop(reply)
               else void stream.return()

@@ -4,13 +4,13 @@ import type { ErrandUIMessageChunk, ReplyError, UIStreamOptions } from './ui-typ
 
 type Delta = 'text' | 'reasoning'
 
-/** Marks tool calls as unknown to the page, which does not have to answer them. */
+/** Marks tool calls as `dynamic`, because the page does not know the tools. Also marks them as run by the service. */
 const byService = { dynamic: true, providerExecuted: true } as const
 
 /** The outcome of a reply and its cost. */
 export type ReplyEnd = { usage?: ChatUsage; costUsd?: string; error?: ReplyError }
 
-/** Returns undefined unless the event is the last of a reply. */
+/** Returns the end of a reply if this is its last event, otherwise undefined. */
 export function endOf(event: ChatEvent): ReplyEnd | undefined {
   if (event.type === 'done') return { usage: event.usage, costUsd: event.costUsd }
   if (event.type !== 'error') return undefined
@@ -24,7 +24,7 @@ function finishReasonOf(event: ChatEvent): 'stop' | 'length' | 'content-filter' 
   return finishReason === 'content_filter' ? 'content-filter' : finishReason
 }
 
-/** Whether the response has started and contains no reply (status 204). */
+/** Whether the response contains no reply (status 204). Valid only once the response has started. */
 export function isEmpty({ headers }: ChatStream): boolean {
   return headers === undefined
 }
@@ -78,7 +78,7 @@ export async function* uiChunks(
   }
 }
 
-/** Opens and closes the text and reasoning parts, one at a time, each with a separate id. */
+/** Opens and closes the text and reasoning parts. Only one part is open at a time, and each has its own id. */
 class Parts {
   #count = 0
   #open: { kind: Delta; id: string } | undefined;

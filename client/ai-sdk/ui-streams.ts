@@ -24,8 +24,8 @@ export function toUIMessageStream(
 
 /**
  * Creates the response of a route for the `DefaultChatTransport` of `ai`. The reply is sent as server-sent events. If
- * the service rejects the request, the response has its status and error text. Status 204 if `chat.resumeSession` found
- * no reply in progress.
+ * the service rejects the request, the response has the service's status and error text. If `chat.resumeSession` found
+ * no reply in progress, the status is 204.
  *
  * @example
  * const stream = errand.chat.stream({ sessionId, message, onDisconnect: 'continue' })

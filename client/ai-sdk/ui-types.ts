@@ -12,17 +12,17 @@ export type ErrandMetadata = {
   errorCode?: string
 }
 
-/** Why a reply failed. `costUsd` is the amount charged despite the failure. */
+/** The reason why a reply failed. `costUsd` is the amount charged despite the failure. */
 export type ReplyError = { code: string; message: string; costUsd?: string | undefined }
 
 export type UIStreamOptions = {
-  /** Returns the error text that the page receives; default: the error's message. */
+  /** Returns the error text that the page receives. Default: the error's message. */
   onError?: ((error: ReplyError) => string) | undefined
 }
 
 type ToolCall = { toolCallId: string; dynamic: true; providerExecuted: true }
 
-/** The chunk types of the `ai` UI message stream that a reply uses. */
+/** The subset of `ai`'s UI message chunk types that replies use. */
 export type ErrandUIMessageChunk =
   | { type: 'start'; messageId?: string; messageMetadata: ErrandMetadata }
   | { type: 'text-start'; id: string }

@@ -1,7 +1,7 @@
 import type { Agent } from '../types/client-types.ts'
 import { schemaType, type JsonSchema } from '../types/schema-types.ts'
 
-/** Generates the declaration file that gives `errand-client` the endpoint params of these agents. */
+/** Generates a declaration file that tells `errand-client` the params of these agents' endpoints. */
 export function endpointDeclarations(agents: readonly Agent[], source: string): string {
   const endpoints = agents.flatMap((agent) => agent.endpoints).toSorted((a, b) => (a.id < b.id ? -1 : 1))
   const entries = endpoints.map(({ id, description, params, priceUsd }) => {

@@ -22,7 +22,7 @@ export type CallPromise<T> = Promise<T> & {
 export function toCallPromise<T>(answer: Promise<WithResponse<T>>): CallPromise<T> {
   const promise = answer.then(({ data }) => data)
   const withResponse = () => {
-    // The caller handles the rejection of `answer`; this promise must not report it as unhandled.
+    // The caller handles the rejection of `answer`. Without this handler, Node would report `promise` as unhandled too.
     promise.catch(() => {})
     return answer
   }

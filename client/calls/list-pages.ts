@@ -28,7 +28,7 @@ export function toListPromise<Page extends PageHead, Item>(
   return Object.assign(first, {
     [Symbol.asyncIterator]: () => {
       const given = first
-      // A second iteration fetches the page again, because this one may be outdated by then.
+      // A second iteration fetches the page again, because the page in `first` may be outdated by then.
       first = undefined
       // The iterator reports the failure.
       given?.catch(() => {})
@@ -58,9 +58,9 @@ async function* items<Page extends PageHead, Item>(
 
 /**
  * Pages by offset, although items move when others are added or removed. Each page starts at the last item of the
- * previous one, so newly added items are skipped. If that item is missing, the page is read again at another offset:
- * moved down by the number of added items, or, if none were added and some must have been removed, moved up by a page.
- * No item is yielded twice, and no item that existed throughout is left out.
+ * previous page and skips items that were already yielded. If no item of a page was already yielded, the page is read again at
+ * another offset. If items were added, the offset increases by their number. Otherwise items must have been removed,
+ * and the offset decreases by one page. No item is yielded twice, and no item that existed throughout is left out.
  */
 async function* itemsByOffset<Page extends PageHead, Item>(
   first: Page,
@@ -91,7 +91,8 @@ async function* itemsByOffset<Page extends PageHead, Item>(
         yield item
       }
       if (offset + found.length >= page.total || found.length === 0) return
-      // Pages also have a byte limit: with large items, a page may contain only the overlapping item.
+      // Pages also have a byte limit, so with large items a page may contain only the overlapping item. Then the next
+      // page starts after that item.
       isJoined = added.length > 0
       offset += isJoined ? found.length - 1 : found.length
     }

@@ -7,8 +7,8 @@ import type { Call, CallOptions } from './rpc-call.ts'
 
 export type KeyedOptions = CallOptions & {
   /**
-   * Repeating the call with the same key and input within 24 hours returns the same result and charges once. Default: a
-   * new key, which the client's own retries reuse.
+   * Repeating the call with the same key and input within 24 hours returns the same result and charges once. By
+   * default, each call gets a new key, which its automatic retries reuse.
    */
   idempotencyKey?: string | undefined
 }
@@ -30,7 +30,9 @@ export type ListMethod<Name extends Lists> = (
   input?: Input<Name>,
   options?: CallOptions,
 ) => ListPromise<Output<Name>, ItemOf<Output<Name>>>
-/** Like `ListMethod`, for a list inside another object that the input names. */
+/**
+ * Like `ListMethod`, for lists that belong to one object, such as a session's messages. The input names that object.
+ */
 export type InnerListMethod<Name extends Lists> = (
   input: Input<Name>,
   options?: CallOptions,
@@ -70,7 +72,7 @@ export function createMethods(call: Call) {
       (input = {}, options) =>
         call(operation, { isQuery: false, input }, options),
 
-    /** Idempotent. */
+    /** For idempotent changes, which the client may retry. */
     repeatableChange:
       <Name extends keyof Mutations>(operation: Name): Method<Name> =>
       (input, options) =>

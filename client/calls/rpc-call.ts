@@ -19,7 +19,7 @@ export type CallRequest<Name extends Operation> = Pick<RpcRequest, 'isQuery' | '
   input: Input<Name>
   /** Whether the operation is an idempotent change. */
   isRepeatable?: boolean | undefined
-  /** Long-poll time that the request specifies. */
+  /** Long-poll time in the request's input. It extends the timeout. */
   waitSeconds?: number | undefined
   /** Called before the request. If it throws, the call is not made and rejects with that error. */
   check?: (() => void) | undefined

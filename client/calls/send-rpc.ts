@@ -7,7 +7,10 @@ export type RpcRequest = {
   isQuery: boolean
   input: unknown
   idempotencyKey?: string | undefined
-  /** Set for long polls, because every response in a batch waits for the slowest one. */
+  /**
+   * Whether the call gets its own request. Set for long polls, because every response in a batch waits for the slowest
+   * one.
+   */
   isAlone?: boolean | undefined
   signal: AbortSignal
 }
@@ -31,7 +34,7 @@ type Waiting = {
 
 /** Maximum number of calls that the service accepts in one batch. */
 const batchMax = 20
-// Far below the limits of servers and proxies, and more than a full batch of ordinary reads needs.
+// Both are far below the limits of servers and proxies, but more than a full batch of ordinary reads needs.
 const urlLengthMax = 4000
 const inputLengthMax = 1000
 
@@ -80,7 +83,8 @@ export function createSendRpc(connection: Connection): SendRpc {
 
   return async ({ operation, isQuery, input, idempotencyKey, isAlone, signal }) => {
     const json = `{"json":${toJson(input)}}`
-    // An input that is too long for a batch URL gets its own request; the service then reports what is wrong with it.
+    // An input that is too long for a batch URL gets its own request. The service then reports what is wrong with the
+    // input.
     if (isQuery && !isAlone && json.length <= inputLengthMax) {
       return await new Promise((resolve, reject) => {
         if (waiting.push({ operation, json, signal, resolve, reject }) === 1) setTimeout(flush)
@@ -104,8 +108,8 @@ export function createSendRpc(connection: Connection): SendRpc {
 
 /**
  * Serializes the input as plain JSON. Throws INVALID_ARGUMENT for values that JSON cannot represent, such as a cycle or
- * a bigint. The JSON is plain because the service stores params as JSON, and they must mean the same as over REST,
- * where a date is a string.
+ * a bigint. RPC must give params the same meaning as REST does, where a date is a string. The service stores them as
+ * JSON.
  */
 export function toJson(value: unknown): string {
   try {

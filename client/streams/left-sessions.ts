@@ -2,7 +2,7 @@ import { isErrandError } from '../client-error.ts'
 import type { Connection } from '../connection.ts'
 import { pause } from '../deadline.ts'
 
-/** When this process last abandoned an unfinished chat, by session id. */
+/** Time when this process last abandoned an unfinished chat, by session id. */
 const leftAt = new Map<string, number>()
 const leftMax = 1000
 /** How long a session may stay busy after its chat was abandoned. */
@@ -17,8 +17,8 @@ export function noteLeft(sessionId: string): void {
 }
 
 /**
- * Starts a chat, and retries for some seconds while the session is busy with a chat that this program has just
- * abandoned. A component that mounts, unmounts and mounts again, as in React's StrictMode, abandons one chat and
+ * Starts a chat. If this process has just abandoned a chat in the same session, retries for some seconds while the
+ * session is busy. A component that mounts, unmounts and mounts again, as in React's StrictMode, abandons one chat and
  * immediately starts the next. The service returns SESSION_BUSY before anything is charged.
  */
 export async function whenFree<T>(

@@ -8,13 +8,13 @@ const lineFeed = 0x0a
 const defaultLineBytesMax = 64 * 1024 * 1024
 
 /**
- * Decodes bytes to events, no matter how the bytes are chunked. Lines are split as bytes, because a line feed is never
- * part of another UTF-8 character. Each line is decoded when complete. Blank lines are ignored.
+ * Decodes bytes to events, no matter how the bytes are chunked. Splits lines as bytes, because in UTF-8 a line feed
+ * byte is never part of another character. Decodes each line when it is complete. Ignores blank lines.
  */
 export class NdjsonDecoder {
   readonly #lineBytesMax: number
   readonly #utf8 = new TextDecoder('utf-8', { fatal: true })
-  /** Start of an incomplete line. The buffer doubles when it grows, so that even single-byte chunks are cheap. */
+  /** Start of an incomplete line. The buffer doubles when it is full, so that even single-byte chunks are cheap. */
   #carried = new Uint8Array(0)
   #carriedLength = 0
 
@@ -23,8 +23,8 @@ export class NdjsonDecoder {
   }
 
   /**
-   * Yields the events that a chunk completes, parsing each on demand: events before an invalid line are yielded before
-   * its BAD_RESPONSE. Must be read to its end before the next chunk is pushed.
+   * Yields the events that a chunk completes. Parses each event on demand, so events before an invalid line are yielded
+   * before the BAD_RESPONSE for that line. Must be read to its end before the next chunk is pushed.
    */
   *push(chunk: Uint8Array): Generator<NdjsonEvent, void, undefined> {
     let start = 0
@@ -37,8 +37,8 @@ export class NdjsonDecoder {
   }
 
   /**
-   * Yields the event of a last line without a line feed, if the line is complete. The stream may have been cut off
-   * within it.
+   * Yields the event of a last line without a line feed, if the line is complete. The stream may have broken within
+   * that line.
    */
   *end(): Generator<NdjsonEvent, void, undefined> {
     const text = this.#decode(this.#endLine(new Uint8Array(0)))

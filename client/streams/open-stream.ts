@@ -29,8 +29,8 @@ type StreamRequest = {
 const closeMs = 1000
 
 /**
- * Requests a stream of events and resolves when it starts. The timeout covers only the time until then. For any
- * response that is not a stream, throws its error.
+ * Requests a stream of events and resolves when it starts. The timeout covers only the time until then. Throws an error
+ * if the response is not a stream.
  */
 export async function openStream(
   connection: Connection,
@@ -42,8 +42,8 @@ export async function openStream(connection: Connection, request: StreamRequest)
   const createTimeoutError = () => new ErrandClientError('TIMEOUT', late)
   return await withDeadline({ signal, timeoutMs, createTimeoutError }, async () => {
     const response = await send(connection, request)
-    // A fetch that ignores its signal answered after the abort. Cancel the response, or a reply would be generated and
-    // charged without a reader.
+    // If fetch ignores its signal, the response can arrive after the abort. Cancel it, or the service would generate
+    // and charge a reply that nobody reads.
     if (signal.aborted) await response.body?.cancel(signal.reason)
     signal.throwIfAborted()
     if (response.status === 204 && request.mayBeEmpty) return undefined
@@ -65,7 +65,10 @@ export async function readChunk(
   }
 }
 
-/** Frees the connection for reuse if the response ends after its last event, as it should. */
+/**
+ * Waits briefly for the response to end after its last event, so that the connection can be reused. If the response
+ * does not end, calls `stop` to drop the connection.
+ */
 export async function closeStream({ body }: OpenStream, stop: (reason: unknown) => void): Promise<void> {
   const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The stream did not end after its last event.')
   const deadline = { signal: undefined, timeoutMs: closeMs, createTimeoutError }

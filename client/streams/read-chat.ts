@@ -19,22 +19,28 @@ export type ChatStream = EventReader<ChatEvent> & {
   readonly headers: Headers | undefined
   /** Identifies the reply, to resume or stop it. Known once the response has started. */
   readonly turnId: string | undefined
-  /** Resolves when the response starts, before its first event. `next` also starts it. Rejects as `next` would. */
+  /**
+   * Resolves when the response starts, before its first event. Sends the request if `next` has not done so. Rejects as
+   * `next` would.
+   */
   begin: () => Promise<void>
   [Symbol.asyncIterator]: () => ChatStream
 }
 
 export type ChatOptions = Omit<CallOptions, 'maxRetries'> & {
   /**
-   * If the same message is sent again with the same key, the call returns the same reply and charges once. A different
-   * message is rejected with CONFLICT.
+   * Sending the same message again with the same key returns the same reply and charges once. A different message is
+   * rejected with CONFLICT.
    */
   idempotencyKey?: string | undefined
 }
 
 export type ResumeOptions = Omit<CallOptions, 'maxRetries'>
 
-/** Identifies a reply by its turn id, after one of its events, or as the reply in progress in a session. */
+/**
+ * Identifies a reply by its turn id, or as the reply in progress in a session. `after` is the `seq` of the last event
+ * to skip.
+ */
 export type ResumeInput = { turnId: string; after?: number | undefined } | { sessionId: string }
 
 /** Number of consecutive failures after which a broken reply is abandoned: about two minutes. */
@@ -56,8 +62,8 @@ type Chat = {
 
 /**
  * Reads one chat from its request to its last event, `done` or `error`. The service cannot distinguish a broken
- * connection from a client that stops reading. Unless `onDisconnect` is set, the service is therefore told to continue
- * the reply, and the client stops it with a separate request.
+ * connection from a client that stops reading. By default, the client therefore asks the service to continue the reply,
+ * and stops it with a separate request.
  */
 export function readChat(connection: Connection, { input, options = {}, stop }: Chat): ChatStream {
   const { idempotencyKey, requestTimeoutMs: timeoutMs = connection.requestTimeoutMs, signal } = options
@@ -79,7 +85,7 @@ export function readChat(connection: Connection, { input, options = {}, stop }: 
     hasLeft = true
     if (input.onDisconnect !== 'continue') noteLeft(sessionId)
     if (input.onDisconnect !== undefined) return request.abort()
-    // Only the response headers contain the turn id, so the request is not aborted before they arrive.
+    // Only the response headers contain the turn id, so do not abort the request before they arrive.
     void opening
       .then(({ body, headers }) => {
         request.abort()
@@ -143,7 +149,7 @@ function readTurn(
     take: (event) => isNew(event),
     isLast: ({ type }) => type === 'done' || type === 'error',
     brokenOff,
-    // A request without a response may have been charged, so it is not sent again.
+    // A request without a response may have been charged, so do not send it again.
     mayResume: (failures) => turnId !== undefined && failures < failuresMax,
     ...(onLeave && { onLeave }),
     describe: (thrown) => (first ? withFields(thrown, { requestId: first.requestId }) : thrown),

@@ -20,8 +20,8 @@ type Reading = {
   /** Opens a connection that continues after the events read so far. Undefined if no more events follow. */
   connect: (own: AbortSignal) => Promise<OpenStream | undefined>
   /**
-   * Returns whether to yield the event, or `advance` if it also counts as progress, because a new connection alone
-   * would not have sent it.
+   * Returns whether to yield the event. `advance` also resets the failure count. Return it only for new events, not for
+   * those that each new connection repeats.
    */
   take: (event: NdjsonEvent) => boolean | 'advance'
   isLast: (event: NdjsonEvent) => boolean
@@ -100,7 +100,7 @@ export function readEvents<Event>(connection: Connection, reading: Reading): Eve
     } catch (thrown) {
       signal?.throwIfAborted()
       if (own.signal.aborted) return
-      // There will be no reader for the remaining events.
+      // No one will read the remaining events.
       if (opened) onLeave?.()
       throw describe(thrown)
     } finally {
@@ -114,7 +114,7 @@ export function readEvents<Event>(connection: Connection, reading: Reading): Eve
   return {
     next: () => iterator.next(),
     return: () => {
-      // A generator's `return` would first wait for the pending event.
+      // Ends the request now, because a generator's `return` would first wait for the pending event.
       if (!isComplete) leave(undefined)
       return iterator.return()
     },

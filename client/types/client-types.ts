@@ -39,7 +39,7 @@ export type {
   WebhookDelivery,
 } from './api-types.ts'
 
-/** A message part: text, or a file given by its base64 content or by its id from an earlier message. */
+/** A message part: text, or a file. A file is given as base64 content, or by its id in an earlier message. */
 export type ChatMessagePart = Exclude<ChatInput['message'], string>[number]
 
 export type EndedTask = Task & { status: 'completed' | 'failed' }

@@ -7,8 +7,8 @@ const anyObject = 'Record<string, unknown>'
 const literal = (value: unknown) => (typeof value === 'object' && value !== null ? 'unknown' : JSON.stringify(value))
 
 /**
- * Returns the type of the values that a schema allows. A `$ref` becomes the last segment of its name, for which the
- * caller must write a declaration.
+ * Returns the type of the values that a schema allows. A `$ref` becomes a type name: the last segment of the reference.
+ * The caller must declare that type.
  */
 export function schemaType(schema: unknown, indent = ''): string {
   if (!isSchema(schema)) return 'unknown'
@@ -60,7 +60,7 @@ function objectType(schema: JsonSchema, indent: string): string {
     const type = schemaType(field, inner)
     return `${comment(field, inner)}${inner}${names.includes(name) ? `${key}: ${type}` : `${key}?: ${optional(type)}`}\n`
   })
-  // Other properties are allowed if the schema allows them.
+  // Index signature for properties that the schema allows without naming them.
   const others = additionalProperties === true || isSchema(additionalProperties)
   return `{\n${lines.join('')}${others ? `${indent}  [name: string]: unknown\n` : ''}${indent}}`
 }

@@ -25,8 +25,8 @@ export function AccountMenu() {
     onError: (error) => notifyError('Could not log out', error),
   })
   return (
-    // Stays in the header landmark, which a portal would leave. No focus placeholder, because a menu may contain only
-    // items.
+    // Stays in the header landmark, whereas a portal would move the menu out of it. Has no focus placeholder, because a
+    // menu may contain only items.
     <Menu position="bottom-end" width={240} withinPortal={false} withInitialFocusPlaceholder={false}>
       <Menu.Target>
         <ActionIcon variant="default" size={30} aria-label="Account">
@@ -69,7 +69,7 @@ export function AccountMenu() {
   )
 }
 
-/** A menu item with the role of a radio button; Mantine's own is a plain item. */
+/** A menu item with the role of a radio button. Mantine offers only plain menu items. */
 function MenuRadio(props: ComponentProps<'button'>) {
   return <button type="button" {...props} role="menuitemradio" />
 }

@@ -1,7 +1,7 @@
 import { createClient } from '../../client/client.ts'
 
 /**
- * The console's only client; the browser sends the login cookie. Does not retry: the query client does, and shows that
- * it waits.
+ * The console's only client. The browser sends the login cookie. The client does not retry, because the query client
+ * retries and shows that it is waiting.
  */
 export const client = createClient({ baseUrl: location.origin, apiKey: null, maxRetries: 0 })

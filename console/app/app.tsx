@@ -12,7 +12,7 @@ const LoginPage = lazyPart(async () => (await import('../pages/login/login-page.
 const InvitationPage = lazyPart(async () => (await import('../pages/login/invitation-page.tsx')).InvitationPage)
 const Shell = lazyPart(async () => (await import('./shell.tsx')).Shell)
 
-/** The login pages stand alone; every other page is in the shell. */
+/** The login pages have no frame. Every other page is inside the shell. */
 export function App({ nonce }: { nonce: string }) {
   return (
     <MantineProvider
@@ -36,7 +36,7 @@ export function App({ nonce }: { nonce: string }) {
   )
 }
 
-/** Blank at first, because loading is usually quick; shows the loading page if the service is unreachable. */
+/** Blank at first, because loading is usually quick. Shows the loading page if the service is unreachable. */
 function Starting() {
   return useIsUnreached() ? <LoadingPage /> : null
 }

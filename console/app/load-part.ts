@@ -1,18 +1,18 @@
 import { lazy, useSyncExternalStore, type ComponentType, type LazyExoticComponent } from 'react'
 
-// Loads parts of the console on demand. If a module fails to load once, a browser never retries it until the page is
-// reloaded. Therefore parts are not requested while the service is unreachable.
+// Loads parts of the console on demand. If loading a module fails once, browsers do not retry until the page is
+// reloaded. Parts are therefore not requested while the service is unreachable.
 
 const checkTimeoutMs = 5000
 const retryMs = 2000
-/** How long after a response the service counts as reachable. */
+/** How long the service counts as reachable after a response. */
 const freshMs = 2000
 const idleMs = 1500
 const idleRetryMs = 20_000
-/** Small, public and without side effects. */
+/** File to request as a check, because it is small and public and has no side effects. */
 const checkedPath = '/favicon.svg'
 
-/** The service was reachable, because it just served this script. */
+/** Time of the last response. At first this is now, because the service just served this script. */
 let reachedAt = performance.now()
 let isUnreached = false
 const listeners = new Set<() => void>()
@@ -55,7 +55,7 @@ async function waitToRetry(): Promise<void> {
   await pauseOrOnline(retryMs)
 }
 
-/** Waits this long, or less if the browser comes back online. */
+/** Waits `ms`, or until the browser comes back online if that is earlier. */
 export async function pauseOrOnline(ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<unknown>()
   const timer = setTimeout(resolve, ms)
@@ -75,14 +75,14 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-/** True while a part waits because the service is unreachable. */
+/** True while a part waits for the service to become reachable. */
 export function useIsUnreached(): boolean {
   return useSyncExternalStore(subscribe, () => isUnreached)
 }
 
 let isLoadingAll = false
 
-/** Preloads every part when idle, so that none is missing if the connection drops. */
+/** Preloads every part while the browser is idle, so that all parts are there if the connection drops. */
 export async function loadAllWhenIdle(): Promise<void> {
   const { connection } = navigator as Navigator & { connection?: { saveData?: boolean } }
   if (isLoadingAll || connection?.saveData) return
@@ -92,7 +92,7 @@ export async function loadAllWhenIdle(): Promise<void> {
   for (let index = 0; index < parts.length; index++) {
     await idle()
     while (!(await isReached())) await pause(idleRetryMs)
-    // The page that needs the part reports the error.
+    // Ignores errors. The page that needs the part reports them.
     await parts[index]!().catch(() => {})
   }
 }
@@ -102,7 +102,7 @@ async function pause(ms: number): Promise<void> {
 }
 
 async function idle(): Promise<void> {
-  // Safari does not support it.
+  // Safari does not support requestIdleCallback.
   const request: typeof requestIdleCallback | undefined = globalThis.requestIdleCallback
   await new Promise<void>((resolve) => (request ? request(() => resolve()) : setTimeout(resolve, 100)))
 }

@@ -1,6 +1,6 @@
 /**
- * Returns the path if it leads to a page of this console, otherwise `/`. Prevents links from redirecting a fresh login
- * elsewhere.
+ * Returns the path if it leads to a page of this console, otherwise `/`. Prevents a link from redirecting the user to
+ * another site after the login.
  */
 export function localPath(given: string | null): string {
   if (given === null || !/^\/(?![/\\])/.test(given) || !URL.canParse(given, location.origin)) return '/'

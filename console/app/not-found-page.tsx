@@ -2,7 +2,7 @@ import { Button } from '@mantine/core'
 import { PageHeader } from '../parts/page-header.tsx'
 import { RouterLink } from '../parts/router-link.tsx'
 
-/** Shown for unknown paths, and for pages that this account may not see. */
+/** Shown for unknown paths and for pages that this account may not see. */
 export function NotFoundPage() {
   return (
     <>

@@ -6,25 +6,31 @@ import { loginPath } from './local-path.ts'
 const retriesMax = 2
 const unreachedRetryMs = 3000
 
-/** Goes to the login page if the error means that the login has ended. Also called by chats, which are not queries. */
+/**
+ * Goes to the login page if the error means that the login has ended. Chats call this too, because they are not
+ * queries.
+ */
 export function leaveWhenLoggedOut(error: unknown): void {
   if (!(error instanceof ErrandClientError) || error.status !== 401) return
   if (/^\/(?:login|invitation)$/.test(location.pathname)) return
   navigate(loginPath(), { replace: true })
 }
 
-/** True for errors worth retrying: no response, or a fault of the service. */
+/** True for errors that may go away: no response, or a fault of the service. */
 export function mayPass(error: unknown): boolean {
   if (!(error instanceof ErrandClientError)) return false
   return isUnreached(error) || (error.status ?? 0) >= 500
 }
 
-/** True if there was no response at all; retried until there is one. */
+/** True if there was no response at all. Queries retry until there is one. */
 export function isUnreached(error: unknown): boolean {
   return error instanceof ErrandClientError && (error.code === 'NETWORK_ERROR' || error.code === 'TIMEOUT')
 }
 
-/** A successful query shows that the service is back, so refetch all visible queries that failed to reach it. */
+/**
+ * Called after a successful query, which shows that the service is back. Refetches all visible queries that failed to
+ * reach it.
+ */
 function renewUnreached(): void {
   const filters = { type: 'active', fetchStatus: 'idle' } as const
   void queryClient.refetchQueries({ ...filters, predicate: ({ state }) => isUnreached(state.error) })
@@ -34,11 +40,11 @@ export const queryClient: QueryClient = new QueryClient({
   queryCache: new QueryCache({ onError: leaveWhenLoggedOut, onSuccess: renewUnreached }),
   mutationCache: new MutationCache({ onError: leaveWhenLoggedOut }),
   defaultOptions: {
-    // The service may run on this machine, so queries run even if the browser is offline.
+    // Runs queries even if the browser is offline, because the service may run on this machine.
     queries: {
       networkMode: 'always',
       staleTime: 5000,
-      // Runs only while the page is visible.
+      // Refetches only while the page is visible.
       refetchInterval: ({ state }) => (isUnreached(state.error) ? unreachedRetryMs : false),
       retry: (failures, error) => failures < retriesMax && mayPass(error),
     },

@@ -68,7 +68,7 @@ export function Shell() {
   )
 }
 
-/** Remounted for each path, so that the error of a page ends with it. */
+/** Remounted for each path, so that an error of one page does not stay on the next page. */
 function Pages() {
   return (
     <Switch>

@@ -7,14 +7,14 @@ import { ErrorNotice } from './error-notice.tsx'
 type ConfirmDialogProps = {
   isOpen: boolean
   onClose: () => void
-  /** The question, for example `Revoke this key?`. */
+  /** The question that the dialog asks, for example `Revoke this key?`. */
   title: string
-  /** The consequences. */
+  /** Describes the consequences of the action. */
   children: ReactNode
   confirmLabel: string
   /**
-   * Label of the button that changes nothing. Set it if the action itself is a cancellation, because `Cancel` would be
-   * ambiguous.
+   * Label of the button that dismisses the dialog. Set it if the action itself cancels something, because `Cancel`
+   * would then be ambiguous.
    */
   dismissLabel?: string
   /** Resolves when the action is done. A rejection is shown in the dialog, which stays open. */
@@ -28,7 +28,7 @@ type ConfirmButtonProps = Omit<ConfirmDialogProps, 'isOpen' | 'onClose'> & {
   buttonProps?: ButtonProps
 }
 
-/** Button for irreversible actions: asks for confirmation and shows errors. */
+/** Button for irreversible actions. Opens a dialog that asks for confirmation and shows errors. */
 export function ConfirmButton({ label, ariaLabel, buttonProps, ...dialog }: ConfirmButtonProps) {
   const [isOpen, { open, close }] = useDisclosure()
   return (

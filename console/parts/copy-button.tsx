@@ -3,7 +3,7 @@ import { useClipboard } from '@mantine/hooks'
 import { CheckIcon, CopyIcon } from '@radix-ui/react-icons'
 
 type CopyButtonProps = {
-  /** Text to copy; a function if it is expensive to create. */
+  /** Text to copy. Pass a function if the text is expensive to create. */
   value: string | (() => string)
   /** Name of the text, for example `the task id`. */
   what: string

@@ -16,13 +16,13 @@ type DataTableProps<Row> = {
   columns: readonly Column<Row>[]
   rows: readonly Row[]
   rowKey: (row: Row) => string
-  /** Switches to cards earlier, because the columns need much space. */
+  /** Switches to cards at a larger width, because the columns need much space. */
   isWide?: boolean
 }
 
-/** A table that becomes one card per row on phones, with the first column as the card's heading. */
+/** A table. On phones each row becomes a card, with the first column as the card's heading. */
 export function DataTable<Row>({ caption, columns, rows, rowKey, isWide }: DataTableProps<Row>) {
-  // Explicit roles, because the display values of the cards remove the implicit ones.
+  // Roles are explicit, because the `display` values of the cards remove the implicit roles.
   return (
     <div className={isWide ? classes.wide : undefined}>
       <table className={classes.table} role="table" aria-label={caption} data-is-wide={isWide || undefined}>

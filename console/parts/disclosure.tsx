@@ -8,13 +8,13 @@ type DisclosureProps = {
   label: string
   /** Distinguishes disclosures with the same label. */
   ariaLabel?: string
-  /** Rendered only when opened. */
+  /** Rendered only while the section is open. */
   children: () => ReactNode
-  /** Keeps it open, for example if it contains an error. */
+  /** Keeps the section open, for example because it contains an error. */
   mustBeOpen?: boolean
 }
 
-/** Collapsible section for rarely needed content. */
+/** Collapsible section for content that is rarely needed. */
 export function Disclosure({ label, ariaLabel, children, mustBeOpen = false }: DisclosureProps) {
   const [isUnfolded, { toggle }] = useDisclosure()
   const isOpen = isUnfolded || mustBeOpen

@@ -8,7 +8,7 @@ type DownloadButtonProps = {
   label: string
   fileName: string
   content: string | (() => string | Promise<string>)
-  /** Media type; default: JSON. */
+  /** Media type of the file. Default: JSON. */
   type?: string
   buttonProps?: ButtonProps
 }

@@ -4,7 +4,9 @@ import { errorText } from './text/error-text.ts'
 export type FieldErrors = {
   /** Messages by field path, for Mantine's `error`. */
   fields: Readonly<Record<string, string | undefined>>
-  /** Message for errors outside the form's fields, shown above it. Undefined if every error has a field. */
+  /**
+   * Message for errors that belong to no field of the form, shown above the form. Undefined if every error has a field.
+   */
   rest: string | undefined
 }
 

@@ -6,7 +6,7 @@ import classes from './json-tree.module.css'
 import { countText } from './text/count-text.ts'
 
 const childrenStep = 100
-/** Longer nested lists start collapsed at any level. */
+/** Nested lists longer than this start collapsed at any level. */
 const openAtOnceMax = 30
 const charsMax = 600
 
@@ -17,7 +17,9 @@ type JsonTreeProps = {
   openLevels?: number
 }
 
-/** Explorable JSON: expandable levels, long lists and strings in parts, and a button that copies everything. */
+/**
+ * Explorable JSON. Levels can be expanded, long lists and strings are shown in parts, and a button copies everything.
+ */
 export function JsonTree({ value, what, openLevels = 2 }: JsonTreeProps) {
   return (
     <Box className={classes.tree} role="group" aria-label={what}>

@@ -1,7 +1,7 @@
 import { Fragment, type ReactNode } from 'react'
 import classes from './key-value-list.module.css'
 
-/** Names and values in two columns. Rows with null, undefined or false are omitted. */
+/** Shows names and values in two columns. Omits rows whose value is null, undefined or false. */
 export function KeyValueList({ rows }: { rows: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (
     <dl className={classes.list}>

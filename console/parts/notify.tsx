@@ -7,7 +7,7 @@ export function notifyDone(message: string): void {
   notifications.show({ message, color: 'green', icon: <CheckIcon aria-hidden />, withBorder: true })
 }
 
-/** Shows an error that no form or page can show. */
+/** Shows an error that belongs to no form or page. */
 export function notifyError(title: string, error: unknown): void {
   const message = errorText(error)
   notifications.show({ title, message, color: 'red', icon: <Cross2Icon aria-hidden />, autoClose: 10_000 })

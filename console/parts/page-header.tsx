@@ -11,7 +11,7 @@ type PageHeaderProps = {
   back?: { href: string; label: string }
 }
 
-/** Path whose heading was last focused. On the first page of a visit, the browser's focus is kept. */
+/** Path whose heading was last focused. Starts with the current path, because the first page must not take focus. */
 let focusedPath = location.pathname
 
 /** Main heading of a page. Also sets the tab title and receives focus after a navigation. */

@@ -11,7 +11,7 @@ type PagerProps = {
 
 const count = new Intl.NumberFormat('en')
 
-/** Page controls for a list paginated by the server. Shows only the count if there is one page. */
+/** Page controls for a list that the server paginates. Shows only the count if there is just one page. */
 export function Pager({ total, limit, offset, onChange, what }: PagerProps) {
   const last = Math.min(offset + limit, total)
   const range =

@@ -1,7 +1,7 @@
 import { PasswordInput, type PasswordInputProps } from '@mantine/core'
 import { useState, type KeyboardEvent } from 'react'
 
-/** Password input with a visibility button that also reacts to Enter. Marks errors for screen readers. */
+/** Password input with a button that shows the password and also reacts to Enter. Marks errors for screen readers. */
 export function PasswordField(props: PasswordInputProps) {
   const [isVisible, setVisible] = useState(false)
   return (
@@ -15,7 +15,7 @@ export function PasswordField(props: PasswordInputProps) {
         tabIndex: 0,
         onKeyDown: (event: KeyboardEvent) => {
           if (event.key !== 'Enter') return
-          // The button is inside the form, which Enter would submit.
+          // The button is inside a form, which Enter would otherwise submit.
           event.preventDefault()
           setVisible(!isVisible)
         },

@@ -8,14 +8,16 @@ type QueryStateProps<Data> = {
   query: UseQueryResult<Data>
   isEmpty?: (data: Data) => boolean
   empty?: ReactNode
-  /** Placeholder shaped like the content; default: three lines. */
+  /** Placeholder in the shape of the content. Default: three lines. */
   skeleton?: ReactNode
-  /** For secondary content: the page's main content already reports that the service is unreachable. */
+  /**
+   * For secondary content. Hides that the service is unreachable, because the page's main content already reports that.
+   */
   isAside?: boolean
   children: (data: Data) => ReactNode
 }
 
-/** Renders a query in any state: loading, failed with a retry button, empty, or with data. */
+/** Renders a query in each of its states: loading, failed with a retry button, empty, or with data. */
 export function QueryState<Data>({ query, isEmpty, empty, skeleton, isAside, children }: QueryStateProps<Data>) {
   const { data, isFetching, isPending, refetch } = query
   const error = useLastError(query)
@@ -39,7 +41,10 @@ export function QueryState<Data>({ query, isEmpty, empty, skeleton, isAside, chi
   )
 }
 
-/** Returns the query's error. A retry without data clears it, so the previous error stays visible meanwhile. */
+/**
+ * Returns the query's error. If there is no data, a retry clears the error, so this keeps the previous error during the
+ * retry.
+ */
 function useLastError({ data, error, isPending }: UseQueryResult): Error | null {
   const [last, setLast] = useState(error)
   const shown = error ?? (isPending && data === undefined ? last : null)
@@ -47,7 +52,7 @@ function useLastError({ data, error, isPending }: UseQueryResult): Error | null 
   return shown
 }
 
-// If the service is unreachable, all queries of a page fail for the same reason; only one of them shows it.
+// If the service is unreachable, all queries of a page fail for the same reason. Only one of them shows the error.
 const listeners = new Set<() => void>()
 const unreached = new Set<symbol>()
 

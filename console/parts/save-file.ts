@@ -4,6 +4,6 @@ export function saveFile(blob: Blob, fileName: string): void {
   link.href = url
   link.download = fileName
   link.click()
-  // The browser takes over the blob by the time the click returns, or in the next tick at the latest.
+  // Ten seconds are ample. The browser reads the blob before `click` returns, or in the next tick at the latest.
   setTimeout(() => URL.revokeObjectURL(url), 10_000)
 }

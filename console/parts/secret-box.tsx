@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'react'
 import { CopyButton } from './copy-button.tsx'
 import classes from './secret-box.module.css'
 
-/** A secret that is shown only once, focused and ready to copy. `what` completes "Copy …". */
+/** Shows a secret only once, focused and ready to copy. `what` completes "Copy …". */
 export function SecretBox({ value, label, what }: { value: string; label: string; what: string }) {
   const box = useRef<HTMLDivElement>(null)
   useEffect(() => box.current?.focus(), [])

@@ -7,7 +7,7 @@ export function Snippets({ request, call }: { request: RestRequest; call: Client
   return <SnippetTabs curl={toCurl(request, location.origin)} typeScript={toTypeScript(call, location.origin)} />
 }
 
-/** Like `Snippets`, for code that is generated elsewhere. */
+/** Like `Snippets`, for code that the caller generates. */
 export function SnippetTabs({ curl, typeScript }: { curl: string; typeScript: string }) {
   return (
     <>

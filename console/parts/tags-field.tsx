@@ -35,7 +35,7 @@ export function TagsField({ label, description, value, onChange, maxTags, error,
         if (text !== '') setWrong(undefined)
       }}
       maxTags={maxTags}
-      // A value may contain commas.
+      // Does not split the input at commas, because a value may contain commas.
       splitChars={[]}
       acceptValueOnBlur
       error={wrong === undefined ? error : `"${wrong}" is not a valid tag. ${rule}.`}
@@ -44,7 +44,7 @@ export function TagsField({ label, description, value, onChange, maxTags, error,
   )
 }
 
-/** Converts pairs accepted by `TagsField` to an object. */
+/** Converts entries that `TagsField` has accepted to an object. */
 export function tagsOf(pairs: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     pairs.map((pair) => [pair.slice(0, pair.indexOf(':')), pair.slice(pair.indexOf(':') + 1)] as const),

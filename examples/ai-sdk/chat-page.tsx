@@ -5,8 +5,8 @@ import { ErrandChatTransport, type ErrandMetadata } from 'errand/client/ai-sdk'
 import { StrictMode, useEffect, useState, type FormEvent } from 'react'
 import { createRoot } from 'react-dom/client'
 
-// One page with two modes: it talks to Errand directly with a client token, or at /?by=route through the routes of its
-// own server.
+// One page with two modes. By default it talks to Errand directly, with a client token. At /?by=route it uses the
+// routes of its own server.
 
 type Message = UIMessage<ErrandMetadata>
 type Start = { sessionId: string; errandUrl: string; messages: Message[] }
@@ -15,13 +15,16 @@ type Reply = { turnId?: string | undefined; costUsd?: string | undefined }
 const byRoute = new URLSearchParams(location.search).get('by') === 'route'
 const { errandUrl, messages, sessionId } = await askStart()
 
-/** Stores the message whose reply is in progress; the history has it only after the reply's end. */
+/**
+ * Storage key of the message whose reply is in progress. The history contains this message only after the reply has
+ * ended.
+ */
 const pendingKey = `pending-${sessionId}`
 
 let token: Promise<{ token: string; expiresAt: string }> | undefined
 const renewBeforeMs = 60_000
 
-/** Returns a client whose token does not expire soon. */
+/** Returns a client with a token that does not expire soon. */
 async function client() {
   const handed = await token
   if (!handed || Date.parse(handed.expiresAt) - Date.now() < renewBeforeMs) token = ask('/api/token')
@@ -34,7 +37,7 @@ const routeTransport = new DefaultChatTransport<Message>({
 })
 const ownTransport: ChatTransport<Message> = new ErrandChatTransport({ client, onEnd: showCost })
 
-/** Outside the component, so that the chat survives it: unmounting does not stop a reply. */
+/** Created outside the component, so that unmounting the component does not stop a reply. */
 const chat = new Chat<Message>({
   id: sessionId,
   messages: withPending(messages),
@@ -48,7 +51,7 @@ async function stopReply(): Promise<void> {
   localStorage.removeItem(pendingKey)
 }
 
-/** Adds the cost of a stopped reply, which is known only afterwards. */
+/** Adds the cost of a stopped reply, which the page learns only after the stop. */
 function showCost({ costUsd, turnId }: Reply): void {
   if (costUsd === undefined) return
   chat.messages = chat.messages.map((message) =>
@@ -62,7 +65,9 @@ function withPending(history: Message[]): Message[] {
   return pending && !isAnswered ? [...history, pending] : history
 }
 
-/** Resumes the reply in progress, if there is one. A reply that ended meanwhile is in the history. */
+/**
+ * Resumes the reply in progress, if there is one. If the reply has ended in the meantime, loads it from the history.
+ */
 async function resume(): Promise<void> {
   await chat.resumeStream()
   if (chat.lastMessage?.role === 'user' && chat.status === 'ready')

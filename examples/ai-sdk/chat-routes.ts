@@ -1,13 +1,13 @@
 import { createClient, isErrandError } from 'errand/client'
 import { toUIMessages, toUIMessageStreamResponse } from 'errand/client/ai-sdk'
 
-// Routes of the app in the style of Next.js: a request in, a response out. In your own project, import the client from
-// errand-client and errand-client/ai-sdk.
+// Routes of the app in the style of Next.js: each takes a request and returns a response. In your own project, import
+// the client from errand-client and errand-client/ai-sdk.
 
 type ChatRoutesOptions = {
   /** URL of Errand, for this server and for browsers. */
   errandUrl: string
-  /** Needs the scopes read and execute. Never leaves this server. */
+  /** Needs the scopes `read` and `execute`. Never leaves this server. */
   apiKey: string
   agentId: string
 }
@@ -19,7 +19,7 @@ const messageCharsMax = 10_000
 export function createChatRoutes({ agentId, apiKey, errandUrl }: ChatRoutesOptions): Record<string, Handler> {
   const errand = createClient({ baseUrl: errandUrl, apiKey })
 
-  /** Stores a visitor's session in a cookie that the page cannot read, so that no page can reach another session. */
+  /** Reads the visitor's session id from an HttpOnly cookie. Page scripts can neither read nor replace this cookie. */
   function sessionOf(request: Request): string {
     const sessionId = cookieOf(request)
     if (sessionId === undefined) throw new Response('Open the page first.', { status: 401 })
@@ -45,14 +45,14 @@ export function createChatRoutes({ agentId, apiKey, errandUrl }: ChatRoutesOptio
       return Response.json({ sessionId, errandUrl, messages: toUIMessages(messages) }, { headers })
     },
 
-    // For a page that talks to Errand directly: a token for its session, valid for 15 minutes and half a dollar.
+    // For a page that talks to Errand directly: a token for its session. The token allows 15 minutes and half a dollar.
     'POST /api/token': async (request) => {
       const of = { sessionId: sessionOf(request), maxCostUsd: '0.50', expiresInSeconds: 900 }
       const { expiresAt, token } = await errand.clientTokens.create(of)
       return Response.json({ expiresAt, token })
     },
 
-    // For a page that talks only to this server: send a message, resume a reply, stop a reply.
+    // For a page that talks only to this server: routes to send a message, resume a reply and stop a reply.
     'POST /api/chat': async (request) => {
       const { message } = (await request.json()) as { message?: unknown }
       if (typeof message !== 'string' || message.length > messageCharsMax) {
@@ -69,7 +69,7 @@ export function createChatRoutes({ agentId, apiKey, errandUrl }: ChatRoutesOptio
       const { turnId } = stream
       if (turnId !== undefined) await errand.chat.stop({ turnId })
       let costUsd: string | undefined
-      // After its end, the session is free for the next message.
+      // Reads the reply to its end, because the session is busy until then.
       for await (const event of stream) if ('costUsd' in event) costUsd = event.costUsd
       return Response.json({ turnId, costUsd })
     },

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 import { createChatRoutes } from './chat-routes.ts'
 
-// Does what Next.js does for an app: bundles the page and dispatches requests to routes.
+// Does what Next.js would do for the app: bundles the page and dispatches requests to routes.
 
 type ChatServerOptions = Parameters<typeof createChatRoutes>[0]
 
@@ -73,7 +73,7 @@ function toRequest(incoming: IncomingMessage): Request {
 async function send(response: ServerResponse, { body, headers, status }: Response): Promise<void> {
   response.writeHead(status, Object.fromEntries(headers))
   const reader = body?.getReader()
-  // When the page goes away, stops reading; the reply goes on.
+  // If the page disconnects, stops reading. The reply continues.
   response.once('close', () => void reader?.cancel().catch(() => {}))
   for (let read = await reader?.read(); read && !read.done; read = await reader?.read()) response.write(read.value)
   response.end()

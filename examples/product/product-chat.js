@@ -1,5 +1,5 @@
-// The page's own script. It chats with Errand directly, with a token from the product's server. With a bundler, use
-// `createClient({ baseUrl: errandUrl, apiKey: token })` of errand-client, and `chat.stream`.
+// The page's own script. Chats with Errand directly, with a token from the product's server. In a project with a
+// bundler, use `createClient({ baseUrl: errandUrl, apiKey: token })` of errand-client, and its `chat.stream`.
 
 const messages = document.querySelector('#messages')
 const notice = document.querySelector('#notice')
@@ -47,7 +47,10 @@ async function askToken() {
   return body
 }
 
-/** Renews an expired token (401) or an expired or deleted session (410, 404), once. */
+/**
+ * Makes a request. If the token has expired (401), or the session has expired or been deleted (410, 404), renews both
+ * and retries once.
+ */
 async function call(method, pathOf, bodyOf) {
   const response = handed && (await send(method, pathOf, bodyOf))
   if (response && ![401, 404, 410].includes(response.status)) return response

@@ -4,13 +4,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createClient, isErrandError, type ErrandClient } from 'errand/client'
 import { appPage, signUpPage } from './product-pages.ts'
 
-// A product with its own users, whose assistant runs on Errand. They pay the product and never see Errand. It stores
-// users in memory and identifies them by name alone; a real product has a database and a login.
+// A product with its own users, whose assistant runs on Errand. The users pay the product and never see Errand. The
+// example stores users in memory and identifies them by name alone. A real product has a database and a login.
 
 type ProductOptions = {
   /** URL of Errand, for this server and for its users' browsers. */
   errandUrl: string
-  /** Needs the scopes users, credit and act. Never leaves this server. */
+  /** Needs the scopes `users`, `credit` and `act`. Never leaves this server. */
   platformKey: string
   agentId: string
 }
@@ -19,7 +19,7 @@ type ProductOptions = {
 type Customer = { id: string; name: string; sessionId?: string; opening?: Promise<string> }
 
 const bodyCharsMax = 10_000
-/** Limits of one token: its maximum cost, and how long it is valid before the page must request another one. */
+/** Limits of one token: the maximum cost, and the lifetime after which the page must request another token. */
 const visit = { maxCostUsd: '0.50', expiresInSeconds: 900 }
 
 export function createProduct({ agentId, errandUrl, platformKey }: ProductOptions): Server {
@@ -36,21 +36,21 @@ export function createProduct({ agentId, errandUrl, platformKey }: ProductOption
       const name = ((await readForm(request)).get('name') ?? '').trim().slice(0, 100)
       if (name === '') return redirect(response)
       const customer = { id: `customer-${randomUUID()}`, name }
-      // Created on the first request with this external id, and only once.
+      // Creates the user on the first call with this external id. Later calls return the same user.
       await errand.users.getOrCreate({ externalId: customer.id })
       const login = randomUUID()
       customers.set(login, customer)
       response.setHeader('Set-Cookie', `product=${login}; HttpOnly; SameSite=Lax; Path=/`)
       redirect(response)
     },
-    // A real product does this when its payment provider confirms the payment.
+    // A real product would do this when its payment provider confirms the payment.
     'POST /top-up': async (request, response) => {
       const customer = customerOf(request)
       const orderId = (await readForm(request)).get('orderId') ?? ''
       if (customer && /^[\w-]{36}$/.test(orderId)) await topUp(errand, customer, orderId)
       redirect(response)
     },
-    // A token for the page: one session, 15 minutes and half a dollar.
+    // Returns a token for the page, limited to one session, 15 minutes and half a dollar.
     'POST /token': async (request, response) => {
       const customer = customerOf(request)
       if (!customer) return sendJson(response, 401, { message: 'Sign up first.' })
@@ -65,13 +65,19 @@ export function createProduct({ agentId, errandUrl, platformKey }: ProductOption
     },
   }
 
-  /** Requests of two tabs share one opening. It is forgotten when it settles, so that a failure is not cached. */
+  /**
+   * Concurrent requests, such as those of two tabs, share one call of `openSession`. Its promise is dropped when it
+   * settles, so that a failure is not cached.
+   */
   function sessionOf(customer: Customer): Promise<string> {
     customer.opening ??= openSession(customer).finally(() => delete customer.opening)
     return customer.opening
   }
 
-  /** Returns the customer's session while it is active, or a new one. Sessions expire after a day without messages. */
+  /**
+   * Returns the customer's session if it is still active, otherwise a new one. Sessions expire after a day without
+   * messages.
+   */
   async function openSession(customer: Customer): Promise<string> {
     const own = errand.asUser(customer.id)
     if (customer.sessionId !== undefined && (await isActive(own, customer.sessionId))) return customer.sessionId
@@ -85,7 +91,7 @@ export function createProduct({ agentId, errandUrl, platformKey }: ProductOption
   }
 
   return createServer((request, response) => {
-    // Limits the page's connections to itself and Errand.
+    // Allows the page to connect only to its own server and to Errand.
     const sources = `default-src 'self'; img-src data:; connect-src 'self' ${new URL(errandUrl).origin}`
     response.setHeader('Content-Security-Policy', sources)
     const route = routes[`${request.method} ${request.url}`]
@@ -107,7 +113,7 @@ async function isActive(own: Pick<ErrandClient, 'sessions'>, sessionId: string):
   }
 }
 
-/** The order id is the idempotency key, so that a repeated order is credited once. */
+/** Passes the order id as the idempotency key, so that a repeated order is credited only once. */
 async function topUp(errand: ErrandClient, { id: externalId }: Customer, orderId: string): Promise<void> {
   const { id: userId } = await errand.users.getByExternalId({ externalId })
   const credit = { userId, amountUsd: '5.00', reason: `Order ${orderId}` }

@@ -88,7 +88,7 @@ class Refusal(Exception):
 
 
 def verify(headers, body, key):
-    """Rejects requests that Errand did not sign, or signed too long ago. Compares in constant time."""
+    """Rejects requests that Errand did not sign or signed too long ago. Compares signatures in constant time."""
     message_id = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")
     if not re.fullmatch(r"[0-9]{1,12}", timestamp) or abs(time.time() - int(timestamp)) > TOLERANCE_SECONDS:

@@ -8,7 +8,7 @@ type ToolRun = { readonly pasted: string; readonly args: Args; readonly signal: 
 
 const shownMax = 20
 
-/** Returns each tool's output for a pasted table (`data`) or text, and its description in words. */
+/** Each tool takes a pasted table (`data`) or text. It returns its output, and the same in words. */
 export const tools = {
   async 'data.query'({ pasted, args, signal }: ToolRun) {
     const output = await queryTable(pasted, { query: args, signal })

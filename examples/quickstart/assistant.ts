@@ -13,7 +13,7 @@ type Pattern = {
   readonly args?: Args
 }
 
-/** All requests that the assistant understands: words that select a tool, with its arguments in named groups. */
+/** All requests that the assistant understands. Words select a tool, and named groups contain its arguments. */
 const patterns: readonly Pattern[] = [
   {
     example: `total amount by city where month is May (or: ${operations.replaceAll('|', ', ')}; is not, =, <, >, <=, >=)`,
@@ -41,7 +41,7 @@ const help =
   'first row. Then, or in the same message after an empty line, send one of:\n' +
   patterns.map(({ example }) => `- ${example}`).join('\n')
 
-/** Filler words around a request. */
+/** Filler words before and after a request. */
 const filling =
   /^(?:(?:please|can you|what (?:is|are|was|were)|show(?: me)?|give me|the|top) )+|,? please| are there|[\s?.!]+$/gi
 const requestLengthMax = 300
@@ -59,7 +59,8 @@ function readRequest(paragraph: string): Request | undefined {
 }
 
 /**
- * A request is a message, or its last or first paragraph. The rest counts as pasted if it is long or has several lines.
+ * Splits a message into a request, which is its last or first paragraph, and pasted content. Without a request, the
+ * whole message counts as pasted if it is long or has several lines.
  */
 function readMessage(content: string): { request?: Request; pasted: string } {
   const unfenced = content.replace(/^```.*$/gm, '').trim()
@@ -72,7 +73,7 @@ function readMessage(content: string): { request?: Request; pasted: string } {
   return { pasted: pasted.includes('\n') || pasted.length > requestLengthMax ? pasted : '' }
 }
 
-/** True if the first two lines have equally many values, and the first is not a sentence. */
+/** True if the first two lines have the same number of values and the first line does not end like a sentence. */
 function isTable(pasted: string): boolean {
   const delimiter = detectDelimiter(pasted)
   const [first = '', second = ''] = pasted.split(/\r?\n/, 2).map((line) => line.replace(/"[^"]*"/g, ''))
@@ -80,7 +81,10 @@ function isTable(pasted: string): boolean {
   return values > 1 && values === second.split(delimiter).length && !/[.:!?]$/.test(first)
 }
 
-/** Calls the requested tool with the session's newest table or text. Pasted content without a request is described. */
+/**
+ * Calls the requested tool with the session's newest table or text. If pasted content comes without a request,
+ * describes the table or summarizes the text.
+ */
 async function* reply({ message, history, signal }: ChatRun): AsyncGenerator<ChatPart> {
   const own = readMessage(message)
   const request =

@@ -1,5 +1,6 @@
 /**
- * Parses a CSV value as a number. Digits after a leading zero ("007") and decimal commas ("1,5") are text, as is 1e100.
+ * Parses a CSV value as a number. Digits after a leading zero ("007") and decimal commas ("1,5") count as text, as do
+ * numbers of 1e100 and above.
  */
 export function readNumber(value: string): number | undefined {
   if (!/^[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(value)) return undefined
@@ -8,7 +9,9 @@ export function readNumber(value: string): number | undefined {
   return size === 0 || (size > 1e-100 && size < 1e100) ? Number(value) : undefined
 }
 
-/** Sums and rounds to the decimals of the numbers: 0.1 and 0.2 are 0.3, which they are not in doubles. */
+/**
+ * Sums numbers and rounds to the most decimals that one of them has. Without rounding, 0.1 and 0.2 would not be 0.3.
+ */
 export function total(numbers: readonly number[]): number {
   let [sum, decimals] = [0, 0]
   for (const number of numbers) {
@@ -19,7 +22,9 @@ export function total(numbers: readonly number[]): number {
   return decimals > 100 ? sum : Number(sum.toFixed(decimals))
 }
 
-/** Clamped, because division may round beyond the ends: the average of three times 0.1 would not be 0.1. */
+/**
+ * Clamped to the range of the numbers, because rounding can leave it: the average of three times 0.1 would not be 0.1.
+ */
 export function average(numbers: readonly number[]): number {
   return Math.min(maximum(numbers), Math.max(minimum(numbers), total(numbers) / numbers.length))
 }

@@ -6,15 +6,15 @@ import { detectLanguage, isContentWord, readSentences, readWords, textWithWords 
 type Phrase = { readonly key: string; readonly surface: string; readonly length: number }
 
 const phraseWordsMax = 4
-/** In scripts without spaces words are shorter, and four of them form a clause. */
+/** Maximum words of a phrase in scripts without spaces, whose words are shorter: four of them would form a clause. */
 const unspacedWordsMax = 2
-/** Above this number the rarest are dropped, so that memory does not grow with the text. */
+/** Above this number of phrases, the rarest are dropped, so that memory does not grow with the text. */
 const phrasesMax = 200_000
 
 /**
- * Finds the key phrases of a text, best first: up to four content words in a row. They score by frequency and length
- * (as in the C-value, Frantzi and Ananiadou, 1996). Part of a better phrase is omitted if it occurs mostly within it. A
- * longer form of a better phrase is omitted if it is the rarer use.
+ * Finds the key phrases of a text, best first: up to four content words in a row. Scores them by frequency and length
+ * (as in the C-value, Frantzi and Ananiadou, 1996). Omits a part of a better phrase if at least half of its uses are
+ * within that phrase. Omits an extension of a better phrase if it is less than half as frequent.
  */
 export async function findKeywords(text: string, options: { limit: number; signal?: AbortSignal | undefined }) {
   const language = detectLanguage(text)
@@ -62,8 +62,8 @@ export async function findKeywords(text: string, options: { limit: number; signa
 }
 
 /**
- * Yields every run of content words in a sentence. English plurals count as the same word. The surface is the original
- * text.
+ * Yields every run of content words in a sentence. English plurals count as the same word. `surface` is the run as
+ * written in the text.
  */
 function* readPhrases(sentence: string, language: string): Generator<Phrase> {
   const words = readWords(sentence)
@@ -75,7 +75,7 @@ function* readPhrases(sentence: string, language: string): Generator<Phrase> {
       const stem = language === 'en' ? folded.replace(/(?<=.{3}[^s])s$/, '') : folded
       const isNext = /^[\s\u2010\u2011-]?$/.test(sentence.slice(end, word.start))
       if (!isNext || !isContentWord(folded, language) || key.includes(` ${stem} `)) break
-      // Surrounding spaces let a substring search in the key find whole words only.
+      // With a space around each word, a substring search in the key finds only whole words.
       key += `${stem} `
       end = word.end
       yield { key, surface: sentence.slice(first.start, end).replace(/['’]s$/, ''), length: more + 1 }

@@ -8,7 +8,7 @@ const draftParams = z.object({
   tone: z.enum(['friendly', 'neutral', 'formal']).default('neutral').describe('How it sounds.'),
 })
 
-/** Returns an agent for the environment's language model, or undefined if none is set. */
+/** Returns an agent for the language model that the environment names, or undefined if it names none. */
 export async function openModelAgent(env: NodeJS.ProcessEnv): Promise<ModelAgentConfig | undefined> {
   const found = await openModel(env)
   if (found === undefined) return undefined
@@ -57,8 +57,8 @@ export async function openModelAgent(env: NodeJS.ProcessEnv): Promise<ModelAgent
 }
 
 /**
- * Opens the first model that the environment names. Loads its package only then, because each agent thread loads this
- * file.
+ * Opens the first model that the environment names. Loads the package of that model only then, because each agent
+ * thread loads this file.
  */
 async function openModel(env: NodeJS.ProcessEnv) {
   const baseURL = env['ERRAND_MODEL_BASE_URL']

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** How long a computation may block its thread, which it shares with other runs. */
+/** How long a computation may block its thread, which other runs share. */
 const sliceMs = 8
 
 /** Yields the items of a long computation, with pauses for other runs. Throws the signal's reason after an abort. */

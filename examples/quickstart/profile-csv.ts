@@ -6,7 +6,7 @@ import { readTable, type TableOptions } from './read-table.ts'
 
 const shorten = (value: string) => (value.length > 100 ? `${value.slice(0, 99).toWellFormed()}…` : value)
 
-/** Describes each column of a CSV. Throws if the CSV is empty or malformed, naming the line. */
+/** Describes each column of a CSV. Throws if the CSV is empty or malformed. The error names the line. */
 export async function profileCsv(csv: string, options: TableOptions = {}) {
   const { names, rows, delimiter, warnings, ...table } = await readTable(csv, options)
   const columns: ReturnType<typeof describeColumn>[] = []
@@ -16,7 +16,7 @@ export async function profileCsv(csv: string, options: TableOptions = {}) {
   return { rows, columns, delimiter, header: options.header ?? true, warnings }
 }
 
-/** Column types; the first one that fits all values wins. */
+/** Column types. A column gets the first type that fits all of its values. */
 const types = {
   integer: (value: string) => readNumber(value) !== undefined && !/[.e]/i.test(value),
   number: (value: string) => readNumber(value) !== undefined,

@@ -2,11 +2,11 @@ import { average, maximum, median, minimum, readNumber, total } from './figures.
 import { readTable, type Table } from './read-table.ts'
 
 export type Query = {
-  /** `count`, or one of `operations`, which apply to a column. */
+  /** `count`, or one of `operations`. The latter need a column. */
   readonly operation?: string
   readonly column?: string
   readonly groupBy?: string
-  /** Only rows whose value in this column has the relation `is` to `value`. */
+  /** Column to filter by. Keeps a row if the relation `is` holds between its value in this column and `value`. */
   readonly where?: string
   readonly is?: string
   readonly value?: string
@@ -26,12 +26,13 @@ const operations: { readonly [operation: string]: (numbers: readonly number[]) =
   highest: maximum,
 }
 
-/** Comparison results for which a relation holds. Other relations, such as `<=`, spell theirs out. */
+/**
+ * The results of `compare` for which a relation holds. Relations that are not listed, such as `<=`, consist of their
+ * results.
+ */
 const orders: { readonly [is: string]: string } = { is: '=', 'is not': '<>!', '!=': '<>!' }
 
-/**
- * Computes over the rows of a table. Non-numeric cells are omitted and counted. Throws if the column does not exist.
- */
+/** Computes over the rows of a table. Skips and counts non-numeric cells. Throws if the column does not exist. */
 export async function queryTable(csv: string, { query, signal }: { query: Query; signal: AbortSignal }) {
   const { operation = '', column = '', groupBy, where, is = '', value = '' } = query
   const table = await readTable(csv, { signal })
@@ -56,8 +57,8 @@ export async function queryTable(csv: string, { query, signal }: { query: Query;
 }
 
 /**
- * Compares numbers by size, other values such as dates alphabetically. A number and another value are only unequal
- * (`!`).
+ * Compares numbers by size and other values, such as dates, alphabetically. If only one value is a number, the two are
+ * unequal (`!`) but have no order.
  */
 function compare(left: string, right: string): '<' | '=' | '>' | '!' {
   const [a, b] = [readNumber(left) ?? left.toLowerCase(), readNumber(right) ?? right.toLowerCase()]
@@ -65,7 +66,7 @@ function compare(left: string, right: string): '<' | '=' | '>' | '!' {
   return a < b ? '<' : a > b ? '>' : '='
 }
 
-/** Finds a column by name, ignoring case, with spaces or hyphens for underscores. */
+/** Finds a column by name. Ignores case and treats spaces, hyphens and underscores alike. */
 function findColumn({ names, columns }: Table, name: string): readonly string[] {
   const fold = (text: string) => text.toLowerCase().replace(/[\s_-]+/g, ' ')
   const found = columns[names.findIndex((known) => fold(known) === fold(name))]

@@ -4,7 +4,7 @@ import { paceWork } from './pace-work.ts'
 
 export type Table = {
   readonly names: readonly string[]
-  /** Values by column; missing values are empty. Arrays of rows would take several times the memory. */
+  /** Values by column. Missing values are empty. Arrays of rows would take several times the memory. */
   readonly columns: readonly (readonly string[])[]
   readonly rows: number
   readonly delimiter: string
@@ -21,7 +21,7 @@ export type TableOptions = {
 
 const columnsMax = 20_000
 
-/** Reads a CSV (RFC 4180). Throws if it is empty or its quotes are malformed, naming the line. */
+/** Reads a CSV (RFC 4180). Throws if it is empty or its quotes are malformed. The error names the line. */
 export async function readTable(csv: string, options: TableOptions): Promise<Table> {
   const { header = true, delimiter = detectDelimiter(csv), signal } = options
   const parser = parse({
@@ -36,7 +36,7 @@ export async function readTable(csv: string, options: TableOptions): Promise<Tab
   let columns: readonly string[][] = []
   const counts = { rows: 0, short: 0, long: 0 }
   try {
-    // In chunks, so that other runs can go on; "u" keeps surrogate pairs whole.
+    // Parses in chunks, so that other runs can continue in between. The flag `u` keeps surrogate pairs whole.
     const parts = Readable.from(csv.match(/[^]{1,65536}/gu) ?? [])
     for await (const row of paceWork<string[]>(parts.pipe(parser), signal)) {
       if (names === undefined) {
@@ -65,13 +65,12 @@ export async function readTable(csv: string, options: TableOptions): Promise<Tab
 }
 
 /**
- * Returns the character that splits the first row into the most values. A single-column table counts as
- * comma-separated.
+ * Returns the character that splits the first row into the most values. If the row has only one value, returns a comma.
  */
 export function detectDelimiter(csv: string): string {
   const unquoted = csv.slice(0, 65_536).replace(/"[^"]*"/g, '')
   const [first = ''] = unquoted.trimStart().split(/[\r\n]/)
   const countOf = (delimiter: string) => first.split(delimiter).length - 1
-  // Commas also occur inside values.
+  // If counts are equal, the comma loses, because commas also occur inside values.
   return ['|', ';', '\t'].reduce((best, one) => (countOf(one) > 0 && countOf(one) >= countOf(best) ? one : best), ',')
 }

@@ -10,20 +10,23 @@ const words = new Intl.Segmenter('en', { granularity: 'word' })
 const sentences = new Intl.Segmenter('en', { granularity: 'sentence' })
 
 /**
- * Splits text without sentence ends at the last space within 2000 characters, so that a sentence is never the whole
- * text.
+ * Splits text without sentence ends at the last space within 2000 characters. A long text is thus never a single
+ * sentence.
  */
 const bounded = /.{1,2000}(?= |$)|.{1,2000}/gsu
 const sampleLength = 10_000
 
 const listMarker = /^\s*(?:[-*+•]|#+|\d+[.)])\s+/
 const paragraphEnd = /\n\s*\n|\n(?=\s*(?:[-*+•]|#+|\d+[.)])\s)|(?<=^#+ .*)\n/m
-/** Titles, initials and list numbers, after which Unicode's rules end a sentence. */
+/** Titles, initials and list numbers. By Unicode's rules, the period after them would end the sentence. */
 const abbreviation = /(?:^|[\s("“])(?:\p{L}|\p{L}\.\p{L}|dr|fig|jr|mr|mrs|ms|prof|sr|st|vs)\.\s*$|^\d+\.\s*$/iu
-/** Contractions, single characters, short hiragana words (mostly endings) and words without letters. */
+/**
+ * Contractions, single characters, short hiragana words (mostly endings), words without letters, and words of at least
+ * 60 characters.
+ */
 const noContent = /^.$|^\p{scx=Hiragana}{1,3}$|^\P{L}+$|['’](?:t|re|ve|ll|d|m)$|.{60}/u
 
-// The package's English list is short; these words would otherwise rank as keywords.
+// Additions to the English list of the package, which is short. These words would otherwise rank as keywords.
 const moreEnglish =
   'above among called cannot did does each even ever every few first found good great here however its itself just known ' +
   'less made may more must new no nor not off one only other our own per said same second shall so some something such ' +
@@ -56,7 +59,7 @@ export function* readSentences(text: string): Generator<string> {
 
 export type Word = { readonly folded: string; readonly start: number; readonly end: number }
 
-/** Returns the words and numbers of a text in order, in lower case and without an English 's. */
+/** Returns the words and numbers of a text in order, in lower case and without a possessive 's. */
 export function readWords(text: string): Word[] {
   const found = [...words.segment(text)].filter(({ isWordLike }) => isWordLike)
   return found.map(({ segment, index }) => {
@@ -65,14 +68,14 @@ export function readWords(text: string): Word[] {
   })
 }
 
-/** True if a folded word says something about the text's subject. */
+/** True if a folded word indicates the text's subject. */
 export function isContentWord(word: string, language: string): boolean {
   return !noContent.test(word) && !languagesOf.get(word)?.includes(language)
 }
 
 /**
- * Detects the language of a text as a BCP 47 tag: the one with the most stop words at its start. A word shared by fewer
- * languages counts more. Returns `und` if the score is less than one word unique to a language.
+ * Detects the language of a text as a BCP 47 tag: the one with the most stop words at the start of the text. A word
+ * counts more if fewer languages share it. Returns `und` if the score is below that of one word unique to a language.
  */
 export function detectLanguage(text: string): string {
   const scores = new Map<string, number>()

@@ -5,13 +5,13 @@ import { detectLanguage, isContentWord, readSentences, readWords, textWithWords 
 
 type Sentence = { readonly text: string; readonly index: number; readonly content: readonly string[] }
 
-/** Minimum length in words; shorter sentences count as this long, or headings and fragments would rank first. */
+/** Minimum length in words. Shorter sentences count as this long. Otherwise headings and fragments would rank first. */
 const lengthMin = 10
 
 /**
  * Summarizes a text by its most central sentences: those that share the most words with others (degree centrality,
  * Erkan and Radev: LexRank, 2004). Rarer words count more. The similarity of two sentences is a product of one factor
- * each, so the work grows with the words of the text, not with its pairs of sentences.
+ * per sentence. The work therefore grows with the number of words, not with the number of sentence pairs.
  */
 export async function summarizeText(text: string, options: { sentences: number; signal?: AbortSignal | undefined }) {
   const { signal } = options
@@ -55,7 +55,10 @@ export async function summarizeText(text: string, options: { sentences: number; 
     .map((sentence) => ({ ...sentence, score: best === 0 ? 1 : Math.round((sentence.score / best) * 1e6) / 1e6 }))
   return {
     summary: chosen.map((sentence) => sentence.text).join(' '),
-    /** In text order. `index` counts its sentences from 0; `score` is 1 for the most central one. */
+    /**
+     * In text order. `index` is the position of the sentence in the text, from 0. `score` is 1 for the most central
+     * sentence.
+     */
     sentences: chosen,
     totals,
     language,

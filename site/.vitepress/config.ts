@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { githubAnchor } from '../github-anchor.ts'
 import { sidebar, sitePath } from '../sidebar.ts'
 
-/** The used part of markdown-it, whose types are not installed with the service. */
+/** The parts of markdown-it that this file uses. Its own types are not installed with the service. */
 type Token = { type: string; attrs: [name: string, value: string][] | null; children: Token[] | null }
 type Page = { path: string; realPath?: string }
 type MarkdownIt = {
@@ -14,10 +14,10 @@ type MarkdownIt = {
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const { description, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, string>
 
-/** Files outside the pages that links lead to, by their path on the site. */
+/** Files that pages link to although they are not pages, by their path on the site. */
 const linkedFiles = new Map<string, string>([['openapi/openapi.json', join(root, 'openapi/openapi.json')]])
 
-// The pages are the repository's Markdown files at their own paths, so links between them are also right on the site.
+// The pages are the repository's Markdown files at their own paths, so links between pages also work on the site.
 export default {
   title: 'Errand',
   description,
@@ -26,7 +26,7 @@ export default {
   cacheDir: join(root, 'site/node_modules/.cache'),
   srcExclude: ['{bench,client,console,deploy,openapi,scripts,server,test}/**', 'examples/{quickstart,starter}/**'],
   rewrites: sitePath,
-  // The development server serves any file of its root, which may contain the keys of a quickstart.
+  // The development server serves any file below its root. The root may contain the keys of a quickstart.
   vite: {
     build: { chunkSizeWarningLimit: 2000 },
     server: { fs: { deny: ['.env*', '*.pem', '**/.git/**', '**/.errand/**'] } },
@@ -70,7 +70,7 @@ function siteTarget(folder: string, target: string): string {
   const hash = anchor === undefined ? '' : `#${anchor}`
   if (path.endsWith('.md')) return `${sitePath(path)}${hash}`
   if (existsSync(join(file, 'README.md'))) return `${path.replace(/\/$/, '')}/index.md${hash}`
-  // Browsers show text, and would download most sources.
+  // Browsers display .txt files, but would download most source files.
   const suffix = path.endsWith('.json') ? '' : '.txt'
   linkedFiles.set(`${file.slice(root.length)}${suffix}`, file)
   return `${path}${suffix}`

@@ -3,8 +3,8 @@ import { Queue } from 'bullmq'
 import fastify from 'fastify'
 import { Redis } from 'ioredis'
 
-// An API that a team would build with Fastify, BullMQ and Redis. Wherever that makes it faster, it does less than
-// Errand: API keys are plain strings in memory, it has no ledger, failed jobs are not refunded, and a crash between
+// An API that a team would build with Fastify, BullMQ and Redis. Wherever doing less makes it faster, it does less than
+// Errand. API keys are plain strings in memory. There is no ledger, and failed jobs are not refunded. A crash between
 // the charge and the job loses the charge.
 // Usage: node peer-server.mjs REDIS_SOCKET USERS_FILE
 
@@ -13,9 +13,9 @@ const users = JSON.parse(readFileSync(usersFile, 'utf8'))
 const userIds = new Map(users.map(({ key, userId }) => [`Bearer ${key}`, userId]))
 const price = 100
 
-// Without ioredis's autopipelining, which took a quarter more CPU per task and was no faster for status.
+// Does not use ioredis's autopipelining, which took a quarter more CPU per task and did not read statuses faster.
 const redis = new Redis(socketPath)
-// One script makes the rate window, the balance check and the charge atomic, in a single round trip.
+// One script checks the rate limit and the balance and charges the price, atomically and in a single round trip.
 redis.defineCommand('admit', {
   numberOfKeys: 2,
   lua: `

@@ -21,7 +21,7 @@ export function toAdminCurl({ idempotencyKey, ...request }: AdminRequest, { base
   ].join('\n')
 }
 
-/** The same for the typed client, with the login cookie. */
+/** Generates the same operation for the typed client, which uses the login cookie. */
 export function toAdminTypeScript(
   { idempotencyKey, ...call }: ClientCall & { idempotencyKey?: string },
   { baseUrl, email }: Caller,

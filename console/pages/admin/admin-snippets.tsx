@@ -6,7 +6,9 @@ import classes from './admin.module.css'
 
 type AdminSnippetsProps = { request: AdminRequest; call: ClientCall }
 
-/** An admin operation as curl commands and with the typed client. Both log in, because keys are rejected. */
+/**
+ * An admin operation as curl commands and with the typed client. Both log in, because admin operations reject API keys.
+ */
 export function AdminSnippets({ request, call }: AdminSnippetsProps) {
   const { data: account } = useAccount()
   const { idempotencyKey } = request

@@ -4,7 +4,7 @@ import { useAccount } from '../../app/use-account.ts'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
 
-/** Replaces admin pages for everyone else, including a former admin. */
+/** Replaces admin pages for users who are not admins, including former admins. */
 export function AdminsOnlyPage() {
   const email = useAccount().data?.email
   return (
@@ -25,7 +25,7 @@ export function AdminsOnlyPage() {
   )
 }
 
-/** True if the service rejected the request because the account is not an admin anymore. */
+/** True if the service rejected the request because the user is no longer an admin. */
 export function isForAdminsOnly(error: unknown): boolean {
   return error instanceof ErrandClientError && error.status === 403
 }

@@ -2,7 +2,7 @@ import type { System } from '../../../client/client.ts'
 
 type Agent = System['agents'][number]
 
-/** Shows where an agent's prices and visibility are set in the configuration; dots for unknown parts. */
+/** Shows where the configuration sets an agent's prices and visibility. Unknown parts are shown as dots. */
 export function agentInConfig({ chatPricing, endpoints, id, kind, name, visibility }: Agent): string {
   const seenBy = visibility === 'public' ? "'public'" : `[${visibility.map(quote).join(', ')}]`
   const lines = [`kind: '${kind}',`, `id: ${quote(id)},`, `name: ${quote(name)},`, `visibility: ${seenBy},`]
@@ -17,7 +17,7 @@ export function agentInConfig({ chatPricing, endpoints, id, kind, name, visibili
   if (chatPricing) {
     const { inputPer1kUsd, outputPer1kUsd, toolCallUsd } = chatPricing
     const pricing = `{ inputPer1kUsd: '${inputPer1kUsd}', outputPer1kUsd: '${outputPer1kUsd}', toolCallUsd: '${toolCallUsd}' }`
-    // A language model is priced as a whole.
+    // A model agent has one price for tasks and chats.
     lines.push(kind === 'model' ? `pricing: ${pricing},` : `chat: { pricing: ${pricing}, … },`)
   }
   return [

@@ -2,7 +2,7 @@ import { Text } from '@mantine/core'
 import type { Agent } from '../../../client/client.ts'
 import { usdText } from '../../parts/text/usd-text.ts'
 
-/** Prices of a chat by component, without the free ones. */
+/** Prices of a chat by component. Free components are omitted. */
 export function ChatPrices({ chat }: { chat: NonNullable<Agent['chat']> }) {
   const { pricing, reasoning } = chat
   const rates = [

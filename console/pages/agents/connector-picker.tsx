@@ -18,7 +18,10 @@ export function deletedText(connectorId: string): string {
 
 type ConnectorPickerProps = { value: readonly string[]; onChange: (ids: string[]) => void; error: string | undefined }
 
-/** Loads the user's connectors together with the agent, so that a form does not jump when they arrive. */
+/**
+ * Loads the user's connectors. Call this together with the agent's query, so that the form does not jump when they
+ * arrive.
+ */
 export function useConnectors() {
   const input = { limit: 100 }
   return useQuery({
@@ -30,7 +33,7 @@ export function useConnectors() {
 export function ConnectorPicker({ value, onChange, error }: ConnectorPickerProps) {
   const { data } = useConnectors()
   if (!data || (data.connectors.length === 0 && value.length === 0)) return null
-  // Connectors of an earlier task may be deleted by now.
+  // Connectors of an earlier task may have been deleted.
   const gone = value.filter((id) => !data.connectors.some((connector) => connector.id === id))
   return (
     <MultiSelect

@@ -14,7 +14,7 @@ export function EndpointPrice({ endpoint }: { endpoint: Pick<Endpoint, 'priceUsd
   )
 }
 
-/** Unit price of each event that a metered task is charged for. */
+/** Unit price of each event that metered tasks are charged for. */
 export function EventPrices({ pricing: { events } }: { pricing: NonNullable<Endpoint['pricing']> }) {
   return (
     <KeyValueList
@@ -23,7 +23,7 @@ export function EventPrices({ pricing: { events } }: { pricing: NonNullable<Endp
   )
 }
 
-/** Returns the amount charged when the run is created. For a metered endpoint, the cap limits it. */
+/** Returns the amount charged when the run is created. For a metered endpoint, the user's cap limits this amount. */
 export function chargedUsd({ priceUsd, pricing }: Endpoint, capUsd: string): string {
   const [cap, price] = [parseUsd(capUsd), parseUsd(priceUsd)]
   if (!pricing || cap === undefined || price === undefined || cap >= price) return priceUsd

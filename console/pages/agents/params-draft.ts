@@ -2,8 +2,8 @@ import { storedPrefix, whenLeaving } from '../../app/leave-console.ts'
 import type { FormField } from '../../parts/schema-form/form-field.ts'
 import { isObject, matches, ownValue, toJson } from '../../parts/schema-form/form-value.ts'
 
-// Params that were entered but not run, by form, in this tab. They survive a reload and end with the login. Secrets are
-// never stored.
+// Drafts: params that the user entered but did not run, by form, in this tab. They survive a reload and are deleted
+// when the login ends. Secrets are never stored.
 
 const prefix = `${storedPrefix}params.`
 const drafts = new Map<string, unknown>()
@@ -20,7 +20,7 @@ export function draftOf(name: string): unknown {
   }
 }
 
-/** Keeps params while the page is open; `storeDraft` makes them survive it. */
+/** Keeps params until the page is closed. Call `storeDraft` to make them survive a reload. */
 export function keepDraft(name: string, field: FormField, value: unknown): void {
   drafts.set(name, withoutSecrets(field, value))
 }
@@ -37,7 +37,7 @@ export function storeDraft(name: string, field: FormField | undefined): void {
     if (value === undefined || !field) sessionStorage.removeItem(prefix + name)
     else sessionStorage.setItem(prefix + name, JSON.stringify(toJson(field, value) ?? {}))
   } catch {
-    // A draft larger than the storage is kept until the page is closed.
+    // A draft too large for the tab's storage is kept only until the page is closed.
   }
 }
 
@@ -58,7 +58,7 @@ export function withoutSecrets(field: FormField, value: unknown): unknown {
     return value.map((item) => withoutSecrets(field.item, item))
   }
   const variant = field.kind === 'variants' && field.variants.find((one) => matches(one, value))
-  // A value that does not fit the form may contain a secret anywhere.
+  // If the value does not fit the form, any part of it may be a secret.
   return variant ? withoutSecrets(variant, value) : undefined
 }
 

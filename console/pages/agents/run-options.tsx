@@ -2,7 +2,7 @@ import { NativeSelect, SimpleGrid, Stack, TextInput } from '@mantine/core'
 import { Disclosure } from '../../parts/disclosure.tsx'
 import { TagsField, tagsOf } from '../../parts/tags-field.tsx'
 
-/** Run options besides the params, as typed. */
+/** Options of a run other than its params, as typed. */
 export type RunOptionsDraft = { maxCostUsd: string; expiresInSeconds: string; timeoutSeconds: string; tags: string[] }
 
 export const noOptions: RunOptionsDraft = { maxCostUsd: '', expiresInSeconds: '', timeoutSeconds: '', tags: [] }
@@ -33,7 +33,7 @@ type RunOptionsProps = {
   value: RunOptionsDraft
   onChange: (value: RunOptionsDraft) => void
   errors: Partial<Record<(typeof optionFields)[number], string>>
-  /** The endpoint's limit. */
+  /** The endpoint's timeout, which is the maximum. */
   timeoutSeconds: number
 }
 

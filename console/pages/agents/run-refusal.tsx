@@ -11,7 +11,7 @@ import { errorText } from '../../parts/text/error-text.ts'
 
 export const blockReason = "Too many of this account's tasks failed in a short time."
 
-/** Returns when the service accepts a task again after an error; undefined if waiting does not help. */
+/** Returns the time from which the service accepts a task again after an error. Undefined if waiting does not help. */
 export function freeAt(error: unknown, receivedAt: number): number | undefined {
   if (!(error instanceof ErrandClientError) || error.retryAfterSeconds === undefined) return undefined
   return receivedAt + error.retryAfterSeconds * 1000
@@ -58,7 +58,7 @@ export function RunRefusal({ error, receivedAt }: { error: unknown; receivedAt: 
   )
 }
 
-/** Omits the time, which the notice shows in the user's time zone. */
+/** Replaces the service's message, which contains a UTC time. The notice shows the time in the user's time zone. */
 function reasonOf(message: string): string {
   if (!message.includes('connectorIds')) return blockReason
   return 'A task failed after calling a connector. You can still run this without connectors.'
@@ -73,7 +73,7 @@ export function WaitNotice({ title, until, isAlert = false, children }: WaitNoti
       <Text inherit role={isAlert ? 'alert' : undefined}>
         {children} You can run it at <TimeText at={new Date(until).toISOString()} isExact />.
       </Text>
-      {/* Not part of the alert, which would be announced every second. */}
+      {/* Outside the alert, because screen readers would otherwise announce it every second. */}
       <Text inherit fw={600} mt={4} role="timer">
         {left > 0 ? `${secondsText(left)} left` : 'You can run it now.'}
       </Text>

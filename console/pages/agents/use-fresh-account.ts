@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { accountKey, useAccount } from '../../app/use-account.ts'
 
-/** Refetches the account on mount and on focus, because other programs spend its balance meanwhile. */
+/** Refetches the account on mount and on focus, because other programs may have spent from its balance. */
 export function useFreshAccount(): ReturnType<typeof useAccount> {
   const queries = useQueryClient()
   useEffect(() => {

@@ -16,7 +16,7 @@ export type ParamsForm = {
   switchTo: (mode: Mode) => void
   value: unknown
   setValue: (next: unknown) => void
-  /** Changes when the whole value is replaced, so that the inputs remount. */
+  /** Changes when the whole value is replaced, and thereby remounts the inputs. */
   version: number
   json: Json
   setJson: (text: string) => void
@@ -28,7 +28,7 @@ export type ParamsForm = {
   check: () => Record<string, unknown> | undefined
   /** Whether there is input that `clear` would remove. */
   isChanged: boolean
-  /** Resets to the initial value. `undo` restores the input until something is typed. */
+  /** Resets to the initial value. Until the user types something, `undo` restores the previous input. */
   clear: () => void
   undo: (() => void) | undefined
   /** Discards the stored draft. */
@@ -37,9 +37,9 @@ export type ParamsForm = {
 
 type ParamsFormOptions = {
   schema: ParamsJsonSchema
-  /** Initial params; undefined for the defaults. */
+  /** Initial params. Undefined for the schema's defaults. */
   start: unknown
-  /** Key of the draft, which is kept until it is run or cleared. */
+  /** Key of the draft, which is kept until the user runs or clears the form. */
   draftName: string
 }
 
@@ -47,7 +47,7 @@ const storePauseMs = 400
 
 const noProblems: Problems = { fields: new Map(), rest: [] }
 
-/** State of an endpoint's params while they are edited, as a form or as JSON, with conversion both ways. */
+/** State of an endpoint's params during editing, either as a form or as JSON. Converts between the two. */
 export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): ParamsForm {
   const field = useMemo(() => readSchema(schema), [schema])
   const first = useMemo(() => (start === undefined ? initialValue(field, true) : start), [field, start])
@@ -55,7 +55,10 @@ export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): 
   const [cleared, setCleared] = useState<{ value: unknown }>()
   const [mode, setMode] = useState<Mode>('form')
   const [json, setOnlyJson] = useState<Json>({ text: '', problem: undefined })
-  /** JSON text generated from the form. If it is unchanged, the form returns as it was, including unfinished inputs. */
+  /**
+   * The JSON that was generated from the form. If the user did not change it, switching back restores the form as it
+   * was, including unfinished input.
+   */
   const [written, setWritten] = useState('')
   const [version, setVersion] = useState(0)
   const [problems, place] = useState<Problems>(noProblems)
@@ -69,13 +72,13 @@ export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): 
     place(placeProblems(found, new Set(mode === 'form' ? shownPaths(field, value) : [])))
   }
 
-  /** Value with which the form would return. Invalid JSON keeps the previous value. */
+  /** The value to keep as the draft. Undefined while the JSON is invalid, so that the draft keeps its previous value. */
   const kept = mode === 'json' && json.text !== written ? (read && 'value' in read ? read.value : undefined) : value
   const isSame = useMemo(() => kept !== undefined && isEqual(kept, first), [kept, first])
   const isChanged = !isSame
   useDraft({ name: draftName, field, value: kept, isChanged })
 
-  /** Replaces the whole value, in either mode. */
+  /** Replaces the whole value, both in the form and in the JSON. */
   const replace = (next: unknown) => {
     setOnlyValue(next)
     setVersion(version + 1)
@@ -103,7 +106,7 @@ export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): 
     setProblems,
     setValue: (next) => {
       setOnlyValue(next)
-      // A changed field may be valid now; the next attempt tells. Unchanged fields keep their errors.
+      // Changed fields lose their errors, because they may be valid now. Unchanged fields keep theirs.
       const kept = [...problems.fields].filter(([path]) => isEqual(valueAt(value, path), valueAt(next, path)))
       place({ fields: new Map(kept), rest: [] })
     },
@@ -141,7 +144,7 @@ export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): 
 
 type DraftOptions = { name: string; field: FormField; value: unknown; isChanged: boolean }
 
-/** Keeps input as it changes, and stores it when typing pauses or the page is left. */
+/** Keeps the input as a draft. Stores the draft when the user stops typing or leaves the page. */
 function useDraft({ name, field, value, isChanged }: DraftOptions): void {
   useEffect(() => {
     if (value === undefined) return

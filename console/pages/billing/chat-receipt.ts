@@ -1,7 +1,7 @@
 import type { Transaction } from '../../../client/client.ts'
 import { usdUnits } from '../../parts/text/usd-units.ts'
 
-// Sums in billionths of a USD: a rate with six decimals per 1,000 tokens is a price per token with nine.
+// Sums are in billionths of a USD: rates have six decimals per 1,000 tokens, so a price per token has nine.
 
 type Breakdown = NonNullable<Transaction['breakdown']>
 
@@ -10,7 +10,7 @@ export type ReceiptLine = {
   quantity: number
   rateUsd: string
   per: '1,000 tokens' | 'call'
-  /** Exact, with four to nine decimals. */
+  /** Exact amount, with four to nine decimals. */
   amountUsd: string
 }
 
@@ -18,14 +18,14 @@ export type ChatReceipt = {
   lines: ReceiptLine[]
   /** Exact sum of the lines. */
   exactUsd: string
-  /** Differences between the exact sum and the cost. */
+  /** Amounts to add to the exact sum to get the cost. */
   adjustments: { name: string; amountUsd: string }[]
-  /** In whole units of 0.0001 USD. */
+  /** The cost, a multiple of 0.0001 USD. */
   costUsd: string
-  /** The part of the cost that the balance did not cover; undefined if it covered everything. */
+  /** The part of the cost that the balance did not cover. Undefined if the balance covered everything. */
   writtenOffUsd: string | undefined
   chargedUsd: string
-  /** Whether the lines match the charged amount. */
+  /** Whether the lines and adjustments add up to the charged amount. */
   addsUp: boolean
 }
 
@@ -55,7 +55,7 @@ export function readChatReceipt({ amountUsd, breakdown }: { amountUsd: string; b
   }
 }
 
-/** Receipts without `exactUsd` were rounded half up individually. */
+/** Charges without carried amounts were each rounded half up. */
 function adjustmentsOf({ carriedAfterUsd, carriedBeforeUsd }: Breakdown, exact: bigint) {
   if (carriedBeforeUsd === undefined || carriedAfterUsd === undefined) {
     const rounded = ((exact + billionthsPerUnit / 2n) / billionthsPerUnit) * billionthsPerUnit

@@ -5,8 +5,8 @@ export function csvRow(values: readonly (string | number | boolean | undefined)[
 
 const plainNumber = /^-?\d+(?:\.\d+)?$/
 /**
- * Matches the start of a spreadsheet formula: at the start of the cell, and after characters that other programs or
- * locales treat as cell separators.
+ * Matches the start of a spreadsheet formula: at the start of the cell, and after any cell separator. Other programs or
+ * locales have other separators.
  */
 const formulaStart = /(^|[;|\t\r\n])(\s*)(?=[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])/g
 

@@ -6,7 +6,7 @@ import { usdText } from '../../parts/text/usd-text.ts'
 
 const count = new Intl.NumberFormat('en')
 
-/** The purchased items, line by line, down to the amount paid. */
+/** The items of a receipt, line by line, and below them the amount paid. */
 export function ReceiptLines({ receipt }: { receipt: Receipt }) {
   const { charge, chargedUsd, chat, paidUsd, refund } = receipt
   return (
@@ -73,7 +73,7 @@ function Line({ name, quantity, price, amountUsd }: LineProps) {
     <tr>
       <th scope="row">
         {name}
-        {/* Replaces the column on phones. */}
+        {/* Shown instead of the price column on phones. */}
         <span className={classes.narrow}>{price}</span>
       </th>
       <td>{count.format(quantity)}</td>

@@ -14,7 +14,7 @@ import { ReceiptPaper } from './receipt-paper.tsx'
 import { readReceipt, receiptJson } from './receipt.ts'
 import classes from './receipt.module.css'
 
-/** Refetch interval of a receipt that may still get a refund. */
+/** Refetch interval of a receipt whose task may still be refunded. */
 const unsettledMs = 4000
 
 type Subject = { taskId: string } | { turnId: string }
@@ -45,7 +45,7 @@ function ReceiptOf({ subject }: { subject: Subject }) {
   const query = useQuery({
     queryKey: ['transactions', subject],
     queryFn: ({ signal }) => client.transactions.list(subject, { signal }),
-    // The refund exists as soon as the task has failed, but the transactions may have been read just before.
+    // A failed task always has its refund. Refetches if the transactions were read just before the failure.
     refetchInterval: ({ state }) => {
       const status = task.data?.status
       return isUnderWay(status) || (status === 'failed' && state.data?.transactions.length === 1) ? unsettledMs : false

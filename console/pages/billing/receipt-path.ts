@@ -1,7 +1,8 @@
 import type { Transaction } from '../../../client/client.ts'
 
 /**
- * Returns the receipt path of a transaction's task or turn. Undefined for credits and adjustments, which buy nothing.
+ * Returns the receipt path of a transaction's task or turn. Undefined for transactions without either, such as
+ * credits.
  */
 export function receiptPath({ taskId, turnId }: Pick<Transaction, 'taskId' | 'turnId'>): string | undefined {
   if (taskId !== undefined) return `/billing/receipt?taskId=${encodeURIComponent(taskId)}`

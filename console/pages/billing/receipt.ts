@@ -9,7 +9,7 @@ export type Receipt = {
   chargedUsd: string
   refundedUsd: string
   paidUsd: string
-  /** After the newest of its transactions. */
+  /** The balance after the newest of the transactions. */
   balanceAfterUsd: string
   isEstimated: boolean
 }
@@ -34,7 +34,7 @@ export function readReceipt(transactions: readonly Transaction[]): Receipt | und
   }
 }
 
-/** The receipt as a JSON file: amounts and the underlying transactions, in API format. */
+/** Formats the receipt as a JSON file, with the amounts and the underlying transactions in API format. */
 export function receiptJson(receipt: Receipt, email: string | undefined): string {
   const { balanceAfterUsd, charge, chargedUsd, chat, paidUsd, refund, refundedUsd } = receipt
   const { description, sessionId, taskId, turnId } = charge

@@ -34,7 +34,7 @@ function Subject({ transaction: { description, sessionId, taskId } }: { transact
   return description
 }
 
-/** Shows credits in green, with a plus sign for users who do not see the color. */
+/** Shows credits in green. The plus sign is for users who do not see the color. */
 export function Amount({ usd }: { usd: string }) {
   const isAdded = !usd.startsWith('-') && /[1-9]/.test(usd)
   return (

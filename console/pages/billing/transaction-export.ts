@@ -10,8 +10,9 @@ export type ListTransactions = (
 export type ExportProgress = { done: number; total: number }
 
 /**
- * Exports the transactions that match a filter when the export starts: newest first, each once. New transactions during
- * paging push the others to higher offsets. A page may therefore start with rows that are known or too new.
+ * Exports the transactions that match a filter when the export starts, newest first and each once. Transactions that
+ * are added during paging push the others to higher offsets. A page may therefore start with rows that are already
+ * exported or too new.
  */
 export class TransactionExport {
   readonly #list: ListTransactions
@@ -19,7 +20,7 @@ export class TransactionExport {
   readonly #seen = new Set<string>()
   readonly #rows: string[] = []
   #offset = 0
-  /** Matches at the start; undefined before the first response. */
+  /** Number of matches when the export started. Undefined before the first response. */
   #total: number | undefined
 
   constructor(list: ListTransactions, filter: TransactionFilter) {
@@ -48,7 +49,7 @@ export class TransactionExport {
     return csvHeader + this.#rows.join('')
   }
 
-  /** `arrived` new transactions precede those that existed at the start. */
+  /** `arrived` is the number of transactions added since the start. They precede all others in the list. */
   #take(transactions: readonly Transaction[], arrived: number): void {
     const before = this.#seen.size
     for (const [index, transaction] of transactions.entries()) {

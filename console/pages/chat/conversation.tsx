@@ -15,7 +15,7 @@ import { useListSearch } from './list/session-list.ts'
 import { SessionSidebar } from './list/session-sidebar.tsx'
 import { sessionOptions } from './transcript/transcript.ts'
 
-/** One session: beside the list on wide screens, alone on phones. */
+/** Shows one session: next to the list on wide screens, alone on phones. */
 export function Conversation({ sessionId }: { sessionId: string }) {
   const [params] = useSearchParams()
   const search = useListSearch()

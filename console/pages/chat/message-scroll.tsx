@@ -5,16 +5,16 @@ import classes from './message-scroll.module.css'
 
 type MessageScrollProps = {
   label: string
-  /** Changes when messages are prepended. The reading position then stays. */
+  /** Changes when messages are prepended. The user then stays at the same message. */
   firstKey: string | undefined
-  /** Changes when a message is sent from here, which scrolls to the end. */
+  /** Changes when the user sends a message, which scrolls to the end. */
   sentKey: string | undefined
   children: ReactNode
 }
 
 const endPx = 48
 
-/** Scroll container that follows the end while the user is there, and otherwise never moves the content. */
+/** Scroll container that follows new content while the user is at the end. Otherwise it keeps the content in place. */
 export function MessageScroll({ children, firstKey, label, sentKey }: MessageScrollProps) {
   const outer = useRef<HTMLDivElement>(null)
   const inner = useRef<HTMLDivElement>(null)
@@ -57,7 +57,7 @@ export function MessageScroll({ children, firstKey, label, sentKey }: MessageScr
     const box = outer.current
     if (!box) return
     const distance = distanceOf(box)
-    // Only the user scrolls up. A growing reply moves the end, not the position.
+    // A smaller `scrollTop` means that the user scrolled up. A growing reply moves the end, but not `scrollTop`.
     if (distance <= endPx) isFollowing.current = true
     else if (box.scrollTop < lastTop.current) isFollowing.current = false
     lastTop.current = box.scrollTop

@@ -24,7 +24,7 @@ export function SessionCap({ session: { maxCostUsd, spentUsd } }: { session: Cap
 
 type CapButtonProps = ButtonProps & {
   sessionId: string
-  /** Label; the default depends on whether a cap is set. */
+  /** Label of the button. The default depends on whether a cap is set. */
   label?: string
 }
 

@@ -8,11 +8,11 @@ import { useWait } from '../../parts/hooks/use-wait.ts'
 export type Credentials = { email: string; password: string }
 type CredentialsFormProps = {
   submitLabel: string
-  /** The password manager suggests a new password, or fills in the current one. */
+  /** Whether the password manager should suggest a new password instead of filling in the current one. */
   isNewPassword: boolean
-  /** Fixed by an invitation. */
+  /** Email address of an invitation, which the user cannot change. */
   email?: string
-  /** Password rules, shown in advance. */
+  /** Password rules, shown before the user submits the form. */
   passwordHint?: string
   error: unknown
   isPending: boolean
@@ -26,14 +26,14 @@ export function CredentialsForm(props: CredentialsFormProps) {
   const [missing, setMissing] = useState<readonly string[]>([])
   const form = useRef<HTMLFormElement>(null)
   const [sent, setSent] = useState('')
-  // Errors and waits for another email do not apply to this one.
+  // A rate-limit error applies only to the email address for which it was received.
   const isOfAnother = useWait(given) > 0 && email.trim().toLowerCase() !== sent
   const error = isOfAnother ? undefined : given
   const wait = useWait(error)
   const { fields, rest } = fieldErrors(error, ['email', 'password'])
   const errorOf = (name: string) => (missing.includes(name) ? `Enter your ${name}` : fields[name])
 
-  // Focuses the first invalid field, even if the service found it.
+  // Focuses the first invalid field, whether the form or the service found the error.
   useEffect(() => {
     form.current?.querySelector<HTMLInputElement>('input[aria-invalid="true"]')?.focus()
   }, [error, missing])

@@ -2,12 +2,12 @@ import { navigate } from 'wouter/use-browser-location'
 import { localPath } from '../../app/local-path.ts'
 import { queryClient } from '../../app/query-client.ts'
 
-/** Returns the path that the login should lead to, from the URL's `returnTo`. */
+/** Returns the path to open after the login, from `returnTo` in the URL. */
 export function returnPath(): string {
   return localPath(new URLSearchParams(location.search).get('returnTo'))
 }
 
-/** Opens the console after a login, without data of the previous user. */
+/** Opens the console after a login, without any data of the previous user. */
 export function enterConsole(path: string): void {
   queryClient.clear()
   navigate(path, { replace: true })

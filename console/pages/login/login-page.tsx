@@ -19,7 +19,7 @@ export function LoginPage() {
     onSuccess: () => enterConsole(returnPath()),
   })
   const providers = options.data?.providers ?? []
-  // The provider's error is outdated once a password was tried.
+  // After a password login was tried, the provider's error is outdated.
   const comesBackWith = login.isIdle ? loginErrorOf(search) : undefined
   return (
     <LoginFrame title="Log in to Errand" lead="Run agents and see what each one costs.">

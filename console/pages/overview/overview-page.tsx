@@ -71,7 +71,7 @@ export function OverviewPage() {
   )
 }
 
-/** Polled queries usually fail together, so only one error is shown. */
+/** Shows only one error, because polled queries usually fail together. */
 function LiveError({ overview: { account, pending, processing, tasks, transactions } }: { overview: LiveOverview }) {
   const live = [account, tasks, processing, pending, transactions]
   const failed = live.find(({ error }) => error !== null)
@@ -86,7 +86,7 @@ function LiveError({ overview: { account, pending, processing, tasks, transactio
   )
 }
 
-/** Empty lists would hide the first steps of a new account. */
+/** For a new account, shows the first steps instead of empty lists. */
 function OverviewBody({ overview }: { overview: LiveOverview }) {
   const { isNew, pending, processing, tasks, transactions, usage } = overview
   if (isNew === undefined) return <Skeleton height={260} aria-busy="true" />

@@ -12,7 +12,7 @@ const count = new Intl.NumberFormat('en')
 export function OverviewTiles({ account, usage, days }: Pick<LiveOverview, 'account' | 'usage'> & { days: number }) {
   const totals = usage.data && usageTotals(usage.data.days)
   const balance = account.data
-  // While another period loads, the figures are still those of the previous one.
+  // While another period is loading, the figures still belong to the previous period.
   const period = `in ${usage.data?.days.length ?? days} days`
   return (
     <StatTiles>

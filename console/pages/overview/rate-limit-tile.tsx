@@ -3,7 +3,7 @@ import { useSecondsLeft } from '../../parts/hooks/use-seconds-left.ts'
 import { StatTile } from './stat-tile.tsx'
 import { countText } from '../../parts/text/count-text.ts'
 
-/** Remaining task and chat starts, and when the next one is allowed. */
+/** Shows how many tasks and chats the account may still start, and when it may start more. */
 export function RateLimitTile({ account, isLoading }: { account: Account | undefined; isLoading: boolean }) {
   const rate = account?.rateLimit
   const label = 'Rate limit remaining'
@@ -20,7 +20,7 @@ export function RateLimitTile({ account, isLoading }: { account: Account | undef
 
 const exact = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' })
 
-/** TimeText is too coarse for a window of 60 seconds. */
+/** Shows seconds, because TimeText is too coarse for a window of 60 seconds. */
 function FreeAgain({ resetAt }: { resetAt: string }) {
   const seconds = useSecondsLeft(Date.parse(resetAt))
   const at = exact.format(new Date(resetAt))

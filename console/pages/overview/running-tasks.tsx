@@ -7,10 +7,10 @@ import type { LiveOverview } from './use-live-overview.ts'
 
 const count = new Intl.NumberFormat('en')
 
-/** Running tasks, then queued ones. */
+/** Shows running tasks, then queued tasks. */
 export function RunningTasks({ processing, pending }: Pick<LiveOverview, 'processing' | 'pending'>) {
   const tasks = [...(processing.data?.tasks ?? []), ...(pending.data?.tasks ?? [])]
-  // Between the two responses a task may have moved from one list to the other.
+  // A task that started between the two responses may be in both lists.
   const shown = [...new Map(tasks.map((task) => [task.id, task])).values()]
   const isKnown = processing.data !== undefined && pending.data !== undefined
   const summary =

@@ -44,10 +44,10 @@ export function SpendChart({ days }: { days: readonly UsageDay[] }) {
         minTickGap: 24,
       }}
       yAxisProps={{ allowDecimals: false, width: 72 }}
-      // The grid does not find the axis automatically.
+      // Required, because the grid does not find the axis automatically.
       gridProps={{ yAxisId: 'left' }}
       tooltipProps={{ content: ({ payload }) => <DayNote bar={payload?.[0]?.payload as Bar | undefined} /> }}
-      // The chart is one image for assistive technology, with a table beside it.
+      // For assistive technology, the chart is one image, and the table next to it has the values.
       barChartProps={{ stackOffset: 'sign', accessibilityLayer: false, margin: { top: 12, right: 4 } }}
     />
   )

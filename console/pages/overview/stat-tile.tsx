@@ -4,9 +4,9 @@ import classes from './stat-tile.module.css'
 
 type StatTileProps = {
   label: string
-  /** Undefined while unknown. */
+  /** Undefined while the value is unknown. */
   value: ReactNode
-  /** One line of explanation; if empty, it still takes up space. */
+  /** One line of explanation. An empty string reserves the space for it. */
   note?: ReactNode
   isLoading?: boolean
 }

@@ -6,11 +6,11 @@ export type UsageDay = Usage['days'][number]
 export type UsageTotals = {
   chargedUsd: string
   refundedUsd: string
-  /** Charges minus refunds; negative if refunds of earlier charges exceed them. */
+  /** Charges minus refunds. Negative if refunds of earlier charges exceed the charges. */
   spentUsd: string
   executions: number
   failures: number
-  /** Formatted, for example `2.5%`; undefined if nothing ran. */
+  /** Formatted, for example `2.5%`. Undefined if nothing ran. */
   failureRate: string | undefined
 }
 
@@ -21,7 +21,7 @@ export function usageTotals(days: readonly UsageDay[]): UsageTotals {
   const refundedUsd = sumUsd(days.map((day) => day.refundedUsd))
   const executions = days.reduce((sum, day) => sum + day.executions, 0)
   const failures = days.reduce((sum, day) => sum + day.failures, 0)
-  // A task charged before the period can fail within it, so failures may exceed executions.
+  // Failures may exceed executions, because a task that was charged before the period can fail within it.
   const failureRate = executions === 0 ? undefined : percent.format(Math.min(1, failures / executions))
   return { chargedUsd, refundedUsd, spentUsd: subtractUsd(chargedUsd, refundedUsd), executions, failures, failureRate }
 }

@@ -4,7 +4,7 @@ import { client } from '../../app/api-client.ts'
 import { queryClient } from '../../app/query-client.ts'
 import { accountKey } from '../../app/use-account.ts'
 
-/** Queries with an interval pause while the tab is hidden, and refetch when it is visible again. */
+/** Polls at an interval while the tab is visible. Refetches when the tab becomes visible again. */
 const live = { refetchInterval: 4000, refetchIntervalInBackground: false, refetchOnWindowFocus: true } as const
 const newestMax = 6
 const runningMax = 5
@@ -17,7 +17,7 @@ function useLiveTasks(input: { status?: 'pending' | 'processing'; limit: number 
   })
 }
 
-/** All data of the overview. Changing data is polled every few seconds. */
+/** Loads all data of the overview. Every few seconds, polls the data that may have changed. */
 export function useLiveOverview(days: number) {
   const account = useQuery({ queryKey: accountKey, queryFn: ({ signal }) => client.account.get({ signal }), ...live })
   const processing = useLiveTasks({ status: 'processing', limit: runningMax })
@@ -45,7 +45,7 @@ export function useLiveOverview(days: number) {
 
 export type LiveOverview = ReturnType<typeof useLiveOverview>
 
-/** Refetches the daily totals only when there is a new transaction. */
+/** Refetches the daily totals only if there is a new transaction. */
 function useUsageAfter(newestId: string | undefined): void {
   const seen = useRef<string>(undefined)
   useEffect(() => {
@@ -59,7 +59,7 @@ function useUsageAfter(newestId: string | undefined): void {
 
 type Counted = { total: number } | undefined
 
-/** True if nothing was ever run; undefined while unknown. */
+/** True if the account has never run a task or a chat. Undefined until that is loaded. */
 function isNewAccount(tasks: Counted, chats: Counted): boolean | undefined {
   if (tasks === undefined) return undefined
   if (tasks.total > 0) return false

@@ -1,4 +1,5 @@
-// User-agent patterns. The first match wins, because most browsers also name their ancestors.
+// User-agent patterns by browser. The first match wins, because most user agents also contain the names of other
+// browsers.
 const browsers: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['Edge', /\bEdg(?:e|A|iOS)?\/(\d+)/],
   ['Opera', /\b(?:OPR|OPT|Opera)\/(\d+)/],
@@ -21,7 +22,7 @@ const systems: readonly (readonly [name: string, pattern: RegExp])[] = [
 ]
 const charsMax = 60
 
-/** Describes a browser and its system, such as `Firefox 140 on Windows`. */
+/** Describes a browser and its operating system, such as `Firefox 140 on Windows`. */
 export function describeBrowser(userAgent: string | null): string {
   if (userAgent === null || userAgent.trim() === '') return 'Unknown browser'
   const system = systems.find(([, pattern]) => pattern.test(userAgent))?.[0]

@@ -6,13 +6,16 @@ type OwnErrors = {
   form: RefObject<HTMLFormElement | null>
   /** Errors found by the form itself, by field. */
   own: Errors
-  /** Sets the errors found on submit; returns true if there are none. */
+  /** Sets the errors found on submit. Returns true if there are none. */
   accept: (found: Errors) => boolean
-  /** Clears the errors of edited fields. */
+  /** Clears the errors of fields that the user has edited. */
   clear: (fields: readonly string[]) => void
 }
 
-/** Errors that a form finds before the request. Focuses the first invalid field, even if the service found it. */
+/**
+ * Manages errors that a form finds before the request. Focuses the first invalid field, whether the form or the service
+ * found the error.
+ */
 export function useOwnErrors(refusal: unknown): OwnErrors {
   const form = useRef<HTMLFormElement>(null)
   const [own, setOwn] = useState<Errors>({})

@@ -1,4 +1,4 @@
-/** Formats a duration: `120 ms`, `2.3 s`, `1 min 5 s`, `2 h 5 min`. */
+/** Formats a duration, such as `120 ms`, `2.3 s`, `1 min 5 s` or `2 h 5 min`. */
 export function durationText(ms: number): string {
   const whole = Math.max(0, Math.round(ms))
   if (whole < 1000) return `${whole} ms`
@@ -6,7 +6,7 @@ export function durationText(ms: number): string {
   return longText(Math.round(whole / 1000))
 }
 
-/** Like `durationText` in whole seconds, for running times. */
+/** Like `durationText`, but without milliseconds or fractions of a second. */
 export function secondsText(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds))
   return whole < 60 ? `${whole} s` : longText(whole)

@@ -20,7 +20,10 @@ type PayloadPanelProps = {
   whole: UseQueryResult
 }
 
-/** Params or result of a task, readable or as JSON. Large values are loaded or downloaded on demand. */
+/**
+ * Shows the params or the result of a task, in a readable form or as JSON. Large values are loaded or downloaded on
+ * demand.
+ */
 export function PayloadPanel({ title, what, taskId, part, value, isPreview, whole }: PayloadPanelProps) {
   const [look, setLook] = useState('readable')
   const isWhole = !isPreview || whole.data !== undefined

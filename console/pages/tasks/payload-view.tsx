@@ -9,12 +9,14 @@ import classes from './task.module.css'
 
 const fieldsMax = 50
 const charsStep = 20_000
-/** Deeper or larger values are shown as a tree. */
+/** Values nested deeper than this are shown as a tree, as are large values. */
 const depthMax = 4
 
 type PartProps = { value: unknown; what: string; depth: number }
 
-/** Readable view of a result: text with line breaks, lists or tables, and words for empty values. */
+/**
+ * Readable view of a result. Text keeps its line breaks, lists may become tables, and empty values are shown as words.
+ */
 export function PayloadView({ value, what }: { value: unknown; what: string }) {
   if (isNothing(value)) return <Text c="dimmed">{emptyText(value)}</Text>
   return <PartView value={value} what={what} depth={0} />
@@ -40,7 +42,7 @@ function PartView({ value, what, depth }: PartProps) {
   return <JsonTree value={value} what={what} openLevels={1} />
 }
 
-/** Groups short values in lines, larger ones below their names, and empty ones at the end. */
+/** Shows neighboring short values as one list, each larger value below its name, and all empty values at the end. */
 function FieldsView({ fields, what, depth }: { fields: Fields; what: string; depth: number }) {
   const entries = Object.entries(fields)
   const empty = entries.filter(([, value]) => isNothing(value)).map(([name]) => name)

@@ -75,7 +75,7 @@ export function TaskContent({ task, agent, endpoint }: TaskContentProps) {
   )
 }
 
-/** Loads the full value on demand, if the task holds only a preview. */
+/** Loads the full value on demand if the task contains only a preview. */
 function useWhole(task: Task, part: PayloadPart): UseQueryResult {
   return useQuery({
     queryKey: ['payload', task.id, part],
@@ -132,7 +132,7 @@ function TaskTags({ tags }: { tags: Readonly<Record<string, string>> }) {
   )
 }
 
-/** Connectors of the task, some of which may be deleted. */
+/** Shows the connectors of the task. Some of them may have been deleted. */
 function TaskConnectors({ ids }: { ids: readonly string[] }) {
   const { data } = useConnectors()
   return (

@@ -19,9 +19,9 @@ const meanings: Readonly<Record<string, string>> = {
   AGENT_OUTPUT_TOO_LARGE: 'The result exceeded the size limit.',
 }
 
-/** Error details that are only a class name carry no information. */
+/** Matches error details that are only a class name, which tells the user nothing. */
 const className = /^[A-Z][\w$.]*$/
-/** The service's reply to an agent that calls a tool missing from the run's connectors. */
+/** Matches the service's error message for an agent that called a tool outside the run's connectors. */
 const noSuchTool = /^No connector of this run has a tool named/
 
 type TaskErrorProps = { task: Task; error: NonNullable<Task['error']> }

@@ -4,7 +4,7 @@ import { useSearchField, useSearchList } from '../../parts/hooks/use-search-fiel
 import { TagsField } from '../../parts/tags-field.tsx'
 
 const statuses = ['pending', 'processing', 'completed'] as const
-/** Outcomes of tasks with the status failed. */
+/** Outcomes of tasks with the status `failed`. */
 const outcomes = ['failed', 'canceled', 'expired'] as const
 const tagsMax = 3
 const hourMs = 3_600_000
@@ -61,7 +61,7 @@ export type TaskFiltersState = ReturnType<typeof useTaskFilters>
 function timesOf({ from, time, to }: { time: string; from: string; to: string }) {
   const span = Object.hasOwn(spans, time) ? spans[time] : undefined
   if (span) {
-    // Rounded to the minute, so that the list does not change on every render.
+    // Rounds to the minute, so that the query does not change with every render.
     return { createdAfter: new Date(Math.floor((Date.now() - span.ms) / 60_000) * 60_000).toISOString() }
   }
   if (time !== ofDays) return {}
@@ -153,7 +153,7 @@ export function TaskFilters({ filters: { clear, fields, isFiltered }, names }: T
   )
 }
 
-/** All agents by name, and the selected one even if it was deleted. */
+/** Returns all agents by name. Includes the selected agent even if it was deleted. */
 function agentOptions(names: ReadonlyMap<string, string>, chosen: string) {
   const options = [...names].map(([value, label]) => ({ value, label }))
   if (chosen !== '' && !names.has(chosen)) options.push({ value: chosen, label: chosen })

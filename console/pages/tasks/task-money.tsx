@@ -41,7 +41,7 @@ export function TaskMoney({ task }: { task: Task }) {
   )
 }
 
-/** Number of charged events of a metered task. */
+/** Describes how many events a metered task was charged for. */
 function usageText({ usage }: Task): string | undefined {
   if (!usage) return undefined
   return (
@@ -61,7 +61,9 @@ function NetCost({ task }: { task: Task }) {
   )
 }
 
-/** Rows for the charge, its refund and the resulting balance, with placeholders while loading. */
+/**
+ * Returns rows for the charge, the refund and the resulting balance. They are placeholders while the transactions load.
+ */
 function ledgerRows(transactions: readonly Transaction[] | undefined) {
   if (!transactions) {
     return [
@@ -72,7 +74,7 @@ function ledgerRows(transactions: readonly Transaction[] | undefined) {
   const [newest] = transactions
   if (!newest) return [['Charged', 'Nothing']] as const
   return [
-    // The service lists newest first.
+    // The service lists transactions newest first.
     ...transactions
       .toReversed()
       .map(({ id, amountUsd, type }) => [names[type] ?? type, <Money key={id} usd={amountUsd} withPlus />] as const),

@@ -2,10 +2,10 @@ import type { TaskListItem } from '../../../client/client.ts'
 import { PageLink } from '../../parts/page-link.tsx'
 import classes from './task.module.css'
 
-/** Ids start with the time, so only their ends distinguish them. */
+/** Number of characters shown from the end of an id. Ids start with the time, so only their ends distinguish them. */
 const idEnd = 8
 
-/** Endpoint and short id of a task, linked to its page. */
+/** Endpoint and shortened id of a task. Links to its page. */
 export function TaskName({ task: { endpointId, id } }: { task: Pick<TaskListItem, 'endpointId' | 'id'> }) {
   return (
     <span title={id}>

@@ -19,10 +19,10 @@ import { TaskContent } from './task-content.tsx'
 import { isOpen, taskLook } from './task-state.ts'
 import { useTaskEvents } from './use-task-events.ts'
 
-/** Long-poll seconds by status: a queued task starts soon, a running one takes longer. */
+/** Long-poll time in seconds by status. A queued task starts soon, whereas a running task takes longer. */
 const holdSeconds = { pending: 1, processing: 25 }
 const pauseMs = 250
-/** For this long after a failure, long polls last one second, because a recovered service may restart the task. */
+/** Long polls last only one second for this long after a failure, because a recovered service may restart the task. */
 const unsureMs = 30_000
 
 function waitSeconds(task: Task | undefined, sinceFailureMs: number): number | undefined {
@@ -37,10 +37,11 @@ export function TaskPage() {
   const failedAt = useRef(-Infinity)
   const task = useQuery({
     queryKey: key,
-    // Leaving the page aborts the signal, and with it the long poll.
+    // When the user leaves the page, the signal aborts the long poll.
     queryFn: async ({ signal }) => {
       const known = queries.getQueryState<Task>(key)
-      // The first request after a failure is not a long poll, so that the page immediately shows the service as back.
+      // The first request after a failure is not a long poll, so that the page immediately shows that the service is
+      // back.
       const hasFailed = known !== undefined && (known.error !== null || known.fetchFailureCount > 0)
       const wait = hasFailed ? undefined : waitSeconds(known?.data, Date.now() - failedAt.current)
       try {
@@ -66,7 +67,7 @@ export function TaskPage() {
   const hasEnded = task.data !== undefined && !isOpen(task.data)
   useEffect(() => {
     if (!hasEnded) return
-    // A failed task was refunded.
+    // If the task failed, it was refunded, so the balance and the lists are outdated.
     for (const queryKey of [accountKey, ['tasks'], ['transactions']]) void queries.invalidateQueries({ queryKey })
   }, [hasEnded, queries])
 

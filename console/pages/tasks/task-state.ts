@@ -3,7 +3,7 @@ import type { BadgeStatus } from '../../parts/status-badge.tsx'
 
 export type OpenTask = Task & { status: 'pending' | 'processing' }
 
-/** Badge of a task. Canceled and expired tasks are not shown as failed. */
+/** Returns the badge of a task. Canceled and expired tasks have the status `failed` but get badges of their own. */
 export function taskLook(status: Task['status'], errorCode: string | undefined): BadgeStatus {
   if (status !== 'failed') return status
   return errorCode === 'CANCELED' ? 'canceled' : errorCode === 'EXPIRED' ? 'expired' : 'failed'

@@ -13,12 +13,12 @@ type Moment = {
   at: string
   what: string
   more?: ReactNode
-  /** Change of the balance. */
+  /** Amount by which the balance changed. */
   usd?: string
   look?: 'good' | 'bad' | 'ahead'
 }
 
-/** Events of a task in chronological order, with the balance change of each. */
+/** Shows the events of a task in chronological order, with the change of the balance at each event. */
 export function TaskTimeline({ task }: { task: Task }) {
   const { data } = useTaskTransactions(task.id)
   const moments = momentsOf(task, data?.transactions ?? [])
@@ -61,7 +61,8 @@ function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
     const more = startedAt === undefined ? undefined : `ran ${between(startedAt, completedAt)}`
     moments.push({ key: 'ended', at: completedAt, what, more, ...(look && { look }) })
   }
-  // The service lists newest first. A task's charge belongs to its creation, its refund to its end.
+  // The service lists transactions newest first. Reversed, the charge follows the creation and the refund follows the
+  // end.
   for (const { amountUsd, createdAt: at, id, type } of transactions.toReversed()) {
     moments.push({ key: id, at, what: amounts[type] ?? type, usd: amountUsd })
   }

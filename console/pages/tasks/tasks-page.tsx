@@ -26,7 +26,7 @@ type Status = TaskListItem['status']
 const openRefreshMs = 2000
 const idleRefreshMs = 15_000
 
-/** The account's tasks, newest first; refreshes while any is open. */
+/** Lists the account's tasks, newest first. Refetches while any task is open. */
 export function TasksPage() {
   const filters = useTaskFilters()
   const [offset, setOffset] = useOffset()

@@ -3,7 +3,7 @@ import { useEffect } from 'react'
 import type { Task } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 
-/** Updates the cached task with the progress reports of its agent while it runs. */
+/** While a task is running, writes the progress reports of its agent into the cached task. */
 export function useTaskEvents(taskId: string, isAtWork: boolean): void {
   const queries = useQueryClient()
   useEffect(() => {
@@ -14,13 +14,13 @@ export function useTaskEvents(taskId: string, isAtWork: boolean): void {
         if (event.type === 'end') return
         const { attempt, progress } = event
         queries.setQueryData<Task>(['task', taskId], (task) => {
-          // A response in flight may be older than the last event.
+          // The cached task may be newer than the event.
           if (!task || task.completedAt !== undefined || task.attempt > attempt) return task
           return progress ? { ...task, attempt, progress } : task
         })
       }
     }
-    // The page also polls the task, and reports errors.
+    // Ignores errors, because the page also polls the task and reports errors itself.
     follow().catch(() => {})
     return () => left.abort()
   }, [isAtWork, queries, taskId])

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { client } from '../../app/api-client.ts'
 import { retryInterval } from './retry-interval.ts'
 
-/** Transactions of a task, newest first: its charge and refund. */
+/** Loads the transactions of a task, newest first: its charge and its refund. */
 export function useTaskTransactions(taskId: string) {
   const input = { taskId }
   return useQuery({

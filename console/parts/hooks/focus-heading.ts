@@ -1,5 +1,5 @@
-/** Moves focus to the heading when the focused element is removed, such as the button of a deleted row. */
+/** Moves focus to the heading. Call it when the focused element is removed, such as the button of a deleted row. */
 export function focusHeading(): void {
-  // A closing dialog returns focus after a short delay, here to a removed element.
+  // Waits for a closing dialog to return focus, because the dialog would return it to the removed element.
   setTimeout(() => document.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true }), 50)
 }

@@ -20,7 +20,7 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
-/** Returns the current time in milliseconds, updated every 15 seconds by one timer for the whole page. */
+/** Returns the current time in milliseconds. One timer for the whole page updates it every 15 seconds. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now)
 }

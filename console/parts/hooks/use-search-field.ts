@@ -1,6 +1,6 @@
 import { useSearchParams } from 'wouter'
 
-/** Stores a value in the URL query, so that filters and pages survive a reload and the back button. */
+/** Stores a value in the URL query, so that filters and list pages survive a reload and the back button. */
 export function useSearchField(name: string): [string, (value: string) => void] {
   const [params, setParams] = useSearchParams()
   const set = (value: string) =>
@@ -9,7 +9,7 @@ export function useSearchField(name: string): [string, (value: string) => void] 
         const next = new URLSearchParams(before)
         if (value === '') next.delete(name)
         else next.set(name, value)
-        // Changing a filter resets the list to its first page.
+        // A new filter resets the list to its first page.
         if (name !== 'offset') next.delete('offset')
         return next
       },
@@ -18,7 +18,7 @@ export function useSearchField(name: string): [string, (value: string) => void] 
   return [params.get(name) ?? '', set]
 }
 
-/** Stores a list's offset in the URL query, for Pager. */
+/** Stores the offset of a list in the URL query, for `Pager`. */
 export function useOffset(): [number, (offset: number) => void] {
   const [text, setText] = useSearchField('offset')
   const offset = /^\d{1,9}$/.test(text) ? Number(text) : 0

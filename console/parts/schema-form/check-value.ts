@@ -1,11 +1,11 @@
 import type { FormField, NumberField, TextField } from './form-field.ts'
 import { fits, isObject, matches, othersKey, ownValue, toJson, Unfinished } from './form-value.ts'
 
-/** A field error. The path is the service's without `params`, with `[2]` written as `.2`. */
+/** A field error. The path is the path in the service's error without `params`. `[2]` is written as `.2`. */
 export type Problem = { path: string; message: string }
 type Place = { path: string; isRequired: boolean }
 
-/** Checks the simple constraints before the request; the service checks all of them. */
+/** Checks the simple constraints before the request. The service checks all constraints. */
 export function checkValue(
   field: FormField,
   value: unknown,
@@ -13,7 +13,7 @@ export function checkValue(
 ): Problem[] {
   const at = (message: string): Problem[] => [{ path, message }]
   if (value instanceof Unfinished) return at(value.problem)
-  // The only possible value is filled in when the params are sent.
+  // A constant has only one possible value, which is filled in when the params are sent.
   if (value === undefined && field.kind === 'constant') return []
   if (value === undefined) return isRequired && !field.isNullable ? at(missingText(field)) : []
   if (value === null) return fits(field, null) ? [] : at('Must not be null')
@@ -123,7 +123,7 @@ function checkNumber(field: NumberField, value: number): string[] {
   if (max !== undefined && (value > max || (isMaxExcluded && value === max))) {
     return [isMaxExcluded ? `Must be less than ${max}` : `Must be at most ${max}`]
   }
-  // The remainder of fractions is inexact: 0.3 % 0.1 is not 0.
+  // Skips fractions, whose remainder is inexact: 0.3 % 0.1 is not 0.
   if (multipleOf !== undefined && Number.isInteger(multipleOf) && value % multipleOf !== 0) {
     return [`Must be a multiple of ${multipleOf}`]
   }
@@ -139,7 +139,10 @@ function checkCount({ isUnique, item, maxItems, minItems }: Counted, items: read
   return isUnique && new Set(written).size < written.length ? ['Items must be unique'] : []
 }
 
-/** Assigns each problem to its own field, or to the nearest visible field around it. */
+/**
+ * Assigns each problem to its own field. If that field is not visible, assigns it to the nearest visible field around
+ * it.
+ */
 export function placeProblems(
   problems: readonly Problem[],
   shown: ReadonlySet<string>,
@@ -179,7 +182,7 @@ export function shownPaths(field: FormField, value: unknown, path = ''): string[
   return own
 }
 
-/** Converts a path in the service's error details to a form path. Paths outside params stay unchanged. */
+/** Converts a path from the service's error details to a form path. Paths outside `params` keep their first name. */
 export function toFormPath(path: string): string {
   const dotted = path.replaceAll(/\[(\d+)\]/g, '.$1')
   if (dotted === 'params') return ''

@@ -4,13 +4,13 @@ import type { FormField } from './form-field.ts'
 export type ControlProps<F extends FormField = FormField> = {
   field: F
   value: unknown
-  /** Undefined omits the value. */
+  /** Pass undefined to omit the value. */
   onChange: (next: unknown) => void
-  /** Same format as in the problems; empty for the root. */
+  /** Path of the field, in the format that problems use. Empty for the root. */
   path: string
   isRequired: boolean
   problems: ReadonlyMap<string, string>
-  /** Input for any field, passed down because inputs nest recursively. */
+  /** Component for any field. It is a prop because inputs nest recursively. */
   Part: ComponentType<ControlProps>
 }
 
@@ -31,7 +31,7 @@ export function labelProps({
   }
 }
 
-/** Describes the limits of a field in words, so that users see them in advance. */
+/** Describes the limits of a field in words, so that users know them before they type. */
 function boundsText(field: FormField): string | undefined {
   switch (field.kind) {
     case 'number':

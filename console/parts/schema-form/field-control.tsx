@@ -11,7 +11,7 @@ import { VariantsControl } from './variants-control.tsx'
 
 export function FieldControl(props: ControlProps) {
   const { field, value } = props
-  // A value from the JSON editor or an earlier task may not fit the input.
+  // A value from the JSON editor or from an earlier task may not fit the field.
   if (!fits(field, value)) return <JsonControl {...props} isMisfit />
   switch (field.kind) {
     case 'text':
@@ -53,7 +53,7 @@ function NumberControl(props: ControlProps<Field<NumberField>>) {
       value={value instanceof Unfinished ? value.text : typeof value === 'number' ? value : ''}
       onChange={read}
       allowDecimal={!field.isInteger}
-      // The limits are shown in words. An input that corrects what was typed would hide the mistake.
+      // Does not correct what the user typed, because that would hide the mistake. The description states the limits.
       clampBehavior="none"
       {...(field.min !== undefined && { min: field.min })}
       {...(field.max !== undefined && { max: field.max })}
@@ -112,7 +112,7 @@ function ChoiceControl(props: ControlProps<Field<ChoiceField>>) {
 function ConstantControl(props: ControlProps<Extract<FormField, { kind: 'constant' }>>) {
   const { field, isRequired, onChange, value } = props
   const { description, error } = labelProps(props)
-  // There is nothing to choose.
+  // A required constant leaves the user nothing to choose.
   if (isRequired) return null
   return (
     <Checkbox

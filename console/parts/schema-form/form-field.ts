@@ -4,7 +4,7 @@ export type ParamsJsonSchema = Readonly<Record<string, unknown>>
 export type TextField = {
   kind: 'text'
   inputType: 'text' | 'email' | 'url' | 'date'
-  /** Number of visible lines; 0 is a single-line input without line breaks. */
+  /** Number of visible lines. With 0, the input has a single line and accepts no line breaks. */
   lines: number
   minLength: number | undefined
   maxLength: number | undefined
@@ -16,16 +16,16 @@ export type NumberField = {
   isInteger: boolean
   min: number | undefined
   max: number | undefined
-  /** Whether the limits are exclusive. */
+  /** `isMinExcluded` and `isMaxExcluded`: whether the limit itself is invalid. */
   isMinExcluded: boolean
   isMaxExcluded: boolean
   multipleOf: number | undefined
 }
 export type ChoiceField = { kind: 'choice'; options: readonly { label: string; value: unknown }[] }
 type Bounds = { minItems: number | undefined; maxItems: number | undefined; isUnique: boolean }
-/** A list of short values on one line. */
+/** A list of short values, shown on one line. */
 export type TagsField = Bounds & { kind: 'tags'; item: Field<TextField | NumberField | ChoiceField> }
-/** A list of form fields, one row each. */
+/** A list of fields, shown with one row per item. */
 export type ListField = Bounds & { kind: 'list'; item: FormField }
 export type Property = { name: string; isRequired: boolean; field: FormField }
 export type ObjectField = {
@@ -52,14 +52,14 @@ type FieldBase = {
   label: string
   description: string | undefined
   isNullable: boolean
-  /** Undefined if there is none; JSON has no undefined. */
+  /** Default value. Undefined if there is none, because JSON has no undefined. */
   initial: unknown
 }
 
 export type Field<Kind extends FieldKind> = FieldBase & Kind
 export type FormField = Field<FieldKind>
 
-/** Labels for values without their own name. */
+/** Labels for fields that have no name of their own. */
 const kindLabels: Record<FieldKind['kind'], string> = {
   text: 'Text',
   number: 'Number',

@@ -1,6 +1,6 @@
 import type { FormField } from './form-field.ts'
 
-/** Input that is not yet a JSON value, such as `-` in a number or half an object. */
+/** Input that is not yet a JSON value, such as `-` in a number input or an incomplete JSON object. */
 export class Unfinished {
   readonly text: string
   readonly problem: string
@@ -11,7 +11,7 @@ export class Unfinished {
   }
 }
 
-/** Key under which an object keeps its additional keys while they are not valid JSON. */
+/** Key for the text of an object's additional keys while that text is not valid JSON. */
 export const othersKey = '*'
 
 export function initialValue(field: FormField, isRequired: boolean): unknown {
@@ -42,7 +42,7 @@ function initialObject(properties: Extract<FormField, { kind: 'object' }>['prope
   return Object.fromEntries(values.filter(([, value]) => value !== undefined))
 }
 
-/** True if the field's input can show the value. Nested values are checked by their own inputs. */
+/** True if the field's input can show the value. Inputs of nested fields check their own values. */
 export function fits(field: FormField, value: unknown): boolean {
   if (value === undefined || value instanceof Unfinished) return true
   if (value === null) return field.isNullable || field.kind === 'json' || (field.kind === 'constant' && !field.value)
@@ -69,7 +69,7 @@ export function fits(field: FormField, value: unknown): boolean {
   }
 }
 
-/** A multi-select cannot show the same option twice. */
+/** True if no option is selected twice, because a multi-select cannot show that. */
 function hasNoTwins({ item }: Extract<FormField, { kind: 'tags' }>, value: readonly unknown[]): boolean {
   return item.kind !== 'choice' || new Set(value.map((one) => JSON.stringify(one))).size === value.length
 }
@@ -97,7 +97,7 @@ export function matches(field: FormField, value: unknown): boolean {
   }
 }
 
-/** Returns the value to send: omits empty fields, and uses null for required nullable ones. */
+/** Returns the value to send. Omits empty fields, and sends null for empty fields that are required and nullable. */
 export function toJson(field: FormField, value: unknown, isRequired = true): unknown {
   if (value instanceof Unfinished) return undefined
   if (value === undefined) {
@@ -105,7 +105,7 @@ export function toJson(field: FormField, value: unknown, isRequired = true): unk
     return isRequired && field.isNullable ? null : undefined
   }
   if (field.kind === 'object' && isObject(value)) {
-    // Properties in schema order, then unknown ones.
+    // Writes the properties in the order of the schema, then the unknown ones.
     const json: Record<string, unknown> = {}
     for (const { name, field: own, isRequired: isNeeded } of field.properties) {
       put(json, name, toJson(own, ownValue(value, name), isNeeded))
@@ -127,13 +127,13 @@ export function toJson(field: FormField, value: unknown, isRequired = true): unk
   return value
 }
 
-/** Defines the property, because assignment fails for `__proto__`. */
+/** Defines the property, because assigning to `__proto__` would set the prototype instead. */
 function put(json: Record<string, unknown>, name: string, value: unknown): void {
   if (value === undefined) return
   Object.defineProperty(json, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** Returns an own property only, because a schema may describe one named `constructor`. */
+/** Reads only own properties, because a schema may have a property named `constructor`. */
 export function ownValue(value: unknown, name: string): unknown {
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 }

@@ -7,7 +7,7 @@ import classes from '../../pages/agents/agent.module.css'
 
 const hints = { object: 'A JSON object.', array: 'A JSON array.' }
 
-/** JSON input for values that a form cannot express, or that their input cannot show. */
+/** JSON input for fields that a form cannot express, and for values that do not fit the input of their field. */
 export function JsonControl({ isMisfit = false, ...props }: ControlProps & { isMisfit?: boolean }) {
   const { field, onChange, value } = props
   const [text, setText] = useState(() => toText(value))
@@ -26,7 +26,7 @@ export function JsonControl({ isMisfit = false, ...props }: ControlProps & { isM
       description={[description, note].filter(Boolean).join(' ')}
       error={error ?? (value instanceof Unfinished ? value.problem : undefined)}
       value={text}
-      // A fitting value switches to the regular input, which must not happen while typing.
+      // Once a misfit value fits, the regular input replaces this one. That must not happen while the user is typing.
       onChange={(event) => {
         setText(event.currentTarget.value)
         if (!isMisfit) commit(event.currentTarget.value)

@@ -72,7 +72,7 @@ export function ListControl(props: ControlProps<Field<ListField>>) {
           variant="default"
           leftSection={<PlusIcon aria-hidden />}
           aria-label={`Add to ${label}`}
-          // Stays focusable when the list is full.
+          // Disabled only by attributes, so that the button can keep focus when the list is full.
           data-disabled={isFull}
           aria-disabled={isFull}
           onClick={() => !isFull && add()}

@@ -7,7 +7,7 @@ import type { Field, FormField, ObjectField } from './form-field.ts'
 import { initialValue, isObject, othersKey, ownValue, Unfinished } from './form-value.ts'
 import { JsonControl } from './json-control.tsx'
 
-/** An object within the params, in its own frame. An optional object is added by a button. */
+/** An object within the params, in its own frame. The user adds an optional object with a button. */
 export function ObjectControl(props: ControlProps<Field<ObjectField>>) {
   const { field, isRequired, onChange, path, value } = props
   if (path === '') return <ObjectFields {...props} />
@@ -38,7 +38,7 @@ export function ObjectControl(props: ControlProps<Field<ObjectField>>) {
   )
 }
 
-/** Inputs for an object's keys; additional keys as JSON. */
+/** Inputs for an object's properties, and a JSON input for its additional keys. */
 export function ObjectFields({ Part, field, onChange, path, problems, value }: ControlProps<Field<ObjectField>>) {
   const object = isObject(value) ? value : {}
   const names = field.properties.map(({ name }) => name)
@@ -49,7 +49,7 @@ export function ObjectFields({ Part, field, onChange, path, problems, value }: C
   }
   const setOthers = (next: unknown) => {
     const own = Object.entries(object).filter(([name]) => names.includes(name))
-    // Keeps unfinished JSON where the form's check finds it.
+    // Keeps unfinished JSON under `othersKey`, where `checkValue` finds it.
     if (next instanceof Unfinished) return onChange(Object.fromEntries([...own, [othersKey, next]]))
     onChange(Object.fromEntries([...own, ...(isObject(next) ? Object.entries(next) : [])]))
   }

@@ -12,11 +12,11 @@ import { mergeSchemas, resolveReference, typesOf, without } from './schema-parts
 
 type Reading = {
   root: ParamsJsonSchema
-  /** References that are being resolved, to stop recursive schemas. */
+  /** References that are being resolved. A reference that is already in this list is recursive. */
   references: readonly string[]
-  /** Bounds the size of deeply nested schemas. */
+  /** Number of fields that may still be created. Bounds the form of a deeply nested schema. */
   budget: { left: number }
-  /** Undefined for the root, and for items and variants without a title. */
+  /** Property name. Undefined for the root, and for items and variants without a title. */
   name: string | undefined
 }
 
@@ -54,7 +54,7 @@ function read(given: unknown, reading: Reading): FormField {
   return readPlain(given, reading)
 }
 
-/** Reads a schema without references and `allOf`. */
+/** Reads a schema that has no references and no `allOf`. */
 function readPlain(schema: ParamsJsonSchema, reading: Reading): FormField {
   if ('const' in schema) return finish(schema, reading, { kind: 'constant', value: schema['const'] })
   if (Array.isArray(schema['enum'])) return readChoice(schema, schema['enum'], reading)
@@ -84,7 +84,9 @@ function readChoice(schema: ParamsJsonSchema, values: readonly unknown[], readin
   return finish(schema, reading, { kind: 'choice', options, isNullable: options.length < values.length })
 }
 
-/** Returns undefined if the alternatives only add conditions, such as required keys. The service checks those. */
+/**
+ * Returns undefined if the alternatives only add conditions, such as required keys. The service checks such conditions.
+ */
 function readVariants(schema: ParamsJsonSchema, given: readonly unknown[], reading: Reading): FormField | undefined {
   const isNull = (variant: unknown) => isRecord(variant) && (variant['type'] === 'null' || variant['const'] === null)
   const variants = given.filter((variant) => !isNull(variant))
@@ -150,7 +152,7 @@ function toText(schema: ParamsJsonSchema, name: string | undefined): FieldKind {
   }
 }
 
-/** Leaves patterns that this browser does not support to the service. */
+/** Returns undefined if this browser does not support the pattern. The service then checks it. */
 function toPattern(source: string): RegExp | undefined {
   for (const flags of ['u', '']) {
     try {
@@ -165,7 +167,7 @@ function toPattern(source: string): RegExp | undefined {
 function toNumber(schema: ParamsJsonSchema, isInteger: boolean): FieldKind {
   const [min, isMinExcluded] = tighter(schema['minimum'], schema['exclusiveMinimum'], Math.max)
   const [max, isMaxExcluded] = tighter(schema['maximum'], schema['exclusiveMaximum'], Math.min)
-  // Limits at the safe integer range tell the user nothing.
+  // Omits limits at the ends of the safe integer range, because they tell the user nothing.
   const isTold = (bound: number | undefined) => bound !== undefined && Math.abs(bound) < Number.MAX_SAFE_INTEGER
   return {
     kind: 'number',
@@ -199,7 +201,7 @@ function toList(schema: ParamsJsonSchema, reading: Reading): FieldKind {
     maxItems: toNumberOrNone(schema['maxItems']),
     isUnique: schema['uniqueItems'] === true,
   }
-  // If items must be entered as JSON, the whole list is.
+  // If an item must be entered as JSON, the user enters the whole list as JSON.
   if (item.kind === 'json') return { kind: 'json', expects: 'array' }
   return isTag(item) ? { kind: 'tags', item, ...bounds } : { kind: 'list', item, ...bounds }
 }

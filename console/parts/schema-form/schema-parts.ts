@@ -1,6 +1,6 @@
 import type { ParamsJsonSchema } from './form-field.ts'
 
-/** Resolves a local reference such as `#/$defs/address`; undefined if the target is missing. */
+/** Resolves a local reference such as `#/$defs/address`. Returns undefined if the target is missing. */
 export function resolveReference(root: ParamsJsonSchema, reference: string): ParamsJsonSchema | undefined {
   if (!reference.startsWith('#')) return undefined
   let target: unknown = root
@@ -25,13 +25,13 @@ export function without(schema: ParamsJsonSchema, keys: readonly string[]): Para
   return Object.fromEntries(Object.entries(schema).filter(([key]) => !keys.includes(key)))
 }
 
-/** Returns the types that a schema allows; inferred from its keywords if `type` is missing. */
+/** Returns the types that a schema allows. If `type` is missing, infers them from the other keywords. */
 export function typesOf(schema: ParamsJsonSchema): string[] {
   const { type } = schema
   if (typeof type === 'string') return [type]
   if (Array.isArray(type)) {
     const types = type.filter((one) => typeof one === 'string')
-    // Number includes integer.
+    // `number` includes `integer`.
     return types.includes('number') ? types.filter((one) => one !== 'integer') : types
   }
   const has = (...keys: string[]) => keys.some((key) => key in schema)
@@ -43,10 +43,13 @@ export function typesOf(schema: ParamsJsonSchema): string[] {
 }
 
 const depthMax = 8
-/** Keywords that do not constrain the value, or whose last occurrence wins. */
+/** Keywords that do not constrain the value. When schemas are merged, the last occurrence of such a keyword wins. */
 const replaced = new Set(['title', 'description', 'default', 'examples', '$comment', '$id', '$schema', 'deprecated'])
 
-/** Merges schemas that must all apply into one. Undefined if joining keywords is not enough. */
+/**
+ * Merges schemas that must all apply into one schema. Returns undefined if no simple combination of keywords expresses
+ * that.
+ */
 export function mergeSchemas(
   parts: readonly unknown[],
   root: ParamsJsonSchema,
@@ -87,7 +90,8 @@ function mergeTwo(a: Record<string, unknown>, b: ParamsJsonSchema): Record<strin
     } else if (key === '$defs' || key === 'definitions')
       merged[key] = { ...(merged[key] as object), ...(value as object) }
     else if (key === 'additionalProperties') {
-      // Each part of an `allOf` treats the keys of the other parts as additional.
+      // To one part of an `allOf`, the properties of the other parts are additional. So the merged schema forbids
+      // additional properties only if all parts do.
       merged[key] = merged[key] !== false || value !== false
     } else if (JSON.stringify(merged[key]) !== JSON.stringify(value)) return undefined
   }

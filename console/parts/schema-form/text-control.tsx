@@ -3,13 +3,13 @@ import { emptyText, labelProps, type ControlProps } from './control-props.ts'
 import type { Field, TextField } from './form-field.ts'
 import { TextFile } from './text-file.tsx'
 
-/** Single-line or multi-line text input. Long text can come from a file. */
+/** Single-line or multi-line text input. The user can fill a multi-line input from a file. */
 export function TextControl(props: ControlProps<Field<TextField>>) {
   const { field, isRequired, onChange, value } = props
   const own = {
     ...labelProps(props),
     value: typeof value === 'string' ? value : '',
-    // An emptied input is omitted.
+    // An empty input omits the value.
     onChange: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value || undefined),
     placeholder: emptyText(field, isRequired),
     autoComplete: 'off',
@@ -26,7 +26,7 @@ export function TextControl(props: ControlProps<Field<TextField>>) {
       />
     )
   }
-  // Short text grows with its lines, so that all of them stay visible.
+  // Starts with one line and grows with the text, up to six lines.
   const rows = field.lines === 1 ? Math.min(6, own.value.split('\n').length) : field.lines
   const area = <Textarea {...own} rows={rows} resize="vertical" />
   if (field.lines === 1) return area

@@ -13,20 +13,20 @@ type TextFileProps = {
   children: ReactNode
 }
 
-/** An input that a file can fill, with a button or by drag and drop. */
+/** A text input that the user can fill from a file, with a button or by drag and drop. */
 export function TextFile({ label, text, onText, children }: TextFileProps) {
   const bytesMax = useAccount().data?.maxBodyBytes
   const [found, setFound] = useState<{ of: string; problem?: string; done?: string }>()
   const [isOver, setOver] = useState(false)
   const newest = useRef<File>(undefined)
   useNoStrayDrops()
-  // The message about a file applies only while the text is unchanged.
+  // Shows the message about a file only while the text is unchanged.
   const said = found?.of === text ? found : undefined
 
   const take = async (file: File) => {
     newest.current = file
     const read = await readTextFile(file, bytesMax)
-    // Another file was chosen meanwhile.
+    // The user has chosen another file in the meantime.
     if (newest.current !== file) return
     if ('problem' in read) return setFound({ of: text, problem: read.problem })
     setFound({ of: read.text, done: `Filled from ${file.name}, ${sizeText(file.size)}.` })
@@ -56,7 +56,7 @@ export function TextFile({ label, text, onText, children }: TextFileProps) {
       {children}
       <Group gap="xs" mt={4}>
         <FileButton
-          // Remounts, so that the same file can be chosen again after it was fixed.
+          // A new key remounts the input, so that the user can fix a file and choose it again.
           key={found?.problem ?? ''}
           inputProps={{ 'aria-label': `File for ${label}`, tabIndex: -1 }}
           onChange={(file) => file && void take(file)}

@@ -12,7 +12,7 @@ export function VariantsControl(props: ControlProps<Field<VariantsField>>) {
   const { variants } = field
   const canBeLeftOut = !isRequired || field.isNullable
   const [chosen, setChosen] = useState(() => (value === undefined && !canBeLeftOut ? 0 : -1))
-  // A value may match several variants. The chosen one wins, otherwise the first match.
+  // A value may match several variants. The variant that the user chose wins, otherwise the first match.
   const chosenField = variants[chosen]
   const index =
     chosenField && (value === undefined || matches(chosenField, value))
@@ -70,7 +70,7 @@ function variantLabel(variant: FormField, label: string): string {
   return variant.label === kindLabel(variant) ? label : variant.label
 }
 
-/** Numbers variants that share a label. */
+/** Returns the label of a variant, with a number if other variants have the same label. */
 function nameOf(variants: readonly FormField[], { label }: FormField, index: number): string {
   const isAlone = variants.every((other, at) => at === index || other.label !== label)
   return isAlone ? label : `${label} ${index + 1}`

@@ -2,7 +2,7 @@ import { Text, type TextProps } from '@mantine/core'
 import { usdText } from './usd-text.ts'
 
 type MoneyProps = Omit<TextProps, 'children'> & {
-  /** API format with four decimals. */
+  /** Amount in API format, with four decimals. */
   usd: string
   /** Shows a plus sign for positive amounts. */
   withPlus?: boolean

@@ -1,12 +1,12 @@
 export type RestRequest = { method: string; path: string; body?: unknown; headers?: Record<string, string> }
 export type ClientCall = {
-  /** For example `tasks.create`. */
+  /** Client method, for example `tasks.create`. */
   method: string
   input?: unknown
   result: string
 }
 
-/** Generates a curl command for any POSIX shell, with the key in the environment. */
+/** Generates a curl command for any POSIX shell. The command reads the API key from the environment. */
 export function toCurl({ method, path, body, headers = {} }: RestRequest, baseUrl: string): string {
   const lines = [`curl ${method === 'GET' ? '' : `-X ${method} `}${quote(baseUrl + path)}`]
   // Double quotes, so that the shell expands the key.
@@ -17,7 +17,7 @@ export function toCurl({ method, path, body, headers = {} }: RestRequest, baseUr
   return lines.join(' \\\n  ')
 }
 
-/** Only the single quote itself is special in single quotes. */
+/** Quotes a text for the shell. Inside single quotes, only the single quote itself is special. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
@@ -55,7 +55,7 @@ function toLiteral(value: unknown, indent = ''): string {
 }
 
 function toKey(key: string): string {
-  // A literal `__proto__` key would set the prototype.
+  // As a literal key, `__proto__` would set the prototype.
   if (key === '__proto__') return "['__proto__']"
   return /^[A-Za-z_$][\w$]*$/.test(key) ? key : toLiteral(key)
 }

@@ -12,7 +12,7 @@ const steps: readonly { unit: Intl.RelativeTimeFormatUnit; seconds: number; belo
   { unit: 'day', seconds: 86_400, below: 30 * 86_400 },
 ]
 
-/** A relative time with the exact time as its title. Times older than 30 days are shown as dates. */
+/** Shows a relative time, with the exact time as its title. Times older than 30 days are shown as dates. */
 export function TimeText({ at, isExact = false }: { at: string; isExact?: boolean }) {
   const now = useNow()
   const date = new Date(at)
@@ -27,7 +27,7 @@ export function TimeText({ at, isExact = false }: { at: string; isExact?: boolea
 function describe(date: Date, now: number): string {
   const seconds = Math.round((date.getTime() - now) / 1000)
   const distance = Math.abs(seconds)
-  // Clocks differ slightly, and the page's own time is updated in steps.
+  // Short distances are unreliable, because clocks differ slightly and the page updates its own time in steps.
   if (distance < 20) return 'just now'
   const step = steps.find(({ below }) => distance < below)
   return step ? relative.format(Math.round(seconds / step.seconds), step.unit) : day.format(date)

@@ -1,7 +1,7 @@
 import { openai } from '@ai-sdk/openai'
 import type { ModelObject } from 'errand'
 
-/** Returns OpenAI's model, or a stub while there is no key. Any model of the AI SDK will do. */
+/** Returns OpenAI's model, or a stub if no key is set. You can use any model of the AI SDK instead. */
 export async function openModel(): Promise<ModelObject> {
   if (process.env['OPENAI_API_KEY']) return openai('gpt-5-mini')
   if (process.env['NODE_ENV'] === 'production') throw new Error('OPENAI_API_KEY: is required in production')

@@ -1,7 +1,7 @@
 import type { ModelAgentConfig, ModelObject } from 'errand'
 import { z } from 'zod'
 
-/** Summarizes texts for a fixed price, and chats for a price per token. */
+/** Summarizes texts for a fixed price per task, and chats for a price per token. */
 export function writer(model: ModelObject): ModelAgentConfig {
   return {
     kind: 'model',

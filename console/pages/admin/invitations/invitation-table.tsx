@@ -117,7 +117,10 @@ function RevokeButton({ invitation, now }: { invitation: Invitation; now: number
   )
 }
 
-/** If the link was accepted or removed meanwhile, shows that outside the list, because its row is outdated. */
+/**
+ * Revokes an invitation. If someone has accepted or removed it in the meantime, shows that outside the list, because
+ * its row is outdated.
+ */
 async function revoke(invitationId: string): Promise<void> {
   try {
     const { message } = await client.invitations.revoke({ invitationId })

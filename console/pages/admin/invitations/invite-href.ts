@@ -1,2 +1,2 @@
-/** The invitations page with the invite dialog open. */
+/** Path of the invitations page with the invite dialog open. */
 export const inviteHref = '/admin/invitations?dialog=invite'

@@ -8,7 +8,7 @@ import { useLeaveWarning } from '../../../parts/hooks/use-leave-warning.ts'
 import { SecretBox } from '../../../parts/secret-box.tsx'
 import { PlatformKeyForm, type PlatformKeyInput } from './platform-key-form.tsx'
 
-/** One dialog that asks for the scopes of a platform key, then shows it. */
+/** Asks for the scopes of a platform key, and then shows the key in the same dialog. */
 export function PlatformKeyDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const create = useMutation({
     mutationFn: (input: PlatformKeyInput) => client.platformKeys.create(input),

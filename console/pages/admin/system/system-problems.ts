@@ -3,14 +3,14 @@ import { countText } from '../../../parts/text/count-text.ts'
 
 export type Problem = { title: string; isSerious: boolean; whatToDo: string }
 
-/** Event-loop delay thresholds in milliseconds: p50 and p99 are worth a look, `serious` is noticeable to everyone. */
+/** Event-loop delay thresholds in milliseconds. p50 and p99 deserve attention. Every user notices `serious`. */
 export const lateMs = { p50: 20, p99: 150, serious: 1000 }
 const startSeconds = 60
-/** The database writes back its log at 16 MB; it grows further only while something blocks that. */
+/** The database writes its log back at 16 MB. The log grows further only while something blocks that. */
 export const walBytesMax = 128 * 1024 * 1024
 const pendingMax = 500
 
-/** Returns the service's problems, worst first, each with a remedy. */
+/** Returns the service's problems with a remedy for each, worst first. */
 export function findProblems(system: System): Problem[] {
   const problems = [...ledgerProblems(system), ...threadProblems(system), ...loadProblems(system)]
   return problems.toSorted((one, other) => Number(other.isSerious) - Number(one.isSerious))

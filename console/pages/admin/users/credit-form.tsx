@@ -20,7 +20,7 @@ type Errors = { amountUsd?: string; reason?: string }
 
 const newDraft = (): Draft => ({ way: 'add', amount: '', reason: '', idempotencyKey: newIdempotencyKey() })
 
-/** Adds to or subtracts from a balance, with a preview of the result. */
+/** Adds to a balance or subtracts from it, with a preview of the result. */
 export function CreditForm({ user }: { user: User }) {
   const [draft, setDraft] = useState(newDraft)
   const [own, setOwn] = useState<Errors>({})
@@ -45,14 +45,14 @@ export function CreditForm({ user }: { user: User }) {
   })
   const { fields, rest } = fieldErrors(credit.error, ['amountUsd', 'reason'])
   const isUnknown = isOutcomeUnknown(credit.error)
-  // If the outcome is unknown, the same request is sent again whatever the balance is now.
+  // If the outcome is unknown, the user may send the same request again, whatever the balance is now.
   const obstacle = units === undefined || isUnknown ? undefined : obstacleOf(user, units)
   useEffect(() => {
     form.current?.querySelector<HTMLInputElement>('input[aria-invalid="true"]')?.focus()
   }, [credit.error, own])
 
   const change = (part: Partial<Draft>) => {
-    // Changed values are a new intent; the same values sent again are booked only once.
+    // Changed values get a new key. Unchanged values keep the key, so that sending them again books them only once.
     setDraft({ ...draft, ...part, idempotencyKey: newIdempotencyKey() })
     setOwn({})
     credit.reset()
@@ -113,7 +113,8 @@ export function CreditForm({ user }: { user: User }) {
             value={amount}
             onChange={(event) => change({ amount: event.currentTarget.value })}
             readOnly={credit.isPending}
-            // The current balance says more than the service's error about the earlier one.
+            // A message about the current balance is better than the service's error, which is about an earlier
+            // balance.
             error={own.amountUsd ?? (fields['amountUsd'] && (obstacle ?? fields['amountUsd']))}
           />
           <TextInput
@@ -171,7 +172,7 @@ export function CreditForm({ user }: { user: User }) {
 /** Maximum balance: 100 billion USD. */
 const balanceMax = 1_000_000_000_000_000
 
-/** Returns why the service would reject the amount, with the highest valid amount. */
+/** Returns why the service would reject the amount, including the highest valid amount. */
 function obstacleOf(user: User, units: number): string | undefined {
   const balance = usdUnits(user.balanceUsd)
   const held = usdUnits(user.heldUsd)
@@ -185,7 +186,7 @@ function obstacleOf(user: User, units: number): string | undefined {
 
 type AfterItProps = { user: User; way: Way; units: number | undefined; obstacle: string | undefined }
 
-/** Previews the new balance in whole units, as the service computes it. */
+/** Previews the new balance. Computes in integer units, as the service does. */
 function AfterIt({ user, way, units, obstacle }: AfterItProps) {
   const after = units === undefined ? undefined : usdUnits(user.balanceUsd) + units
   return (

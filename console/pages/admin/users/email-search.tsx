@@ -18,7 +18,7 @@ export function EmailSearch({ label }: { label: string }) {
   }
   const sendSoon = useDebouncedCallback(send, waitMs)
 
-  // Something else changed it, such as the back button.
+  // Updates the input if something else changed the URL, such as the back button.
   useEffect(() => {
     if (search === sent.current) return
     sent.current = search

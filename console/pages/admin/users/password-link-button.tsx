@@ -7,7 +7,7 @@ import { queryClient } from '../../../app/query-client.ts'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { LinkOnce } from '../link-once.tsx'
 
-/** Creates a password link after explaining its effect, and shows it only once. */
+/** Explains the effect of a password link, creates the link and shows it only once. */
 export function PasswordLinkButton({ user: { email, id: userId, isSuspended } }: { user: User }) {
   const [isOpen, { open, close }] = useDisclosure()
   const make = useMutation({

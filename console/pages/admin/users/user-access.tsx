@@ -53,7 +53,7 @@ export function UserAccess({ user, isOwn }: { user: User; isOwn: boolean }) {
 
 type ActionProps = { title: string; children: ReactNode; button: ReactNode; state: string }
 
-/** When `state` changes, the used button is replaced and would lose focus. */
+/** Moves focus to the new button when `state` changes, because the change replaces the focused button. */
 function Action({ title, children, button, state }: ActionProps) {
   const box = useRef<HTMLDivElement>(null)
   const before = useRef(state)

@@ -97,7 +97,7 @@ function toQuery(input: Record<string, string | number>): Record<string, string>
   return Object.fromEntries(Object.entries(input).map(([name, value]) => [name, String(value)]))
 }
 
-/** An amount that is usually zero. */
+/** Shows an amount that is usually zero. Zero is dimmed. */
 function RareMoney({ usd }: { usd: string }) {
   return <Money usd={usd} {...(usd === '0.0000' && { c: 'dimmed' })} />
 }

@@ -174,7 +174,7 @@ function RemoveMethod({ savedMethod }: { savedMethod: string }) {
   )
 }
 
-/** Drops trailing zeros beyond cents. */
+/** Shortens an amount to cents if the other decimals are zero. */
 function short(usd: string | null | undefined): string {
   return usd?.replace(/(\.\d\d)00$/, '$1') ?? ''
 }

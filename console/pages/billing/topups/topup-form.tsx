@@ -11,11 +11,11 @@ import { useOwnErrors } from '../../settings/use-own-errors.ts'
 
 export type Payments = NonNullable<Account['payments']>
 
-/** Asks for the amount; the payment itself happens on the provider's page. */
+/** Asks for an amount. The user then pays on the provider's page. */
 export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments }) {
   const [amount, setAmount] = useState('')
   const [savesMethod, setSaves] = useState(false)
-  // Sending the same amount again creates only one top-up.
+  // The key changes only with the amount, so sending the same amount again creates only one top-up.
   const [idempotencyKey, setKey] = useState(newIdempotencyKey)
   const pay = useMutation({
     mutationFn: () => client.topups.create({ amountUsd: amount.trim(), savesMethod }, { idempotencyKey }),
@@ -56,7 +56,7 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
             }}
             error={own['amountUsd'] ?? fields['amountUsd']}
           />
-          {/* Keeps loading until the browser has left the page. */}
+          {/* Shows the loading state until the browser has left the page. */}
           <Button type="submit" loading={pay.isPending || pay.isSuccess}>
             Continue to payment
           </Button>

@@ -10,7 +10,10 @@ import { useSearchParams } from 'wouter'
 
 const againMs = 2000
 
-/** Outcome of a payment, shown on return from the provider's page. The provider decides, which may take a moment. */
+/**
+ * Outcome of a payment, shown when the user returns from the provider's page. The provider may need a moment to confirm
+ * the payment.
+ */
 export function TopupReturn() {
   const [topupId] = useSearchField('topup')
   const [params, setParams] = useSearchParams()

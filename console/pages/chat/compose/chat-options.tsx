@@ -21,7 +21,7 @@ export function paramErrors(
   }
 }
 
-/** Parameters for the messages sent from now on. */
+/** Parameters for the messages that the user sends from now on. */
 export function ChatOptions({ chat, params, sessionId }: ChatOptionsProps) {
   const errors = paramErrors(params, chat)
   const set = (name: keyof ChatParams, value: number | undefined) => {
@@ -90,7 +90,7 @@ type ParamInputProps = Omit<NumberInputProps, 'value' | 'onChange'> & {
   onChange: (value: number | undefined) => void
 }
 
-/** Keeps intermediate input of a number, such as `0.`. */
+/** Keeps input that is not yet a number, such as `0.`. */
 function ParamInput({ onChange, value, ...rest }: ParamInputProps) {
   const [typed, setTyped] = useState<number | string>(value ?? '')
   const shown = toNumber(typed) === value ? typed : (value ?? '')

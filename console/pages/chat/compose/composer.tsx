@@ -24,7 +24,10 @@ type ComposerProps = {
   onStop: () => void
 }
 
-/** Message input. Accepts text during a reply. A message sent before the transcript is loaded waits for it. */
+/**
+ * Message input. The user can type during a reply. A message sent before the transcript is loaded waits for the
+ * transcript.
+ */
 export function Composer(props: ComposerProps) {
   const { agentName, canStop, chat, isBusy, isLoaded, onSend, onStop, sessionId } = props
   const { files, text, params } = useDraft(sessionId)
@@ -38,7 +41,7 @@ export function Composer(props: ComposerProps) {
   useGrowingHeight(box, text)
   const wasBusy = useRef(false)
   useEffect(() => {
-    // The focused button was removed.
+    // The end of the reply has removed the button that had focus.
     if (wasBusy.current && !isBusy && document.activeElement === document.body) box.current?.focus()
     wasBusy.current = isBusy
   }, [isBusy])
@@ -69,7 +72,7 @@ export function Composer(props: ComposerProps) {
     box.current?.focus()
   }
   const onPaste = (event: ClipboardEvent) => {
-    // Content copied from a page may be text with its picture; the text is what the user means.
+    // Text copied from a page may come with a picture of itself. In that case, paste the text.
     if (accepts.length === 0 || event.clipboardData.types.includes('text/plain')) return
     const given = [...event.clipboardData.files]
     if (given.length === 0) return
@@ -83,7 +86,8 @@ export function Composer(props: ComposerProps) {
     attach([...event.dataTransfer.files])
   }
   const onKeyDown = (event: KeyboardEvent) => {
-    // Ignores Enter that ends an IME composition, for example in Japanese. Safari reports that only by the key code.
+    // Ignores the Enter key that ends an IME composition, for example in Japanese. In Safari only the key code shows
+    // this.
     const isComposing = event.nativeEvent.isComposing || event.keyCode === 229
     if (event.key !== 'Enter' || event.shiftKey || isComposing) return
     event.preventDefault()

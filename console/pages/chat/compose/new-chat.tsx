@@ -23,7 +23,7 @@ function isOffered({ chat, inPlan }: Agent): boolean {
   return chat !== null && inPlan
 }
 
-/** Selection of an agent, with its prices, and of its connectors. */
+/** Lets the user choose an agent, with its prices shown, and the connectors of the chat. */
 export function NewChat() {
   const agents = useAllAgents()
   useEffect(() => document.querySelector('h1')?.focus({ preventScroll: true }), [])

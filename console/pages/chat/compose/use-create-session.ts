@@ -9,8 +9,8 @@ import { changeDraft } from '../transcript/chat-drafts.ts'
 export type NewSession = { agentId: string; connectorIds?: string[]; maxCostUsd?: string }
 
 /**
- * Creates a session and opens it. `text`, the unsent draft of a closed session, becomes its draft. A retry after an error does not
- * create a second session.
+ * Creates a session and opens it. `text` is the unsent draft of a closed session and becomes the draft of the new
+ * session. A retry after an error does not create a second session.
  */
 export function useCreateSession(text = '') {
   const intent = useRef<{ of: string; key: string }>(undefined)

@@ -1,6 +1,9 @@
 import { useEffect, useLayoutEffect, type RefObject } from 'react'
 
-/** Makes a textarea as tall as its text, up to its CSS `max-height`; also when its width changes. */
+/**
+ * Makes a textarea as tall as its text, up to its CSS `max-height`. Adjusts the height when the text or the width
+ * changes.
+ */
 export function useGrowingHeight(ref: RefObject<HTMLTextAreaElement | null>, text: string): void {
   useLayoutEffect(() => {
     if (ref.current) fit(ref.current)

@@ -4,7 +4,7 @@ import type { Agent } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field.ts'
 
-/** Small enough that the list and each session's first message fit in one batch of requests. */
+/** Small enough that one batch of requests fetches the list and the first message of each session. */
 export const listLimit = 15
 
 const statuses = ['active', 'completed', 'expired'] as const
@@ -42,7 +42,7 @@ export function useFirstMessages(
         queryKey: ['first-message', id],
         queryFn: async ({ signal }: { signal: AbortSignal }) => {
           const { messages } = await client.sessions.messages({ sessionId: id, limit: 1 }, { signal })
-          // Keeps only the displayed part.
+          // Caches only the part that is displayed.
           return { id, text: messages[0]?.content.slice(0, titleCharsMax).toWellFormed() ?? '' }
         },
         staleTime: Infinity,
@@ -56,7 +56,7 @@ export function titleOf(session: { id: string; messageCount: number }, firsts: R
   return firsts.get(session.id)?.trim().split('\n', 1)[0]?.trim() || '…'
 }
 
-/** Loads every agent that the account may use; the operator's configuration bounds their number. */
+/** Loads all agents that the account may use. The operator's configuration limits their number. */
 export function useAllAgents() {
   return useQuery({
     queryKey: ['agents', 'all'],
@@ -76,7 +76,7 @@ export function nameOf(agentId: string, agents: readonly Agent[] | undefined): s
   return agents?.find(({ id }) => id === agentId)?.name ?? agentId
 }
 
-/** Returns the list's filters and page, to preserve them on the way to a session and back. */
+/** Returns the list's filters and page as a query string. Links to a session and back preserve them. */
 export function useListSearch(): string {
   const [params] = useSearchParams()
   const kept = new URLSearchParams()

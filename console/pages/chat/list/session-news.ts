@@ -1,19 +1,19 @@
 import { queryClient } from '../../../app/query-client.ts'
 import { accountKey } from '../../../app/use-account.ts'
 
-// Refetches the data that a turn changes, in this page and in the browser's other tabs, which it notifies.
+// Refetches the data that a turn changes, and notifies the browser's other tabs, which then do the same.
 
-/** In browsers without BroadcastChannel, tabs do not notify each other. */
+/** Undefined in browsers without BroadcastChannel, whose tabs cannot notify each other. */
 const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('errand.sessions') : undefined
 
-/** Refetches the data that a turn changes besides messages: the session, lists, charges and balance. */
+/** Refetches the data that a turn changes, except messages: the session, lists, charges and balance. */
 export function renewMoney(sessionId: string): void {
   for (const queryKey of [['session', sessionId], ['sessions'], ['transactions'], ['usage'], accountKey]) {
     void queryClient.invalidateQueries({ queryKey })
   }
 }
 
-/** Like `renewMoney`, and also refetches messages, because another client wrote some. */
+/** Like `renewMoney`, but also refetches the messages, because another client has added some. */
 export function renewSession(sessionId: string): void {
   void queryClient.invalidateQueries({ queryKey: ['messages', sessionId] })
   renewMoney(sessionId)
@@ -24,7 +24,7 @@ export function tellTabs(sessionId: string): void {
   channel?.postMessage(sessionId)
 }
 
-/** Calls `hear` with the session id when another tab had a turn. */
+/** Calls `hear` with the session id when a turn has ended in another tab. */
 export function listenToTabs(hear: (sessionId: string) => void): void {
   channel?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
     if (typeof data === 'string') hear(data)

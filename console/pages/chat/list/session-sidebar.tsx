@@ -8,10 +8,10 @@ import { TimeText } from '../../../parts/text/time-text.tsx'
 import classes from '../conversation.module.css'
 import { nameOf, titleOf, useAllAgents, useFirstMessages, useListSearch, useSessionList } from './session-list.ts'
 
-/** Scroll position, kept because the page remounts for each session and the list must not move. */
+/** Scroll position of the list. Stored here, because the page remounts for each session and the list must not jump. */
 let scrolledTo = 0
 
-/** The list page that the user came from, beside the conversation. */
+/** The page of the session list that the user came from, next to the conversation. */
 export function SessionSidebar({ openId }: { openId: string }) {
   const { query } = useSessionList()
   const search = useListSearch()

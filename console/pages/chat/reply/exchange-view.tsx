@@ -15,7 +15,7 @@ import { UserMessage } from './user-message.tsx'
 type ExchangeViewProps = {
   agentName: string
   sessionId: string
-  /** Exactly one of these is set. */
+  /** Either `stored` or `live` is set. */
   stored?: StoredExchange | undefined
   live?: LiveExchange | undefined
   extras?: TurnExtras | undefined
@@ -23,7 +23,7 @@ type ExchangeViewProps = {
 }
 
 /**
- * A message and its reply, stored or in progress. One component for both, so that nothing jumps when the reply is
+ * A message and its reply, stored or in progress. One component shows both, so that nothing jumps when the reply is
  * stored.
  */
 export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps) {

@@ -16,7 +16,7 @@ export function filesOf({ parts = [] }: Message): ShownFile[] {
   })
 }
 
-/** Makes the link relative to this page's host, because the service may write another one of its hosts. */
+/** Makes the URL relative to this page's host, because the service may have written another of its host names. */
 function ownAddress(url: string): string {
   const { pathname, search } = new URL(url)
   return pathname + search

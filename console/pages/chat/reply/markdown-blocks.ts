@@ -1,19 +1,19 @@
-/** A part of a Markdown text that can be rendered alone. */
+/** A part of a Markdown text that can be rendered independently. */
 export type MarkdownBlock =
   | { kind: 'markdown' | 'plain'; text: string }
   | { kind: 'code'; text: string; language: string }
 
-/** Parsing time grows faster than the text; longer blocks are shown as plain text. */
+/** Parsing time grows faster than the text. Longer blocks are therefore shown as plain text. */
 const parsedCharsMax = 20_000
-/** Each block has overhead, so short ones are merged. */
+/** Rendering has a fixed cost per block, so short blocks are merged. */
 const blockCharsMin = 1500
 const fencePattern = /^(`{3,}|~{3,})([^`]*)$/
-/** Definitions apply to the whole text. */
+/** Link definitions apply to the whole text, so a text with definitions is not split. */
 const definitionPattern = /^ {0,3}\[[^\]\n]+\]:/m
 
 /**
- * Splits text at unindented paragraphs after a blank line, so that a growing text changes only its last block. Code
- * blocks stand alone and need no parsing.
+ * Splits text before unindented lines that follow a blank line, so that a growing text changes only its last block.
+ * Code blocks become separate blocks that need no parsing.
  */
 export function splitBlocks(text: string): MarkdownBlock[] {
   if (text.length <= parsedCharsMax && definitionPattern.test(text)) return [{ kind: 'markdown', text }]

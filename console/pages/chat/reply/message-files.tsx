@@ -3,7 +3,7 @@ import { FileTextIcon } from '@radix-ui/react-icons'
 import { sizeText } from '../../../parts/text/size-text.ts'
 import classes from './message-files.module.css'
 
-/** A displayed file. Stored files have a download URL, images a URL to show. */
+/** A displayed file. Stored files have a URL for downloading, and images have a URL for display. */
 export type ShownFile = {
   key: string
   name: string

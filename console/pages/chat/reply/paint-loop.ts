@@ -1,12 +1,15 @@
 import { flushSync } from 'react-dom'
 
-/** Rendering takes at most one fifth of the time. */
+/**
+ * A pause is at least this many times as long as the render before it. Rendering thus takes at most a fifth of the
+ * time.
+ */
 const restFactor = 4
 const pauseMsMin = 50
 
 /**
- * Renders frequent changes in animation frames. The longer a render takes, the longer the pause after it, so that the
- * page stays responsive. A hidden page renders nothing until `finish`.
+ * Renders frequent changes in animation frames. A slow render is followed by a longer pause, so that the page stays
+ * responsive. Hidden pages get no animation frames and thus render nothing until `finish`.
  */
 export class PaintLoop {
   readonly #paint: () => void
@@ -21,7 +24,7 @@ export class PaintLoop {
     this.#frame ??= requestAnimationFrame(this.#onFrame)
   }
 
-  /** Stops rendering; the caller renders the final state. */
+  /** Stops rendering. The caller then renders the final state. */
   finish(): void {
     if (this.#frame !== undefined) cancelAnimationFrame(this.#frame)
     this.#frame = undefined
@@ -37,7 +40,7 @@ export class PaintLoop {
   }
 }
 
-/** Yields to input, rendering and timers. Unlike a timer, it is not throttled in hidden pages. */
+/** Lets the browser handle input, rendering and timers. Unlike a timer, this is not throttled in hidden pages. */
 export function nextTask(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel()

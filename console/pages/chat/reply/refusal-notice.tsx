@@ -28,11 +28,14 @@ const titles: Record<string, string> = {
   SESSION_COMPLETED: 'This chat has ended',
 }
 
-/** Why the service rejected a message. The message is back in the composer, and nothing was charged. */
+/**
+ * Explains why the service rejected a message. Nothing was charged. The message is back in the composer, unless the
+ * user has typed another one.
+ */
 export function RefusalNotice({ refusal: { at, error }, sessionId, onDismiss, onReload }: RefusalNoticeProps) {
   const { code, requestId, retryAfterSeconds } =
     error instanceof ErrandClientError ? error : { code: '', requestId: undefined, retryAfterSeconds: undefined }
-  // With SERVICE_UNAVAILABLE, the service may not be back by then.
+  // After SERVICE_UNAVAILABLE, the service may still be unavailable at that time.
   const isPromised = retryAfterSeconds !== undefined && code !== 'SERVICE_UNAVAILABLE'
   const until = !isPromised ? undefined : at + retryAfterSeconds * 1000
   const left = useSecondsLeft(until)

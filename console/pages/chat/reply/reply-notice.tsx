@@ -30,7 +30,7 @@ const titles: Record<string, string> = {
 
 const warnings = new Set(['INSUFFICIENT_BALANCE', 'BUDGET_REACHED', 'LIMIT_REACHED', 'LOOKING_UP'])
 
-/** Why a reply is incomplete, what was stored of it, and its cost. */
+/** Explains why a reply is incomplete, which part of it was stored, and what it cost. */
 export function ReplyNotice({ note, sessionId, isStored, charge }: ReplyNoticeProps) {
   const { code, message, requestId } = note
   const costUsd = note.costUsd ?? charge?.amountUsd.replace(/^-/, '')
@@ -63,7 +63,7 @@ export function ReplyNotice({ note, sessionId, isStored, charge }: ReplyNoticePr
   )
 }
 
-/** Messages of agents and providers may lack the period. */
+/** Adds a period, because messages of agents and providers may lack it. */
 function asSentence(text: string): string {
   return /[.!?…]$/.test(text) ? text : `${text}.`
 }

@@ -2,8 +2,8 @@ import { useSyncExternalStore } from 'react'
 import type { AttachedFile } from '../compose/attached-files.ts'
 import { storedPrefix, whenLeaving } from '../../../app/leave-console.ts'
 
-// Unsent drafts, and sent messages that may not be stored yet, by session, in this tab. Both survive a reload and end
-// with the login.
+// Unsent drafts, and sent messages that may not be stored yet, by session, in this tab. Both survive a reload and are
+// deleted when the login ends.
 
 export type ChatParams = { temperature?: number; maxTokens?: number }
 export type SentMessage = {
@@ -12,7 +12,7 @@ export type SentMessage = {
   total: number
   idempotencyKey: string
 }
-/** Files are kept until the page is closed. */
+/** `files` are kept only until the page is closed. */
 type Draft = { text: string; params: ChatParams; files: readonly AttachedFile[] }
 
 const prefix = `${storedPrefix}chat`
@@ -39,7 +39,9 @@ export function changeDraft(sessionId: string, change: Partial<Draft>): void {
   for (const listener of listeners) listener()
 }
 
-/** Restores a rejected message to the composer. Returns false if something else was typed meanwhile. */
+/**
+ * Puts a rejected message back into the composer. Returns false if the user has typed something else in the meantime.
+ */
 export function putBack(sessionId: string, message: string, files: readonly AttachedFile[] = []): boolean {
   const { files: attached, text } = draftOf(sessionId)
   if ((text !== '' && text !== message) || attached.length > 0) return false
@@ -82,6 +84,6 @@ function write(name: string, value: unknown): void {
     if (value === undefined) sessionStorage.removeItem(name)
     else sessionStorage.setItem(name, JSON.stringify(value))
   } catch {
-    // Text larger than the storage is kept until the page is closed.
+    // Text too large for the tab's storage is kept only until the page is closed.
   }
 }

@@ -9,7 +9,7 @@ export type StoredExchange = {
   parts: readonly ReplyPart[]
 }
 
-/** The same messages return the same exchange, so that it is not rendered again. */
+/** Cache: the same message always gives the same exchange object, so that React does not render it again. */
 const made = new WeakMap<Message, StoredExchange>()
 
 export function exchangesOf({ messages }: Transcript): StoredExchange[] {

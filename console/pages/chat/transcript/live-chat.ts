@@ -40,23 +40,23 @@ type Settling = Omit<SentMessage, 'message'> & {
   end: StreamEnd
 }
 
-/** How long events are processed before yielding to the page. */
+/** How long to process events before yielding to the browser. */
 const sliceMs = 8
 const idleChatsMax = 20
-/** Pause before retrying when the service does not answer. */
+/** Pause before a retry if the service does not answer. */
 const askAgainMs = 3000
-/** Poll interval while another client's message is being answered. */
+/** Poll interval while the session is busy with another client's message. */
 const followMs = 2000
 const followLooksMax = 600
 
 /**
- * Replies of one session. They continue while another page of the console is open, and when the page is reloaded or
- * closed. Opening the session resumes reading.
+ * The replies of one session. A reply continues when the user opens another page, or reloads or closes this one.
+ * Opening the session resumes reading the reply.
  *
  *   idle ──send──▶ sending ──first event──▶ streaming ──the stream ends──▶ settling ──▶ stored | failed
  *                     └──refused──▶ idle, the message back in the box
  *
- * Settling lasts as long as the service is unreachable: whether a message was stored and charged is never guessed.
+ * Settling lasts as long as the service is unreachable, because the console never guesses whether a message was charged.
  */
 export class LiveChat {
   readonly sessionId: string
@@ -66,7 +66,7 @@ export class LiveChat {
   #isStopped = false
   #isAbandoned = false
   #count = 0
-  /** A message whose connection was lost. If it is sent again unchanged, it reuses its key and runs only once. */
+  /** A message whose outcome is unknown. If the user sends it again unchanged, it reuses its key and runs only once. */
   #uncertain: Pick<Sent, 'message' | 'files' | 'idempotencyKey'> | undefined
   #following: symbol | undefined
   #isRecovering = false
@@ -86,10 +86,10 @@ export class LiveChat {
     return isUnderWay(this.#state.exchange)
   }
 
-  /** Sends a message unless another one is being answered. */
+  /** Sends a message, unless a reply of this session is still in progress. */
   async send(message: string, params: ChatParams, files: readonly AttachedFile[] = []): Promise<void> {
     if (this.isBusy) return
-    // The login did not end after all.
+    // Logging out must have failed, because the user is still here.
     this.#isAbandoned = false
     const before = this.#uncertain
     const isAgain = before?.message === message && areSame(before.files, files)
@@ -118,11 +118,12 @@ export class LiveChat {
     const isUsed = isKeyUsed(end)
     if (!isUsed && isRefusal(end)) return this.#refuse(sent, end.thrown)
     const anew = { ...sent, idempotencyKey: newIdempotencyKey(), isAgain: false }
-    // The service had the message before and did not charge it, so send it as a new one.
+    // The service already had this message and did not charge it, so send it again with a new key.
     if (sent.isAgain && isFree(end)) return await this.#send(anew)
     this.#change({ parts, phase: 'settling' })
     const settling = { message, files, total, idempotencyKey, parts, end }
-    // If the key is used, the service had the message before. If nothing came of it, send it as a new one.
+    // A used key means that the service already had this message. If the message was not stored, send it again with a
+    // new key.
     if (!isUsed) return await this.#settle(settling)
     const found = await this.#lookUp(settling)
     if (found === 'over') return
@@ -131,7 +132,7 @@ export class LiveChat {
     this.#renew()
   }
 
-  /** Stops the reply. The part written until then is charged and stored. */
+  /** Stops the reply. The service charges and stores the part that was written. */
   stop(): void {
     if (!this.#stream || this.#isStopped) return
     this.#isStopped = true
@@ -139,17 +140,17 @@ export class LiveChat {
     void this.#end()
   }
 
-  /** Stops the reply at the service; its last event is the outcome. */
+  /** Stops the reply at the service. The last event of the stream then contains the outcome. */
   async #end(): Promise<void> {
     const stream = this.#stream
     if (!stream) return
     const { turnId } = stream
-    // A reply that has not started ends with its request.
+    // If the reply has not started, ending the request is enough.
     if (turnId === undefined) return void (await stream.return())
     await client.chat.stop({ turnId }).catch(() => stream.return())
   }
 
-  /** Drops all state of the reply, and stops it if there is still a login to do so. */
+  /** Drops all state of the reply. Stops the reply at the service only if the user is still logged in. */
   async abandon({ isLoggedIn }: { isLoggedIn: boolean }): Promise<void> {
     this.#isAbandoned = true
     this.#set({ exchange: undefined })
@@ -157,8 +158,8 @@ export class LiveChat {
   }
 
   /**
-   * Follows the reply in progress, whichever client sent its message. Without one, looks up the outcome of a message
-   * sent before the page was reloaded.
+   * Follows the reply in progress, whichever client sent its message. If there is none, looks up the outcome of a
+   * message that was sent before the page was reloaded.
    */
   async recover(): Promise<void> {
     const sent = sentOf(this.sessionId)
@@ -179,7 +180,7 @@ export class LiveChat {
     await this.#settle({ idempotencyKey: newIdempotencyKey(), ...sent, message, files: [], total, parts, end })
   }
 
-  /** Removes the notice about a failed message. */
+  /** Removes the notice about a failed or rejected message. */
   dismiss(): void {
     if (!this.isBusy) this.#set({ exchange: undefined, refusal: undefined })
   }
@@ -219,12 +220,12 @@ export class LiveChat {
     const refusal = { error, at: Date.now() }
     this.#set({ refusal })
     leaveWhenLoggedOut(error)
-    // Cached data of the session and the balance is outdated.
+    // The rejection shows that the cached session or balance may be outdated.
     renewMoney(this.sessionId)
     if (isBusyRefusal(refusal)) void this.#follow()
   }
 
-  /** Handles a turn of this session from another tab or program. */
+  /** Called when another tab or program has finished a turn of this session. */
   hear(): void {
     this.#following = undefined
     renewSession(this.sessionId)
@@ -232,7 +233,7 @@ export class LiveChat {
     this.#set({ refusal: undefined, announcement: 'The other reply is complete. You can send yours.' })
   }
 
-  /** Polls until a message of the session that is answered elsewhere is done. */
+  /** Polls until the reply to another client's message in this session has ended. */
   async #follow(): Promise<void> {
     const own = (this.#following = Symbol('message that is answered elsewhere'))
     let wasHeld = false
@@ -244,7 +245,7 @@ export class LiveChat {
         const { messages } = await readNew(this.sessionId)
         const isHeld = (await client.account.get()).heldUsd !== '0.0000'
         if (this.#following !== own || this.#isAbandoned) return
-        // A failed reply stores no message, but its hold is released.
+        // A failed reply stores no message, but the service releases the money held for it.
         if (messages.length > 0 || (wasHeld && !isHeld)) return this.hear()
         wasHeld ||= isHeld
       } catch (error) {
@@ -263,15 +264,16 @@ export class LiveChat {
   }
 
   /**
-   * Looks up the outcome of a message, however long the service is unreachable. `over` if there is nothing left to do.
+   * Looks up the outcome of a message. Retries while the service is unreachable. Returns `over` if nothing is left to
+   * do.
    */
   async #lookUp(of: Settling): Promise<StoredTurn | undefined | 'over'> {
     const { end, message, total } = of
     const turn = { sessionId: this.sessionId, turnId: end.turnId, message, total }
     for (;;) {
       try {
-        // After its last event, a reply is settled. Otherwise the service settles it when it finds that the reader is
-        // gone.
+        // A reply is settled when its last event arrives. Without that event, the service settles the reply once it
+        // notices that the reader is gone.
         const stored = end.event ? await readStored(turn) : await awaitStored(turn)
         return this.#isAbandoned ? 'over' : stored
       } catch (error) {
@@ -279,7 +281,7 @@ export class LiveChat {
         leaveWhenLoggedOut(error)
         const status = error instanceof ErrandClientError ? error.status : undefined
         if (status === 404) this.#forget()
-        // Looked up when the chat is opened after the next login.
+        // After the next login, opening the chat looks up the outcome.
         else if (status === 401) this.#set({ exchange: undefined })
         else if (!mayPass(error)) this.#fail(of, this.#unknownNote('UNKNOWN', end))
         else {
@@ -313,11 +315,11 @@ export class LiveChat {
         announcement: announce(reply, extras),
       })
     }
-    // After the extras, so that the turn never appears twice.
+    // Stores the page after the extras are set, so that the turn never appears twice.
     keep(this.sessionId, page)
   }
 
-  /** The session was deleted during the reply. */
+  /** Handles a session that was deleted during the reply. */
   #forget(): void {
     forgetSession(this.sessionId)
     this.#set({ exchange: undefined, announcement: '' })
@@ -372,14 +374,14 @@ export class LiveChat {
 const chats = new Map<string, LiveChat>()
 
 const abandonAll = (of: { isLoggedIn: boolean }) => Promise.all(Array.from(chats.values(), (chat) => chat.abandon(of)))
-// Kept until the login has ended: a page that created one again would look up the outcome of its reply.
+// Keeps the chats until the login has ended. Otherwise a page could recreate a chat, which would look up its outcome.
 beforeLoggingOut(() => abandonAll({ isLoggedIn: true }))
 whenLeaving(() => {
   void abandonAll({ isLoggedIn: false })
   chats.clear()
 })
 
-// For a chat that is not open here, only its cached queries are outdated.
+// If the chat is not open in this tab, only its cached queries are outdated.
 listenToTabs((sessionId) => {
   const chat = chats.get(sessionId)
   if (chat) chat.hear()

@@ -10,7 +10,7 @@ export type ReplyPart =
 
 type GrowingPart = Extract<ReplyPart, { text: string }>
 
-/** Assembles the events of a stream. Finished parts keep their object identity. */
+/** Assembles the parts of a reply from the events of its stream. Finished parts keep their object identity. */
 export class LiveReply {
   readonly #parts: ReplyPart[] = []
   #growing: GrowingPart | undefined
@@ -28,7 +28,7 @@ export class LiveReply {
       case 'tool_result':
         return this.#answer(event.toolResult)
       default:
-      // The end and unknown event types are not part of a reply.
+      // The last event and events of unknown types add nothing to the reply.
     }
   }
 
@@ -63,22 +63,22 @@ export function textOf(parts: readonly ReplyPart[]): string {
   return parts.map((part) => (part.kind === 'text' ? part.text : '')).join('')
 }
 
-/** Marks calls without a result as done, because the reply has ended. */
+/** Marks tool calls without a result as done, because the reply has ended. */
 export function closeParts(parts: readonly ReplyPart[]): readonly ReplyPart[] {
   return parts.map((part) =>
     part.kind === 'tool' && part.use.output === undefined ? { kind: 'tool', use: { ...part.use, output: null } } : part,
   )
 }
 
-/** Converts a stored reply, which stores its tool calls apart from its text. */
+/** Converts a stored reply to parts. The service stores the tool calls of a reply separately from its text. */
 export function storedParts({ content, toolCalls = [] }: Message): readonly ReplyPart[] {
   const parts: ReplyPart[] = toolCalls.map((use) => ({ kind: 'tool', use }))
   return content === '' ? parts : [...parts, { kind: 'text', text: content }]
 }
 
 /**
- * Returns the received parts if they match the stored reply. Otherwise the stored ones, which may hold more than
- * arrived.
+ * Returns the received parts if they match the stored reply. Otherwise returns the stored parts, because some events
+ * may not have arrived.
  */
 export function truestParts(seen: readonly ReplyPart[], stored: Message): readonly ReplyPart[] {
   const calls = stored.toolCalls ?? []

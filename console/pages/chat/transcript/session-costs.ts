@@ -8,7 +8,7 @@ export type SessionCosts = {
   byTurn: ReadonlyMap<string, Transaction>
   /** In units of 0.0001 USD. */
   total: number
-  /** False if the session has too many charges to read. The total then covers only the newest. */
+  /** False if the session has too many charges to read them all. The total then covers only the newest charges. */
   isComplete: boolean
 }
 
@@ -25,7 +25,10 @@ export function useSessionCosts(sessionId: string) {
   })
 }
 
-/** Transactions never change and are listed newest first, so reading stops at the first known one. */
+/**
+ * Reads the costs of a session. Transactions never change and are listed newest first, so reading stops at the first
+ * transaction that is cached.
+ */
 async function readCosts(sessionId: string, signal: AbortSignal): Promise<SessionCosts> {
   const before = queryClient.getQueryData<SessionCosts>(costsKey(sessionId))
   const byTurn = new Map(before?.byTurn)

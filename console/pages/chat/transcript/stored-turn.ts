@@ -6,7 +6,7 @@ import { known, readNew, type Transcript } from './transcript.ts'
 
 type SentTurn = {
   sessionId: string
-  /** Known if the turn's stream was read. */
+  /** The turn id, if the response with the turn's stream has arrived. */
   turnId: string | undefined
   message: string | undefined
   /** Number of earlier messages in the session. */
@@ -20,7 +20,7 @@ export type StoredTurn = {
   page: Transcript
 }
 
-/** Minimum wait for a free chat: it has no hold, and may take this long until it is stored. */
+/** Minimum wait for a chat that costs nothing. The service holds no money for it and may take this long to store it. */
 const settleMsMin = 1500
 const settleMsMax = 30_000
 const pauseMs = { first: 100, most: 1000 }
@@ -46,7 +46,10 @@ export async function readStored({
   return { turnId, reply: messages.find((one) => one.turnId === turnId && one.role === 'assistant'), page }
 }
 
-/** Like `readStored`, for a turn whose end was not received: waits until the service holds no more money for a chat. */
+/**
+ * Like `readStored`, for a turn whose last event did not arrive. Waits until the turn is stored, or until the service
+ * no longer holds money for a chat.
+ */
 export async function awaitStored(turn: SentTurn): Promise<StoredTurn | undefined> {
   const startedAt = performance.now()
   for (let pause = pauseMs.first; ; pause = Math.min(pause * 1.5, pauseMs.most)) {

@@ -3,14 +3,16 @@ import type { Message } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 
-/** A contiguous range of a session's messages. Messages never change, so only missing ones are read. */
+/**
+ * A contiguous range of a session's messages. Messages never change, so the console reads only those that are missing.
+ */
 export type Transcript = {
   messages: readonly Message[]
-  /** Number of messages before the first. */
+  /** Number of messages in the session before the first message of this range. */
   from: number
 }
 
-/** Even, because messages come in pairs. */
+/** An even number, because a turn stores a pair of messages. */
 const pageSize = 20
 const readAtOnceMax = 100
 
@@ -29,7 +31,7 @@ export const transcriptOptions = (sessionId: string) =>
       const page = await readNew(sessionId)
       return join(known(sessionId), page)
     },
-    // Comparing long strings is slow.
+    // Disabled, because it would compare long strings, which is slow.
     structuralSharing: false,
   })
 
@@ -37,7 +39,7 @@ export function known(sessionId: string): Transcript | undefined {
   return queryClient.getQueryData(transcriptKey(sessionId))
 }
 
-/** Reads the messages after the known ones; the newest ones if none are known. */
+/** Reads the messages after those that are cached. If none are cached, reads the newest page. */
 export async function readNew(sessionId: string): Promise<Transcript> {
   const before = known(sessionId)
   if (before) return await readFrom(sessionId, before.from + before.messages.length)
@@ -51,7 +53,7 @@ export function keep(sessionId: string, page: Transcript): void {
   if (after !== before) queryClient.setQueryData<Transcript>(transcriptKey(sessionId), after)
 }
 
-/** Reads the page before the first known message. */
+/** Reads the page before the first cached message. */
 export async function readEarlier(sessionId: string): Promise<void> {
   const before = known(sessionId)
   if (!before || before.from === 0) return
@@ -65,7 +67,10 @@ function evenBefore(count: number): number {
   return from - (from % 2)
 }
 
-/** Reads messages up to `to` or the last. A page of large messages is shorter. */
+/**
+ * Reads the messages up to index `to` or to the last message. Several requests may be necessary, because large messages
+ * make a page shorter.
+ */
 async function readFrom(sessionId: string, from: number, to = Infinity): Promise<Transcript> {
   const messages: Message[] = []
   for (;;) {
@@ -77,7 +82,7 @@ async function readFrom(sessionId: string, from: number, to = Infinity): Promise
   }
 }
 
-/** Joins both if they touch or overlap. Returns the same object if the page adds nothing. */
+/** Joins two ranges if they touch or overlap. Returns `before` itself if the page adds nothing. */
 function join(before: Transcript | undefined, page: Transcript): Transcript {
   if (!before) return page
   const end = before.from + before.messages.length

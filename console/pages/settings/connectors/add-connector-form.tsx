@@ -17,7 +17,7 @@ type AddConnectorFormProps = {
   onCancel: () => void
 }
 
-/** Adds an MCP server, by URL or from the operator's list. */
+/** Adds an MCP server by its URL, or one of the operator's servers. */
 export function AddConnectorForm({ servers, onAdded, onCancel }: AddConnectorFormProps) {
   const [draft, setDraft] = useState(newDraft)
   const [isByUrl, setByUrl] = useState(true)
@@ -143,7 +143,7 @@ function inputOf(draft: ConnectorDraft, isByUrl: boolean) {
   }
 }
 
-/** Copied code ends up in places where secrets do not belong. */
+/** Omits secrets from the example code, because copied code ends up in places where secrets do not belong. */
 function withoutSecrets({ auth, ...rest }: ReturnType<typeof inputOf>): object {
   if (auth?.type === 'bearer') return { ...rest, auth: { type: 'bearer', token: '…' } }
   if (auth?.type === 'oauth')

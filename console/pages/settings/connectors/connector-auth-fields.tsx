@@ -15,9 +15,9 @@ type ConnectorAuthFieldsProps = {
   draft: ConnectorDraft
   onChange: (changes: Partial<ConnectorDraft>) => void
   errors: DraftErrors
-  /** The operator's servers take no headers. */
+  /** Whether the connector has a URL. The operator's servers accept no headers. */
   isByUrl: boolean
-  /** Auth type of the connector's stored secrets. */
+  /** Auth type of the secrets that the service has stored for the connector. */
   kept?: AuthType | undefined
 }
 
@@ -29,7 +29,7 @@ const labels: Record<AuthType, string> = {
   oauth: 'Sign in (OAuth)',
 }
 
-/** Authentication at the server. Secrets are write-only. */
+/** Authentication of the connector at its server. Stored secrets are never shown. */
 export function ConnectorAuthFields({ draft, onChange, errors, isByUrl, kept }: ConnectorAuthFieldsProps) {
   const types: AuthType[] = isByUrl ? ['none', 'bearer', 'headers', 'oauth'] : ['none', 'bearer']
   const { authType, clientId, clientSecret, token } = draft
@@ -94,7 +94,7 @@ function HeaderFields({ draft: { headers }, onChange, errors, isKept }: HeaderFi
   const fieldset = useRef<HTMLFieldSetElement>(null)
   const remove = (id: number) => {
     set(headers.filter((row) => row.id !== id))
-    // The focused button disappears with its row.
+    // Removing the row removed the focused button.
     fieldset.current?.querySelector<HTMLElement>('[data-add]')?.focus()
   }
   const change = (id: number, changes: Partial<HeaderRow>) =>

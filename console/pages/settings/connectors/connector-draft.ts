@@ -7,12 +7,12 @@ export type HeaderRow = { id: number; name: string; value: string }
 export type ConnectorDraft = {
   name: string
   url: string
-  /** Id of the operator's server; empty for a connector by URL. */
+  /** Id of one of the operator's servers. Empty for a connector with a URL. */
   server: string
   authType: AuthType
   token: string
   headers: readonly HeaderRow[]
-  /** Client registered at the authorization server; empty without one. */
+  /** Client id registered at the authorization server. Empty if there is none. */
   clientId: string
   clientSecret: string
 }
@@ -23,7 +23,7 @@ export type ConnectorAuth =
   | { type: 'headers'; headers: Record<string, string> }
   | { type: 'oauth'; clientId?: string; clientSecret?: string }
 
-/** Errors by field. Fields of a header have the row id in their name. */
+/** Errors by field name. Field names of a header contain the id of its row. */
 export type DraftErrors = Readonly<Record<string, string | undefined>>
 
 const ofSecrets = ['token', 'clientId', 'clientSecret'] as const
@@ -46,12 +46,12 @@ export function newDraft(): ConnectorDraft {
   }
 }
 
-/** Returns the form state of an existing connector, without its secrets, which are never shown. */
+/** Returns the form state of an existing connector. Secrets are empty, because the service never returns them. */
 export function draftOf({ name, url, server, auth }: Connector): ConnectorDraft {
   return { ...newDraft(), name, url: url ?? '', server: server ?? '', authType: auth.type }
 }
 
-/** Returns the auth to send; undefined if the stored secrets stay unchanged. */
+/** Returns the auth to send. Undefined if the stored secrets stay unchanged. */
 export function authOf(draft: ConnectorDraft, kept?: AuthType): ConnectorAuth | undefined {
   const { authType, token } = draft
   if (authType === 'none') return kept === 'none' ? undefined : { type: 'none' }
@@ -87,7 +87,7 @@ export function checkDraft(
   return errors
 }
 
-/** Assigns the service's errors to form fields, and returns whether any are left. */
+/** Assigns the service's errors to form fields. `rest` is true if some errors belong to no field. */
 export function draftErrors(error: unknown, { headers }: ConnectorDraft): { fields: DraftErrors; rest: boolean } {
   const ofRows = headers.map(({ id, name }) => [`auth.headers.${name.trim()}`, `value-${id}`] as const)
   const names = [

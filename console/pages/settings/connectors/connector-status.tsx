@@ -5,7 +5,7 @@ import { TimeText } from '../../../parts/text/time-text.tsx'
 
 type ConnectorStatusProps = { connector: Connector; isTesting: boolean }
 
-/** Result of the last check, announced when it changes. */
+/** Result of the last check. Screen readers announce each change. */
 export function ConnectorStatus({ connector: { status, statusMessage, checkedAt }, isTesting }: ConnectorStatusProps) {
   return (
     <div>

@@ -86,7 +86,7 @@ function Content({ connector }: { connector: Connector }) {
   )
 }
 
-/** Listing the tools is also the test, with one connection for both. */
+/** Tests the connector by listing its tools, so that both need only one connection. */
 function TestButton({ tools }: { tools: UseQueryResult<ToolsPage> }) {
   return (
     <Button size="xs" variant="default" loading={tools.isFetching} onClick={() => void tools.refetch()}>

@@ -9,7 +9,9 @@ import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { notifyDone } from '../../../parts/notify.tsx'
 import { Panel } from '../../../parts/panel.tsx'
 
-/** Outcomes with which the service redirects the browser after a sign-in. */
+/**
+ * Messages for the outcomes of a sign-in. The service passes the outcome in the URL when it redirects the browser here.
+ */
 const ends: Record<string, string> = {
   expired: 'The sign-in timed out, was restarted, or the connector changed. Sign in again.',
   'no-login': 'You were not logged in to Errand in that browser. Log in, then sign in again.',
@@ -18,7 +20,7 @@ const ends: Record<string, string> = {
   failed: 'The server did not grant access.',
 }
 
-/** Sign-in status of the connector at its server, with a button to sign in. */
+/** Shows whether the connector is signed in at its server, with a button to sign in. */
 export function SignInPanel({ connector }: { connector: Connector }) {
   const { id, name, status } = connector
   const [end] = useSearchField('signIn')

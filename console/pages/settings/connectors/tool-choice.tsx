@@ -14,10 +14,10 @@ type ToolChoiceProps = { connector: Connector; tools: readonly ConnectorTool[] }
 
 const searchFrom = 8
 
-/** Lists the tools, and allows all or only the checked ones. */
+/** Lists the tools. Agents may call all of them, or only those that the user checks. */
 export function ToolChoice({ connector, tools }: ToolChoiceProps) {
   const { id, allowedTools: kept } = connector
-  /** Unsaved selection; undefined if there is none. */
+  /** Unsaved selection: null for all tools, undefined if there are no unsaved changes. */
   const [draft, setDraft] = useState<readonly string[] | null>()
   const [search, setSearch] = useState('')
   const allowed = draft === undefined ? kept : draft

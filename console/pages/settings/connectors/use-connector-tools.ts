@@ -6,19 +6,19 @@ import { queryClient } from '../../../app/query-client.ts'
 export type ToolsPage = Awaited<ReturnType<typeof client.connectors.tools>>
 
 /**
- * Lists the tools that the server offers now. Each call opens a connection, so only opening the page triggers it
+ * Lists the tools that the server currently offers. Each call opens a connection, so only opening the page makes a call
  * automatically.
  */
 export function useConnectorTools({ id: connectorId, status }: Connector): UseQueryResult<ToolsPage> {
   return useQuery({
-    // Has no credentials before a sign-in.
+    // Before a sign-in, the connector has no credentials.
     enabled: status !== 'needs_sign_in',
     queryKey: ['connector-tools', connectorId],
     queryFn: async ({ signal }) => {
       try {
         return await client.connectors.tools({ connectorId }, { signal })
       } finally {
-        // The call is also a test, and the connector stores its result.
+        // The call also tests the connector, and the service stores the result in the connector.
         void queryClient.invalidateQueries({ queryKey: ['connectors'] })
         await queryClient.invalidateQueries({ queryKey: ['connector', connectorId] })
       }

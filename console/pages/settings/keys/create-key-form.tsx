@@ -25,7 +25,7 @@ const lives = [
 ]
 const daysMax = 3650
 
-/** Asks for name, scopes and limits of a new key. The key itself then waits in `useIssuedKey`. */
+/** Asks for name, scopes and limits of a new key. Puts the created key into `useIssuedKey`. */
 export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
   const [name, setName] = useState('')
   const [scopes, setScopes] = useState<KeyScope[]>(scopeTexts.map(({ scope }) => scope))
@@ -143,7 +143,7 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
   )
 }
 
-/** Returns only the limits that are set. */
+/** Omits limits that the user left empty. */
 function given(draft: LimitsDraft) {
   const { agents, executionsPerMinute, limitReset, limitUsd } = limitsInput(draft)
   return {

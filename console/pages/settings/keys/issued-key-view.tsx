@@ -17,7 +17,7 @@ type IssuedKeyViewProps = {
   onStored: () => void
 }
 
-/** A new key, shown only once, with a working example command. */
+/** Shows a new key, only once, with a working example command. */
 export function IssuedKeyView({ issued: { created, replaced }, isLeaving, onStay, onStored }: IssuedKeyViewProps) {
   useLeaveWarning(true)
   if (isLeaving) return <Leaving onStay={onStay} onLeave={onStored} />
@@ -76,7 +76,7 @@ function Leaving({ onStay, onLeave }: { onStay: () => void; onLeave: () => void 
   )
 }
 
-/** Settings for most clients of the Model Context Protocol. */
+/** Settings that most MCP clients accept. */
 function McpClient({ token }: { token: string }) {
   const server = { url: `${location.origin}/mcp`, headers: { Authorization: `Bearer ${token}` } }
   return (
@@ -91,7 +91,7 @@ function McpClient({ token }: { token: string }) {
   )
 }
 
-/** The shortest command that this key may run. */
+/** The shortest example command that the scopes of the key allow. */
 function TryIt({ token, scopes }: { token: string; scopes: readonly KeyScope[] }) {
   const isForRunningOnly = !scopes.includes('read') && !scopes.includes('manage')
   const agents = useQuery({

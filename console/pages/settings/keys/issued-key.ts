@@ -2,14 +2,14 @@ import { skipToken, useQuery } from '@tanstack/react-query'
 import type { CreatedKey } from '../../../../client/client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 
-/** A key that was just created, and the key that it replaces. */
+/** A key that was just created, and the key that it replaces, if any. */
 export type IssuedKey = { created: CreatedKey; replaced?: { hint: string; endsAt: string } }
 
 const issuedKeyKey = ['issued-key'] as const
 
 /**
- * A new key until its owner has stored it. It survives the page, so that the back button does not lose it, and ends
- * with the login.
+ * Returns a new key until its owner has stored it. The key survives navigation, so that the back button does not lose
+ * it. It is removed when the login ends.
  */
 export function useIssuedKey(): IssuedKey | undefined {
   const { data } = useQuery<IssuedKey | null>({ queryKey: issuedKeyKey, queryFn: skipToken, gcTime: Infinity })

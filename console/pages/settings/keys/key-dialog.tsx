@@ -7,19 +7,19 @@ import { setIssuedKey, useIssuedKey } from './issued-key.ts'
 import { KeyLimitsForm } from './key-limits-form.tsx'
 import { RotateKeyForm } from './rotate-key-form.tsx'
 
-/** Action of the dialog: create a key, rotate one, or change its limits. */
+/** What the dialog does: create a key, rotate a key, or change a key's limits. */
 export type KeyRequest = { kind: 'create' } | { kind: 'rotate' | 'limit'; of: Key }
 
 type KeyDialogProps = { request: KeyRequest | undefined; isOpen: boolean; onClose: () => void }
 
-/** One dialog from the form to the key, so that focus and position stay. */
+/** Shows the form and then the new key in the same dialog, so that the dialog keeps its focus and position. */
 export function KeyDialog({ request, isOpen, onClose }: KeyDialogProps) {
   const issued = useIssuedKey()
   const [isLeaving, setLeaving] = useState(false)
   const [isStored, setStored] = useState(false)
   const close = () => {
-    // Prevents losing the key by accident: closing asks for confirmation, and closing the confirmation returns to the
-    // key.
+    // Closing asks for confirmation, so that the user does not lose the key by accident. Closing the confirmation shows
+    // the key again.
     if (issued) setLeaving(!isLeaving)
     else onClose()
   }
@@ -27,7 +27,7 @@ export function KeyDialog({ request, isOpen, onClose }: KeyDialogProps) {
     setStored(true)
     onClose()
   }
-  // Not earlier, or the form would reappear while the dialog fades out.
+  // Called after the dialog has faded out. Otherwise the form would reappear while it fades out.
   const forget = () => {
     if (!isStored) return
     setIssuedKey(null)

@@ -5,7 +5,7 @@ import { usdUnits } from '../../../parts/text/usd-units.ts'
 
 export type LimitReset = NonNullable<Key['limitReset']>
 
-/** The limits of a key as typed; empty for no limit. */
+/** The limits of a key as typed. An empty string means no limit. */
 export type LimitsDraft = { limitUsd: string; limitReset: LimitReset; executionsPerMinute: string; agents: string }
 
 export const limitFields = ['limitUsd', 'limitReset', 'executionsPerMinute', 'agents'] as const
@@ -38,7 +38,7 @@ export function limitErrors({
   }
 }
 
-/** Returns the request fields; null for no limit. */
+/** Returns the request fields. Null means no limit. */
 export function limitsInput(draft: LimitsDraft) {
   const limitUsd = draft.limitUsd.trim()
   const agents = draft.agents
@@ -53,7 +53,7 @@ export function limitsInput(draft: LimitsDraft) {
   }
 }
 
-/** Formats `$0.0200 of $1.0000 a day`; undefined for a key without a spending limit. */
+/** Formats a text such as `$0.0200 of $1.0000 a day`. Undefined for a key without a spending limit. */
 export function spentText({ limitReset, limitUsd, usedUsd }: Key): string | undefined {
   if (limitUsd === null || usedUsd === null) return undefined
   const period = resets.find(({ value }) => value === limitReset)?.text ?? ''

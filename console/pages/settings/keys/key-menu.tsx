@@ -15,14 +15,15 @@ type KeyMenuProps = { of: Key; onLimit: () => void; onRotate: () => void }
 export function KeyMenu({ of: key, onLimit, onRotate }: KeyMenuProps) {
   const button = useRef<HTMLButtonElement>(null)
   const [isAsking, { open, close }] = useDisclosure()
-  // A dialog returns focus to what had it before. The menu would return it later, away from the dialog.
+  // Focuses the button before a dialog opens, because the dialog returns focus to the element that had it. The menu
+  // would move focus only later, out of the dialog.
   const choose = (action: () => void) => () => {
     button.current?.focus()
     action()
   }
   return (
     <>
-      {/* Stays in the main landmark. The table would clip it. */}
+      {/* Rendered in the main landmark, because inside the table it would be clipped. */}
       <Menu
         position="bottom-end"
         width={150}

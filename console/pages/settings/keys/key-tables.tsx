@@ -12,9 +12,9 @@ import { KeyMenu } from './key-menu.tsx'
 import { keyState } from './key-state.ts'
 import classes from '../settings.module.css'
 
-/** One page of active keys, with a notice for those due for rotation. */
 type LiveKeysProps = { keys: readonly Key[]; onRotate: (key: Key) => void; onLimit: (key: Key) => void }
 
+/** Shows one page of active keys, with a notice about the keys that are due for rotation. */
 export function LiveKeys({ keys, onLimit, onRotate }: LiveKeysProps) {
   const now = useNow()
   const due = keys.filter(({ rotationDue }) => rotationDue)

@@ -18,7 +18,7 @@ const limit = 25
 const openRefreshMs = 3000
 const idleRefreshMs = 15_000
 
-/** Deliveries of the last seven days, newest first; refreshes while any is pending. */
+/** Lists the deliveries of the last seven days, newest first. Refetches while any delivery is pending. */
 export function WebhookDeliveries({ webhook: { id: webhookId } }: { webhook: Webhook }) {
   const [statusText, setStatus] = useSearchField('status')
   const status = deliveryStatuses.find((one) => one === statusText)
@@ -129,7 +129,7 @@ function LastAnswer({ delivery: { attemptedAt, error, httpStatus, nextAttemptAt 
   )
 }
 
-/** A delivery in progress needs no button. */
+/** Shows no button for a delivery in progress. */
 function Redeliver({
   delivery: { eventId, status, type },
   webhookId,

@@ -13,12 +13,15 @@ import { TimeText } from '../../../parts/text/time-text.tsx'
 import { WebhookForm } from './webhook-form.tsx'
 import { webhookName, webhookPath } from './webhook-words.ts'
 
-/** Action of the dialog: create a webhook, edit one, or rotate its secret. */
+/** What the dialog does: create a webhook, edit a webhook, or rotate a webhook's secret. */
 export type WebhookRequest = { kind: 'create' } | { kind: 'edit' | 'rotate'; of: Webhook }
 
 type WebhookDialogProps = { request: WebhookRequest; isOpen: boolean; onClose: () => void }
 
-/** One dialog from the form to the secret. The secret is shown only once and not lost by an accidental close. */
+/**
+ * Shows the form and then the secret in the same dialog. The secret is shown only once, so the dialog cannot be closed
+ * by accident while it shows the secret.
+ */
 export function WebhookDialog({ request, isOpen, onClose }: WebhookDialogProps) {
   const [created, setCreated] = useState<CreatedWebhook>()
   const take = (webhook: CreatedWebhook) => {
