@@ -1,4 +1,5 @@
 import { sqliteEngine } from './sqlite-engine.ts'
-import { describeStoreContract } from './store-contract.ts'
+import { describeAccountContract, describeWorkContract } from './store-contract.ts'
 
-describeStoreContract(sqliteEngine)
+describeWorkContract(sqliteEngine)
+describeAccountContract(sqliteEngine)

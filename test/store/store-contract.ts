@@ -53,11 +53,11 @@ type ContractOptions = {
 }
 
 /**
- * Contract of every store engine. The ledger must balance after each test, so the money invariants are checked on every
+ * Returns a test of the contract. The ledger must balance after each test, so the money invariants are checked on every
  * path, not only in tests about money.
  */
-export function describeStoreContract(engine: StoreEngine): void {
-  const contractTest: ContractTest = (title, body, { limits = {}, tampers = false } = {}) => {
+function testOf(engine: StoreEngine): ContractTest {
+  return (title, body, { limits = {}, tampers = false } = {}) => {
     test(`${engine.name}: ${title}`, async () => {
       const world = await openWorld(engine, { ...noLimits, ...limits })
       try {
@@ -68,6 +68,11 @@ export function describeStoreContract(engine: StoreEngine): void {
       }
     })
   }
+}
+
+/** The part of every engine's contract about tasks, turns and their money. */
+export function describeWorkContract(engine: StoreEngine): void {
+  const contractTest = testOf(engine)
   describeAdmission(contractTest)
   describeRate(contractTest)
   describeIdempotency(contractTest)
@@ -88,6 +93,11 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeCaps(contractTest)
   describeStateless(contractTest)
   describeTurnEvents(contractTest)
+}
+
+/** The part of every engine's contract about limits, the ledger, events, payments and people. */
+export function describeAccountContract(engine: StoreEngine): void {
+  const contractTest = testOf(engine)
   describeLimits(contractTest)
   describeWindows(contractTest)
   describeWindowChanges(contractTest)
