@@ -18,11 +18,13 @@ type LeaseKeeperParts = {
 const renewalsPerLease = 4
 const retryMsMax = 1000
 /**
- * A renewal that takes longer than this fraction of a lease counts as a break, as does a larger step of the database's
- * clock.
+ * A renewal counts as a break if it takes longer than a lease divided by this number. So does a step of the database's
+ * clock by more than that.
  */
 const breaksPerLease = 2
-/** This many missed renewals also count as a break: all nodes may have stood still, and only this one has resumed. */
+/**
+ * A gap of this many renewals also counts as a break: all nodes may have stood still, and only this one has resumed.
+ */
 const renewalsLeftOut = 3
 
 /**
@@ -63,7 +65,7 @@ export class LeaseKeeper {
     this.#timer.unref()
   }
 
-  /** Resolves when nothing is running. */
+  /** Stops the renewals. Resolves when no renewal and no job is running. */
   async stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
@@ -78,7 +80,8 @@ export class LeaseKeeper {
       const tasks = runner.heldTasks
       const lost = await shared.renewLeases({ tasks, turnIds: chats.heldTurnIds })
       const lostIds = new Set(lost.taskIds)
-      // Work that has ended in the meantime has no lease either, but was not lost.
+      // Work that ended during the renewal has no lease either, but was not lost. `loseTasks` and `loseTurns` ignore
+      // it.
       const stopped = runner.loseTasks(tasks.filter(({ taskId }) => lostIds.has(taskId)))
       const ended = chats.loseTurns(lost.turnIds)
       if (stopped.length > 0) log.warn({ tasks: stopped }, 'tasks were taken over by other nodes')
@@ -107,8 +110,8 @@ export class LeaseKeeper {
   }
 
   /**
-   * A slow renewal also counts as a break, as does a step of the database's clock: the other nodes get a complete lease
-   * after it.
+   * Returns false if there was a break: a failed, slow or late renewal, or a step of the database's clock. After a
+   * break, the other nodes get a complete lease to renew theirs.
    */
   #isSteady(databaseMs: number, askedAt: number): boolean {
     const now = performance.now()
@@ -124,7 +127,10 @@ export class LeaseKeeper {
     return at - this.#renewedAt > (this.#leaseMs / renewalsPerLease) * renewalsLeftOut
   }
 
-  /** Checked before each batch, because a break can occur while settling. */
+  /**
+   * Whether this node may settle other nodes' work. Checked before each batch, because a break can occur while
+   * settling.
+   */
   readonly #maySettle = (): boolean => {
     const now = performance.now()
     const isLongEnough = this.#steadySince !== undefined && now - this.#steadySince >= this.#leaseMs
