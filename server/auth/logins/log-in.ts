@@ -21,7 +21,7 @@ import { hashSecretToken, newSecretToken } from './login-token.ts'
 import type { OwnOrigins } from './own-origin.ts'
 import { isPassword, withHashRoom } from './passwords.ts'
 
-/** Dependencies of the login, besides the store. */
+/** Dependencies of the login other than the store. */
 export type LoginParts = {
   clients: ClientAddresses
   cookie: ServiceCookie

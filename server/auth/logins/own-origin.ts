@@ -15,7 +15,7 @@ export class OwnOrigins {
     this.#baseUrl = baseUrl
   }
 
-  /** Returns the origin under which the request's browser has opened the service. */
+  /** Returns the origin at which the request's browser has opened the service. */
   of({ headers }: IncomingMessage): string {
     const { all, origin } = this.#origins()
     const asked = `${new URL(origin).protocol}//${headers.host ?? ''}`
