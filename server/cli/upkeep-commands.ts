@@ -85,7 +85,7 @@ function report(options: Common, { bad, bucket, file, hasPayloads, payloads }: W
     (hasPayloads ? `Wrote ${file} and ${payloads}.` : `Wrote ${file}.`) + uncopied,
   )
   if (bad.length === 0) return
-  // The incomplete backup is worth keeping, and a nightly job must notice the failure.
+  // Keeps the incomplete backup, which is still worth having. Exits with an error, so that a nightly job reports it.
   throw new Error(`the backup lacks payloads that are missing or damaged: ${bad.join(', ')}`)
 }
 
