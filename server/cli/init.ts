@@ -65,9 +65,9 @@ async function installedTarballs(): Promise<Tarballs> {
 }
 
 /**
- * Returns a template file's path in the new project. The package's TypeScript templates end in `.txt`, because Node
- * runs no TypeScript below node_modules. `dot-` files and the manifest have other names, because npm does not publish
- * `.gitignore` and a `package.json` would apply to the files beside it.
+ * Returns a template file's path in the new project. In the package, templates end in `.txt`, because runnable
+ * TypeScript is not allowed below node_modules. Some have other names, because npm does not publish `.gitignore` and a
+ * `package.json` would apply to the files beside it.
  */
 function targetOf(path: string): string {
   return path
