@@ -56,8 +56,8 @@ export function messageNames({ earlier, message }: Conversation, param: string):
 }
 
 /**
- * Detects a reasoning item of an earlier response. Clients that store their own conversations send it along with all
- * other items.
+ * Detects a reasoning item of an earlier response. Clients that store their own conversations send such items back with
+ * all others.
  */
 function isReasoning(item: unknown): boolean {
   return isObject(item) && item['type'] === 'reasoning' && item['role'] === undefined

@@ -20,8 +20,8 @@ const Format = z.union([
 ])
 
 /**
- * Returns the requested answer format; undefined for plain text. Throws 400 if the agent is not a language model, because only those
- * can be held to a format.
+ * Returns the requested output format; undefined for plain text. Throws 400 for a format other than text if the agent
+ * is not a language model, because other agents cannot be made to follow a format.
  */
 export function readFormat(value: unknown, { chat, param }: { chat: Chat; param: string }): ResponseFormat | undefined {
   if (value === undefined || value === null) return undefined

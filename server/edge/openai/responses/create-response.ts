@@ -46,7 +46,7 @@ export async function createResponse(wire: OpenaiParts, routed: RoutedRequest, b
     const opened = await place.open()
     if (isKept) ({ sessionId } = opened)
     const onRefused = async () => {
-      // The session was deleted, and an earlier reply that was found is in another session.
+      // The new session is deleted. If an earlier reply answers the request, that reply is in another session.
       sessionId = null
       await opened.onRefused?.()
     }
