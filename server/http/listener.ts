@@ -64,7 +64,7 @@ export function createListener(parts: ListenerParts): Server {
     const target = splitTarget(request.url ?? '')
     const match = target && parts.routes.match(request.method!, target.path)
     const arrived = { request, response, target, match }
-    // A malformed target cannot be a health check, so it is gated.
+    // A malformed target has no route. It is gated, because it cannot be a health check.
     const { isGated = false } = match?.like ?? { isGated: true }
     if (!isGated) answer(arrived)
     else if (isSpare(request)) turnAway(arrived)
@@ -128,8 +128,8 @@ function begin(
     stream: null,
   }
   const routed = { request, response, path: '', query: '', params: {}, headers, operation: 'other', about, context }
-  // The response is complete, whether read or not, or the client has disconnected. Each event fires once, so `on` is
-  // sufficient.
+  // `prefinish` means that the response is complete, even if the client has not read it. `close` also covers a client
+  // that disconnected before. Each event fires once, so `on` is sufficient.
   response.on('prefinish', () => releaseGate(request))
   response.on('close', () => {
     releaseGate(request)

@@ -24,7 +24,7 @@ export type Route = {
   /** Headers that pages of other origins may send, in addition to those of all routes. */
   allowedHeaders?: readonly string[]
   form: AnswerForm
-  /** Returns the result to write in the route's form; undefined if the handler has answered itself. */
+  /** Returns the result to write in the route's form; undefined if the handler has written the response itself. */
   handle: (routed: RoutedRequest, body: unknown) => unknown
 }
 

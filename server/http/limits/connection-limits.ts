@@ -11,11 +11,11 @@ type ConnectionLimits = { connectionsMax: number; stallMs: number }
  */
 const spareMax = 256
 const spareMsMax = 2000
-/** Max requests that a client may send ahead of their responses; no known client comes close. */
+/** Max requests of a connection that wait for earlier ones to be answered. No known client comes close. */
 const aheadMax = 64
 /**
- * Limit for the targets, headers and bodies of those requests, which Node keeps until they are served. Without it they
- * could take nearly 5 MB.
+ * Max bytes of these waiting requests: targets, headers and bodies, which Node keeps until the requests are served.
+ * Without this limit they could take nearly 5 MB per connection.
  */
 const aheadBytesMax = 64 * 1024
 
@@ -48,13 +48,14 @@ export function limitConnections(server: Server, { connectionsMax, stallMs }: Co
   })
   server.timeout = stallMs
   server.on('timeout', (socket: Socket & { _httpMessage?: ServerResponse }) => {
-    // Only unread data counts. Without any, the response is still being made, or a stream has nothing to send yet.
+    // Only a client with unread data has stopped reading. Otherwise the response is still being prepared, or a stream
+    // has nothing to send yet.
     if (socket._httpMessage && socket.writableLength === 0) socket.setTimeout(stallMs)
     else socket.destroy()
   })
 }
 
-/** Closes connections that have never sent a request. Node's own closing of idle connections does not close those. */
+/** Closes connections that have never sent a request, because Node's `closeIdleConnections` leaves them open. */
 export function closeUnusedConnections(server: Server): void {
   for (const [socket, { isUsed }] of connectionsOf.get(server) ?? []) if (!isUsed) socket.destroy()
 }
@@ -86,7 +87,7 @@ export function inTurn(
   if (response.socket !== null) return serve(request, response)
   if (connection) {
     const { ahead } = connection
-    // The bodies of earlier requests are complete.
+    // The bodies of the waiting requests have arrived completely, because a later request has.
     if (ahead.size >= aheadMax || bytesOf(ahead) > aheadBytesMax) return void socket.destroy()
     ahead.add(request)
   }

@@ -42,10 +42,10 @@ export function senderKnown(request: Queued, userId: string): void {
 
 /**
  * Starts work on only as many requests per event-loop tick as fit in a few milliseconds, alternating between senders.
- * Each user known by previously valid credentials is a sender. All other clients are one sender, because made-up
- * credentials could give each request its own queue. Without this, requests that arrive together would block the loop
- * for the sum of their times, and a client that sends thousands would delay everyone. The same applies to the few
- * connections to a database, so no request is started while as many commands wait as there are connections.
+ * Each user whose credentials were valid before is a sender. All other clients are one sender, because made-up
+ * credentials could give each request its own queue. Without this queue, requests that arrive together would block the
+ * loop for their total time, and a client that sends thousands would delay everyone. Connections to a database are few,
+ * too, so no request is started while as many commands wait as there are connections.
  */
 export class RequestQueue<Arrived extends Waiting> {
   readonly #serve: Options<Arrived>['serve']
@@ -93,7 +93,7 @@ export class RequestQueue<Arrived extends Waiting> {
 
   #senderOf(request: IncomingMessage): Sender {
     const credentials = credentialsOf(request)
-    // Most clients send credentials in their usual form.
+    // Tries the credentials as sent first, because most clients send them in the canonical form.
     const sender = this.#byCredentials.get(credentials) ?? this.#byCredentials.get(canonical(credentials))
     return sender ?? this.#strangers
   }

@@ -2,7 +2,10 @@ import type { Socket } from 'node:net'
 
 const restMs = 100
 const wakeEveryMs = 20
-/** About a thousand per rest, but never so many in one step that the loop does not reach its timers. */
+/**
+ * Connections resumed per millisecond: about a thousand in `restMs`. `wakenMax` limits one step, so that the event loop
+ * still gets to its timers.
+ */
 const wakenPerMs = 13
 const wakenMax = 512
 
