@@ -16,13 +16,13 @@ export type Dial = {
   /** Time limit for the DNS lookup, TCP connect and TLS handshake together. */
   connectMs: number
   lookups: Lookups
-  /** Aborts the attempt in progress; its reason is thrown. */
+  /** Aborts the attempt in progress. `dial` then throws the signal's reason. */
   signal: AbortSignal
   /** Called with the cause of a failed attempt, except a timeout or abort, and with later socket errors. */
   onError?: (error: unknown) => void
 }
 
-/** Slots for DNS lookups, by user of the run; further lookups wait. */
+/** Slots for DNS lookups by user; `userId` is the user whose run needs this one. Lookups without a slot wait. */
 export type Lookups = {
   userId: string
   places: FairPlaces
