@@ -96,7 +96,10 @@ export type Credential = 'apiKey' | 'browserSession' | 'platformKey' | 'clientTo
 /** Access declarations by resolver. */
 const accesses = new WeakMap<object, { check: AccessCheck; credentials: readonly Credential[] }>()
 
-/** tRPC's internal definition of a procedure. Its version is pinned, and `directCall` asserts at startup what is used. */
+/**
+ * The parts of tRPC's internal definition of a procedure that we use. tRPC's version is pinned, and `directCall` checks
+ * these parts at startup.
+ */
 type ProcedureDefinition = {
   type: string
   meta?: ProcedureMeta
@@ -158,8 +161,9 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
 }
 
 /**
- * Like `withScope`, for a change that is not an execution. A user can make a limited number per minute. Operations that
- * end keys and logins are not counted: otherwise a stolen key could prevent its owner from revoking it.
+ * Like `withScope`, for a change other than an execution. Counts the change toward the user's rate limit for writes.
+ * Operations that end keys and logins do not use it: otherwise a thief could use up the limit, so that the owner cannot
+ * revoke the stolen key.
  */
 export function withWrite<Options extends { ctx: Context; input: unknown }, Output>(
   scope: Scope | readonly Scope[],
