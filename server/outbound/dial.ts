@@ -96,7 +96,7 @@ function open(url: URL, addresses: LookupAddress[]): Socket {
 function secured(socket: Socket, { peer, url }: Dial): Socket {
   const host = hostOf(url)
   const servername = isIP(host) ? '' : host.replace(/\.$/, '')
-  // Set explicitly, because NODE_TLS_REJECT_UNAUTHORIZED in the environment would disable verification.
+  // Forces verification for users' hosts, because NODE_TLS_REJECT_UNAUTHORIZED in the environment could disable it.
   const checked = peer.isOperators ? {} : { rejectUnauthorized: true }
   return heard(connectSecurely({ socket, host, servername, ...checked, ALPNProtocols: ['http/1.1'] }))
 }
