@@ -150,7 +150,8 @@ function headersFor(requestId: string, request: IncomingMessage): HeaderList {
 }
 
 /**
- * Answers requests that Node's parser rejects before there is a request object, with the usual body. Returns the error.
+ * Answers a request that Node's parser rejected before there was a request object, with the usual error body. Returns
+ * the error; undefined if the connection was closed without a response.
  */
 function answerParserError(error: Error & { code?: string }, socket: Socket): ErrandError | undefined {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
