@@ -24,8 +24,9 @@ function count(of: number, what: string): string {
 }
 
 /**
- * Writes to temporary files and renames them at the end, payloads first, then the database. A file with the requested
- * name is therefore always a complete backup, and a failure leaves nothing behind.
+ * Writes to temporary files and renames them at the end, payloads first, then the database. No file under the requested
+ * name is therefore ever half-written. A failure leaves nothing behind, except that missing or damaged payloads do not
+ * discard the rest of the backup.
  */
 export async function backup(file: string, options: Common): Promise<void> {
   const names = { file, payloads: `${file}.payloads` }
