@@ -31,8 +31,9 @@ const renewalsLeftOut = 3
  * Runs if nodes share a database. Renews this node's leases, ends runs whose lease was lost, and settles the work of
  * dead nodes.
  *
- * During an outage of the database all leases expire, and the first node to reconnect would consider the others dead.
- * So a node settles other nodes' work only after it has reached the database without a break for the length of a lease.
+ * During an outage of the database all leases expire, and the first node to reconnect would consider all other nodes
+ * dead. A node therefore settles other nodes' work only after it has reached the database for a complete lease without
+ * a break.
  *
  * Settling a dead node's chats can take longer than a lease. It runs concurrently with the renewals, which never wait
  * for it. Otherwise the settling node would be considered dead as well.
