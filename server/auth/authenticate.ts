@@ -64,8 +64,8 @@ async function byCookie(parts: AuthenticatorParts, request: IncomingMessage): Pr
     throw unauthorized('Authentication is required: send the header Authorization: Bearer <API_KEY>.')
   }
   const caller = await byLogin(parts, token)
-  // The browser sends the cookie with every request, whichever page caused it. Requests that change something must
-  // therefore come from our pages.
+  // The browser sends the cookie with every request, even if another site's page causes it. A request that changes
+  // something must therefore come from our own pages.
   if (request.method !== 'GET' && request.method !== 'HEAD') parts.origins.assert(request)
   assertNoActingUser(request)
   return caller
@@ -75,8 +75,7 @@ function readToken(authorization: string): KnownToken {
   const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
   if (token === undefined) throw unauthorized('The Authorization header must be: Bearer <API_KEY>.')
   const kind = kindOfToken(token)
-  // A malformed token gets the same message as an unknown or revoked one, so that the message does not reveal which
-  // keys exist.
+  // Malformed, unknown and revoked tokens get the same message, so that it does not reveal which keys exist.
   if (kind === undefined) throw unauthorized('The API key is invalid.')
   return { kind, tokenHash: hashToken(token) }
 }

@@ -53,7 +53,7 @@ export async function hashPassword(password: string): Promise<string> {
   return await hash(normal(password))
 }
 
-/** Whether the password matches the hash. Null stands for an unknown user, or one without a password. */
+/** Whether the password matches the hash. The hash is null if the user is unknown or has no password. */
 export async function isPassword(password: string, passwordHash: string | null): Promise<boolean> {
   const fits = await verify(passwordHash ?? nobodysHash, normal(password))
   return fits && passwordHash !== null
