@@ -49,7 +49,7 @@ function packClone(): Tarballs {
   return new Map(packages.map((name) => [name, join(root, 'dist', `${name}-${version}.tgz`)]))
 }
 
-/** Returns the tarballs that npm installed the packages from, according to its record beside them. */
+/** Returns the tarballs from which npm installed the packages, according to npm's record in node_modules. */
 async function installedTarballs(): Promise<Tarballs> {
   const project = resolve(root, '../..')
   const record = join(project, 'node_modules/.package-lock.json')

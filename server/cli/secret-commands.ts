@@ -85,7 +85,7 @@ async function reencryptAll({ ownerOf, page, reseal }: Kind, vault: SecretVault,
       try {
         const owner = ownerOf(row)
         const to = vault.seal(vault.open(sealed, owner), owner)
-        // A row that its user changed in the meantime already uses the new secret, because a server reads the secret
+        // If the user has changed the row in the meantime, it already uses the new secret: a server reads the secret
         // before each encryption.
         if (await reseal(id, { from: sealed, to })) counts.reencrypted += 1
       } catch (error) {

@@ -26,7 +26,7 @@ const removeMark = `DELETE FROM settings WHERE name = '${exportedSetting}'`
 
 /**
  * Writes everything of a stopped installation as NDJSON. Marks the installation as exported before the last line, so
- * that it is never served beside its copy.
+ * that it and its copy are never both served.
  */
 export async function exportInstallation(options: ExportOptions): Promise<void> {
   const db = await openWhole(options.data, { mustExist: true })
