@@ -37,8 +37,8 @@ function toRoute(procedure: AnyProcedure): Route[] {
       takesIdempotencyKey: hasBody && meta.isIdempotent === true,
       form: restForm,
       handle({ context, params, query, response }, body) {
-        // Adds the path params to the body itself, because copying a body with many unknown fields would take as long
-        // as parsing it.
+        // Adds the path params to the body itself. Copying a body with many unknown fields would take as long as
+        // parsing it.
         const input = Object.assign(hasBody ? (body as object) : readQuery(query, fields), params)
         // Long polls need the signal, because they may still be open when the client disconnects. Unless `isHeld` is
         // set, only a query string can request a long poll.
