@@ -6,8 +6,8 @@ import type { Socket } from 'node:net'
 type ConnectionLimits = { connectionsMax: number; stallMs: number }
 
 /**
- * Connections beyond the limit that still get one response each: 503, or the page that an operator's tool requests.
- * Silent ones are closed soon, to make room for others.
+ * Max connections beyond the limit. Each still gets one response: 503, or the page that an operator's tool requests. A
+ * silent one is closed after `spareMsMax`, to make room for others.
  */
 const spareMax = 256
 const spareMsMax = 2000
@@ -30,7 +30,9 @@ const connectionsOf = new WeakMap<Server, Map<Socket, Connection>>()
 const connectionOf = Symbol('connection')
 type Connected = Socket & { [connectionOf]?: Connection }
 
-/** Counts a server's connections. Closes those beyond the limit, and those whose clients have stopped reading. */
+/**
+ * Counts a server's connections. Closes connections beyond the limit, and connections whose client has stopped reading.
+ */
 export function limitConnections(server: Server, { connectionsMax, stallMs }: ConnectionLimits): void {
   const all = new Map<Socket, Connection>()
   connectionsOf.set(server, all)

@@ -110,7 +110,7 @@ export function overloaded(): ErrandError {
  * time. A batch counts as its number of calls only once its user is known, because an unauthenticated client could name
  * many calls.
  *
- * How long a given number of requests takes depends on the machine and its other load, so the bounds follow the delay
+ * How long a number of requests takes depends on the machine and its other load. The bounds therefore follow the delay
  * of the event loop. They fall while the delay is over its limit and requests are the cause. Afterwards they rise step
  * by step.
  *

@@ -13,9 +13,8 @@ type Rest = { socket: Socket; untilMs: number }
 
 /**
  * Stops reading from rejected connections for a moment. Otherwise clients that retry immediately keep the event loop in
- * its polling phase, which ends only when fewer than 1024 sockets are ready. Commits and timers would then wait for
- * seconds, and admitted requests with them. Reading resumes for a few connections at a time, in the order of their
- * rejection.
+ * its polling phase. That phase ends only when fewer than 1024 sockets are ready. Commits, timers and admitted requests
+ * would then wait for seconds. Reading resumes for a few connections at a time, in the order of their rejection.
  */
 export class RestedSockets {
   #queue: Rest[] = []
