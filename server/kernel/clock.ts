@@ -7,7 +7,7 @@ export type Clock = {
 
 /**
  * Wall time that never runs backwards. It follows the system clock while that moves forward. If the system clock is set
- * back, this one continues at half speed until the two meet, so that windows and expiries still pass.
+ * back, this clock continues at half speed until both show the same time. Windows and expiries still pass.
  *
  * Decision: `notBefore`, the newest time in the store, extends that guarantee across restarts. It is ignored if
  * following it would freeze expiries for days, as on a machine that once booted in the wrong year.

@@ -1,8 +1,8 @@
 const [quote, backslash, comma, colon, openBrace, openBracket] = [0x22, 0x5c, 0x2c, 0x3a, 0x7b, 0x5b]
 
 /**
- * Max length of a name in JSON. V8 hashes strings of 16,384 characters and more by their length alone. It compares each
- * name with all others of its hash, so a few megabytes of such names take seconds.
+ * Max length of a name in JSON. V8 hashes strings of 16,384 characters and more by their length alone. Names of the
+ * same length therefore collide and are compared one by one: a few megabytes of such names take seconds.
  */
 export const jsonNameBytesMax = 16_000
 
