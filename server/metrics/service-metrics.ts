@@ -26,8 +26,8 @@ const failureCodes = new Set<string>(taskFailureCodes.filter((code) => code !== 
 
 /**
  * Counters of the service, in the text format of Prometheus. No label contains a user, an id or a client's string:
- * values are operations, statuses, codes, and the configured agents. Counters start at zero with the process. Those
- * with known labels exist from the start, so that the first event shows as an increase.
+ * values are operations, statuses, codes, and the configured agents. Counters start at zero with the process. Counters
+ * whose labels are known exist from the start, so that the first event shows as an increase.
  */
 export class ServiceMetrics implements Meter {
   readonly #registry = new Registry()
