@@ -34,8 +34,8 @@ const probeMs = 30_000
 
 /**
  * Connects and, for https, completes the TLS handshake with certificate verification. Checks the same addresses that
- * the socket then uses. DNS rebinding, in which a name resolves to a public address when checked and to a private one
- * when used, has no effect, because the name is not resolved twice. Bypasses environment proxies and Node's agents.
+ * the socket then uses. Each name is resolved only once. So DNS rebinding has no effect: a name cannot have a public
+ * address for the check and a private one for the connection. Bypasses environment proxies and Node's agents.
  */
 export async function dial(options: Dial): Promise<Socket> {
   const { connectMs, isPrivateAllowed, onError = () => {}, peer, signal: stop, url } = options

@@ -35,7 +35,7 @@ const tries = 2
 const graceMs = 300
 
 /**
- * Resolves a host from the machine's hosts file or DNS. Avoids the system's getaddrinfo, which cannot be stopped and
+ * Resolves a host from the machine's hosts file or DNS. Avoids the system's getaddrinfo, which cannot be stopped. It
  * occupies one of the process's four threads while a name server does not answer. A few names on dead servers would
  * block all other lookups and file access.
  */
@@ -47,7 +47,7 @@ export async function lookUpHost(host: string, options: HostLookup): Promise<Loo
   const usable = known.filter(accepts)
   if (usable.length > 0) return usable.map(toAddress)
   if (isLocal(name)) throw new HostNotFoundError()
-  // A name in the hosts file without usable addresses is queried as well, so that it takes as long as an unknown name.
+  // Also queries a name whose addresses in the hosts file are unusable, so that it takes as long as an unknown name.
   const late = AbortSignal.timeout(lookupMs)
   const stop = AbortSignal.any([signal, late])
   for (const candidate of isOperators ? candidatesOf(host) : [name]) {

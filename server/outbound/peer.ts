@@ -14,9 +14,9 @@ export type Peer = {
 export const lookupsPerUserMax = 8
 
 /**
- * Thrown for a host that must not be reached. The error is the same for a name with private addresses and for a name
- * that does not exist, so that users cannot probe for internal names. The caller creates the message, because only the
- * caller knows how the URL was obtained.
+ * Thrown for a host that must not be reached. Names with private addresses and names that do not exist get the same
+ * error, so that users cannot probe for internal names. The caller creates the message, because only the caller knows
+ * how the URL was obtained.
  */
 export class NoPublicHostError extends Error {}
 
