@@ -46,8 +46,8 @@ export async function updatePaymentAccount(parts: PaymentParts, { caller, input 
 }
 
 /**
- * Throws unless a person is logged in with a browser. Auto-recharge spends money from outside the ledger, so a leaked
- * key with the scope `manage` must not be able to charge a saved card.
+ * Throws unless a person is logged in with a browser. Auto-recharge spends money from outside the ledger. A leaked key
+ * with the scope `manage` must not be able to charge a saved card.
  */
 function requireLoginToSpend(caller: Caller): void {
   if (caller.credential.kind === 'login') return
