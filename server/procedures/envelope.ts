@@ -8,7 +8,7 @@ type Envelope = { json?: unknown; meta?: unknown }
  * superjson's envelope, `{ json, meta? }`. This service sends only plain JSON, which superjson serializes to exactly
  * this form. An input means the same as over REST: values other than JSON are rejected. The annotations in `meta` are
  * passed to superjson only after a check that they are few and that their paths exist. superjson's work grows with the
- * size of `meta` times its depth, and an annotation on `list.1000000000` would create an array of that length.
+ * size of `meta` times its depth. An annotation on `list.1000000000` would create an array of that length.
  */
 export const envelope = {
   serialize: (value: unknown): Envelope => ({ json: value }),

@@ -23,7 +23,7 @@ export type RestMeta = {
   /** False for an operation that needs no authentication. */
   protect: boolean
   successDescription: string
-  /** All statuses other than 200 with which the operation can respond, in addition to those of all operations. */
+  /** Statuses other than 200 with which this operation can respond, except those common to all operations. */
   errorResponses: Record<number, string>
 }
 
@@ -136,8 +136,8 @@ type WithAnyCaller<Options> = Omit<Options, 'ctx'> & { ctx: PlatformContext }
 
 /**
  * Wraps a resolver whose caller must have the scope, or one of several. A client token must also have access to the
- * operation; operations are closed to client tokens by default. A middleware could do the same, but each one costs
- * every call a copy of its options, a tenth of the time of a read.
+ * operation; operations are closed to client tokens by default. Not a middleware, because each middleware copies the
+ * options of every call, which takes a tenth of the time of a read.
  */
 export function withScope<Options extends { ctx: Context; input: unknown }, Output>(
   scope: Scope | readonly Scope[],

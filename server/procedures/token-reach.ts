@@ -19,9 +19,7 @@ export function requireReach({ credential }: Caller, reach: Reach): void {
 
 const notFound: Record<'session' | 'task', string> = { session: 'Session not found', task: 'Task not found' }
 
-/**
- * Throws 404, as for an unknown id, if a client token is bound to a session or task other than the one in the input.
- */
+/** Throws 404, as for an unknown id, if a client token is bound to another session or task than the input names. */
 export function assertReached({ credential }: Caller, input: unknown, reach: 'session' | 'task'): void {
   const field = reach === 'session' ? 'sessionId' : 'taskId'
   const own = credential.kind === 'clientToken' ? credential[field] : null
