@@ -40,7 +40,7 @@ const tracerName = 'errand'
  */
 const linksMax = 10_000
 const flushMsMax = 5000
-/** Endpoints that machines request every few seconds; their spans would bury the others. */
+/** Endpoints that machines request every few seconds. Their spans would bury all other spans. */
 const probes = /^\/(?:healthz|readyz|metrics)(?:\?|$)/
 
 /**
