@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// Entry point of the command `errand`. It is plain ES5 and loads no other module at first, so that any version of Node
-// can parse it and report that it is too old. All other files need the version in `engines` of package.json.
+// Entry point of the command `errand`. It is plain ES5, and at first loads no other module of the package. Any version
+// of Node can therefore parse it and report that it is too old. All other files need the version in `engines` of
+// package.json.
 'use strict'
 
 var fs = require('fs')
