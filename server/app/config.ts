@@ -302,8 +302,8 @@ export function replaceSecret(dataDir: string, env: Environment = process.env): 
 }
 
 /**
- * Removes secrets that are no longer in use. Keeps the previous one until the next rotation, because a server may still
- * be writing data that it encrypted with it.
+ * Removes secrets that are no longer in use. Keeps the previous one until the next rotation, because a running server
+ * may still write data encrypted with it.
  */
 export function dropOldSecrets(dataDir: string, env: Environment = process.env): void {
   if (env.ERRAND_SECRET !== undefined) return

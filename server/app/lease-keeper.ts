@@ -81,8 +81,7 @@ export class LeaseKeeper {
       const tasks = runner.heldTasks
       const lost = await shared.renewLeases({ tasks, turnIds: chats.heldTurnIds })
       const lostIds = new Set(lost.taskIds)
-      // Work that ended during the renewal has no lease either, but was not lost. `loseTasks` and `loseTurns` ignore
-      // it.
+      // Work that ended during the renewal is also reported as lost. `loseTasks` and `loseTurns` ignore such work.
       const stopped = runner.loseTasks(tasks.filter(({ taskId }) => lostIds.has(taskId)))
       const ended = chats.loseTurns(lost.turnIds)
       if (stopped.length > 0) log.warn({ tasks: stopped }, 'tasks were taken over by other nodes')

@@ -49,8 +49,8 @@ export async function openPayloads(settings: PayloadSettings, store: Names, cloc
 type Place = { store: Names; refusal: string }
 
 /**
- * Throws unless the place contains a payload that the database references. A few payloads may have been lost. But if
- * many are referenced and none exists, the settings name the wrong place.
+ * Throws if the database references payloads, but none of the first `looksMax` is in this place. A few payloads may
+ * have been lost, but if none is there, the settings name the wrong place.
  */
 async function withWhatIsNamed(payloads: PayloadStore, { refusal, store }: Place): Promise<PayloadStore> {
   try {
