@@ -29,8 +29,8 @@ type AuthenticatorParts = {
 }
 
 /**
- * Kind and hash of a valid token, cached by its Authorization header. Without the cache, checking and hashing the token
- * takes a twentieth of the time of a read.
+ * Kind and hash of a valid token, cached by its Authorization header. Without the cache, checking and hashing tokens
+ * took a twentieth of the time of a read.
  */
 type KnownToken = { kind: TokenKind; tokenHash: string }
 const knownMax = 10_000

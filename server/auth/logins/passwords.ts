@@ -31,8 +31,8 @@ type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
  * Runs `work`, which hashes passwords for one email address through `inTurn`. Throws 503 before it runs `work` if too
- * many such requests are in progress. `work` may also store a login attempt, so unauthenticated clients cannot create
- * rows faster than passwords are hashed.
+ * many requests are hashing or waiting to hash. `work` may also store a login attempt, so unauthenticated clients
+ * cannot create rows faster than passwords are hashed.
  */
 export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => Promise<T>): Promise<T> {
   const place = requests.open(email.toLowerCase())
