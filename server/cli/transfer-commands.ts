@@ -77,8 +77,8 @@ async function writeExport(db: WholeDatabase, options: ExportOptions): Promise<E
     if (to === stdio) await pipeline(written, process.stdout, { end: false })
     else await writeFile(to, written)
   } catch (error) {
-    // The incomplete file was removed, so the installation can be unmarked. A pipe may already have passed on the last
-    // line, so then the mark stays.
+    // The incomplete file was removed, so the installation is not exported. An export to a pipe keeps the mark, because
+    // the pipe may have passed on the last line.
     if (to !== stdio) await db.query(removeMark).catch(() => {})
     throw error
   } finally {

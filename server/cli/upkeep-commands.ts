@@ -25,8 +25,8 @@ function count(of: number, what: string): string {
 
 /**
  * Writes to temporary files and renames them at the end, payloads first, then the database. No file under the requested
- * name is therefore ever half-written. A failure leaves nothing behind, except that missing or damaged payloads do not
- * discard the rest of the backup.
+ * name is therefore ever half-written. A failure leaves nothing behind. If only some payloads are missing or damaged,
+ * the backup is kept without them.
  */
 export async function backup(file: string, options: Common): Promise<void> {
   const names = { file, payloads: `${file}.payloads` }
