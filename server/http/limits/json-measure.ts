@@ -2,8 +2,8 @@ import { jsonDepthMax } from '../../kernel/check-json.ts'
 import { jsonNameBytesMax } from '../../kernel/json-values.ts'
 
 /**
- * Limits for the work of the parser, which creates an object for each value. A new name takes it about ten times as
- * long as a value; a repeated name is cheap.
+ * Limits for the work of the parser, which creates an object for each value. A new name takes the parser about ten
+ * times as long as a value; a repeated name is cheap.
  */
 const jsonValuesMax = 250_000
 const jsonNamesMax = 50_000

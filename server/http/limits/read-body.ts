@@ -110,7 +110,7 @@ async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<stri
   return bytes.toString('utf8')
 }
 
-/** Checks the measure before the parser creates objects. */
+/** Examines the next piece of a body before the parser creates objects. Throws 400 if a limit is exceeded. */
 function assertFit(measure: JsonMeasure): void {
   const unfit = measure.go()
   if (unfit !== undefined) throw badField('', unfit)

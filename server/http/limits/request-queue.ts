@@ -46,8 +46,8 @@ export function senderKnown(request: Queued, userId: string): void {
  * Starts work on only as many requests per event-loop tick as fit in a few milliseconds, alternating between senders.
  * Each user whose credentials were valid before is a sender. All other clients are one sender, because made-up
  * credentials could give each request its own queue. Without this queue, requests that arrive together would block the
- * loop for their total time. A client that sends thousands would delay everyone. Connections to a database are few,
- * too, so no request is started while as many commands wait as there are connections.
+ * loop for their total time. A client that sends thousands would delay everyone. A database has few connections, so no
+ * request is started while as many commands wait as there are connections.
  */
 export class RequestQueue<Arrived extends Waiting> {
   readonly #serve: Options<Arrived>['serve']
