@@ -8,7 +8,7 @@ import type { ModelAgent } from './models.ts'
 import type { ReplyAsk } from './start-reply.ts'
 import { badParam, WireError } from './wire-error.ts'
 
-/** Where a reply belongs: a stored session, or an id that is never stored. */
+/** The session of a reply: a stored session, or a session id that is never stored. */
 export type ReplyPlace = { open: ReplyAsk['open']; setting: Pick<MessageSetting, 'agentId'> }
 
 /** Creates a session id without a session, for a reply of which only the receipt is stored. */
