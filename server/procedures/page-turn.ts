@@ -11,8 +11,8 @@ type Read<Page> = {
 }
 
 /**
- * Reads a small page of the user immediately. Reads a large page in an event-loop tick of its own. Throws 503 if the
- * user has too many such reads in progress.
+ * Reads a small page of the user immediately. Reads a large page in a separate event-loop tick. Throws 503 if the user
+ * has too many such reads in progress.
  */
 export async function readPage<Page>(userId: string, { small, whole }: Read<Page>): Promise<Page> {
   const place = openPlace(userId)
