@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// The command `errand`, in the oldest JavaScript and with nothing loaded, so that a Node of any age can read it and say
-// that it is too old. Everything else needs what package.json asks for under `engines`.
+// Entry point of the command `errand`. It is plain ES5, and at first loads no other module of the package. Any version
+// of Node can therefore parse it and report that it is too old. All other files need the version in `engines` of
+// package.json.
 'use strict'
 
 var fs = require('fs')

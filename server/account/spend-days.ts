@@ -7,7 +7,7 @@ const dayMs = 86_400_000
 const pageRows = 4000
 const usersMax = 1000
 
-/** Sums of a user's transactions: those on days from `fromDay` on, up to the transaction `newestSeq`. */
+/** Daily sums of a user's transactions, from the day `fromDay` up to and including the transaction `newestSeq`. */
 type CachedDays = { fromDay: number; newestSeq: number; days: Map<number, SpendDay> }
 
 /** Daily spending of an account. Transactions never change, so sums stay valid: a later read adds only newer transactions. */
@@ -22,7 +22,7 @@ export class SpendDays {
 
   /** Returns the last `days` UTC days up to the day of `now`, oldest first. A day without transactions has zeros. */
   async read(userId: string, { days, now }: { days: number; now: EpochMs }): Promise<SpendDay[]> {
-    // Sequential, so that the later read covers only what the earlier one did not.
+    // Reads of one user run one after another, so that each adds only transactions that the previous one did not see.
     const before = this.#reading.get(userId) ?? Promise.resolve()
     const reading = before.catch(() => {}).then(() => this.#update(userId, Math.floor(now / dayMs) - days + 1))
     this.#reading.set(userId, reading)
@@ -40,7 +40,8 @@ export class SpendDays {
 
   async #update(userId: string, fromDay: number): Promise<CachedDays> {
     const earlier = this.#known.get(userId)
-    // A request with an earlier first day restarts the sums, which the console does once.
+    // If a request starts at an earlier day than the cached sums, all of its days are summed again. The console causes
+    // this once.
     const base = earlier && earlier.fromDay <= fromDay ? earlier : { fromDay, newestSeq: 0, days: new Map() }
     const added = await this.#readSince(userId, base)
     const known: CachedDays = { fromDay: base.fromDay, newestSeq: added.newestSeq, days: new Map(base.days) }

@@ -28,7 +28,7 @@ export class LoopDelay {
 
   constructor() {
     this.#histogram.enable()
-    // Percentiles of a complete day would hide the current state.
+    // Resets the histogram regularly, because percentiles over a whole day would hide the current state.
     this.#timer = setInterval(() => this.#histogram.reset(), renewMs)
     this.#timer.unref()
   }

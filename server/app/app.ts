@@ -61,7 +61,10 @@ export type AppOptions = {
   baseUrl: string | null
   /** Undefined if users cannot pay. */
   payments?: PaymentSettings | undefined
-  /** Called again for an unknown secret, because a command may have replaced the secrets. */
+  /**
+   * Returns the service's secrets. Called again if data was encrypted with an unknown secret, because a command may
+   * have replaced the secrets.
+   */
   secrets: () => Secrets
   /** Hosts that users' connectors may reach despite their private addresses. */
   connectorPrivateHosts: readonly string[]
@@ -135,7 +138,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     })
     const quotes = new Quotes({ clock, read: options.secrets })
     const running = { access, agents, catalogue, clock, log, payloads, quotes, store, tracing, vault }
-    // Known only once the server listens, but needed only by its requests.
+    // The listening URL is unknown until the server listens. Only requests use it, and they arrive later.
     let listensOn = ''
     const baseUrl = () => options.baseUrl ?? listensOn
     const { current: secret } = options.secrets()
@@ -197,8 +200,8 @@ export async function startApp(options: AppOptions): Promise<App> {
 }
 
 /**
- * Warns of plans that users have and the configuration lacks. Users store the name of their plan, and the configuration
- * may have changed since.
+ * Logs a warning for plans that are assigned to users but missing in the configuration. Users store only the name of
+ * their plan, and the configuration may have changed since.
  */
 async function warnOfPlans(store: Store, { log, plans }: { log: Logger; plans: Plans }): Promise<void> {
   const unknown = (await store.plansInUse()).filter((plan) => !plans.named.has(plan))

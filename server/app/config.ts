@@ -302,8 +302,8 @@ export function replaceSecret(dataDir: string, env: Environment = process.env): 
 }
 
 /**
- * Removes secrets that are no longer in use. The previous one stays until the next rotation, because a server may still
- * be writing data that it has just encrypted.
+ * Removes secrets that are no longer in use. Keeps the previous one until the next rotation, because a running server
+ * may still write data encrypted with it.
  */
 export function dropOldSecrets(dataDir: string, env: Environment = process.env): void {
   if (env.ERRAND_SECRET !== undefined) return
@@ -329,7 +329,7 @@ function readSecretFile(dataDir: string): Secrets {
   makeFolder(dataDir)
   try {
     writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600, flush: true })
-    // The file must be as durable as the database, which stores its check value.
+    // The secret file must be as durable as the database, which stores a check value of the secret.
     syncFolder(dataDir)
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error

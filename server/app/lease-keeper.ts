@@ -18,19 +18,22 @@ type LeaseKeeperParts = {
 const renewalsPerLease = 4
 const retryMsMax = 1000
 /**
- * A renewal that takes longer than this fraction of a lease counts as a break, as does a larger step of the database's
- * clock.
+ * A renewal counts as a break if it takes longer than a lease divided by this number. So does a step of the database's
+ * clock by more than that.
  */
 const breaksPerLease = 2
-/** This many missed renewals also count as a break: all nodes may have stood still, and only this one has resumed. */
+/**
+ * A gap of this many renewals also counts as a break: all nodes may have stood still, and only this one has resumed.
+ */
 const renewalsLeftOut = 3
 
 /**
  * Runs if nodes share a database. Renews this node's leases, ends runs whose lease was lost, and settles the work of
  * dead nodes.
  *
- * During an outage of the database all leases expire, and the first node to reconnect would consider the others dead.
- * So a node settles other nodes' work only after it has reached the database without a break for the length of a lease.
+ * During an outage of the database all leases expire, and the first node to reconnect would consider all other nodes
+ * dead. A node therefore settles other nodes' work only after it has reached the database for a complete lease without
+ * a break.
  *
  * Settling a dead node's chats can take longer than a lease. It runs concurrently with the renewals, which never wait
  * for it. Otherwise the settling node would be considered dead as well.
@@ -63,7 +66,7 @@ export class LeaseKeeper {
     this.#timer.unref()
   }
 
-  /** Resolves when nothing is running. */
+  /** Stops the renewals. Resolves when no renewal and no job is running. */
   async stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
@@ -78,7 +81,7 @@ export class LeaseKeeper {
       const tasks = runner.heldTasks
       const lost = await shared.renewLeases({ tasks, turnIds: chats.heldTurnIds })
       const lostIds = new Set(lost.taskIds)
-      // Work that has ended in the meantime has no lease either, but was not lost.
+      // Work that ended during the renewal is also reported as lost. `loseTasks` and `loseTurns` ignore such work.
       const stopped = runner.loseTasks(tasks.filter(({ taskId }) => lostIds.has(taskId)))
       const ended = chats.loseTurns(lost.turnIds)
       if (stopped.length > 0) log.warn({ tasks: stopped }, 'tasks were taken over by other nodes')
@@ -107,8 +110,8 @@ export class LeaseKeeper {
   }
 
   /**
-   * A slow renewal also counts as a break, as does a step of the database's clock: the other nodes get a complete lease
-   * after it.
+   * Returns false if there was a break: a failed, slow or late renewal, or a step of the database's clock. After a
+   * break, the other nodes get a complete lease to renew theirs.
    */
   #isSteady(databaseMs: number, askedAt: number): boolean {
     const now = performance.now()
@@ -124,7 +127,10 @@ export class LeaseKeeper {
     return at - this.#renewedAt > (this.#leaseMs / renewalsPerLease) * renewalsLeftOut
   }
 
-  /** Checked before each batch, because a break can occur while settling. */
+  /**
+   * Whether this node may settle other nodes' work. Checked before each batch, because a break can occur while
+   * settling.
+   */
   readonly #maySettle = (): boolean => {
     const now = performance.now()
     const isLongEnough = this.#steadySince !== undefined && now - this.#steadySince >= this.#leaseMs

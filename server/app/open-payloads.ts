@@ -15,10 +15,10 @@ export type PayloadSettings = {
 
 const looksMax = 20
 
-/** Source of the payload ids that must exist. */
+/** The part of the store that lists the payloads referenced by rows. */
 type Names = Pick<Store, 'listPayloads'>
 
-/** The payloads are not where the settings say. The message is for the operator. */
+/** The payloads are not in the place that the settings name. The message is for the operator. */
 class PayloadPlaceError extends Error {
   override readonly name = 'PayloadPlaceError'
 }
@@ -48,7 +48,10 @@ export async function openPayloads(settings: PayloadSettings, store: Names, cloc
 
 type Place = { store: Names; refusal: string }
 
-/** A few payloads may have been lost. But if none of many exist, this is not the previous store. */
+/**
+ * Throws if the database references payloads, but none of the first `looksMax` is in this place. A few payloads may
+ * have been lost, but if none is there, the settings name the wrong place.
+ */
 async function withWhatIsNamed(payloads: PayloadStore, { refusal, store }: Place): Promise<PayloadStore> {
   try {
     const named = await store.listPayloads({ afterId: '', limit: looksMax })

@@ -16,7 +16,10 @@ type StoreSettings = {
   createClock?: (notBefore: number) => Clock
 }
 
-/** More than normal clock drift. */
+/**
+ * The service warns if this machine's clock is behind the newest entry by more than this. Normal clock drift is
+ * smaller.
+ */
 const behindMsMax = 1000
 const clockIsBehind = "this machine's clock is behind the newest entry in the database; set the clock"
 

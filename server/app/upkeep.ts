@@ -6,7 +6,7 @@ const purgeMs = 60_000
 const expiredMs = 15_000
 const collectMs = 15 * 60_000
 const verifyMs = 24 * 3_600_000
-/** Delays the check, so that the first requests after a start come before it. */
+/** Delays the first ledger check, so that it does not slow down the first requests after a start. */
 const firstVerifyMs = 2000
 const orphanAgeMs = 60 * 60_000
 
@@ -35,8 +35,9 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
   const collect = async () => {
     const isDue = wasLookedAt
     wasLookedAt = false
-    // While the database is unavailable, finished runs cannot add rows for the payloads they have written. Once it is
-    // back they have until the next round, because this collection can remove what any node wrote.
+    // Skips the first round after a failed one. While the database is unavailable, finished runs of any node cannot add
+    // rows for the payloads they have written. The skipped round gives them time to do so before unreferenced payloads
+    // are removed.
     await store.findPayload('')
     if (isDue) await collectOrphans()
     wasLookedAt = true

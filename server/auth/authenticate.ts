@@ -29,8 +29,8 @@ type AuthenticatorParts = {
 }
 
 /**
- * Kind and hash of an existing token, cached by its header. Checking and hashing the token again takes a twentieth of
- * the time of a read.
+ * Kind and hash of a valid token, cached by its Authorization header. Without the cache, checking and hashing tokens
+ * took a twentieth of the time of a read.
  */
 type KnownToken = { kind: TokenKind; tokenHash: string }
 const knownMax = 10_000
@@ -64,8 +64,8 @@ async function byCookie(parts: AuthenticatorParts, request: IncomingMessage): Pr
     throw unauthorized('Authentication is required: send the header Authorization: Bearer <API_KEY>.')
   }
   const caller = await byLogin(parts, token)
-  // The browser sends the cookie with every request, whichever page caused it. Requests that change something must
-  // therefore come from our pages.
+  // The browser sends the cookie with every request, even if another site's page causes it. A request that changes
+  // something must therefore come from our own pages.
   if (request.method !== 'GET' && request.method !== 'HEAD') parts.origins.assert(request)
   assertNoActingUser(request)
   return caller
@@ -75,7 +75,7 @@ function readToken(authorization: string): KnownToken {
   const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
   if (token === undefined) throw unauthorized('The Authorization header must be: Bearer <API_KEY>.')
   const kind = kindOfToken(token)
-  // All of these cases get the same message, so that it does not reveal which keys exist.
+  // Malformed, unknown and revoked tokens get the same message, so that it does not reveal which keys exist.
   if (kind === undefined) throw unauthorized('The API key is invalid.')
   return { kind, tokenHash: hashToken(token) }
 }
@@ -118,8 +118,8 @@ async function byPlatformKey(
 }
 
 /**
- * Returns the user with the rights of a platform that acts on the user's behalf. These exclude rights reserved for the
- * user.
+ * Returns the user with the rights that a platform has when it acts on the user's behalf. They exclude rights that only
+ * the user may exercise.
  */
 async function actFor({ store }: AuthenticatorParts, key: PlatformKeyHolder, asked: UserRef): Promise<Caller> {
   if (!key.scopes.includes('act')) {

@@ -13,8 +13,8 @@ type LastUsesParts = {
 }
 
 /**
- * Remembers when credentials were last used, and writes that in batches, because a write per request would double the
- * work.
+ * Remembers when credentials were last used, and writes these times in batches. A write per request would double the
+ * work of the database.
  */
 export class LastUses {
   readonly #parts: LastUsesParts

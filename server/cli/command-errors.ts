@@ -17,7 +17,10 @@ export function reportError(error: unknown, { args, program }: { args: readonly 
   process.stderr.write(args.includes('--json') ? `${JSON.stringify(body)}\n` : `errand: ${body.message}\n`)
 }
 
-/** Commander quotes the option: `error: option '--limit-usd <amount>' argument missing`. */
+/**
+ * Converts an error of Commander's parser, whose message looks like `error: option '--limit-usd <amount>' argument
+ * missing`.
+ */
 function describeUsage({ message: given }: CommanderError, help: string): ErrandError {
   const text = inOneLine(given.replace(/^error: /, ''))
   const message = `${/[.?)]$/.test(text) ? text : `${text}.`} Run \`${help}\`.`

@@ -35,7 +35,7 @@ export function listOf(text: string): string[] {
   return text.split(',').map((item) => item.trim())
 }
 
-/** Leaves "none" unparsed: it removes a plan or a limit. */
+/** Wraps the parser of an option. Returns "none" as is, because it removes a plan or a limit. */
 export function orNone<Value>(parse: (text: string) => Value) {
   return (text: string): Value | 'none' => (text === 'none' ? text : parse(text))
 }

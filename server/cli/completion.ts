@@ -91,7 +91,10 @@ function lineForFish(path: string, [word, meaning]: Word): string {
   return `complete -c errand -n ${quote(`__errand_at ${quote(path)}`)} ${what} -d ${quote(meaning)}`
 }
 
-/** Quotes a string without backslashes for all three shells; fish alone knows no other escape of a quote. */
+/**
+ * Quotes a string for bash, zsh and fish. The string must not contain a backslash, which fish alone treats as an escape
+ * inside single quotes.
+ */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'"'"'`)}'`
 }

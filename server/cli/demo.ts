@@ -50,8 +50,8 @@ async function openDemo(store: Store, file: string): Promise<Demo> {
   })
   const { passwordHash = null } = (await store.getUser(userId)) ?? {}
   const isKnown = known?.password !== undefined && (await isPassword(known.password, passwordHash))
-  // Users who have set their own password know it. If the file is missing, the generated password is lost, so a new one
-  // is set.
+  // Users who have set their own password know it. If the file is missing, no one knows the generated password, so a
+  // new one is set.
   const password = isKnown ? known.password : known ? undefined : await setNewPassword(store, { userId, passwordHash })
   const key = known && (await isLive(store, known.key)) ? known.key : await createDemoKey(store, userId)
   const demo: Demo = { email, key, ...(password !== undefined && { password }) }

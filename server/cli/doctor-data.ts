@@ -45,8 +45,8 @@ export function checkFolder({ dataDir }: Installation): Found {
 }
 
 /**
- * Reports files that other users can read. The service restricts permissions that are too open. But data may already
- * have been read, and files that belong to other users stay readable.
+ * Reports files that other users can read. The service removes such permissions when it starts. But other users may
+ * have read the data already, and files that belong to them stay readable.
  */
 export function checkModes({ dataDir }: Installation): Found {
   if (!existsSync(dataDir) || process.getuid === undefined) return ok('nothing to check')

@@ -16,7 +16,7 @@ import { describeFewFiles, openFilesLimit } from './open-files.ts'
 type Found = Omit<Finding, 'name'>
 
 export function checkVersions(): Found {
-  // Node itself is checked before anything is loaded.
+  // The script `errand.cjs` has already checked the version of Node.
   const { arch, platform, version } = process
   return { status: 'ok', message: `Errand ${packageVersion}, Node ${version.slice(1)}, ${platform} on ${arch}` }
 }
@@ -89,7 +89,7 @@ export function checkDrain(): Found {
   return { status: 'ok', message }
 }
 
-/** Returns the limits set in the environment; those in the configuration are checked with it. */
+/** Returns the limits set in the environment. The check of the configuration file covers the limits set there. */
 function limitsOf(): ReturnType<typeof resolveLimits> {
   try {
     return resolveLimits()

@@ -37,7 +37,7 @@ export async function init(folder: string): Promise<void> {
   )
 }
 
-/** Tarballs to install, by package. A registry has the packages that are missing here. */
+/** Tarballs to install, by package. Packages without a tarball come from the registry. */
 type Tarballs = ReadonlyMap<string, string>
 
 /** Packs the clone that the command runs from, because a registry may not have its version. */
@@ -49,7 +49,7 @@ function packClone(): Tarballs {
   return new Map(packages.map((name) => [name, join(root, 'dist', `${name}-${version}.tgz`)]))
 }
 
-/** Returns the tarballs that npm installed the packages from, according to its record beside them. */
+/** Returns the tarballs from which npm installed the packages, according to npm's record in node_modules. */
 async function installedTarballs(): Promise<Tarballs> {
   const project = resolve(root, '../..')
   const record = join(project, 'node_modules/.package-lock.json')
@@ -65,8 +65,9 @@ async function installedTarballs(): Promise<Tarballs> {
 }
 
 /**
- * Returns the name in the project. In the package, TypeScript files end in `.txt`, and npm does not publish files named
- * `.gitignore`. A `package.json` would apply to the files beside it.
+ * Returns a template file's path in the new project. In the package, templates end in `.txt`, because runnable
+ * TypeScript is not allowed below node_modules. Some have other names, because npm does not publish `.gitignore` and a
+ * `package.json` would apply to the files beside it.
  */
 function targetOf(path: string): string {
   return path
@@ -75,7 +76,10 @@ function targetOf(path: string): string {
     .replace(/^manifest\.json$/, 'package.json')
 }
 
-/** Inserts the versions of this package, and of the Zod with which agents must create their schemas. */
+/**
+ * Inserts the project's name, the versions of our packages, and the version of Zod with which agents must create their
+ * schemas.
+ */
 function manifest(text: string, folder: string, tarballs: Tarballs): string {
   const name = basename(resolve(folder))
     .toLowerCase()

@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs'
 
-/** Files other than connections: the database, payloads, threads, connectors. */
+/** Files other than connections that the process opens, such as the database, payloads, threads and connectors. */
 const ownFilesMax = 1000
-/** Old systems have a limit of 1,024 or 4,096, which normal use can reach. `maxConnections` is only the upper bound. */
+/**
+ * Enough for normal use; `maxConnections` is only the upper bound. Old systems limit a process to 1,024 or 4,096 files,
+ * which normal use can reach.
+ */
 const everydayFiles = 8192
 
 /** Returns the max number of files this process can open; undefined if the system does not report it. */
@@ -16,8 +19,8 @@ export function openFilesLimit(): number | undefined {
 }
 
 /**
- * Describes a limit whose effect would be visible only under load, as unanswered connections. Undefined if it is high
- * enough.
+ * Describes a limit that is too low; undefined if it is high enough. Without this warning, the limit would show only
+ * under load, as unanswered connections.
  */
 export function describeFewFiles(connectionsMax: number, limit = openFilesLimit()): string | undefined {
   if (limit === undefined || limit >= Math.min(connectionsMax + ownFilesMax, everydayFiles)) return undefined

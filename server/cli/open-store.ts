@@ -5,8 +5,8 @@ import type { Store } from '../store/store.ts'
 import type { WholeDatabase } from '../store/transfer/whole-database.ts'
 
 /**
- * Opens the store for one command, with or without a running server, and closes it after `work`. A missing database is
- * created only for commands that an operator may run first. For others it indicates a mistyped folder.
+ * Opens the store for one command, with or without a running server, and closes it after `work`. Creates a missing
+ * database only for commands that an operator may run first. For any other command it indicates a mistyped folder.
  */
 export async function withStore<Result>(
   { data, mayCreate = false }: { data?: string; mayCreate?: boolean },

@@ -8,7 +8,10 @@ import { createServiceLog } from './service-log.ts'
 
 type Options = { data?: string; json?: boolean; days: string; apply?: boolean }
 
-/** Each day costs calls to the provider. Most disputes are opened within 120 days of the payment. */
+/**
+ * A larger number of days would only cause more calls to the provider. Most disputes are opened within 120 days of the
+ * payment.
+ */
 const daysMax = 366
 
 export async function reconcile({ apply: applies = false, days: text, ...common }: Options): Promise<void> {

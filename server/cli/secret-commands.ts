@@ -10,10 +10,10 @@ type Counts = { reencrypted: number; unchanged: number; unreadable: string[] }
 const pageRows = 200
 
 /**
- * Re-encrypts everything with a new secret. The secret in the data directory is replaced first, and kept after the new
- * one in the file. So a crash at any moment leaves every row readable, even for a running server. Nodes that share a
- * database already have both secrets; afterwards the new one is the valid one for all. With `lost` the previous secret
- * is not required, and data encrypted with it stays unreadable.
+ * Re-encrypts everything with a new secret. First writes the new secret to the data directory and keeps the previous
+ * one after it in the file. A crash at any moment therefore leaves every row readable, even for a running server. Nodes
+ * that share a database already have both secrets; after the rotation they need only the new one. With `lost`, the
+ * previous secret is not required, and data encrypted with it stays unreadable.
  */
 export async function rotateSecret(options: Options): Promise<void> {
   const dataDir = resolveDataDir(options.data)
@@ -85,8 +85,8 @@ async function reencryptAll({ ownerOf, page, reseal }: Kind, vault: SecretVault,
       try {
         const owner = ownerOf(row)
         const to = vault.seal(vault.open(sealed, owner), owner)
-        // A row changed by its user in the meantime already uses the new secret, because a server reads the secret on
-        // each encryption.
+        // If the user has changed the row in the meantime, it already uses the new secret: a server reads the secret
+        // before each encryption.
         if (await reseal(id, { from: sealed, to })) counts.reencrypted += 1
       } catch (error) {
         if (!(error instanceof SealedSecretsError)) throw error

@@ -27,7 +27,8 @@ type Describe = (app: App, options: Options) => Promise<string> | string
 
 /** Serves until a signal arrives. Resolves when the service is listening and what `describe` returns is printed. */
 export async function serve(options: Options, describe?: Describe): Promise<void> {
-  // The demo's first line is for a person, so its log waits. A service's log must show why it does not start.
+  // Holds back the log of the demo until its instructions for a person are printed. A service's log starts immediately,
+  // because it must show why the service does not start.
   const held = describe && new HeldOutput(pino.destination({ dest: 2, sync: false }))
   try {
     await start(options, { describe: describe ?? describeAddress, log: createServiceLog(resolveLogLevel(), held) })
@@ -88,8 +89,8 @@ async function start(options: Options, { describe, log }: { describe: Describe; 
 }
 
 /**
- * The first signal starts the drain. A terminal and npm each deliver an interrupt, so one that follows immediately is
- * ignored. A later signal requests a quick end, which interrupts and refunds what is still running.
+ * The first signal starts the drain. A terminal and npm each deliver an interrupt, so a second one within half a second
+ * is ignored. A later SIGINT ends the service quickly: runs in progress are interrupted and refunded.
  */
 function stopOnSignal(app: App, log: Logger): void {
   const sameSignalMs = 500
@@ -120,7 +121,7 @@ function stopOnSignal(app: App, log: Logger): void {
   if (isBelowNpm()) onParentGone(() => onSignal('SIGTERM'))
 }
 
-/** Detects that the parent has ended, because the process then gets another parent. */
+/** Watches for the end of the parent process, after which this process gets another parent. */
 function onParentGone(stop: () => void): void {
   const parent = process.ppid
   const watch = setInterval(() => {

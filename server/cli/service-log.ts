@@ -11,7 +11,8 @@ export function createServiceLog(level: string, destination?: DestinationStream)
   const serializers = { err: (thrown: unknown) => describeFault(thrown) }
   let mutedUntil = -Infinity
   let muted = 0
-  // On a full disk every write fails. A line for each failure would use up the remaining space.
+  // On a full disk every write fails, and a line for each failure would use up the remaining space. Logs one such line
+  // per minute, with the number of lines skipped.
   const hooks: pino.LoggerOptions['hooks'] = {
     logMethod([fields, message], log) {
       if (!isFullDisk((fields as { err?: unknown } | undefined)?.err)) return log.apply(this, [fields, message])

@@ -26,7 +26,7 @@ const removeMark = `DELETE FROM settings WHERE name = '${exportedSetting}'`
 
 /**
  * Writes everything of a stopped installation as NDJSON. Marks the installation as exported before the last line, so
- * that it is never served beside its copy.
+ * that it and its copy are never both served.
  */
 export async function exportInstallation(options: ExportOptions): Promise<void> {
   const db = await openWhole(options.data, { mustExist: true })
@@ -77,7 +77,8 @@ async function writeExport(db: WholeDatabase, options: ExportOptions): Promise<E
     if (to === stdio) await pipeline(written, process.stdout, { end: false })
     else await writeFile(to, written)
   } catch (error) {
-    // No file has the last line, but a pipe may have passed it on.
+    // The incomplete file was removed, so the installation is not exported. An export to a pipe keeps the mark, because
+    // the pipe may have passed on the last line.
     if (to !== stdio) await db.query(removeMark).catch(() => {})
     throw error
   } finally {
@@ -134,7 +135,8 @@ async function importFrom(lines: Lines, options: Common): Promise<void> {
         header,
         keepContent: async ({ id }, content) => {
           if (header.bucket !== null) return
-          // Nodes start only if they find some payloads. A stand-in differs from its digest, so it is never served.
+          // Nodes start only if they find some referenced payloads, so a lost payload is replaced. The replacement does
+          // not match the payload's digest, so it is never served.
           await payloads.writeAs(id, content === null ? 'lost before the export' : Buffer.from(content, 'base64'))
         },
       })

@@ -24,8 +24,9 @@ function count(of: number, what: string): string {
 }
 
 /**
- * Writes to temporary files and renames them at the end, payloads first, then the database. A file with the requested
- * name is therefore always a complete backup, and a failure leaves nothing behind.
+ * Writes to temporary files and renames them at the end, payloads first, then the database. No file under the requested
+ * name is therefore ever half-written. A failure leaves nothing behind. If only some payloads are missing or damaged,
+ * the backup is kept without them.
  */
 export async function backup(file: string, options: Common): Promise<void> {
   const names = { file, payloads: `${file}.payloads` }
@@ -85,7 +86,7 @@ function report(options: Common, { bad, bucket, file, hasPayloads, payloads }: W
     (hasPayloads ? `Wrote ${file} and ${payloads}.` : `Wrote ${file}.`) + uncopied,
   )
   if (bad.length === 0) return
-  // The incomplete backup is worth keeping, and a nightly job must notice the failure.
+  // Keeps the incomplete backup, which is still worth having. Exits with an error, so that a nightly job reports it.
   throw new Error(`the backup lacks payloads that are missing or damaged: ${bad.join(', ')}`)
 }
 

@@ -32,7 +32,7 @@ export const eventsType = 'text/event-stream'
 /** Less than the half minute after which some proxies close a silent connection. */
 export const silentMs = 15_000
 
-/** Comments keep a silent connection open. */
+/** Comments of server-sent events that keep a silent connection open. */
 export const sseIdle = { type: eventsType, idle: { afterMs: silentMs, text: ':\n\n' } }
 
 export async function answerJson({ context, headers, response }: RoutedRequest, text: string): Promise<void> {

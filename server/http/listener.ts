@@ -64,7 +64,7 @@ export function createListener(parts: ListenerParts): Server {
     const target = splitTarget(request.url ?? '')
     const match = target && parts.routes.match(request.method!, target.path)
     const arrived = { request, response, target, match }
-    // A malformed target cannot be a health check, so it is gated.
+    // A malformed target has no route. It is gated, because it cannot be a health check.
     const { isGated = false } = match?.like ?? { isGated: true }
     if (!isGated) answer(arrived)
     else if (isSpare(request)) turnAway(arrived)
@@ -128,8 +128,8 @@ function begin(
     stream: null,
   }
   const routed = { request, response, path: '', query: '', params: {}, headers, operation: 'other', about, context }
-  // The response is complete, whether read or not, or the client has disconnected. Each event fires once, so `on` is
-  // sufficient.
+  // `prefinish` means that the response is complete, even if the client has not read it. `close` also covers a client
+  // that disconnected before. Each event fires once, so `on` is sufficient.
   response.on('prefinish', () => releaseGate(request))
   response.on('close', () => {
     releaseGate(request)
@@ -150,7 +150,8 @@ function headersFor(requestId: string, request: IncomingMessage): HeaderList {
 }
 
 /**
- * Answers requests that Node's parser rejects before there is a request object, with the usual body. Returns the error.
+ * Answers a request that Node's parser rejected before there was a request object, with the usual error body. Returns
+ * the error; undefined if the connection was closed without a response.
  */
 function answerParserError(error: Error & { code?: string }, socket: Socket): ErrandError | undefined {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()

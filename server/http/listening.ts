@@ -27,7 +27,8 @@ export async function listen(server: Server, { host, port }: Address): Promise<v
     await listenOn(server, { host, port, reusePort: true })
   } catch (error) {
     if (isTaken(error)) throw error
-    // Systems without shared ports report this in different ways.
+    // Systems that cannot share a port report this with different errors, so any other error is retried with a single
+    // socket.
     return await listenOn(server, { host, port })
   }
   const { port: shared } = server.address() as AddressInfo
@@ -47,7 +48,7 @@ export async function closeServer(server: Server): Promise<void> {
   const closed = Promise.all([server, ...(others.get(server) ?? [])].map(closeOne))
   server.closeIdleConnections()
   closeUnusedConnections(server)
-  // Responses in progress get a moment. A client that has stopped reading must not keep the process alive.
+  // Responses in progress get a moment to finish. A client that has stopped reading must not keep the process alive.
   const timer = setTimeout(() => server.closeAllConnections(), answersMsMax)
   const idleTimer = setInterval(() => server.closeIdleConnections(), idlePauseMs)
   await closed

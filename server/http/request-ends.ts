@@ -18,7 +18,7 @@ const clientLeft = 499
 export type RequestEnds = {
   /** Reports that the response was sent or the client has disconnected. `startedAt` comes from performance.now(). */
   ended: (routed: RoutedRequest, startedAt: number) => void
-  /** Reports that the data sent was not HTTP, and got an error response. */
+  /** Reports a request that Node's parser rejected, and that got an error response with this status. */
   unparsed: (status: number) => void
   /** Reports a request turned away unread. It is not logged, because under overload each line would add load. */
   turnedAway: () => void

@@ -13,8 +13,9 @@ type Whole = { status: number; text: string; type?: string | undefined; headers:
 export const jsonType = 'application/json; charset=utf-8'
 
 /**
- * Writes a response that must not be cached. Node then discards the rest of the body, within the request's timeout.
- * Closing immediately would reset the connection of a client that is still sending, which would never see the response.
+ * Writes a response that must not be cached. If the request body is still arriving, Node discards the rest of it,
+ * within the request's timeout. Closing the connection instead would reset it, and a client that is still sending would
+ * never see the response.
  */
 export function respond(response: ServerResponse, { headers, status, text, type = jsonType }: Whole): void {
   if (response.headersSent || response.destroyed) return

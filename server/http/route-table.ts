@@ -24,7 +24,7 @@ export type Route = {
   /** Headers that pages of other origins may send, in addition to those of all routes. */
   allowedHeaders?: readonly string[]
   form: AnswerForm
-  /** Returns the result to write in the route's form; undefined if the handler has answered itself. */
+  /** Returns the result to write in the route's form; undefined if the handler has written the response itself. */
   handle: (routed: RoutedRequest, body: unknown) => unknown
 }
 
@@ -48,9 +48,9 @@ type Place = {
 
 export class RouteTable {
   readonly #fixed = new Map<string, Place>()
-  /** Keyed by the number of segments. */
+  /** Paths with parameters, by number of segments. */
   readonly #open = new Map<number, Place[]>()
-  /** The first entry whose prefix matches is used. */
+  /** Paths that end in `*`. The first one whose prefix matches is used. */
   readonly #wide: Place[] = []
 
   constructor(routes: readonly Route[]) {
@@ -80,7 +80,7 @@ export class RouteTable {
       }
       return undefined
     }
-    // A fixed path can also match a path with a parameter, for another method.
+    // If the fixed path has no route for this method, a path with a parameter may have one.
     const fixed = this.#fixed.get(path)
     let match = fixed && matchIn(fixed)
     for (const place of match ? [] : (this.#open.get(segments.length) ?? [])) {

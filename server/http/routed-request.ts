@@ -11,7 +11,7 @@ export type RoutedRequest = {
   query: string
   /** Decoded path parameters of the route. */
   params: Record<string, string>
-  /** Headers of any response: the request's id, and those that pages of another origin need to read it. */
+  /** Headers of every response, such as the request's id and the CORS headers for pages of other origins. */
   headers: HeaderList
   /** Name of the requested operation in metrics. */
   operation: string

@@ -26,7 +26,8 @@ export async function writeLines(
   response.writeHead(200, withHeaders(headers, own))
   response.flushHeaders()
   let isIdle = true
-  // Checks twice in that time, because resetting a timer costs more than writing an event.
+  // Writes the text if the last half of `afterMs` had no lines. One interval costs less than a timer that every event
+  // resets.
   const look = ({ text }: NonNullable<Lines['idle']>) => {
     if (isIdle && !response.writableNeedDrain) response.write(text)
     isIdle = true

@@ -30,7 +30,10 @@ export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]
   return details.slice(0, detailsMax)
 }
 
-/** Replaces a union issue by the issues of the only alternative that has the value's type, if there is exactly one. */
+/**
+ * For a union issue, returns the issues of the one alternative that has the value's type. If no or several alternatives
+ * have that type, returns the union issue itself.
+ */
 function ofAlternative(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue]
   const isOther = ({ code, path }: z.core.$ZodIssue) => code === 'invalid_type' && path.length === 0

@@ -35,7 +35,7 @@ function sortedKeys(value: object): string[] {
   const keys = Object.keys(value)
   const names = keys.findIndex((key) => !isIndex(key))
   if (names === -1) return keys
-  // In order of UTF-16 units, as with `<`.
+  // Sorts by UTF-16 code unit, like `<`.
   return [...keys.slice(0, names), ...keys.slice(names).sort()]
 }
 

@@ -2,14 +2,14 @@ import type { ErrorDetail } from './errors.ts'
 
 export const jsonDepthMax = 100
 
-/** An open container, and how many of its members have been checked. */
+/** An open array or object, and the number of its members checked so far. */
 type Frame = { container: Record<string, unknown> | unknown[]; keys: readonly string[] | null; next: number }
 
 /**
- * Returns why parsed JSON cannot be stored and passed to agents, with its path; undefined if it can. Rejects nesting
- * deeper than 100 levels, lone surrogates, and keys named `__proto__`. Also rejects numbers beyond a double, which
- * parse to Infinity and would be written back as null. Walks without recursion and keeps one frame per level, so that
- * no body can exhaust the stack or memory.
+ * Returns the first problem that prevents parsed JSON from being stored and passed to agents; undefined if there is
+ * none. Rejects nesting deeper than 100 levels, lone surrogates, and keys named `__proto__`. Also rejects numbers
+ * outside the range of a double: they parse to Infinity, which would be stored as null. Uses a stack with one frame per
+ * level instead of recursion, so that no body can exhaust the call stack or memory.
  */
 export function findUnfitJson(root: unknown): ErrorDetail | undefined {
   // The root is checked as the only member of an array. The array's index is not part of a path.
@@ -48,7 +48,7 @@ function unfitness(key: string | number, value: unknown): string | undefined {
 
 const halfCharacter = 'an unpaired surrogate, which is not a valid character'
 
-/** Limit for a path, which is part of the response. A single key can be as long as the body. */
+/** Max length of a path in an error response. Without it, one long key could make the error as large as the body. */
 const pathCharsMax = 1000
 
 function pathOf(stack: readonly Frame[]): string {

@@ -1,6 +1,9 @@
 const causesMax = 5
 const codePattern = /^[\w.-]{1,64}$/
-/** Fields with short codes from a system, a database, or a single sign-on provider (`error`). */
+/**
+ * Error fields that contain a short code from the operating system, the database or a single sign-on provider
+ * (`error`).
+ */
 const codes = ['code', 'error', 'status'] as const
 
 type DescribedFault = { type: string; message: string; stack?: string; cause?: DescribedFault } & {
@@ -8,9 +11,9 @@ type DescribedFault = { type: string; message: string; stack?: string; cause?: D
 }
 
 /**
- * Converts a thrown value for the log. Includes only the listed fields of an error, because libraries attach requests,
- * bodies and headers to theirs. The message of a SyntaxError quotes the input that could not be parsed, so it is
- * omitted.
+ * Converts a thrown value for the log. Includes only known fields of an error, because libraries attach requests,
+ * bodies and headers to their errors. Omits the message of a SyntaxError, because it quotes the input that could not be
+ * parsed.
  */
 export function describeFault(thrown: unknown, depth = 0): DescribedFault {
   if (!(thrown instanceof Error))

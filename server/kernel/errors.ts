@@ -48,8 +48,8 @@ type ErrandErrorOptions = {
   details?: ErrorDetail[]
   retryAfterSeconds?: number
   /**
-   * True for a RATE_LIMIT_EXCEEDED that does not concern executions, so that the X-RateLimit headers would contradict
-   * it.
+   * True for a RATE_LIMIT_EXCEEDED that is not about the execution rate. The response then omits the X-RateLimit
+   * headers, which describe that rate and would contradict the error.
    */
   isOtherRate?: boolean
   allow?: string

@@ -9,7 +9,7 @@ type Bounds = {
   now?: () => number
 }
 
-/** Why a place cannot grow: its user has the maximum share, or everything is taken. */
+/** Why a place cannot grow: its user already has the maximum share, or the total is reached. */
 export type Refusal = 'share' | 'full'
 
 /** Amount held by one piece of work, from zero to a limit. It can grow and shrink until it is released. */
@@ -29,11 +29,11 @@ type Waiting = { count: number; enter: () => void }
 /**
  * A limited resource that users share: slots, bytes, connections.
  *
- * - While less than half of the total is taken, a user may hold up to `perUser`. From then on a user with more than
+ * - While less than half of the total is taken, a user may hold up to `perUser`. From then on, a user with more than
  *   an eighth of the total gets no more. A user's first place may exceed an eighth, so that a large single item fits.
- * - When the total is reached, a user within an eighth still gets room if other users have more than that and hold
- *   places that can be given up. The slowest place of the user who holds most is given up.
- * - Users who wait are served round-robin, so many requests of one user do not delay another's first.
+ * - When the total is reached, a user with at most an eighth can still grow at the expense of users with more. The user
+ *   who holds most then loses the slowest of those places that can be given up.
+ * - Waiting users are served round-robin, so one user's many requests do not delay another user's first.
  */
 export class FairPlaces {
   readonly perUser: number
@@ -43,7 +43,7 @@ export class FairPlaces {
   readonly #amounts = new Map<string, number>()
   /** Places that can be given up and hold an amount. */
   readonly #yielding = new Set<Held>()
-  /** Waiting requests by user. The first user has waited longest. */
+  /** Waiting requests by user. The next user to serve comes first. */
   readonly #lines = new Map<string, Waiting[]>()
   #taken = 0
 
@@ -62,7 +62,7 @@ export class FairPlaces {
     return this.#lines.get(userId)?.length ?? 0
   }
 
-  /** Opens an empty place. With `onGivenUp`, the place can lose its amount to other users. */
+  /** Opens an empty place. With `onGivenUp`, the place can be reclaimed for other users; the callback reports that. */
   open(userId: string, onGivenUp?: () => void): Place {
     const held: Held = { userId, amount: 0, since: this.#now(), giveUp: onGivenUp }
     let isReleased = false
@@ -87,7 +87,7 @@ export class FairPlaces {
     }
   }
 
-  /** Waits for that many slots. Rejects with the reason of the signal. `give` returns each slot once. */
+  /** Waits for `count` slots. Rejects with the signal's reason if it aborts first. Call `give` once for each slot. */
   async take(
     userId: string,
     { count = 1, signal }: { count?: number; signal?: AbortSignal | undefined } = {},
@@ -149,8 +149,8 @@ export class FairPlaces {
   }
 
   /**
-   * Returns why a user's place cannot grow from one amount to another; undefined if it can. Gives up other users'
-   * places if that makes room.
+   * Returns why a user's place cannot grow from one amount to another; undefined if it can. If the total would be
+   * exceeded, reclaims other users' places until there is room.
    */
   #refusal(userId: string, from: number, to: number): Refusal | undefined {
     const others = this.#of(userId) - from
@@ -167,7 +167,9 @@ export class FairPlaces {
     return undefined
   }
 
-  /** Returns the place with the lowest rate since it was opened, among those of the user who holds most. */
+  /**
+   * Finds the place to reclaim: of the user who holds most, the place that has grown most slowly since it was opened.
+   */
   #slowest(): Held | undefined {
     const now = this.#now()
     const rate = ({ amount, since }: Held) => amount / Math.max(1, now - since)
@@ -186,8 +188,8 @@ export class FairPlaces {
   }
 
   /**
-   * Admits one request of each user at a time, until none fits. The first request in a user's line blocks those behind
-   * it, because they could otherwise overtake it forever.
+   * Admits one request per user in turn until none fits. The first request in a user's line blocks the later ones,
+   * because smaller requests could otherwise overtake it forever.
    */
   #admit(): void {
     for (const [userId, line] of this.#lines) {
@@ -195,7 +197,7 @@ export class FairPlaces {
       const { count, enter } = line[0]!
       if (!this.fits(userId, count)) continue
       line.shift()
-      // A user with more requests moves to the end, and is visited again in this loop.
+      // A user with more waiting requests is inserted again at the end of the map, so this loop visits the user again.
       this.#lines.delete(userId)
       if (line.length > 0) this.#lines.set(userId, line)
       this.#add(userId, count)

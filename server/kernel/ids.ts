@@ -27,8 +27,8 @@ export type IdPrefix =
   | 'ctok'
 
 /**
- * Returns a new identifier: `task_` and 26 characters, of which ten encode the time and sixteen are 80 random bits. Ids
- * cannot be guessed, and rows created one after another are adjacent in an index.
+ * Returns a new identifier: a prefix such as `task_` and 26 characters. Ten of them encode the time, and sixteen encode
+ * 80 random bits. Ids cannot be guessed, and rows created one after another are adjacent in an index.
  */
 export function newId(prefix: IdPrefix, now: number): string {
   if (poolAt + randomBytesPerId > pool.length) {

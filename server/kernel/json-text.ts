@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 
 /** Stored JSON strings to insert into the result, while `writeJson` runs. */
 let spliced: string[] | undefined
-/** Placeholder for each stored string. It cannot be guessed, so it occurs nowhere else. */
+/** Placeholder for every stored string. It is random, so it occurs nowhere else in a response. */
 const place = randomUUID()
 const placeJson = JSON.stringify(place)
 
@@ -28,7 +28,7 @@ export function storedObject(text: string): Record<string, unknown> {
   return new JsonText(text) as unknown as Record<string, unknown>
 }
 
-/** Like JSON.stringify, but copies stored objects, which are half of the work in a response that contains them. */
+/** Like JSON.stringify, but copies stored objects. Serializing them again would double the work for such a response. */
 export function writeJson(value: unknown): string {
   const texts: string[] = (spliced = [])
   let json: string

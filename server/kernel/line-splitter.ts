@@ -22,7 +22,8 @@ export class LineSplitter {
   }
 
   /**
-   * Yields the lines that the chunk completes. Use each before reading the next. Ends early at a line that is too long.
+   * Yields the lines that the chunk completes. Use each line before requesting the next, because its buffer is reused.
+   * Stops at a line that is too long.
    */
   *split(chunk: Buffer): Generator<Buffer> {
     let from = 0

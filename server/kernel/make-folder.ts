@@ -14,7 +14,7 @@ export function makeFolder(path: string): void {
     if (code === 'EEXIST') return
     const parent = dirname(path)
     if (code !== 'ENOENT' || parent === path) throw error
-    // If the parent exists after all, another process was faster or the system's answer was wrong. Retry once.
+    // If the parent exists after all, another process created it or the system's error was wrong. Retry once.
     if (!existsSync(parent)) makeFolder(parent)
     try {
       mkdirSync(path, { mode: 0o700 })

@@ -1,12 +1,12 @@
 import type { Units } from './money.ts'
 
-/** Receives the service's activity for counting. Never throws, and nothing waits for it. */
+/** Counts what the service does. Its methods never throw, and no caller waits for them. */
 export type Meter = {
   /** Counts a started task and how long after its creation it started. */
   taskTaken(waitedSeconds: number): void
-  /** Counts the run of an endpoint, with the outcome of its task; `code` is that of its error. */
+  /** Counts a run of an endpoint by its outcome. `code` is the error code of a failed task. */
   taskRun(run: { agentId: string; end: 'completed' | 'failed' | 'interrupted'; code: string; seconds: number }): void
-  /** Counts runs that the previous process left open and that were ended or queued again. */
+  /** Counts runs that a previous process left unfinished, after each was ended or queued again. */
   tasksRecovered(runs: readonly { agentId: string }[]): void
   chatRun(run: { agentId: string; end: 'finished' | 'truncated' | 'failed'; seconds: number } & ChatUse): void
 }

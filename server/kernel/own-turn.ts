@@ -1,14 +1,13 @@
 /** User on whose behalf the work is done; null for all unauthenticated clients together. */
 type Owner = string | null
 
-/** Waiting work by owner. The next owner comes first. */
+/** Waiting work by owner. The owner to serve next comes first. */
 const waiting = new Map<Owner, (() => void)[]>()
 let isUnderWay = false
 
 /**
  * Resolves in a separate event-loop tick, round-robin over owners. Call it before work that blocks the loop for tens of
- * milliseconds. Otherwise several such pieces of work that arrive together would block the loop for the sum of their
- * times.
+ * milliseconds. Otherwise several pieces of work that arrive together would block the loop for their total time.
  */
 export function ownTurn(owner: Owner): Promise<void> {
   return new Promise((resolve) => {

@@ -1,24 +1,22 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { assert } from './assert.ts'
 
-/**
- * The service's secrets: the one used for encryption, and previous ones with which stored data may still be encrypted.
- */
+/** The service's secrets: `current` encrypts new data, and `previous` decrypts data stored before a rotation. */
 export type Secrets = { current: string; previous: readonly string[] }
 
 /**
- * Owner of secrets. It is part of the authenticated data, so that one owner's secrets cannot be passed off as
- * another's.
+ * Owner of encrypted secrets. The owner is part of the authenticated data, so that one owner's secrets cannot be passed
+ * off as another's.
  */
 export type SecretOwner = { userId: string } & ({ connectorId: string; part?: string } | { webhookId: string })
 
-/** Returns the owner of a connector's tokens, which are sent only to that issuer. */
+/** Returns the owner for a connector's tokens from this issuer. The tokens are sent only to that issuer. */
 export function grantOwner(of: { userId: string; connectorId: string; issuer: string }): SecretOwner {
   const { connectorId, issuer, userId } = of
   return { userId, connectorId, part: `grant of ${issuer}` }
 }
 
-/** The secrets cannot be decrypted, because their key is gone or they were changed. */
+/** Thrown for secrets that cannot be decrypted, because their key is missing or the stored value was changed. */
 export class SealedSecretsError extends Error {
   override readonly name = 'SealedSecretsError'
 }
@@ -44,8 +42,8 @@ export class SecretVault {
   #keys: { current: Key; all: Map<string, Key> } | undefined
 
   /**
-   * Calls `read` again for each encryption and for an unknown key. Each purpose has separate keys, so that values
-   * encrypted for unauthenticated clients reveal nothing about users' secrets.
+   * The vault calls `read` again for each encryption, and for a key it does not know. Each purpose has its own keys, so
+   * that values encrypted for unauthenticated clients reveal nothing about users' secrets.
    */
   constructor(read: () => Secrets, purpose = connectorsPurpose) {
     this.#read = read

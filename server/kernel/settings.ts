@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 
-// Every setting of the service except the configuration file's agents. `config.ts` reads no others, the command line's
-// help comes from here, and docs/reference/settings.md is generated from it.
+// Every environment variable and limit of the service. `config.ts` reads no others, and the help of the command line
+// and docs/reference/settings.md are generated from this file. Agents are defined in the configuration file instead.
 
 export type Variable = {
   /** Noun phrase for the variable's value; completes "the …". */
@@ -183,7 +183,7 @@ export const variables = {
   },
 } satisfies Record<`ERRAND_${string}`, Variable>
 
-/** Variables that are read from the process's environment, which may contain any others. */
+/** The service's variables as part of the process's environment, which can also contain unrelated variables. */
 export type Environment = { readonly [Name in keyof typeof variables]?: string | undefined }
 
 export type Limit = {
@@ -195,7 +195,7 @@ export type Limit = {
   zero?: string
 }
 
-/** Limits and their defaults. A default equals the value in the contract if the contract specifies one. */
+/** Limits and their defaults. If the API contract specifies a value, the default equals it. */
 export const limits = {
   executionsPerMinute: {
     default: 10,

@@ -2,8 +2,8 @@ import { z, type ZodType } from 'zod'
 
 // Field types shared by all operations.
 
-// Response fields, which our own functions write. Their patterns are documented, but not validated again for every
-// response.
+// Response fields. Their patterns are documented but not checked for every response, because our own functions write
+// the values.
 
 export const usd = z
   .string()
@@ -23,7 +23,7 @@ export const maxCostUsd = z
   .string()
   .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a USD amount with at most four decimals')
 
-/** The longest quote id, with prices of 32 events, takes four fifths of the maximum. */
+/** The longest possible quote id, which contains prices for 32 events, has four fifths of this length. */
 export const quoteId = z.string().min(1).max(5000)
 
 /** Any JSON object. A record schema would visit every key, possibly a million of them, only to accept any value. */
@@ -52,7 +52,7 @@ const tagValueSchema = {
   pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]+$`,
 }
 
-/** Schema of names and values that a user assigns to an item in order to find it. Errors name the invalid pair. */
+/** Creates a schema for tags: names and values by which users find their items. Errors name the invalid pair. */
 function tagsSchema<Value extends string | null>(
   isValue: (value: unknown) => boolean,
   values: typeof tagValueSchema | { anyOf: [typeof tagValueSchema, { type: 'null' }] },
@@ -90,14 +90,13 @@ export const tagsTooLarge = `Must be at most ${tagsMax} pairs and 4 KB of JSON`
 
 export function areSmallTags(tags: Record<string, unknown>): boolean {
   const names = Object.keys(tags)
-  // Fewer than three pairs always fit and need not be measured.
+  // Fewer than three pairs are always below the limit, so they are not measured.
   return names.length <= tagsMax && (names.length < 3 || Buffer.byteLength(JSON.stringify(tags)) <= tagsBytesMax)
 }
 
 export const tagsInput = tagsSchema<string>(isTagValue, tagValueSchema).describe(
   'Your own names and values, which lists can filter by: at most 16 pairs and 4 KB of JSON',
 )
-/** Merged into the existing tags. */
 export const tagChanges = tagsSchema<string | null>((value) => value === null || isTagValue(value), {
   anyOf: [tagValueSchema, { type: 'null' }],
 }).describe('Merged name by name; null removes a name')

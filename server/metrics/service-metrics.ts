@@ -19,13 +19,15 @@ const commitSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 
 const taskEnds = ['completed', 'failed', 'interrupted'] as const
 const chatEnds = ['finished', 'truncated', 'failed'] as const
-/** Excludes interrupted runs, which are counted by their end. */
+/**
+ * Codes of failed tasks. Interrupted tasks are excluded, because they are counted as runs that end with `interrupted`.
+ */
 const failureCodes = new Set<string>(taskFailureCodes.filter((code) => code !== 'AGENT_INTERRUPTED'))
 
 /**
  * Counters of the service, in the text format of Prometheus. No label contains a user, an id or a client's string:
- * values are operations, statuses, codes, and the configured agents. Counters start at zero with the process. Those
- * with known labels exist from the start, so that the first event shows as an increase.
+ * values are operations, statuses, codes, and the configured agents. Counters start at zero with the process. Counters
+ * whose labels are known exist from the start, so that the first event shows as an increase.
  */
 export class ServiceMetrics implements Meter {
   readonly #registry = new Registry()
@@ -34,7 +36,7 @@ export class ServiceMetrics implements Meter {
   readonly #histograms
   readonly #series = new Map<string, RequestSeries>()
 
-  /** `agentIds` are all configured agents, so that their series exist from the start. */
+  /** `agentIds` must name all configured agents, so that their series exist from the start. */
   constructor(agentIds: readonly string[]) {
     const registers = [this.#registry]
     const counter = (name: string, help: string, ...labelNames: string[]) =>
@@ -88,7 +90,7 @@ export class ServiceMetrics implements Meter {
     this.#beginAtZero(agentIds)
   }
 
-  /** Makes each later request for metrics also read the current state of these parts. */
+  /** From now on, each request for metrics also reads the current state of these parts. */
   observe(parts: StateParts): void {
     this.#state = new StateMetrics(this.#registry, parts)
   }

@@ -114,7 +114,7 @@ export class StateMetrics {
     const { databaseBytes, databaseUp, tasks, users } = this.#gauges
     databaseUp.set(state?.isWritable ? 1 : 0)
     if (!state) {
-      // Earlier values may be outdated.
+      // If the database is unreadable, removes the earlier values, because they may be outdated.
       for (const stale of [tasks, users, databaseBytes]) stale.reset()
       return
     }

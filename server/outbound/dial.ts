@@ -16,13 +16,13 @@ export type Dial = {
   /** Time limit for the DNS lookup, TCP connect and TLS handshake together. */
   connectMs: number
   lookups: Lookups
-  /** Aborts the attempt in progress; its reason is thrown. */
+  /** Aborts the attempt in progress. `dial` then throws the signal's reason. */
   signal: AbortSignal
   /** Called with the cause of a failed attempt, except a timeout or abort, and with later socket errors. */
   onError?: (error: unknown) => void
 }
 
-/** Slots for DNS lookups, by user of the run; further lookups wait. */
+/** Slots for DNS lookups by user; `userId` is the user whose run needs this one. Lookups without a slot wait. */
 export type Lookups = {
   userId: string
   places: FairPlaces
@@ -34,8 +34,8 @@ const probeMs = 30_000
 
 /**
  * Connects and, for https, completes the TLS handshake with certificate verification. Checks the same addresses that
- * the socket then uses. DNS rebinding, in which a name resolves to a public address when checked and to a private one
- * when used, has no effect, because the name is not resolved twice. Bypasses environment proxies and Node's agents.
+ * the socket then uses. Each name is resolved only once. So DNS rebinding has no effect: a name cannot have a public
+ * address for the check and a private one for the connection. Bypasses environment proxies and Node's agents.
  */
 export async function dial(options: Dial): Promise<Socket> {
   const { connectMs, isPrivateAllowed, onError = () => {}, peer, signal: stop, url } = options
@@ -96,7 +96,7 @@ function open(url: URL, addresses: LookupAddress[]): Socket {
 function secured(socket: Socket, { peer, url }: Dial): Socket {
   const host = hostOf(url)
   const servername = isIP(host) ? '' : host.replace(/\.$/, '')
-  // Set explicitly, because NODE_TLS_REJECT_UNAUTHORIZED in the environment would disable verification.
+  // Forces verification for users' hosts, because NODE_TLS_REJECT_UNAUTHORIZED in the environment could disable it.
   const checked = peer.isOperators ? {} : { rejectUnauthorized: true }
   return heard(connectSecurely({ socket, host, servername, ...checked, ALPNProtocols: ['http/1.1'] }))
 }

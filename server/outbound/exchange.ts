@@ -9,7 +9,7 @@ export type Exchange = Pick<RequestOptions, 'agent' | 'createConnection'> & {
   /** Without message-framing headers. */
   headers: Record<string, string>
   body: string | Buffer | null
-  /** Closes the connection in any phase; its reason is thrown. */
+  /** Closes the connection at any stage. The signal's reason is then thrown. */
   signal: AbortSignal
   /** Time limit from the request to the response head. */
   headMs?: number | undefined
@@ -32,7 +32,7 @@ export function exchange({
   const options = {
     ...via,
     signal,
-    // Passed a second time, because Node does not pass `signal` on to the agent.
+    // Node does not pass `signal` on to the agent, so it is passed again under another name.
     stop: signal,
     method,
     path: url.pathname + url.search,
@@ -55,7 +55,7 @@ export function exchange({
     // With an `upgrade` listener, an unrequested upgrade counts as an ordinary response.
     sent.once('response', resolve)
     sent.once('upgrade', resolve)
-    // Stays attached: an error after the response head belongs to the body, which reports it itself.
+    // This listener stays attached. An error after the response head belongs to the body, whose reader reports it.
     sent.on('error', (error) => {
       if (error instanceof NoPublicHostError || error instanceof peer.Failure) return fail(error)
       const isGarbled = codeOf(error).startsWith('HPE_')

@@ -5,7 +5,7 @@ import { isIP, type LookupFunction } from 'node:net'
 import { must } from '../kernel/assert.ts'
 
 export type HostLookup = {
-  /** Aborts the lookup immediately; its reason is thrown. */
+  /** Aborts the lookup immediately. `lookUpHost` then throws the signal's reason. */
   signal: AbortSignal
   /**
    * Whether the operator configured the host. If so, the machine's search list applies, as for the machine's other
@@ -17,7 +17,7 @@ export type HostLookup = {
   nameServers?: readonly string[] | undefined
 }
 
-/** The host does not exist or no name server answered in time. The error does not say which of them. */
+/** The host does not exist, or no name server answered in time. The error does not reveal which of the two. */
 export class HostNotFoundError extends Error {
   override readonly name = 'HostNotFoundError'
   readonly code = 'ENOTFOUND'
@@ -31,11 +31,11 @@ export class HostNotFoundError extends Error {
 const lookupMs = 5000
 const tryMs = 2000
 const tries = 2
-/** How long the result for one address family waits for the other's. */
+/** How long the result for one address family waits for the result for the other. */
 const graceMs = 300
 
 /**
- * Resolves a host from the machine's hosts file or DNS. Avoids the system's getaddrinfo, which cannot be stopped and
+ * Resolves a host from the machine's hosts file or DNS. Avoids the system's getaddrinfo, which cannot be stopped. It
  * occupies one of the process's four threads while a name server does not answer. A few names on dead servers would
  * block all other lookups and file access.
  */
@@ -47,7 +47,7 @@ export async function lookUpHost(host: string, options: HostLookup): Promise<Loo
   const usable = known.filter(accepts)
   if (usable.length > 0) return usable.map(toAddress)
   if (isLocal(name)) throw new HostNotFoundError()
-  // Queries even a name in the hosts file that has no usable addresses, so that it takes as long as an unknown name.
+  // Also queries a name whose addresses in the hosts file are unusable, so that it takes as long as an unknown name.
   const late = AbortSignal.timeout(lookupMs)
   const stop = AbortSignal.any([signal, late])
   for (const candidate of isOperators ? candidatesOf(host) : [name]) {

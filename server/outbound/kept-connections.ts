@@ -5,9 +5,9 @@ import { dial, type Dial } from './dial.ts'
 
 /**
  * How long an idle connection waits for the next request. Servers close idle connections: Node and uvicorn after five
- * seconds, most others later. A request sent just as the server closes the connection is lost. It is not retried,
- * because it may have been executed and a tool would run twice. Node's agent waits less if the server announces a
- * shorter timeout.
+ * seconds, most others later. A request that is sent just as the server closes the connection fails. It is not retried,
+ * because the server may have executed it and a tool would run twice. Node's agent waits for a shorter time if the
+ * server announces a shorter timeout.
  */
 const idleMs = 4000
 
@@ -20,9 +20,7 @@ export class KeptConnections extends Agent {
     this.#dial = options
   }
 
-  /**
-   * Assigns the connection only once it is established and checked, so that the request cannot be written before that.
-   */
+  /** Passes the connection to Node only once it is established and checked, so that no request is written before. */
   override createConnection(
     { stop }: RequestOptions & { stop?: AbortSignal },
     callback?: (error: Error | null, stream: Duplex) => void,

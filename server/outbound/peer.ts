@@ -14,9 +14,9 @@ export type Peer = {
 export const lookupsPerUserMax = 8
 
 /**
- * A host that must not be reached. The error is the same for names with private addresses and for names that do not
- * exist, so that users cannot probe for internal names. The caller creates the message, because it knows which URL led
- * here.
+ * Thrown for a host that must not be reached. Names with private addresses and names that do not exist get the same
+ * error, so that users cannot probe for internal names. The caller creates the message, because only the caller knows
+ * how the URL was obtained.
  */
 export class NoPublicHostError extends Error {}
 

@@ -60,7 +60,7 @@ export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1')
 }
 
-/** Whether a URL contains an IP address that is not public. Host names are checked when they are resolved. */
+/** Whether a URL's host is an IP address that is not public. A host name is checked when it is resolved. */
 export function namesPrivateAddress(url: URL): boolean {
   const host = hostOf(url)
   return isIP(host) !== 0 && !isPublicAddress(host)

@@ -3,13 +3,13 @@ import type { PaymentParts } from './manage-topups.ts'
 import { applyState } from './refresh-topup.ts'
 
 const everyMs = 15_000
-/** A recharge in progress for longer than this was interrupted by a crash, or its response was lost. */
+/** If a recharge has been in progress for longer than this, its process crashed or the provider's response was lost. */
 const leftMs = 60_000
 const pageMax = 100
 
 /**
- * Tops up balances below their owners' thresholds. The top-up is stored before the provider is called with its id. So
- * the next run finds recharges interrupted by a crash, and charges no user twice.
+ * Tops up balances below their owners' thresholds. Stores the top-up before it calls the provider with the top-up's id.
+ * The next run can therefore find recharges interrupted by a crash, and no user is charged twice.
  */
 export class AutoRecharge {
   readonly #parts: PaymentParts
@@ -33,7 +33,7 @@ export class AutoRecharge {
     return this.#running
   }
 
-  /** Waits for calls to the provider in progress. */
+  /** Stops the timer, and waits for the provider calls in progress. */
   async stop(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
@@ -64,7 +64,7 @@ export class AutoRecharge {
     const due = await store.payments.beginRecharge({ userId, topupId: newId('top', now), ...amounts })
     if (!due || !port || (!due.isNew && now - due.topup.createdAt < leftMs)) return
     const state = await port.charge(due, now)
-    // If an event arrived first, its state is as new as this one.
+    // A stale outcome needs no retry: an event that arrived first has applied a state at least as new.
     if (state) await applyState(this.#parts, { topup: due.topup, state, about: { type: 'recharge' } })
   }
 }

@@ -35,7 +35,7 @@ export type PaymentParts = {
   baseUrl: () => string
   /** Undefined if the service takes no payments. */
   port: PaymentPort | undefined
-  /** Allowed origins of return URLs besides the service's own. */
+  /** Allowed origins of return URLs other than the service's own. */
   returnOrigins: readonly string[]
   store: Store
 }
@@ -51,9 +51,9 @@ export function portOf({ port }: Pick<PaymentParts, 'port'>): PaymentPort {
 type Create = { caller: Caller; idempotencyKey: string | null; input: z.output<typeof CreateTopupInput> }
 
 /**
- * Creates a top-up and its payment page. Repeated with the same Idempotency-Key, it returns the same page. Nothing is
- * credited before the provider reports the payment. A top-up whose page could not be created is closed, and a repeated
- * request reopens it. Upkeep closes top-ups left open by a crash.
+ * Creates a top-up and its payment page. A repeated request with the same Idempotency-Key returns the same page.
+ * Nothing is credited before the provider reports the payment. A top-up whose page could not be created is closed, and
+ * a repeated request reopens it. Upkeep closes top-ups left open by a crash.
  */
 export async function createTopup(parts: PaymentParts, { caller, idempotencyKey, input }: Create): Promise<Topup> {
   const port = portOf(parts)
@@ -90,7 +90,8 @@ function readAmount({ amounts }: PaymentParts, text: string): Units {
 }
 
 /**
- * Checks the URL against a list of origins. Otherwise a leaked key could send payers from the payment page to any site.
+ * Accepts only return URLs of allowed origins. Otherwise anyone with a leaked key could send payers from the payment
+ * page to any site.
  */
 function readReturnUrl({ baseUrl, origins, returnOrigins }: PaymentParts, text: string | undefined): string {
   if (text === undefined) return `${baseUrl()}/billing`
@@ -106,7 +107,7 @@ function readReturnUrl({ baseUrl, origins, returnOrigins }: PaymentParts, text: 
   throw badField('returnUrl', `Must have at most ${returnUrlCharsMax} characters when URL-encoded`)
 }
 
-/** Measured with the cancel URL, which is the longer one. */
+/** Builds both redirect URLs from the return URL. The cancel URL is the longer one, so its length is checked. */
 function pageUrls(returnUrl: string, topupId: string) {
   const successUrl = new URL(returnUrl)
   successUrl.searchParams.set('topup', topupId)

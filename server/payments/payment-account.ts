@@ -26,7 +26,7 @@ export async function paymentAccountOf(parts: PaymentParts, userId: string): Pro
 
 type Update = { input: z.output<typeof UpdateAccountInput>; caller: Caller }
 
-/** Changes the notification threshold and auto-recharge. If it throws, nothing was written. */
+/** Changes the notification threshold and auto-recharge. A rejected change writes nothing. */
 export async function updatePaymentAccount(parts: PaymentParts, { caller, input }: Update): Promise<void> {
   const { autoRecharge, notifyBelowUsd } = input
   const { userId } = caller
@@ -46,8 +46,8 @@ export async function updatePaymentAccount(parts: PaymentParts, { caller, input 
 }
 
 /**
- * Spending money from outside the ledger requires a person: a leaked key with the scope `manage` must not charge a
- * saved card.
+ * Throws unless a person is logged in with a browser. Auto-recharge spends money from outside the ledger. A leaked key
+ * with the scope `manage` must not be able to charge a saved card.
  */
 function requireLoginToSpend(caller: Caller): void {
   if (caller.credential.kind === 'login') return
@@ -74,7 +74,7 @@ function readRecharge({ amounts }: PaymentParts, given: NonNullable<Update['inpu
 }
 
 /**
- * Removes the saved payment method, first from this database: without the row, the method at the provider is useless.
+ * Removes the saved payment method, first from this database: without its row, this service can no longer charge it.
  */
 export async function removePaymentMethod(parts: PaymentParts, userId: string): Promise<void> {
   const port = portOf(parts)

@@ -50,6 +50,8 @@ export type PaymentPort = {
    */
   charge(due: DueRecharge, now: EpochMs): Promise<PaymentState | undefined>
   removeMethod(methodId: string): Promise<void>
-  /** Lists the top-ups of payments created, and of events sent, since then. Can list a top-up several times. */
+  /**
+   * Lists the top-ups that payments or events of the period from `since` on refer to. May list a top-up several times.
+   */
   namedSince(since: EpochMs): AsyncIterable<TopupRef>
 }

@@ -5,7 +5,7 @@ export type PaymentSettings = {
   webhookSecret: string
   /** URL of the provider's API; undefined for its default. */
   apiUrl?: string
-  /** Allowed origins of return URLs besides the service's own. */
+  /** Allowed origins of return URLs other than the service's own. */
   returnOrigins: readonly string[]
 }
 

@@ -9,8 +9,8 @@ export const eventsPath = '/api/payments/stripe/events'
 export const eventBytesMax = 256 * 1024
 
 /**
- * Answers 200 once the state announced by an event is stored, or if the event belongs to another service. After any
- * other answer, the provider sends the event again, for days.
+ * Answers 200 once the state that an event announces is stored, or if the event belongs to another service. After any
+ * other answer, the provider resends the event for days.
  */
 export async function receiveEvent(
   parts: PaymentParts,

@@ -18,8 +18,8 @@ export type PaymentDifference = { topupId: string; userId: string | null; what: 
 export type Reconciled = { topups: number; differences: PaymentDifference[] }
 
 /**
- * Compares the top-ups of the last days with their state at the provider: those created here, and those known to the
- * provider. If `applies` is set, applies the differences as an event would.
+ * Compares the top-ups of the last days with their state at the provider. Includes top-ups created here and top-ups
+ * that only the provider knows. If `applies` is set, applies each difference like an event.
  */
 export async function reconcilePayments(
   parts: Parts,

@@ -4,8 +4,8 @@ import { portOf, type PaymentParts } from './manage-topups.ts'
 import type { FoundPayment } from './payment-port.ts'
 
 /**
- * Max attempts. Simultaneous events of one top-up read its state one after another; the provider resends those that
- * fail.
+ * Max attempts to apply a state. Simultaneous events of one top-up conflict, so all but one read its state again. After
+ * the last attempt the event fails, and the provider resends it.
  */
 const triesMax = 8
 
@@ -40,7 +40,7 @@ export async function refreshTopup(parts: RefreshParts, { about, ref: named }: R
 
 type Apply = { topup: TopupRecord; state: PaymentState; about: object }
 
-/** Applies a state that was read after the row was read. */
+/** Applies a state from the provider. The state must have been read after the row `topup`. */
 export async function applyState({ log, store }: RefreshParts, { about, state, topup }: Apply): Promise<AppliedState> {
   const applied = await store.payments.applyState({ state, version: topup.version })
   const { outcome } = applied
@@ -52,7 +52,8 @@ export async function applyState({ log, store }: RefreshParts, { about, state, t
 }
 
 /**
- * Reads a top-up first here and then at the provider. In the other order, an old state could be mistaken for a new one.
+ * Reads a top-up first from this database and then at the provider. In the other order, a newer row could make an old
+ * state look new.
  */
 export async function readTopup(
   parts: RefreshParts,

@@ -3,8 +3,9 @@ import type { PaymentMethod, PaymentState, TopupStatus } from '../store/payments
 import { addressCharsMax, type FoundPayment, type StateOf } from './payment-port.ts'
 import { autoKey, topupKey, unitsPerCent, userKey } from './stripe-events.ts'
 
-// The current state of a top-up at Stripe. Its page shows whether it expired or failed, its PaymentIntent whether it
-// was paid. Refunds and disputes are listed one by one, because the charge's own sum still includes failed refunds.
+// The current state of a top-up at Stripe. The page shows whether the top-up expired or failed, and the PaymentIntent
+// whether it was paid. Refunds and disputes are listed one by one, because the charge's own total still includes failed
+// refunds.
 
 const expand = ['latest_charge', 'payment_method']
 const pageExpand = expand.map((name) => `payment_intent.${name}`)

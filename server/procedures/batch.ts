@@ -7,7 +7,7 @@ export const batchCallsMax = 20
 /** Max bytes of all responses of one batch together. */
 export const batchBytesMax = 8 * 1024 * 1024
 
-/** The queries of one request, and how many bytes their responses may still take. */
+/** The queries of one request, and the number of bytes left for their responses. */
 export class Batch {
   /** Max bytes of each list page, so that the complete batch is about as large as one page. */
   readonly pageBytesMax: number
@@ -19,7 +19,7 @@ export class Batch {
     this.pageBytesMax = Math.floor(pageBytesMax / calls)
   }
 
-  /** Runs one call. Other work of the event loop runs between it and the previous call of any batch. */
+  /** Runs one call in its own event-loop tick, so that other work can run between the calls of a batch. */
   async call<Output>(resolve: () => Output | Promise<Output>): Promise<Output> {
     await ownTurn(this.#userId)
     this.#assertRoom()

@@ -46,7 +46,10 @@ export function senderOf(caller: AnyCaller): string {
   return 'platform' in caller ? caller.platform.keyId : caller.userId
 }
 
-/** Owner of the rate window in the response headers. A platform key executes nothing itself, so its window is empty. */
+/**
+ * Owner of the rate window that the response headers describe. A platform key runs nothing itself, so its window is
+ * empty.
+ */
 export function rateOwnerOf(caller: AnyCaller): RateOf {
   return 'platform' in caller ? { userId: caller.platform.keyId, account: unlimited.account } : caller
 }

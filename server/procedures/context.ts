@@ -21,7 +21,7 @@ export type Shared = {
 }
 
 /**
- * The client of a stream. It is disconnected by `cutOff` if it reads nothing for `stallMs`. `left` aborts if it
+ * The client of a stream. `cutOff` disconnects a client that reads nothing for `stallMs`. `left` aborts if the client
  * disconnects before the end.
  */
 export type StreamReader = { stallMs: number; cutOff: () => void; left: AbortSignal }
@@ -34,9 +34,9 @@ export type Context = {
   about: RequestTrace
   setCookies: string[]
   idempotencyKey: string | null
-  /** The tool call for which a task is created. */
+  /** The MCP tool call for which the request creates a task. */
   call?: ToolCall | undefined
-  /** Rate window as seen by the admission. If null, the response's headers read it again. */
+  /** State of the rate window at admission. If null, it is read when the response headers are written. */
   rate: RateState | null
   /** The stream's client; null if the response cannot be a stream. */
   stream: StreamReader | null

@@ -5,10 +5,10 @@ import { badField } from '../kernel/errors.ts'
 type Envelope = { json?: unknown; meta?: unknown }
 
 /**
- * superjson's envelope, `{ json, meta? }`. Everything this service sends is plain JSON, which superjson serializes to
- * exactly this. Inputs mean the same as over REST: anything beyond JSON is rejected. superjson gets the annotations in
- * `meta` only after a check that there are few and that their paths exist. Its work grows with their size times their
- * depth, and an annotation on `list.1000000000` would create an array of that length.
+ * superjson's envelope, `{ json, meta? }`. This service sends only plain JSON, which superjson serializes to exactly
+ * this form. An input means the same as over REST: values other than JSON are rejected. The annotations in `meta` are
+ * passed to superjson only after a check that they are few and that their paths exist. superjson's work grows with the
+ * size of `meta` times its depth. An annotation on `list.1000000000` would create an array of that length.
  */
 export const envelope = {
   serialize: (value: unknown): Envelope => ({ json: value }),
@@ -21,8 +21,8 @@ export const envelope = {
 }
 
 /**
- * Limits for `meta`: its keys and values, their characters, and its depth. An annotation is one key with an array of
- * one value.
+ * Limits for `meta`: the number of its keys and values, their total characters, and its depth. An annotation is one key
+ * with an array of one value.
  */
 const metaValuesMax = 10_000
 const metaCharsMax = 64 * 1024
@@ -70,7 +70,7 @@ function restored(annotated: SuperJSONResult): unknown {
   try {
     return superjson.deserialize(annotated, { inPlace: true })
   } catch {
-    // superjson rejects paths such as `constructor`, and those that it cannot read.
+    // superjson rejects malformed paths, and paths such as `constructor`.
     throw malformed()
   }
 }

@@ -23,7 +23,7 @@ export type RestMeta = {
   /** False for an operation that needs no authentication. */
   protect: boolean
   successDescription: string
-  /** All statuses other than 200 with which the operation can respond, in addition to those of all operations. */
+  /** Statuses other than 200 with which this operation can respond, except those common to all operations. */
   errorResponses: Record<number, string>
 }
 
@@ -96,7 +96,10 @@ export type Credential = 'apiKey' | 'browserSession' | 'platformKey' | 'clientTo
 /** Access declarations by resolver. */
 const accesses = new WeakMap<object, { check: AccessCheck; credentials: readonly Credential[] }>()
 
-/** tRPC's internal definition of a procedure. Its version is pinned, and `directCall` asserts at startup what is used. */
+/**
+ * The parts of tRPC's internal definition of a procedure that we use. tRPC's version is pinned, and `directCall` checks
+ * these parts at startup.
+ */
 type ProcedureDefinition = {
   type: string
   meta?: ProcedureMeta
@@ -133,8 +136,8 @@ type WithAnyCaller<Options> = Omit<Options, 'ctx'> & { ctx: PlatformContext }
 
 /**
  * Wraps a resolver whose caller must have the scope, or one of several. A client token must also have access to the
- * operation; operations are closed to client tokens by default. A middleware could do the same, but each one costs
- * every call a copy of its options, a tenth of the time of a read.
+ * operation; operations are closed to client tokens by default. Not a middleware, because each middleware copies the
+ * options of every call, which takes a tenth of the time of a read.
  */
 export function withScope<Options extends { ctx: Context; input: unknown }, Output>(
   scope: Scope | readonly Scope[],
@@ -158,8 +161,9 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
 }
 
 /**
- * Like `withScope`, for a change that is not an execution. A user can make a limited number per minute. Operations that
- * end keys and logins are not counted: otherwise a stolen key could prevent its owner from revoking it.
+ * Like `withScope`, for a change other than an execution. Counts the change toward the user's rate limit for writes.
+ * Operations that end keys and logins do not use it: otherwise a thief could use up the limit, so that the owner cannot
+ * revoke the stolen key.
  */
 export function withWrite<Options extends { ctx: Context; input: unknown }, Output>(
   scope: Scope | readonly Scope[],

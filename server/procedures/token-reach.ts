@@ -2,9 +2,9 @@ import { ErrandError } from '../kernel/errors.ts'
 import type { Caller } from './caller.ts'
 
 /**
- * Client tokens with access to an operation: none, only those of a whole account, or also those bound to a session or
- * task. A bound token must match the session or task that the input names. If the input names a turn, the operation
- * looks up its session.
+ * Which client tokens may call an operation: none, only tokens for a whole account, or also tokens bound to a session
+ * or task. A bound token must match the session or task in the input. If the input names a turn, the operation looks up
+ * the turn's session.
  */
 export type Reach = 'none' | 'account' | 'session' | 'task' | 'turn'
 
@@ -19,9 +19,7 @@ export function requireReach({ credential }: Caller, reach: Reach): void {
 
 const notFound: Record<'session' | 'task', string> = { session: 'Session not found', task: 'Task not found' }
 
-/**
- * Throws 404, as for an unknown id, if a client token is bound to a session or task other than the one in the input.
- */
+/** Throws 404, as for an unknown id, if a client token is bound to another session or task than the input names. */
 export function assertReached({ credential }: Caller, input: unknown, reach: 'session' | 'task'): void {
   const field = reach === 'session' ? 'sessionId' : 'taskId'
   const own = credential.kind === 'clientToken' ? credential[field] : null

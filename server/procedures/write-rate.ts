@@ -7,7 +7,8 @@ type Bound = { clock: Clock; max: number; per: keyof typeof windowMs; what: stri
 
 /**
  * Rate limit for writes other than tasks and chats, which have their own. Each write costs a disk sync and is free to
- * the user. Counts per whole minute or hour, in memory, so every node counts separately.
+ * the user. Counts in fixed windows of a minute or an hour. The first write after a window starts the next one, for all
+ * users. The counts are in memory, so every node counts separately.
  */
 export class WriteRate {
   readonly #bound: Bound
@@ -19,7 +20,7 @@ export class WriteRate {
     this.#bound = bound
   }
 
-  /** Throws RATE_LIMIT_EXCEEDED if the user has made the maximum number of writes in this minute or hour. */
+  /** Throws RATE_LIMIT_EXCEEDED if the user has made the maximum number of writes in this window. */
   count(userId: string): void {
     const { clock, max, per, what } = this.#bound
     if (max === 0) return

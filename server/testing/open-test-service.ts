@@ -28,7 +28,7 @@ export async function openTestService({ clock, config, dataDir }: TestService): 
     metricsToken: null,
     trustedProxies: [],
     commandPath: resolveCommandPath(),
-    // Tests and agents block the service's thread, which would look like overload.
+    // Tests and agents run in the service's thread and block it, which would look like overload.
     limits: { ...resolveLimits(config.limits, {}), maxLoopDelayMs: 600_000 },
     log: { debug() {}, info() {}, warn() {}, error() {} },
     onFatal: (cause) => {

@@ -1,6 +1,6 @@
 import type { Span } from '@opentelemetry/api'
 
-/** Data of a request for the log and the traces: ids found while processing it, and no user content. */
+/** Data of a request for the log and the traces: the ids found while it is processed, and no user content. */
 export class RequestTrace {
   readonly requestId: string
   /** Undefined if no SDK is registered. */

@@ -34,10 +34,13 @@ type ChatEnd = {
 type RequestEnd = { about: RequestTrace; operation: string; status: number; isAnswered: boolean }
 
 const tracerName = 'errand'
-/** Max links for tasks that were admitted here and have not started. Tasks queued beyond this number get no link. */
+/**
+ * Max links kept for tasks that were admitted by this process and have not started. Tasks beyond this number get no
+ * link.
+ */
 const linksMax = 10_000
 const flushMsMax = 5000
-/** Endpoints that machines request every few seconds; their spans would bury the others. */
+/** Endpoints that machines request every few seconds. Their spans would bury all other spans. */
 const probes = /^\/(?:healthz|readyz|metrics)(?:\?|$)/
 
 /**

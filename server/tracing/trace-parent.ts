@@ -9,8 +9,8 @@ import {
 } from '@opentelemetry/api'
 import type { IncomingHttpHeaders } from 'node:http'
 
-// Reads and writes W3C trace context here, because the OpenTelemetry API leaves that to the registered SDK, which may
-// be missing.
+// This file reads and writes W3C trace context itself. The OpenTelemetry API leaves that to the registered SDK, which
+// may be missing.
 
 const versionPattern = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:$|-)/
 

@@ -8,7 +8,7 @@ import {
   type CodeAgentConfig,
 } from '../../server/agents/config/define-config.ts'
 
-/** One step of a reply of `talk`. Tests and agents in threads communicate through files. */
+/** One step of a reply of the agent `talk`. Steps use files to communicate between tests and agents in threads. */
 export type Step =
   | { do: 'text' | 'reasoning'; delta: string; times?: number }
   | { do: 'call'; id: string; name?: string; arguments?: unknown }
@@ -22,7 +22,7 @@ export type Step =
     }
   /** Yields this value unchanged. */
   | { do: 'raw'; part: unknown }
-  /** Sends one input of the run as JSON, in one delta. */
+  /** Sends the history, params or message of the run as JSON, in one delta. */
   | { do: 'tell'; what: 'history' | 'params' | 'message' }
   /** Waits for this time. Throws if the signal aborts. */
   | { do: 'wait'; ms: number }

@@ -5,7 +5,7 @@ import type { ErrandConfig, MessagePart } from '../../server/agents/config/defin
 
 export const accepts = ['image/*', 'application/pdf', 'text/*']
 export const imageTokensMax = 2000
-/** Small, because a document without a bound of its own reserves the rest of the context. */
+/** A small context, because a document without its own token bound reserves all of the context that remains. */
 export const smallContext = 8000
 export const rates = { inputPer1kUsd: '0.1', outputPer1kUsd: '0.2' }
 

@@ -11,7 +11,7 @@ const isLeft = new Promise<void>((resolve) => {
   process.stdin.resume()
   process.stdin.once('close', resolve)
 })
-// The reader may already be gone when this process writes.
+// The process that reads the output may already be gone.
 process.stdout.on('error', () => {})
 
 const given = JSON.parse(process.argv[2] ?? '{}') as Record<string, string>
@@ -40,8 +40,8 @@ try {
 process.exit(0)
 
 /**
- * Returns a memory folder with enough space. A database has 300 files, which take 15 ms to copy in memory and half a
- * second on a busy disk.
+ * Returns a folder in memory with enough space; undefined if there is none. A database has 300 files. Copying them
+ * takes 15 ms in memory and half a second on a busy disk.
  */
 function roomyMemory(): string | undefined {
   const memory = process.env['ERRAND_TESTS_MEMORY'] ?? '/dev/shm'

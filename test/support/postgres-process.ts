@@ -123,7 +123,7 @@ export class PostgresProcess {
     await within('PostgreSQL accepts connections', startMsMax, started)
   }
 
-  /** Kills the main process with kill -9. Other processes may live a moment longer. */
+  /** Kills the main process with SIGKILL. PostgreSQL's other processes may live a moment longer. */
   async killParent(): Promise<void> {
     this.#child?.kill('SIGKILL')
     await within('a killed PostgreSQL has exited', stopMsMax, this.#exited)
@@ -139,7 +139,7 @@ export class PostgresProcess {
 
   async #startOnFreePort(): Promise<void> {
     for (let tries = 1; ; tries++) {
-      // Something else may take the free port before the server does.
+      // Another program may take the free port before the server does.
       this.#port = await freePort()
       try {
         return await this.startAgain()

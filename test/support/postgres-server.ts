@@ -55,7 +55,7 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
   }
   try {
     const url = await server.newDatabase({ isEmpty: true, name: template })
-    // The first opening of a store creates objects in the database. Here that happens once for all databases.
+    // The first store opened on a server creates the objects of the database. Doing that here saves it for all copies.
     await (await openPostgresStore({ databaseUrl: url, limits: resolveLimits({}, {}), connectionsMax: 2 })).close()
   } catch (error) {
     await stop()

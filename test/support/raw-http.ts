@@ -151,8 +151,8 @@ export async function sendRaw(
 }
 
 /**
- * Builds a request with Host and Content-Length. Lines that contain characters above U+00FF are UTF-8. In all others a
- * character such as `\xff` is that byte.
+ * Builds a request with Host and Content-Length. A line with characters above U+00FF is encoded as UTF-8, any other
+ * line with one byte per character, such as `\xff`.
  */
 export function rawRequest(target: string, lines: readonly string[], body: string | Buffer = ''): Buffer {
   const length = Buffer.byteLength(body)

@@ -7,7 +7,7 @@ export type StoredPayloads = {
   read(payloadId: string): Promise<Buffer>
   replace(payloadId: string, content: Buffer): Promise<void>
   remove(payloadId: string): Promise<void>
-  /** Makes payloads look as if they had not been used for this long. */
+  /** Moves the payloads' last use into the past by this many milliseconds. */
   age(payloadIds: readonly string[], ms: number): Promise<void>
 }
 

@@ -27,7 +27,7 @@ export type TestEngine = {
   prepare(dataDir: string): void
   /** Environment variables that point a process to the database. */
   environment(dataDir: string): Promise<Record<string, string>>
-  /** Limits for tests. If nodes have leases, those are short, so that a dead node's leases expire soon. */
+  /** Limits for tests. Leases, if there are any, are short, so that a dead node's leases expire soon. */
   limits: Partial<StoreLimits>
   /** Opens another store on a server's data. */
   openBeside(dataDir: string, limits: StoreLimits): Promise<Store>

@@ -41,7 +41,7 @@ export function partsLeftOut(text = process.env[withoutVariable] ?? ''): Readonl
   return new Set(names as TestPart[])
 }
 
-/** The reason why a part of the tests cannot run here. Fails the run unless that part may be skipped. */
+/** Thrown if a part of the tests cannot run on this machine. Fails the run unless that part may be skipped. */
 export class CannotRun extends Error {
   readonly part: TestPart
   readonly reason: string

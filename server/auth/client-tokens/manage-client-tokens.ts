@@ -86,7 +86,7 @@ async function assertOwned(store: Store, userId: string, { sessionId, taskId }: 
   if (taskId !== undefined && !(await store.getTask({ userId, taskId }))) throw boundElsewhere('task')
 }
 
-/** Returns the id of the credential that also ends the token when it ends. */
+/** Returns the id of the credential that creates the token. When that credential ends, the token ends too. */
 function makerOf({ credential }: Caller): string {
   if (credential.kind === 'key') return credential.keyId
   if (credential.kind === 'login') return credential.loginId

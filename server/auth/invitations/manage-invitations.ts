@@ -51,7 +51,7 @@ export async function createInvitation(
   return { ...toInvitation(created.invitation), url: linkOf(logins, { browser, token }) }
 }
 
-/** Creates a link with which the user can set a password. The current password works until then. */
+/** Creates a link with which the user can set a password. The current password works until the link is used. */
 export async function createPasswordLink(
   { clock, log, logins, store }: LoginAccess,
   { browser, caller, userId }: { browser: Browser; caller: Caller; userId: string },

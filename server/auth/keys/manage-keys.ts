@@ -143,7 +143,7 @@ function notFound(): ErrandError {
   return new ErrandError('NOT_FOUND', 'API key not found')
 }
 
-/** Adds how much of each key's limit has been spent. */
+/** Converts keys to responses, with the amount spent of each key's limit. */
 async function toKeys(store: Store, keys: readonly KeyRecord[], now: EpochMs): Promise<Key[]> {
   const limits = keys.map(spendLimitOf)
   const states = await store.spendStates(limits.filter((limit) => limit !== null))

@@ -16,8 +16,8 @@ export class ClientAddresses {
   }
 
   /**
-   * Returns a public IPv4 address, or the network of a public IPv6 address, because one client has a complete network.
-   * Null for a connection from a private network or this machine: it may be a proxy for all clients.
+   * Returns the client's public IPv4 address, or the network of its public IPv6 address, because one client usually has
+   * a whole network. Returns null for a private address: it may belong to a proxy through which all clients connect.
    */
   of(request: IncomingMessage): string | null {
     const address = this.addressOf(request)
@@ -25,7 +25,7 @@ export class ClientAddresses {
     return isIPv6(address) ? networkOf(address) : address
   }
 
-  /** Returns the client's address in any network; empty if a proxy sent none. */
+  /** Returns the client's address, public or private. Empty if a proxy sent none. */
   addressOf({ headers, socket }: IncomingMessage): string {
     let address = plainAddress(socket.remoteAddress ?? '')
     // Each proxy appends the address of its peer, so the last address that is not a trusted proxy is the client.
@@ -35,7 +35,7 @@ export class ClientAddresses {
   }
 }
 
-/** Returns the first 64 bits. */
+/** Returns the first 64 bits of an IPv6 address. */
 function networkOf(address: string): string {
   const [start = '', end] = address.split('::')
   const groups = start === '' ? [] : start.split(':')

@@ -21,7 +21,7 @@ import { hashSecretToken, newSecretToken } from './login-token.ts'
 import type { OwnOrigins } from './own-origin.ts'
 import { isPassword, withHashRoom } from './passwords.ts'
 
-/** Dependencies of the login, besides the store. */
+/** Dependencies of the login other than the store. */
 export type LoginParts = {
   clients: ClientAddresses
   cookie: ServiceCookie
@@ -36,8 +36,8 @@ export type Browser = { request: IncomingMessage; setCookies: string[]; about: R
 const userAgentCharsMax = 300
 
 /**
- * Throws 403 if a login may not start, because the request comes from another site's page or the cookie would be sent
- * unencrypted. Throws 400 if the response could not set the cookie.
+ * Throws 403 if the request comes from another site's page, or if the cookie would be sent unencrypted. Throws 400 if
+ * the response could not set the cookie.
  */
 export function assertLoginAllowed(
   { logins: { origins } }: Pick<LoginAccess, 'logins'>,
@@ -65,7 +65,7 @@ export async function logIn(
   try {
     return await logInPerson(parts, { browser, input, onFound: (found) => (userId = found) })
   } catch (error) {
-    // Logs only these errors, because others are not limited by the throttle and could fill the log.
+    // Logs only errors that the login throttle limits, because clients could fill the log with any others.
     if (error instanceof ErrandError && (error.code === 'UNAUTHORIZED' || error.code === 'FORBIDDEN')) {
       const { requestId } = browser.about
       parts.log.info({ requestId, userId, code: error.code }, 'a login was rejected')

@@ -70,7 +70,8 @@ export class OidcClient {
         ? await fetchUserInfo(configuration, tokens.access_token, subject)
         : claims
     const { email, email_verified: isVerified } = person
-    // Some non-ASCII letters become ASCII letters in lower case, so the address could match another person's.
+    // `Email` accepts only ASCII. Some other letters become ASCII letters in lower case, so the address could match
+    // that of another person.
     const address = Email.safeParse(email)
     return { issuer, subject, email: isVerified === true && address.success ? address.data : null }
   }

@@ -9,9 +9,10 @@ import { OidcClient, type FlowChecks, type VouchedPerson } from './oidc-client.t
 
 // Single sign-on, with two URLs that browsers are sent to:
 //
-//   /login/oidc/ID ──303──▶ provider ──303──▶ /login/oidc/ID/callback ──303──▶ where the person wanted to go
+//   /login/oidc/ID ──303──▶ provider ──303──▶ /login/oidc/ID/callback ──303──▶ the page that the person requested
 //
-// An encrypted cookie carries the state between them, so that any node can finish a login that another node started.
+// An encrypted cookie carries the state from the first URL to the second, so that one node can finish a login that
+// another node started.
 
 type OidcParts = LoginAccess & { vault: SecretVault }
 
@@ -37,7 +38,7 @@ type Refusal =
   | 'expired'
 
 const flowSeconds = 600
-/** Owner of the encrypted flow in the vault. The flow belongs to no user, and no user id can equal this one. */
+/** Owner of the encrypted login state in the vault. The state belongs to no user, and no user id can equal this one. */
 const flowOwner = (providerId: string) => ({ userId: 'single sign-on', connectorId: providerId })
 
 export const oidcPaths = ['/login/oidc/{providerId}', '/login/oidc/{providerId}/callback']

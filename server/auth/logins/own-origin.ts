@@ -15,7 +15,7 @@ export class OwnOrigins {
     this.#baseUrl = baseUrl
   }
 
-  /** Returns the origin under which the request's browser has opened the service. */
+  /** Returns the origin at which the request's browser has opened the service. */
   of({ headers }: IncomingMessage): string {
     const { all, origin } = this.#origins()
     const asked = `${new URL(origin).protocol}//${headers.host ?? ''}`
@@ -43,7 +43,8 @@ export class OwnOrigins {
 
   /**
    * Throws 403 unless a page of the service itself sent the request. Browsers report the source of a request in
-   * Sec-Fetch-Site and Origin, and pages cannot change either. A request with neither did not come from such a page.
+   * Sec-Fetch-Site and Origin, and pages cannot change either. A request that has neither header did not come from a
+   * page of the service.
    */
   assert({ headers }: IncomingMessage): void {
     const { origin, 'sec-fetch-site': site } = headers

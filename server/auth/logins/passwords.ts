@@ -19,20 +19,20 @@ export const TypedPassword = z.string().min(1, 'Is required').max(1024).meta({ f
 const nobodysHash = '$argon2id$v=19$m=19456,t=2,p=1$Mi6SpFH27e0b98ek7COc0Q$Ut9KjCRw889zxM0adlmSMly5nQy7qJDLY4hblA+uar4'
 
 /**
- * Slots for concurrent hashes, by email address. Each hash takes 19 MiB and tens of milliseconds of a core, so more of
- * them would only slow each other down.
+ * Slots for hashing, by email address. Each hash takes 19 MiB and tens of milliseconds of a core, so more concurrent
+ * hashes would only slow each other down.
  */
 const hashes = new FairPlaces({ total: 2, perUser: 1 })
-/** Requests that hash or wait to hash, by email address. */
+/** Requests that are hashing or waiting to hash, by email address. */
 const requests = new FairPlaces({ total: 102 })
 
-/** Hashes in one of the slots, round-robin over email addresses. */
+/** Runs one hash in a slot. Waiting hashes get slots round-robin over email addresses. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * Runs the password hashes of a request, all for one email address, after the work that must precede them. Throws 503
- * if too many are in progress, before it does anything. So unauthenticated clients can create only as many rows as
- * passwords are verified.
+ * Runs `work`, which hashes passwords for one email address through `inTurn`. Throws 503 before it runs `work` if too
+ * many requests are hashing or waiting to hash. `work` may also store a login attempt, so unauthenticated clients
+ * cannot create rows faster than passwords are hashed.
  */
 export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => Promise<T>): Promise<T> {
   const place = requests.open(email.toLowerCase())
@@ -53,7 +53,7 @@ export async function hashPassword(password: string): Promise<string> {
   return await hash(normal(password))
 }
 
-/** Whether the password matches the hash. Null stands for an unknown user, or one without a password. */
+/** Whether the password matches the hash. The hash is null if the user is unknown or has no password. */
 export async function isPassword(password: string, passwordHash: string | null): Promise<boolean> {
   const fits = await verify(passwordHash ?? nobodysHash, normal(password))
   return fits && passwordHash !== null

@@ -15,7 +15,7 @@ export function flawOfExternalId(text: string): string | undefined {
   if (unseen.test(text)) return 'Must not contain control characters or invisible characters'
   if (text !== text.trim()) return 'Must not start or end with a space'
   if (text !== text.normalize('NFC')) return 'Must be in Unicode normalization form NFC'
-  // URLs cannot contain these, because they are removed from a path before it is sent.
+  // Clients remove these segments from the path of a URL before they send it.
   if (text === '.' || text === '..') return 'Must not be "." or ".."'
   return undefined
 }

@@ -15,7 +15,7 @@ import type {
 } from './platform-key-schema.ts'
 
 type Parts = { store: Store; clock: Clock; log: Logger }
-/** The admin who acts; null for the command line. */
+/** The admin who makes the change; null for the command line. */
 type By = { adminId: string | null }
 
 const dayMs = 86_400_000

@@ -3,10 +3,10 @@ import { text } from 'node:stream/consumers'
 import { Writable } from 'node:stream'
 import { UsageError } from '../../kernel/usage-error.ts'
 
-/** `password` is true for a prompt. */
+/** `password` is the option's value, or true if the option has none and the password must be prompted for. */
 export type PasswordOptions = { password?: string | true; passwordStdin?: boolean }
 
-/** Returns the password that was typed, piped or given; undefined without any of the options. */
+/** Returns the password from the prompt, standard input or the option; undefined if neither option is set. */
 export async function readPassword({ password, passwordStdin }: PasswordOptions): Promise<string | undefined> {
   if (passwordStdin) {
     if (typeof password === 'string') throw new UsageError('--password: must be omitted with --password-stdin.')
@@ -27,18 +27,18 @@ export async function readPassword({ password, passwordStdin }: PasswordOptions)
 const exposed =
   '--password: other users of this machine can see the password in the process list. Omit it to be asked, or use --password-stdin.'
 
-/** Asks without echo. */
+/** Prompts for one line without echoing what is typed. */
 function ask(question: string): Promise<string> {
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: process.stdin, output, terminal: true })
-  // From here on the terminal does not echo.
+  // The prompt is written after the interface is created, because from then on the terminal does not echo.
   process.stderr.write(question)
   return new Promise((resolve, reject) => {
     lines.once('line', (line) => {
       resolve(line)
       lines.close()
     })
-    // Ctrl+C and Ctrl+D close it without a line.
+    // Ctrl+C and Ctrl+D close the interface without a line.
     lines.once('close', () => {
       process.stderr.write('\n')
       reject(new UsageError('--password: no password was entered.'))

@@ -12,8 +12,8 @@ import { findUserId, operator, withParts } from './operator.ts'
 type Options = Common & { user: string; plan?: string; config?: string; force?: boolean }
 
 /**
- * Sets a user's plan and own limits. Rejects a plan that is missing in the configuration, because the default plan
- * would apply instead, unless forced. Forcing allows setting a plan before its configuration is deployed.
+ * Sets a user's plan and own limits. Rejects a plan that the configuration lacks, because the default plan would apply
+ * instead. With `--force`, an operator can set the plan before its configuration is deployed.
  */
 export async function setPlan(options: Options): Promise<void> {
   const limits = parseInput(OwnLimitsInput, withoutNone(options))

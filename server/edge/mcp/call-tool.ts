@@ -34,8 +34,8 @@ export async function callTool(parts: ToolParts, call: McpCall): Promise<Fields 
   if (!isFields(params)) throw invalidParams('arguments: Must be an object.')
   const input = { endpointId, params }
   try {
-    // Without the scope `read` the call waits for its task instead. If the client insisted on a task, it is rejected
-    // before the charge.
+    // A client without the scope `read` cannot poll a task, so its call waits for the result instead. Revision
+    // 2025-11-25 lets a client insist on a task; such a call is rejected before the charge.
     if (asksForTask(message) && (ctx.caller.scopes.includes('read') || !message.isCurrent)) {
       requireScope(ctx.caller, 'read')
       return createdTask(await readTask(parts, ctx, await create(parts, ctx, input)), message)
@@ -72,9 +72,10 @@ async function waitFor(
   const { caller, idempotencyKey } = ctx
   const { userId } = caller
   const called = { what, request: requestOf({ ctx, session }, message.id), isOneClient: session !== '' }
-  // A repeated call with a key is recognized by the key, on every node.
+  // A key identifies a repeated call on every node.
   const isKeyed = idempotencyKey !== null
-  // A request repeated by one client need not wait until its disconnect is noticed.
+  // If no earlier task is found, the client of an identical call may have disconnected unnoticed. Waits until that
+  // would be noticed.
   if (!isKeyed && calls.earlierTask(called) === undefined) await calls.noticed(what)
   const earlier = isKeyed ? undefined : calls.earlierTask(called)
   const digest = digestOf(what)
@@ -96,8 +97,8 @@ async function waitFor(
     const reader = { left: gone, stallMs: 0, cutOff: () => {} }
     const stream = await TaskStream.open(tasks, { userId, taskId, reader })
     holdAnswer(ctx)
-    // In the current revision a disconnect cancels the call. But a client that sent a key may return at any time, on
-    // any node.
+    // In the current revision a disconnect cancels the call. A client that sent a key, however, may return at any time
+    // and on any node.
     const endWhenLeft = isKeyed ? 'goes on' : message.isCurrent ? 'canceled' : 'left'
     return new WaitingCall({ tasks, stream, taskId, left, call, endWhenLeft })
   } catch (error) {
@@ -115,7 +116,8 @@ function cancelOf(tasks: TaskAccess['tasks'], task: { caller: Caller; taskId: st
     try {
       return isCanceled(await cancelTask(tasks, task)) ? 'canceled' : 'ended'
     } catch (error) {
-      // Retry later: the agent is running, or the store could not be reached.
+      // Any other error may be temporary: the agent is running, or the store could not be reached. Cancel is then
+      // retried.
       const isGone = error instanceof ErrandError && error.code === 'NOT_FOUND'
       return isGone || !tasks.runner.isAccepting ? 'ended' : 'at work'
     }

@@ -60,7 +60,7 @@ const namedBy: Readonly<Record<string, string>> = {
   'tasks/cancel': 'taskId',
 }
 
-/** Returns the id of a value that may be a request, for the error response if it is rejected. */
+/** Returns the request id of any JSON value, for the error response to it; null if it has no valid id. */
 export function idOf(body: unknown): RequestId | null {
   const { id } = isFields(body) ? body : {}
   return isRequestId(id) ? id : null

@@ -42,7 +42,7 @@ export type McpParts = ErrorParts & {
   router: AppRouter
   stallMs: number
   tasks: CreateTaskParts & CancelTaskParts
-  /** How long a task waits for the same call after its client has disconnected. */
+  /** How long a task is kept for a repeated call after its client has disconnected. */
   returnMs: number
 }
 
@@ -121,7 +121,7 @@ async function serve(host: Host, routed: RoutedRequest, body: unknown): Promise<
   if (idempotencyKey !== undefined) ctx.idempotencyKey = checkIdempotencyKey(idempotencyKey, '_meta.idempotencyKey')
   const answer = await answerTo(host, { ctx, message, session, left: disconnectSignal(response) })
   if (!(answer instanceof WaitingCall)) {
-    // Clients need not send this id back. Those that do can be told apart from others with the same API key.
+    // Clients need not send this id back. If a client does, it can be distinguished from others with the same API key.
     if (message.method === 'initialize') headers.push('Mcp-Session-Id', randomUUID())
     return await restForm.answer(routed, envelope(message, answer))
   }
@@ -136,7 +136,7 @@ async function serve(host: Host, routed: RoutedRequest, body: unknown): Promise<
   }
 }
 
-/** Frees the request, which can be megabytes, because a call may wait for minutes. */
+/** Frees the request's params, which can take megabytes, because a call may wait for minutes. */
 function forget(message: McpMessage, body: Fields): void {
   const { progressToken } = message.meta
   message.params = {}

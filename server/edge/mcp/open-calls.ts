@@ -8,8 +8,8 @@ export type CalledTask = {
   /** Cancels the task if that is possible. */
   readonly cancel: () => Promise<'canceled' | 'ended' | 'at work'>
   /**
-   * Records for other nodes that no call waits for the task. Resolves with a function that withdraws this record. That
-   * function resolves to false if another node answers a call with the task.
+   * Records for other nodes that no call waits for the task. Resolves with a function that withdraws the record. That
+   * function resolves to false if another node has answered a call with the task since.
    */
   readonly noteLeft: () => Promise<() => Promise<boolean>>
   /** Undefined until the task's clients have disconnected. */
@@ -37,7 +37,7 @@ export type CalledAs = {
   what: string
   /** Identifies the client and its request id, as in cancel notifications. */
   request: string
-  /** Whether this client can be told apart from all others, so that its request ids are unique. */
+  /** Whether this client can be distinguished from all others, so that its request ids are unique. */
   isOneClient: boolean
 }
 
@@ -64,7 +64,7 @@ export class OpenCalls {
    * themselves.
    */
   readonly #byRequest = new Map<string, Set<Waiter>>()
-  /** Tasks being created, for requests of clients that can be told apart from all others. */
+  /** Tasks being created, for requests of clients that can be distinguished from all others. */
   readonly #created = new Map<string, Promise<string>>()
 
   /** After its client disconnects, a task waits `keepMs` for another call. */
@@ -72,7 +72,10 @@ export class OpenCalls {
     this.keepMs = keepMs
   }
 
-  /** Resolves when it is known whether the clients of identical calls have disconnected. */
+  /**
+   * Waits until a disconnect of an identical call's client would have been noticed. Returns immediately if one was
+   * noticed already, or if there is no identical call.
+   */
   async noticed(what: string): Promise<void> {
     const alike = [...(this.#byWhat.get(what) ?? [])]
     if (alike.length > 0 && !alike.some(({ isLeft }) => isLeft)) await pause(noticeMs)
@@ -140,7 +143,7 @@ export class OpenCalls {
 
   #keep(task: CalledTask): void {
     task.isLeft = true
-    // If the store is unreachable, this node proceeds as if it were alone.
+    // If the store is unreachable, acts as if no other node could answer a call with the task.
     task.left = task.noteLeft().catch(() => () => Promise.resolve(true))
     task.timer = setTimeout(() => {
       task.isLeft = false
@@ -165,7 +168,7 @@ export class OpenCalls {
 
   async #cancel(task: CalledTask): Promise<void> {
     const outcome = await task.cancel()
-    // Another call may have taken over the task meanwhile.
+    // Another call may have taken over the task while it was being canceled.
     if (task.waiting > 0) return
     task.hasEnded = outcome === 'ended'
     if (outcome === 'canceled') this.#forget(task)

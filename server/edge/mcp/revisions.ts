@@ -6,7 +6,9 @@ export const revisions: readonly string[] = [currentRevision, ...withHandshake]
 /** Assumed for a message without the revision header, which was introduced after this revision. */
 export const revisionWithoutHeader = '2025-03-26'
 
-/** Returns the requested revision if it is supported and has a handshake, otherwise the newest one that has. */
+/**
+ * Returns the requested revision if it is supported and has a handshake. Otherwise returns the newest with a handshake.
+ */
 export function agreedRevision(asked: unknown): string {
   return typeof asked === 'string' && withHandshake.includes(asked) ? asked : withHandshake[0]!
 }

@@ -8,13 +8,13 @@ import type { TaskAccess } from './task-access.ts'
 import { isCanceled, resultOf } from './tool-result.ts'
 import { WaitingCall } from './waiting-call.ts'
 
-// Errand tasks as MCP tasks, which come in two forms. In revision 2025-11-25 a client asks for a task in the call. In the current
-// revision they are an extension, which a client declares in each request.
+// Errand tasks as MCP tasks. In revision 2025-11-25 a client asks for a task in its call. In the current revision tasks
+// are an extension, whose support a client declares in each request.
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 const pollMs = 2000
 
-/** Whether to answer a call immediately, with its task. */
+/** Whether to respond to a call immediately with its task, instead of waiting for the result. */
 export function asksForTask({ isCurrent, meta, params }: McpMessage): boolean {
   if (!isCurrent) return isFields(params['task'])
   const { extensions } = meta[metaNames.clientCapabilities] as { extensions?: unknown }

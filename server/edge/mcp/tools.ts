@@ -40,7 +40,8 @@ export class Tools {
       name: this.#names.get(endpoint)!,
       title: `${agentName}: ${endpoint.name}`,
       description: describe(endpoint),
-      // Params are always an object, whatever their schema says. Clients reject a tool whose schema omits the type.
+      // Params are always an object, even if their schema does not say so. Clients reject a tool whose schema omits the
+      // type.
       inputSchema: { ...endpoint.paramsJsonSchema, type: 'object' },
       ...(!isCurrent && { execution: { taskSupport: 'optional' } }),
       _meta: { endpointId: endpoint.id, priceUsd: formatUsd(endpoint.price) },

@@ -58,7 +58,7 @@ export class WaitingCall {
     return { result: failure(text, { taskId }) }
   }
 
-  /** Ends the call, because no client reads its result any more. */
+  /** Ends the call, whether its result was sent or its client has disconnected. Idempotent. */
   end(): void {
     if (this.#hasEnded) return
     this.#hasEnded = true

@@ -15,8 +15,8 @@ const errorLine = '{"type":"error"'
 const deltaField = '"delta":"'
 
 /**
- * Reads lines that the service wrote, in which a delta is the last field. Copies its escaped text from one JSON to the
- * other. Parsing and serializing each delta again took several times as long.
+ * Reads lines that the service wrote, in which a delta is the last field. Passes on the escaped text as it is, because
+ * parsing and serializing each delta took several times as long.
  */
 export function readDeltas(lines: string, { onDelta, onEnd }: DeltaReader): void {
   for (let start = 0, end = lines.indexOf('\n'); end !== -1; start = end + 1, end = lines.indexOf('\n', start)) {

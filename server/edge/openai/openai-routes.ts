@@ -16,7 +16,10 @@ import { badParam, wireForm } from './wire-error.ts'
 const read = ['GET', 'HEAD']
 const reading: readonly Scope[] = ['read', 'execute']
 
-/** Headers that browsers may send in addition to those of all operations. OpenAI's client sends many about itself. */
+/**
+ * Headers that pages of other origins may send, in addition to those of all routes. OpenAI's client sends many about
+ * itself.
+ */
 const allowedHeaders = [
   'Errand-Session',
   'OpenAI-Beta',

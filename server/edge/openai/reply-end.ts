@@ -51,7 +51,10 @@ const refused: Record<string, ErrorCode> = {
   LIMIT_REACHED: 'LIMIT_REACHED',
 }
 
-/** Marks other failures as final, because a retry would be a new request, which is the user's decision. */
+/**
+ * Marks failures that have no equivalent rejection as final: a retry would be a new request, which is the user's
+ * decision.
+ */
 function failure(code: string, message: string): ErrandError {
   const known = refused[code]
   if (known) return new ErrandError(known, message)

@@ -8,16 +8,16 @@ import type { ModelAgent } from './models.ts'
 import type { ReplyAsk } from './start-reply.ts'
 import { badParam, WireError } from './wire-error.ts'
 
-/** The session of a reply, stored or not. */
+/** The session of a reply: a stored session, or a session id that is never stored. */
 export type ReplyPlace = { open: ReplyAsk['open']; setting: Pick<MessageSetting, 'agentId'> }
 
-/** Stores only the receipt of the reply. */
+/** Creates a session id without a session, for a reply of which only the receipt is stored. */
 export function unkeptSession({ clock }: OpenaiParts, agentId: string): ReplyPlace {
   const sessionId = newId('ses', clock.now())
   return { open: () => Promise.resolve({ sessionId }), setting: { agentId } }
 }
 
-/** `param` is the field that identifies the session; undefined if a header does. */
+/** `param` is the request field that identifies the session; undefined if the header `Errand-Session` does. */
 type Continued = { caller: Caller; sessionId: string; model: string; param?: string | undefined }
 
 /** Throws 404 for an unknown session, and 400 for one with another agent. */
@@ -37,7 +37,7 @@ type New = { caller: Caller; agent: ModelAgent; metadata: Record<string, string>
 export function newSession({ sessions, store }: OpenaiParts, { agent, caller, metadata }: New): ReplyPlace {
   const { chat, id: agentId } = agent
   const open = async () => {
-    // Check first: otherwise each rejected request would cause two writes, without any limit.
+    // Checks the limits first. Otherwise each rejected request would cause two writes, without any limit.
     await foreseeRefusal(store, { agentId, caller, chat })
     const input = { agentId, metadata }
     const { sessionId } = await createSession(sessions, { caller, input, idempotencyKey: null, isResponse: true })

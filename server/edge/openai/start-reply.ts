@@ -16,7 +16,7 @@ import { badParam } from './wire-error.ts'
 
 export type ReplyAsk = {
   body: unknown
-  /** Called only once the request is known not to be a repeated one. */
+  /** Called only if no earlier copy of the request was found. */
   open: () => Promise<{ sessionId: string; onRefused?: () => Promise<void> }>
   message: EarlierMessage['content']
   params: { temperature?: number; maxTokens?: number }
@@ -33,13 +33,13 @@ const repeatMs = 3000
 export type Reply = Pick<TurnReader, 'turnId' | 'next'> & {
   /** Stops reading. The reply may continue. */
   detach: () => void
-  /** Call this once part of the reply was written. From then on the client does not repeat its request. */
+  /** Call this once part of the reply was written. A client that has received a part does not repeat its request. */
   told: () => void
 }
 
 /**
- * Admits a request, or finds the reply to an earlier copy of it: one with the same Idempotency-Key, or one that the
- * client sent within the last minute.
+ * Admits a request, or finds the reply to an earlier copy of the request: one with the same Idempotency-Key, or one
+ * that the client sent within the last minute.
  */
 export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask: ReplyAsk): Promise<Reply> {
   const { context, request, response } = routed
@@ -58,7 +58,7 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
     : sent && sent.retries > 0 && (await openRepeated(sent))
   const turn = earlier || (await start())
   holdAnswer(context)
-  // If a turn has two readers, its row refers to the one that admitted the turn or took it over.
+  // A turn can have several readers but has only one row. A disconnect of any reader marks that row.
   const onCut = () => sent && noteLeft({ digest: sent.digest, resourceId: turn.turnId })
   return readBy(turn, { left: reader.left, patienceMs: isRepeated ? repeatMs : 0, onCut })
 
@@ -68,7 +68,7 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
   }
 
   function noteLeft(of: { digest: string; resourceId: string }): void {
-    // Without this note a repeated request still finds the reply, unless an identical request is in progress.
+    // If this write fails, a repeated request still finds the reply, unless an identical request is in progress.
     void parts.store.requests.left({ userId: caller.userId, ...of }).catch(() => {})
   }
 
@@ -88,7 +88,7 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
         onRate: (rate: RateState) => (context.rate = rate),
         onWait: () => holdAnswer(context),
       })
-      // Another request with this Idempotency-Key was admitted meanwhile, so this one reads the reply to that.
+      // A copy of this request was admitted in the meantime, and this request reads the reply to that copy.
       if (about.turnId !== turn.turnId) await onRefused?.()
       return turn
     } catch (error) {
@@ -120,7 +120,7 @@ export function sessionOf(routed: RoutedRequest): string | undefined {
   return sessionId
 }
 
-/** Replaces the name of a rejected field by the request's name for it. */
+/** In a rejection of a chat field, replaces the field's name with the name that the request uses. */
 function renamed(error: unknown, names: Record<string, string>): unknown {
   const [detail] = error instanceof ErrandError && error.code === 'BAD_REQUEST' ? (error.details ?? []) : []
   return detail && Object.hasOwn(names, detail.path) ? badParam(names[detail.path]!, detail.message) : error

@@ -50,7 +50,7 @@ const passing = new Set<ErrorCode>([
 
 type Field = { param?: string; code?: string; isFinal?: boolean }
 
-/** An error with details for OpenAI's format beyond those of its code. */
+/** An error that sets fields of OpenAI's format itself instead of deriving them from its code. */
 export class WireError extends ErrandError {
   readonly field: Field
 

@@ -5,7 +5,7 @@ import type { RoutedRequest } from '../../http/routed-request.ts'
 import { writeLines } from '../../http/write-lines.ts'
 import type { Reply } from './start-reply.ts'
 
-/** Translates the lines of a reply, several at a time, and finally its end. */
+/** Converts the lines of a reply to the output of a protocol. */
 export type Translation = {
   begin: () => string
   write: (lines: string) => string

@@ -27,8 +27,8 @@ function unwrap(schema: ZodType): ZodType {
 
 /**
  * Parses a query string into an input. Numbers are decimal digits only: `0x10` and `1e1` stay strings, which the schema
- * rejects. A repeated key forms an array. For fields that are not arrays it is rejected, because it is unclear which
- * value applies. Unknown keys are ignored.
+ * rejects. For an array, each repeated key adds an element. For any other field, a repeated key is rejected, because it
+ * is unclear which value applies. Unknown keys are ignored.
  */
 export function readQuery(query: string, fields: QueryFields): Record<string, unknown> {
   const input: Record<string, unknown> = {}

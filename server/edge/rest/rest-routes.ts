@@ -37,10 +37,11 @@ function toRoute(procedure: AnyProcedure): Route[] {
       takesIdempotencyKey: hasBody && meta.isIdempotent === true,
       form: restForm,
       handle({ context, params, query, response }, body) {
-        // Copying many unknown fields would take as long as parsing them.
+        // Adds the path params to the body itself. Copying a body with many unknown fields would take as long as
+        // parsing it.
         const input = Object.assign(hasBody ? (body as object) : readQuery(query, fields), params)
-        // Without `isHeld`, only a query string can request a long poll, which may still be open after its client has
-        // disconnected.
+        // Long polls need the signal, because they may still be open when the client disconnects. Unless `isHeld` is
+        // set, only a query string can request a long poll.
         const signal = query === '' && !meta.isHeld ? undefined : disconnectSignal(response)
         return call({ context, input, signal })
       },

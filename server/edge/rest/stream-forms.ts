@@ -93,7 +93,7 @@ export const eventsForm: AnswerForm = {
       : (event: TaskEvent) => `${writeEvent(event)}\n`
     const next = async () => (await stream.next())?.map(write).join('')
     const { stallMs } = context.stream!
-    // A client that has disappeared silently occupies a slot until that is noticed.
+    // Detects a client that has disappeared without closing its connection. Until then the client occupies a slot.
     response.socket?.setKeepAlive(true, silentMs)
     try {
       await writeLines(response, { headers, next, stallMs, ...(isSse && sseIdle) })

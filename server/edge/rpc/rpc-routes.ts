@@ -52,7 +52,8 @@ export function rpcRoutes(parts: RpcParts): Route[] {
           return call({ context, input: envelope.deserialize(sent), signal })
         },
       },
-      // Passed on for tRPC to reject; its clients send this only by mistake.
+      // The wrong method for this kind of procedure. tRPC rejects it in its own format; its clients send it only by
+      // mistake.
       {
         ...ofProcedure,
         methods: [isQuery ? 'POST' : 'GET'],
@@ -72,7 +73,7 @@ export function rpcRoutes(parts: RpcParts): Route[] {
       handle(routed, text) {
         const { context, path } = routed
         const calls = callsOf(path).length
-        // Mutations always report their result, and none is large.
+        // Only queries share a limit on bytes. A mutation must always report its result, and its result is never large.
         if (isRead && calls > 1) context.batch = new Batch(senderOf(context.caller!), calls)
         return throughTrpc(parts, routed, text as string | undefined)
       },
@@ -81,13 +82,13 @@ export function rpcRoutes(parts: RpcParts): Route[] {
   return [...single, ...batches]
 }
 
-/** Returns the existing operations among those that a path names. */
+/** Returns the names in a path that are existing operations. */
 function callsOf(path: string): string[] {
   const names = decodeSegment(path.slice(prefix.length))?.split(',', batchCallsMax) ?? []
   return names.filter((name) => accessChecks.has(name))
 }
 
-/** Throws if the caller has access to none of the calls, before their inputs are examined. */
+/** Throws unless the caller has access to at least one of the calls. Called before the inputs are parsed. */
 function assertSomeCall(calls: readonly string[], caller: AnyCaller): void {
   let refusal = new ErrandError('NOT_FOUND', 'There is no such operation.')
   for (const [index, name] of calls.entries()) {

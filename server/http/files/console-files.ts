@@ -19,7 +19,7 @@ export type ConsoleFiles = {
   serveUnknown: (routed: RoutedRequest, isPage: (path: string) => boolean) => Promise<boolean>
 }
 
-/** The page, split at its nonces, and every other file by path. */
+/** The page, split at its nonce placeholders, and all other files by path. */
 type Built = { page: string[]; assets: ReadonlyMap<string, StaticAsset> }
 
 const builtFolder = fileURLToPath(new URL('../../../console/dist', import.meta.url))
@@ -76,7 +76,7 @@ export function openConsoleFiles(folder: string = builtFolder): ConsoleFiles {
   async function load(): Promise<Built | undefined> {
     const own = (reading ??= readBuilt(folder))
     const built = await own.catch((error: unknown) => {
-      // A build that was being moved into place may be complete next time.
+      // The build may have been in the middle of being moved into place, so the next request reads again.
       if (reading === own) reading = undefined
       throw error
     })

@@ -61,7 +61,7 @@ export async function serveDocs(routed: RoutedRequest): Promise<void> {
     const source = must(sources.get(path), 'the router passes only docs paths')
     reading = source.read().then((body) => compressedAsset(source.type, body))
     assets.set(path, reading)
-    // A file that could not be read may be readable next time.
+    // Does not cache a failure, because the file may be readable next time.
     reading.catch(() => assets.delete(path))
   }
   sendAsset(routed, await reading, {

@@ -64,7 +64,8 @@ export async function servePayload(
   }
   const chunks = checkedChunks(found.stream(), { payloadId, digest })
   try {
-    // Damage in the first chunk, or anywhere in a payload of few chunks, can still be answered with 500.
+    // Reads one chunk before the headers are sent. Damage found by then, such as in a payload of few chunks, is
+    // answered with 500.
     const first = await chunks.next()
     response.writeHead(200, tagged)
     await pipeline(join(first, chunks), response)

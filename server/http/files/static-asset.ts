@@ -56,7 +56,7 @@ const pieceBytes = 65_536
 
 /**
  * Sends one piece per event-loop tick, across all clients. Otherwise a socket would accept megabytes in one step, even
- * for a client that has stopped reading, and copying them takes a millisecond.
+ * if the client has stopped reading. Copying that much takes a millisecond.
  */
 function sendPieces(response: ServerResponse, body: Buffer): void {
   let at = 0

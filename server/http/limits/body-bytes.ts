@@ -2,9 +2,9 @@ const smallMax = 64 * 1024
 const leastSpace = 4096
 
 /**
- * Bytes of a body that arrives in pieces, copied into one buffer. Each piece is an object, so ten million one-byte
- * pieces would take a gigabyte. The buffer of a body over 64 KB grows in place, and `free` returns its pages
- * immediately. Copying to buffers of double size would leave the same amount of garbage again.
+ * Bytes of a body that arrives in pieces, copied into one buffer. Ten million one-byte pieces, each an object, would
+ * otherwise take a gigabyte. The buffer of a body over 64 KB grows in place, and `free` returns its pages immediately.
+ * Copying to ever larger buffers instead would leave as much garbage again.
  */
 export class BodyBytes {
   readonly #bytesMax: number
@@ -20,7 +20,7 @@ export class BodyBytes {
     return this.#length
   }
 
-  /** Memory that the body takes with that many more bytes. */
+  /** Returns the memory that the body will take once `more` bytes are added. */
   spaceWith(more: number): number {
     const needed = this.#length + more
     if (needed > smallMax) return Math.min(this.#bytesMax, Math.ceil(needed / smallMax) * smallMax)

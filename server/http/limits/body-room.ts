@@ -19,8 +19,8 @@ export function releaseBody(request: IncomingMessage): void {
 type Exchange = { request: IncomingMessage; response: ServerResponse; owner: string | null }
 
 /**
- * Memory of request bodies that do not arrive in one piece. Only received bytes count: counting `Content-Length` would
- * let a few silent connections reserve all of it.
+ * Memory of request bodies that do not arrive in one piece. Only received bytes count. If `Content-Length` counted, a
+ * few silent connections could reserve all of it.
  */
 export class BodyRoom {
   readonly bytesMax: number
@@ -34,7 +34,7 @@ export class BodyRoom {
   }
 
   /**
-   * Opens an account of one body's memory, until its response is sent. `onGivenUp` is called if others need the memory
+   * Starts to count one body's memory, until its response is sent. Calls `onGivenUp` if other users need the memory
    * while the body is still arriving.
    */
   open({ owner, request, response }: Exchange, onGivenUp: (error: ErrandError) => void): BodyPlace {
@@ -58,7 +58,7 @@ export class BodyPlace {
     this.#large = large
   }
 
-  /** Throws 503 if that many bytes do not fit. */
+  /** Sets the memory that the body takes. Throws 503 if that exceeds a limit. */
   hold(bytes: number): void {
     const isLarge = bytes > smallBodyBytesMax
     const refusal = (isLarge ? this.#large : this.#small).hold(bytes)

@@ -6,16 +6,16 @@ import type { Socket } from 'node:net'
 type ConnectionLimits = { connectionsMax: number; stallMs: number }
 
 /**
- * Connections beyond the limit that still get one response each: 503, or the page that an operator's tool requests.
- * Silent ones are closed soon, to make room for others.
+ * Max connections beyond the limit. Each still gets one response: 503, or the page that an operator's tool requests. A
+ * silent one is closed after `spareMsMax`, to make room for others.
  */
 const spareMax = 256
 const spareMsMax = 2000
-/** Max requests that a client may send ahead of their responses; no known client comes close. */
+/** Max requests of a connection that wait for earlier ones to be answered. No known client comes close. */
 const aheadMax = 64
 /**
- * Limit for the targets, headers and bodies of those requests, which Node keeps until they are served. Without it they
- * could take nearly 5 MB.
+ * Max bytes of these waiting requests: targets, headers and bodies, which Node keeps until the requests are served.
+ * Without this limit they could take nearly 5 MB per connection.
  */
 const aheadBytesMax = 64 * 1024
 
@@ -30,7 +30,9 @@ const connectionsOf = new WeakMap<Server, Map<Socket, Connection>>()
 const connectionOf = Symbol('connection')
 type Connected = Socket & { [connectionOf]?: Connection }
 
-/** Counts a server's connections. Closes those beyond the limit, and those whose clients have stopped reading. */
+/**
+ * Counts a server's connections. Closes connections beyond the limit, and connections whose client has stopped reading.
+ */
 export function limitConnections(server: Server, { connectionsMax, stallMs }: ConnectionLimits): void {
   const all = new Map<Socket, Connection>()
   connectionsOf.set(server, all)
@@ -48,13 +50,14 @@ export function limitConnections(server: Server, { connectionsMax, stallMs }: Co
   })
   server.timeout = stallMs
   server.on('timeout', (socket: Socket & { _httpMessage?: ServerResponse }) => {
-    // Only unread data counts. Without any, the response is still being made, or a stream has nothing to send yet.
+    // Only a client with unread data has stopped reading. Otherwise the response is still being prepared, or a stream
+    // has nothing to send yet.
     if (socket._httpMessage && socket.writableLength === 0) socket.setTimeout(stallMs)
     else socket.destroy()
   })
 }
 
-/** Closes connections that have never sent a request. Node's own closing of idle connections does not close those. */
+/** Closes connections that have never sent a request, because Node's `closeIdleConnections` leaves them open. */
 export function closeUnusedConnections(server: Server): void {
   for (const [socket, { isUsed }] of connectionsOf.get(server) ?? []) if (!isUsed) socket.destroy()
 }
@@ -86,7 +89,7 @@ export function inTurn(
   if (response.socket !== null) return serve(request, response)
   if (connection) {
     const { ahead } = connection
-    // The bodies of earlier requests are complete.
+    // The bodies of the waiting requests have arrived completely, because a later request has.
     if (ahead.size >= aheadMax || bytesOf(ahead) > aheadBytesMax) return void socket.destroy()
     ahead.add(request)
   }

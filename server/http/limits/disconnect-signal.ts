@@ -1,14 +1,16 @@
 import type { ServerResponse } from 'node:http'
 import type { StreamReader } from '../../procedures/context.ts'
 
-/** Returns a reader for a stream, even if the client disconnected while its request was read. */
+/**
+ * Returns the reader of a stream. Its signal is already aborted if the client disconnected while the request was read.
+ */
 export function streamReader(response: ServerResponse, stallMs: number): StreamReader {
   return { stallMs, cutOff: () => response.destroy(), left: disconnectSignal(response) }
 }
 
 /**
- * Aborts when the client disconnects before it has its response, or if it already has. No work is then done on its
- * behalf.
+ * Returns a signal that aborts when the client disconnects before the response is complete. It is already aborted if
+ * the client has disconnected. No more work is then done for the client.
  */
 export function disconnectSignal(response: ServerResponse): AbortSignal {
   const controller = new AbortController()

@@ -2,8 +2,8 @@ import { jsonDepthMax } from '../../kernel/check-json.ts'
 import { jsonNameBytesMax } from '../../kernel/json-values.ts'
 
 /**
- * Each value becomes an object in the parser. A new name takes the parser about ten times as long; a repeated one is
- * cheap.
+ * Limits for the work of the parser, which creates an object for each value. A new name takes the parser about ten
+ * times as long as a value; a repeated name is cheap.
  */
 const jsonValuesMax = 250_000
 const jsonNamesMax = 50_000
@@ -21,7 +21,10 @@ const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x
  */
 export class JsonMeasure {
   readonly #bytes: Buffer
-  /** Copy of the current piece. A body grows in place, and the bytes of such a buffer are read ten times as slowly. */
+  /**
+   * Copy of the current piece. A body's buffer can grow in place, and reading single bytes of such a buffer is ten
+   * times as slow.
+   */
   readonly #copy: Buffer
   readonly #names = new Set<string>()
   #at = 0
@@ -77,8 +80,8 @@ export class JsonMeasure {
         if (++this.#members > jsonValuesMax) return tooMany(jsonValuesMax, 'values')
         if (this.#textStart < 0) return undefined
         if (this.#textEnd - this.#textStart - 1 > jsonNameBytesMax) return nameTooLong
-        // Includes the quote. Otherwise a name of digits would be hashed as a number, and numbers can be chosen to
-        // collide.
+        // Includes the opening quote. Otherwise V8 would hash a name of digits as a number, and a client can choose
+        // numbers that collide.
         this.#names.add(this.#bytes.toString('latin1', this.#textStart, this.#textEnd))
         this.#textStart = -1
         return this.#names.size > jsonNamesMax ? tooMany(jsonNamesMax, 'different names') : undefined

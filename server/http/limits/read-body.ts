@@ -99,8 +99,8 @@ async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<stri
     assertFit(measure)
     return bytes.toString('utf8')
   }
-  // Enters the gate again only once, at the end. Otherwise a large body could be rejected by chance after any of its
-  // pieces.
+  // Enters the gate again only once, after the last piece. If it did so after each piece, a large body would be
+  // rejected more often than a small one.
   releaseGate(request)
   while (!measure.isWhole) {
     await ownTurn(owner)
@@ -110,7 +110,7 @@ async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<stri
   return bytes.toString('utf8')
 }
 
-/** Checks the measure before the parser creates objects. */
+/** Examines the next piece of a body before the parser creates objects. Throws 400 if a limit is exceeded. */
 function assertFit(measure: JsonMeasure): void {
   const unfit = measure.go()
   if (unfit !== undefined) throw badField('', unfit)

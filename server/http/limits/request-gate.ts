@@ -82,7 +82,7 @@ export function releaseGate(request: Visitor): void {
 export async function requestTurn(request: IncomingMessage, owner: string | null): Promise<void> {
   releaseGate(request)
   await ownTurn(owner)
-  // If the client has disconnected, the end of the request would never be reported.
+  // If the client has disconnected, no event would ever end the count of this request.
   if (!request.socket.destroyed) bodyArrived(request)
 }
 
@@ -105,24 +105,25 @@ export function overloaded(): ErrandError {
 /**
  * Rejects work before it piles up. Each admitted request waits for those before it, so the number in flight determines
  * how long the last one waits. With a bound on it, excess requests get 503 immediately, instead of every request
- * getting a late response. Most reads finish immediately and delay only the event loop, so all reads of one sample
- * count together. Long polls cost nothing while they wait, and are not counted during that time. A batch counts by its
- * calls only once its user is known, because an unauthenticated client could name many.
+ * getting a late response. Most reads finish quickly, so few are in flight at any moment. The bound on reads therefore
+ * applies to all reads started in one sample. Long polls cost nothing while they wait, and are not counted during that
+ * time. A batch counts as its number of calls only once its user is known, because an unauthenticated client could name
+ * many calls.
  *
- * The time for a given number of requests depends on the machine and its other load. So the bounds follow the delay of
- * the event loop. They fall while the delay is over its limit and requests are the cause, and then rise step by step.
+ * How long a number of requests takes depends on the machine and its other load. The bounds therefore follow the delay
+ * of the event loop. They fall while the delay is over its limit and requests are the cause. Afterwards they rise step
+ * by step.
  *
  *   share of the bounds ──loop late, bound half used──▶ × limit ÷ delay, at most to a tenth, and not below the minimum
  *                       ──loop in time───────────────▶ × 1.1, or × 1.02 while less than half is used, up to 1
  *
  * A user gets at most three quarters of a bound. If others use it too and half of it is taken, a user gets a quarter.
- * Otherwise one user's requests could take all slots while they wait for database connections, of which each user has
- * only a few.
+ * Otherwise one user's requests could take all slots while they wait for that user's few database connections.
  *
  * The time of disk syncs is not counted, because fewer requests would not make them faster.
  *
- * Rejected alternative: a rule that turned everything away while the loop was late. It answered 503 to single requests
- * after one long pause, and on a machine busy with other programs.
+ * Rejected alternative: turning all requests away while the loop is late. A single request then got 503 after one long
+ * pause, or on a machine busy with other programs.
  */
 export class RequestGate {
   readonly #limits: GateLimits

@@ -12,7 +12,7 @@ type Options<Arrived> = {
   hasBacklog?: () => boolean
 }
 
-/** How long one event-loop tick may start work on requests; the others wait for the next tick. */
+/** How long one event-loop tick may start work on requests. The remaining requests wait for the next tick. */
 const tickMs = 8
 /** Interval at which requests that wait for the database are tried again. */
 const backlogMs = 1
@@ -22,7 +22,9 @@ const strangersName = ''
 /** Max identified senders, and max length of the credentials that identify them. */
 const knownMax = 10_000
 const credentialsCharsMax = 1024
-/** Max remembered credentials per user. Otherwise a user with many would displace those of other users. */
+/**
+ * Max remembered credentials per user. Otherwise a user with many credentials would displace other users' credentials.
+ */
 const ofUserMax = 16
 
 // Stored on the request itself, because entries of a weak map add work to each garbage collection.
@@ -42,10 +44,10 @@ export function senderKnown(request: Queued, userId: string): void {
 
 /**
  * Starts work on only as many requests per event-loop tick as fit in a few milliseconds, alternating between senders.
- * Each user known by previously valid credentials is a sender. All other clients are one sender, because made-up
- * credentials could give each request its own queue. Without this, requests that arrive together would block the loop
- * for the sum of their times, and a client that sends thousands would delay everyone. The same applies to the few
- * connections to a database, so no request is started while as many commands wait as there are connections.
+ * Each user whose credentials were valid before is a sender. All other clients are one sender, because made-up
+ * credentials could give each request its own queue. Without this queue, requests that arrive together would block the
+ * loop for their total time. A client that sends thousands would delay everyone. A database has few connections, so no
+ * request is started while as many commands wait as there are connections.
  */
 export class RequestQueue<Arrived extends Waiting> {
   readonly #serve: Options<Arrived>['serve']
@@ -93,7 +95,7 @@ export class RequestQueue<Arrived extends Waiting> {
 
   #senderOf(request: IncomingMessage): Sender {
     const credentials = credentialsOf(request)
-    // Most clients send credentials in their usual form.
+    // Tries the credentials as sent first, because most clients send them in the canonical form.
     const sender = this.#byCredentials.get(credentials) ?? this.#byCredentials.get(canonical(credentials))
     return sender ?? this.#strangers
   }

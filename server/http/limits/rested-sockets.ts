@@ -2,7 +2,10 @@ import type { Socket } from 'node:net'
 
 const restMs = 100
 const wakeEveryMs = 20
-/** About a thousand per rest, but never so many in one step that the loop does not reach its timers. */
+/**
+ * Connections resumed per millisecond: about a thousand in `restMs`. `wakenMax` limits one step, so that the event loop
+ * still gets to its timers.
+ */
 const wakenPerMs = 13
 const wakenMax = 512
 
@@ -10,9 +13,8 @@ type Rest = { socket: Socket; untilMs: number }
 
 /**
  * Stops reading from rejected connections for a moment. Otherwise clients that retry immediately keep the event loop in
- * its polling phase, which ends only when fewer than 1024 sockets are ready. Commits and timers would then wait for
- * seconds, and admitted requests with them. Reading resumes for a few connections at a time, in the order of their
- * rejection.
+ * its polling phase. That phase ends only when fewer than 1024 sockets are ready. Commits, timers and admitted requests
+ * would then wait for seconds. Reading resumes for a few connections at a time, in the order of their rejection.
  */
 export class RestedSockets {
   #queue: Rest[] = []

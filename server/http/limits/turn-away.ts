@@ -12,8 +12,8 @@ type TurnAwayParts = {
 }
 
 /**
- * Answers 503 at the lowest possible cost, because time spent on rejections is lost for serving. At twice the load the
- * service can handle, rejections at half the cost of a request would leave no time for requests.
+ * Answers 503 at the lowest possible cost, because time spent on rejections is lost for serving. If a rejection cost
+ * half as much as a request, rejections would take all of the time at twice the maximum load.
  */
 export function createTurnAway({ ends, onRefused }: TurnAwayParts) {
   const error = overloaded()

@@ -24,7 +24,7 @@ export async function createCompletion(parts: OpenaiParts, routed: RoutedRequest
   const { model, stream_options: options, temperature } = input
   const agent = modelOf({ caller, catalogue: parts.catalogue }, model)
   const { earlier, message } = readMessages(input.messages, { param: 'messages', chat: agent.chat })
-  // A session has its own history.
+  // A session has its own history, so only the system messages of the request are used.
   const told = session === undefined ? earlier : earlier.filter(({ role }) => role === 'system')
   const responseFormat = readFormat(input.response_format, { chat: agent.chat, param: 'response_format' })
   const maxTokens = maxTokensOf(input, agent.chat)
@@ -85,7 +85,7 @@ function reasonOf({ code, kind }: Charged): 'stop' | 'length' | 'content_filter'
   return code === 'CONTENT_FILTER' ? 'content_filter' : 'length'
 }
 
-/** Clamps to the agent's own maximum, because clients may send another model's. */
+/** Returns the requested maximum, but at most the agent's own. Clients may send a maximum meant for another model. */
 function maxTokensOf(
   { max_completion_tokens: ofCompletion, max_tokens: older }: CompletionInput,
   { maxOutputTokens }: Chat,

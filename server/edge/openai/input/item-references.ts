@@ -8,7 +8,9 @@ import { isObject } from './read-file-part.ts'
 type Resolved = {
   items: readonly unknown[]
   hasReferences: boolean
-  /** The session that the request continues: its replies are exactly the referenced ones. */
+  /**
+   * The session whose replies are exactly the referenced ones. The request continues it; undefined if there is none.
+   */
   sessionId: string | undefined
 }
 
@@ -32,7 +34,7 @@ export async function resolveReferences(
     const param = `input[${index}].id`
     const [, prefix, turn] = /^(msg|rs)_([0-9a-z]{1,60})(?:_\d+)?$/.exec(String(item['id'])) ?? []
     if (turn === undefined) throw badParam(param, 'Must be the id of an item in a stored response')
-    // Agents do not receive their own reasoning, and a reply is stored as one string.
+    // Skips reasoning, which agents do not receive, and further items of a reply that was already added as one string.
     if (prefix === 'rs' || turns.has(turn)) continue
     const { sessionId, turnId } = await keep(turn, param)
     const content = (await parts.store.readReply({ sessionId, turnId })) ?? ''

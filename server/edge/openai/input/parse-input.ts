@@ -6,7 +6,7 @@ import { badParam } from '../wire-error.ts'
 /** Accepted without any effect. */
 export const ignored = z.unknown().optional()
 
-/** Schema for a parameter that agents do not support. Accepts only values that describe what agents do anyway. */
+/** Schema for a parameter that agents do not support. Accepts only values that request what agents do anyway. */
 export function only(...values: unknown[]) {
   return z
     .unknown()

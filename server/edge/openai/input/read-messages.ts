@@ -6,7 +6,7 @@ import { isFileType, isObject, readFilePart, type ReadFile } from './read-file-p
 
 /** A message in the format of chats, with the paths of the message and of its file fields in the request. */
 export type WireMessage = EarlierMessage & { param: string; files: readonly ReadFile[] }
-/** The message to reply to, and those before it. */
+/** The message to reply to, and the messages before it. */
 export type Conversation = { earlier: WireMessage[]; message: WireMessage }
 
 type Of = { param: string; chat: Chat }
@@ -56,8 +56,8 @@ export function messageNames({ earlier, message }: Conversation, param: string):
 }
 
 /**
- * Detects a reasoning item of an earlier response. Clients that store their own conversations send it along with all
- * other items.
+ * Detects a reasoning item of an earlier response. Clients that store their own conversations send such items back with
+ * all others.
  */
 function isReasoning(item: unknown): boolean {
   return isObject(item) && item['type'] === 'reasoning' && item['role'] === undefined

@@ -46,7 +46,7 @@ export async function createResponse(wire: OpenaiParts, routed: RoutedRequest, b
     const opened = await place.open()
     if (isKept) ({ sessionId } = opened)
     const onRefused = async () => {
-      // The session was deleted, and an earlier reply that was found is in another session.
+      // The new session is deleted. If an earlier reply answers the request, that reply is in another session.
       sessionId = null
       await opened.onRefused?.()
     }
@@ -174,7 +174,7 @@ function referencedOf({ store }: ResponseInput, sessionId: string | undefined): 
 
 type Continued = { caller: Caller; ofHeader: string | undefined; input: ResponseInput }
 
-/** Returns the session to continue, whichever way the request names it. */
+/** Returns the session to continue, which the request can name in three ways; undefined if it names none. */
 async function continuedOf(wire: OpenaiParts, { caller, input, ofHeader }: Continued): Promise<string | undefined> {
   const { conversation, previous_response_id: previousId, store } = input
   const named = typeof conversation === 'string' ? conversation : conversation?.id

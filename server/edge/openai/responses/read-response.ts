@@ -41,7 +41,7 @@ async function keptResponse({ store }: OpenaiParts, { caller, id, param = 'respo
   })
 }
 
-/** Returns the current state of a response. If it ended long ago, only its text is known. */
+/** Returns the current state of a response. Once its events have expired, only its text and usage are known. */
 export async function readResponse(wire: OpenaiParts, of: Named): Promise<object> {
   const kept = await keptResponse(wire, of)
   const { turn } = kept

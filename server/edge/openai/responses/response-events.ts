@@ -16,7 +16,8 @@ type Events = {
   turnId: string
   asked: ResponseRequest
   createdAt: number
-  /** Events up to this number are left out. */ after?: number
+  /** Sequence number of the last event that the client already has. Earlier events are omitted too. */
+  after?: number
 }
 
 type Open = { kind: DeltaKind; id: string; index: number; literals: string[] }
