@@ -108,8 +108,8 @@ async function restore({ log, port, store }: Parts, { applies, found }: Restore)
   if (!applies) return { ...difference, what }
   const input = { ...origin, userId, state: { ...state, paid }, provider: port!.provider }
   const { outcome }: AppliedState = await store.payments.restoreTopup(input)
-  log.info({ topupId, userId, outcome }, 'restored a top-up')
   const isApplied = outcome === 'applied' || outcome === 'stale'
+  log.info({ topupId, userId, outcome }, isApplied ? 'restored a top-up' : 'could not restore a top-up')
   return { ...difference, what: isApplied ? what : `${what}; it was not credited: ${outcome}`, isApplied }
 }
 

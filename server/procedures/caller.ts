@@ -85,8 +85,8 @@ export function requireScope(caller: AnyCaller, ...scopes: Scope[]): asserts cal
 
 const names: Record<CallerCredential['kind'], string> = {
   key: 'This API key',
-  login: 'This API key',
-  operator: 'This API key',
+  login: 'This browser login',
+  operator: 'The operator',
   acting: 'A platform key acting on behalf of a user',
   clientToken: 'This client token',
 }

@@ -35,8 +35,8 @@ type RequestEnd = { about: RequestTrace; operation: string; status: number; isAn
 
 const tracerName = 'errand'
 /**
- * Max links kept for tasks that were admitted by this process and have not started. Tasks beyond this number get no
- * link.
+ * Max links kept for tasks that were admitted by this process and have not started. Then the oldest link is dropped: its
+ * task may have been canceled, or be running on another node.
  */
 const linksMax = 10_000
 const flushMsMax = 5000
@@ -98,7 +98,8 @@ export class ServiceTracing {
 
   /** Remembers the request that admitted a task, so that the task's run links to it. */
   taskAdmitted(taskId: string, request: Span | undefined): void {
-    if (!request || this.#links.size >= linksMax) return
+    if (!request) return
+    if (this.#links.size >= linksMax) this.#links.delete(this.#links.keys().next().value!)
     this.#links.set(taskId, request.spanContext())
   }
 

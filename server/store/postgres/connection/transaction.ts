@@ -16,8 +16,6 @@ export class Transaction extends Connection {
   /** Counter changes of the command, which are written once, at its end. */
   readonly changes: CounterChange[] = []
   readonly posted: Posted[] = []
-  /** Answers of the statements that `write` has sent, in the order of the statements. */
-  readonly unanswered: Promise<unknown>[] = []
   /** Why the driver did not send a statement, which the server therefore never received. */
   unsent: unknown
   #made: MadeRow | undefined
@@ -41,7 +39,6 @@ export class Transaction extends Connection {
     answer.catch((error: unknown) => {
       if (codeOf(error) === '' && !isLostConnection(error)) this.unsent ??= error
     })
-    this.unanswered.push(answer)
     return answer
   }
 
