@@ -42,7 +42,7 @@ const patienceMsMax = 30_000
  * - A new turn waits in line, first come first served, while running turns may need the free amount.
  * - A running turn that needs a larger hold waits too. When all running turns wait, the newest one gives up.
  *
- * This node sees turns on other nodes only as held amounts that belong to none of its own turns. Turns here wait for
+ * This node sees turns on other nodes only as held amounts that none of its turns holds. Turns here wait for
  * those amounts too, but only for a limited time, because the turns on other nodes may be waiting as well.
  */
 export class UserTurns {

@@ -4,10 +4,10 @@ import { resolve } from 'node:path'
 import { Catalogue } from '../agents/config/catalogue.ts'
 import { measureTools } from '../agents/model/tool-tokens.ts'
 import { loadConfigFile } from '../agents/config/load-config-file.ts'
-import { resolveLimits } from '../app/config.ts'
+import { resolveLimits, type Limits } from '../app/config.ts'
 import { describeUnknown, unknownVariables } from '../app/unknown-variables.ts'
 import { packageVersion } from '../kernel/package-version.ts'
-import { codeOf, messageOf } from '../kernel/thrown.ts'
+import { codeOf } from '../kernel/thrown.ts'
 import type { Finding, Installation } from './finding.ts'
 import { describeFewFiles, openFilesLimit } from './open-files.ts'
 
@@ -76,24 +76,23 @@ async function isErrand(host: string, port: number): Promise<boolean> {
   }
 }
 
-export function checkOpenFiles(): Found {
+export async function checkOpenFiles(of: Installation): Promise<Found> {
   const limit = openFilesLimit()
-  const few = describeFewFiles(limitsOf().maxConnections, limit)
+  const few = describeFewFiles((await limitsOf(of)).maxConnections, limit)
   if (few !== undefined) return { status: 'warning', message: few }
   return { status: 'ok', message: limit === undefined ? 'unknown on this system' : `${limit} at a time` }
 }
 
-export function checkDrain(): Found {
-  const { drainSeconds } = limitsOf()
+export async function checkDrain(of: Installation): Promise<Found> {
+  const { drainSeconds } = await limitsOf(of)
   const message = `takes up to ${drainSeconds} s (drainSeconds): a unit's TimeoutStopSec and a container's stop timeout must be longer`
   return { status: 'ok', message }
 }
 
-/** Returns the limits set in the environment. The check of the configuration file covers the limits set there. */
-function limitsOf(): ReturnType<typeof resolveLimits> {
-  try {
-    return resolveLimits()
-  } catch (error) {
-    throw new Error(messageOf(error), { cause: error })
-  }
+/** Ignores a configuration file with an error, which `checkConfig` reports. */
+async function limitsOf({ configFile }: Installation): Promise<Limits> {
+  if (!existsSync(configFile)) return resolveLimits()
+  return await loadConfigFile(configFile)
+    .then(({ limits }) => resolveLimits(limits))
+    .catch(() => resolveLimits())
 }

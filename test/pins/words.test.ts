@@ -12,7 +12,7 @@ const frontedOpener =
   /^(?:What|Of|As|By|Whose|Whom|Those|Whoever|Whatever|Whichever|Where|To whom|In whose|Who|Told|So many|So much|Until when|From when|Since when|Besides?|Else)\b(?! (?:is|are|if|to do|happens) )/
 /** Expressions for which engineers have a shorter term. */
 const unusual =
-  /\b(?:whoever|nobody|somebody|tells? of|told of|(?:is|are) told|at work|under way|anew|of (?:its|their) own|by itself|goes? through|is gone through|as many as|so far as|may be many|(?:is|are) no (?!longer|such|more)|has no more|its place|what is meant|in the place of|a text\b|texts|mend(?:s|ed)?|begun|gives? out|given out|takes? away)\b/i
+  /\b(?:whoever|nobody|somebody|tells? of|told of|(?:is|are) told|at work|under way|anew|of (?:its|their) own|by itself|goes? through|is gone through|as many as|so far as|may be many|(?<!there )(?:is|are) no (?!longer|such|more)|has no more|its place|what is meant|in the place of|a text\b|texts|mend(?:s|ed)?|begun|gives? out|given out|takes? away)\b/i
 /** Literal states and names in comments that a pattern takes for prose. */
 const literal = /`[^`]*`|──[^─]*/g
 

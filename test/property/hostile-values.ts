@@ -38,12 +38,18 @@ function membersOf(names: number, share: number): string {
 }
 
 type Schema = { type?: unknown; anyOf?: Schema[] }
+type Makers = [what: string, make: (limits: Limits, share: number) => string][]
 
-/** Returns the hostile values that a field with this schema examines beyond their type, and some that it rejects. */
-export function hostileTo(schema: Schema): [string, (limits: Limits, share: number) => string][] {
+/** Returns the hostile values that a field with this schema examines, and some that it rejects for their type. */
+export function hostileTo(schema: Schema): { types: string; examined: Makers; rejected: Makers } {
   const types = new Set([schema, ...(schema.anyOf ?? [])].flatMap(({ type }) => type))
   const isWhole = types.has('array') || types.has('object')
-  const ofTexts = types.has('string') ? ['blanks', 'an address', 'backslashes'] : []
-  const looked = new Set(['letters', 'numbers', 'names', ...ofTexts])
-  return Object.entries(hostile).filter(([what]) => isWhole || looked.has(what))
+  const texts = types.has('string') ? ['letters', 'blanks', 'an address', 'backslashes'] : []
+  const isExamined = (what: string) => isWhole || texts.includes(what)
+  const all = Object.entries(hostile)
+  return {
+    types: [...types].toSorted().join(),
+    examined: all.filter(([what]) => isExamined(what)),
+    rejected: all.filter(([what]) => !isExamined(what) && ['letters', 'numbers', 'names'].includes(what)),
+  }
 }

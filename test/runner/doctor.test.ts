@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { examine, findingOf, makeDatabase } from '../support/examine.ts'
 import { queryRows } from '../support/test-engine.ts'
@@ -12,4 +14,12 @@ test('the doctor finds a ledger that does not add up', async () => {
     status: 'problem',
     message: expect.stringContaining('does not add up'),
   })
+})
+
+test('the doctor judges the limits of the configuration file', async () => {
+  const dataDir = await makeDatabase()
+  const config = join(dataDir, 'errand.config.ts')
+  writeFileSync(config, 'export default { agents: [], limits: { drainSeconds: 77 } }')
+  const { report } = await examine(dataDir, '--config', config)
+  expect(findingOf(report, 'stopping')).toMatchObject({ message: expect.stringContaining('up to 77 s') })
 })

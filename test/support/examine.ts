@@ -5,8 +5,8 @@ type Finding = { name: string; status: string; message: string }
 type Report = { ok: boolean; checks: Finding[] }
 
 /** Returns the report and exit code of `errand doctor`. */
-export async function examine(dataDir: string): Promise<{ code: number; report: Report }> {
-  const args = ['doctor', '--data', dataDir, '--port', '0', '--json']
+export async function examine(dataDir: string, ...more: string[]): Promise<{ code: number; report: Report }> {
+  const args = ['doctor', '--data', dataDir, '--port', '0', '--json', ...more]
   return await runErrand(args).then(
     (stdout) => ({ code: 0, report: JSON.parse(stdout) as Report }),
     ({ code, stdout }: { code: number; stdout: string }) => ({ code, report: JSON.parse(stdout) as Report }),

@@ -59,7 +59,7 @@ type FieldBase = {
 export type Field<Kind extends FieldKind> = FieldBase & Kind
 export type FormField = Field<FieldKind>
 
-/** Labels for fields that have no name of their own. */
+/** Labels for fields without a name. */
 const kindLabels: Record<FieldKind['kind'], string> = {
   text: 'Text',
   number: 'Number',

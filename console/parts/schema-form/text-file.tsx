@@ -13,7 +13,7 @@ type TextFileProps = {
   children: ReactNode
 }
 
-/** A text input that the user can fill from a file, with a button or by drag and drop. */
+/** Text input that the user can fill from a file, with a button or by drag and drop. */
 export function TextFile({ label, text, onText, children }: TextFileProps) {
   const bytesMax = useAccount().data?.maxBodyBytes
   const [found, setFound] = useState<{ of: string; problem?: string; done?: string }>()

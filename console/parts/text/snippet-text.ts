@@ -17,7 +17,7 @@ export function toCurl({ method, path, body, headers = {} }: RestRequest, baseUr
   return lines.join(' \\\n  ')
 }
 
-/** Quotes a text for the shell. Inside single quotes, only the single quote itself is special. */
+/** Quotes a string for the shell. Inside single quotes, only the single quote is special. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
@@ -55,7 +55,7 @@ function toLiteral(value: unknown, indent = ''): string {
 }
 
 function toKey(key: string): string {
-  // As a literal key, `__proto__` would set the prototype.
+  // The literal key `__proto__` would set the prototype.
   if (key === '__proto__') return "['__proto__']"
   return /^[A-Za-z_$][\w$]*$/.test(key) ? key : toLiteral(key)
 }

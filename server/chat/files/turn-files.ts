@@ -128,8 +128,8 @@ export class TurnFiles {
   }
 
   /**
-   * Returns the history with file contents. Reads the newest files first, as many as the limit of a message allows
-   * together with the files of this message. Reads no contents for an agent that receives links.
+   * Returns the history with file contents. Reads the newest files first, until they and the files of this message
+   * reach the limit of a message. Reads no contents for an agent that receives links.
    */
   async ofHistory(
     messages: History['messages'],

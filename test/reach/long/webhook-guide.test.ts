@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { must } from '../../../server/kernel/assert.ts'
+import { freePort } from '../../support/free-port.ts'
 import { temporaryFolder } from '../../support/resources.ts'
 import { missingCommand, testNeeding } from '../../support/test-needing.ts'
 import type { TestPart } from '../../support/test-parts.ts'
@@ -26,15 +26,6 @@ const programs: [TestPart | undefined, { language: string; file: string; command
 function programOf(language: string): string {
   const blocks = Array.from(guide.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)).filter(([, own]) => own === language)
   return must(blocks.at(-1)?.[2], `the guide has a program in ${language}`)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** A project with that program, in which the client can be imported by name. */

@@ -8,11 +8,11 @@ const parsedCharsMax = 20_000
 /** Rendering has a fixed cost per block, so short blocks are merged. */
 const blockCharsMin = 1500
 const fencePattern = /^(`{3,}|~{3,})([^`]*)$/
-/** Link definitions apply to the whole text, so a text with definitions is not split. */
+/** Link definitions apply to the whole text, so text with definitions is not split. */
 const definitionPattern = /^ {0,3}\[[^\]\n]+\]:/m
 
 /**
- * Splits text before unindented lines that follow a blank line, so that a growing text changes only its last block.
+ * Splits text before unindented lines that follow a blank line, so that growing text changes only its last block.
  * Code blocks become separate blocks that need no parsing.
  */
 export function splitBlocks(text: string): MarkdownBlock[] {

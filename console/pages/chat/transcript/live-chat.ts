@@ -122,8 +122,7 @@ export class LiveChat {
     if (sent.isAgain && isFree(end)) return await this.#send(anew)
     this.#change({ parts, phase: 'settling' })
     const settling = { message, files, total, idempotencyKey, parts, end }
-    // A used key means that the service already had this message. If the message was not stored, send it again with a
-    // new key.
+    // The service already had a message with this key. If that message was not stored, send it again with a new key.
     if (!isUsed) return await this.#settle(settling)
     const found = await this.#lookUp(settling)
     if (found === 'over') return

@@ -7,7 +7,7 @@ import { setIssuedKey, useIssuedKey } from './issued-key.ts'
 import { KeyLimitsForm } from './key-limits-form.tsx'
 import { RotateKeyForm } from './rotate-key-form.tsx'
 
-/** What the dialog does: create a key, rotate a key, or change a key's limits. */
+/** Task of the dialog: create a key, rotate a key, or change a key's limits. */
 export type KeyRequest = { kind: 'create' } | { kind: 'rotate' | 'limit'; of: Key }
 
 type KeyDialogProps = { request: KeyRequest | undefined; isOpen: boolean; onClose: () => void }

@@ -53,7 +53,7 @@ export function limitsInput(draft: LimitsDraft) {
   }
 }
 
-/** Formats a text such as `$0.0200 of $1.0000 a day`. Undefined for a key without a spending limit. */
+/** Formats the spending of a key, such as `$0.0200 of $1.0000 a day`. Undefined for a key without a spending limit. */
 export function spentText({ limitReset, limitUsd, usedUsd }: Key): string | undefined {
   if (limitUsd === null || usedUsd === null) return undefined
   const period = resets.find(({ value }) => value === limitReset)?.text ?? ''

@@ -13,7 +13,7 @@ import { TimeText } from '../../../parts/text/time-text.tsx'
 import { WebhookForm } from './webhook-form.tsx'
 import { webhookName, webhookPath } from './webhook-words.ts'
 
-/** What the dialog does: create a webhook, edit a webhook, or rotate a webhook's secret. */
+/** Task of the dialog: create a webhook, edit a webhook, or rotate a webhook's secret. */
 export type WebhookRequest = { kind: 'create' } | { kind: 'edit' | 'rotate'; of: Webhook }
 
 type WebhookDialogProps = { request: WebhookRequest; isOpen: boolean; onClose: () => void }

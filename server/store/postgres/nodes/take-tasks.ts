@@ -7,7 +7,7 @@ import type { Transaction } from '../connection/transaction.ts'
 // disk. If a crash of the database server loses a lease, the task is still in the queue.
 //
 // One statement fills all free slots. The CTE `turns` walks from user to user in a circle, with one index descent per
-// user, until it has a row per slot. Then each user's oldest tasks are locked, as many as the user has rows.
+// user, until it has a row per slot. Then each user's oldest tasks are locked, one per row of the user.
 //
 // Rejected alternatives: one statement per task, each waiting for the previous one, reached 0.7 of the rate with 10,000
 // users. A window function reads the complete backlog. Jobs of pg-boss took a tenth more server time per claim, and an

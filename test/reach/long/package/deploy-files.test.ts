@@ -1,10 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { limits } from '../../../../server/kernel/settings.ts'
+import { freePort } from '../../../support/free-port.ts'
 import { temporaryFolder } from '../../../support/resources.ts'
 import { missingCommand, testNeeding } from '../../../support/test-needing.ts'
 import { until } from '../../../support/until.ts'
@@ -58,14 +57,6 @@ function lastStage(file: string) {
     check: JSON.parse(check) as string[],
     volume: of('VOLUME')[0],
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
 }
 
 test(
