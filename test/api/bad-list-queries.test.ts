@@ -95,8 +95,8 @@ test.each(['', 'CREDIT', 'refund', 'constructor'])(
 )
 
 test.each([
-  ['an empty one', ''],
-  ['one of 201 characters', 'x'.repeat(201)],
+  ['an empty value', ''],
+  ['a value of 201 characters', 'x'.repeat(201)],
 ])('returns 400 and names agentId for %s', async (_title, agentId) => {
   await expectRefused(guarded, { status: 400, field: 'agentId' }, () => get(`/api/tasks?agentId=${agentId}`))
 })

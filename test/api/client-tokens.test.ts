@@ -148,7 +148,7 @@ test.each([
   await service.stop()
 })
 
-test('a token ends with its creator and stops working on expiry or user suspension', async () => {
+test('a token stops working on its expiry, on user suspension and when its creator credential ends', async () => {
   const clock = new FakeClock()
   const service = await start({ clock })
   const { key, userId } = await service.createPerson()

@@ -102,7 +102,7 @@ test("returns 400 and names a task's connectorIds if invalid or unsupported by t
   await service.stop()
 })
 
-test.each(vias)('a session keeps connectors given as a field or in metadata, over %s', async (via) => {
+test.each(vias)('a session stores connectors passed as a field or in metadata, over %s', async (via) => {
   const { id, person, service } = await startWorld()
   const calls = new SessionCalls(service, person.key, via)
   for (const input of [

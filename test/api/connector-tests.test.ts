@@ -61,13 +61,13 @@ test("sends each user's own headers to the server, never another user's", async 
 })
 
 const failing: [name: string, refuse: (token: string) => [status: number, type: string, body: string], RegExp][] = [
-  ['refuses the credentials', () => [401, 'text/plain', 'no'], /rejected the credentials \(HTTP 401\)/],
-  ['is none of that protocol', () => [404, 'text/html', '<h1>No</h1>'], /no MCP server at this URL \(HTTP 404\)/],
-  ['fails and repeats the secret', (said) => [500, 'text/plain', said], /answered HTTP 500/],
-  ['answers a page with the secret', (said) => [200, 'text/html', said], /\S/],
-  ['answers with what is no JSON', (said) => [200, 'application/json', `{"${said}`], /\S/],
+  ['rejects the credentials', () => [401, 'text/plain', 'no'], /rejected the credentials \(HTTP 401\)/],
+  ['does not speak MCP', () => [404, 'text/html', '<h1>No</h1>'], /no MCP server at this URL \(HTTP 404\)/],
+  ['returns HTTP 500 and repeats the secret', (said) => [500, 'text/plain', said], /answered HTTP 500/],
+  ['returns a page with the secret', (said) => [200, 'text/html', said], /\S/],
+  ['returns invalid JSON with the secret', (said) => [200, 'application/json', `{"${said}`], /\S/],
   [
-    'answers an error with the secret',
+    'returns an error with the secret',
     (said) => [200, 'application/json', JSON.stringify({ jsonrpc: '2.0', id: 0, error: { code: 1, message: said } })],
     /\S/,
   ],

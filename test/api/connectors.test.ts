@@ -22,7 +22,7 @@ for (const via of vias) {
 type Titled = (title: string, body: (world: World) => Promise<void>) => void
 
 function describeConnectors(titled: Titled, via: Via): void {
-  titled('a connector reads as created, without its secrets', async ({ calls }) => {
+  titled('reading a connector returns what was created, without its secrets', async ({ calls }) => {
     const { body: created, status } = await calls.create({
       name: ' Docs ☃ ',
       url,

@@ -35,7 +35,7 @@ test('a flood of attempts stores rows only for checked passwords and then recove
   await service.stop()
 })
 
-test('many attempts for one email delay another only by the hashes in progress', async () => {
+test('many attempts for one email delay a login for another only by the hashes in progress', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { store } = service.app.services
   const { admitLogin } = store

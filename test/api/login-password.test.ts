@@ -135,7 +135,7 @@ test('one of two simultaneous changes wins, and only its password logs in', asyn
   await service.stop()
 })
 
-test('rejects a login in progress if the password changes meanwhile', async () => {
+test('rejects a login in progress if the password changes during its check', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })
@@ -152,7 +152,7 @@ test('rejects a login in progress if the password changes meanwhile', async () =
   await service.stop()
 })
 
-test('rejects a login in progress if the user is suspended meanwhile', async () => {
+test('rejects a login in progress if the user is suspended during its check', async () => {
   const service = await startService()
   const { email, userId } = await service.createPerson({ password })
   const late = new Browser(service)

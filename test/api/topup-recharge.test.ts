@@ -142,7 +142,7 @@ test('a charge with a lost response or interrupted by a crash is made once', asy
 }, 60_000)
 
 test.each(['switched off', 'the method is taken away', 'suspended'] as const)(
-  'a charge interrupted by a crash is not made after recharging has ended: %s',
+  'a charge interrupted by a crash is not made once auto-recharge is disallowed: %s',
   async (what) => {
     const { account, clock, look, person, save, service, spend, stub, topups, update } = await start()
     await save()
@@ -202,7 +202,7 @@ test('a disputed payment disables auto-recharge instead of recharging the missin
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
 })
 
-test('waits for a slow payment and never charges a suspended user', async () => {
+test('waits for a slow payment before charging again, and never charges a suspended user', async () => {
   const { account, clock, look, person, save, service, spend, stub, tell, update } = await start()
   await save()
   await update({ autoRecharge: recharge })

@@ -241,7 +241,7 @@ test('a retried request returns the first checkout page, even if its response wa
   expect((await service.post('/api/topups', { amountUsd: '6' }, { key, headers })).status).toBe(409)
 }, 60_000)
 
-test('closes a top-up whose checkout cannot be created, and a retry reopens it', async () => {
+test('closes a top-up if its checkout cannot be created; a retry reopens it', async () => {
   const { person, service, stub } = await startPaying()
   const { key } = person
   const statuses = async () => {

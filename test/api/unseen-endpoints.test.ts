@@ -58,14 +58,14 @@ test('rejects a key without the execute scope before validation could reveal a s
 })
 
 test.each(['POST /api/tasks', 'POST /api/sessions', 'POST /api/chat', 'PATCH /api/sessions/ses_0', 'POST /api/keys'])(
-  'rejects %s without permission before its body arrives',
+  'rejects %s from a caller without permission before the body arrives',
   async (start) => {
     await expectRefusedUnread(start)
   },
 )
 
 test.each(['tasks.create', 'tasks.create,sessions.create?batch=1', 'tasks%2Ecreate', 'keys.create', 'users.update'])(
-  'rejects the typed RPC call %s without permission before its body arrives',
+  'rejects the typed RPC call %s from a caller without permission before the body arrives',
   async (path) => {
     await expectRefusedUnread(`POST /trpc/${path}`)
   },

@@ -27,7 +27,7 @@ const input = (json: unknown) => `?input=${encodeURIComponent(JSON.stringify({ j
 
 const reads: [title: string, path: (own: { taskId: string; keyId: string }) => string][] = [
   ['a task', ({ taskId }) => `/api/tasks/${taskId}`],
-  ['a task, waiting for it', ({ taskId }) => `/api/tasks/${taskId}?wait=60`],
+  ['a task with wait', ({ taskId }) => `/api/tasks/${taskId}?wait=60`],
   ['a task over typed RPC', ({ taskId }) => `/trpc/tasks.get${input({ taskId })}`],
   ['the transactions of a task', ({ taskId }) => `/api/transactions?taskId=${taskId}`],
   ['the transactions of a task over typed RPC', ({ taskId }) => `/trpc/transactions.list${input({ taskId })}`],
@@ -49,7 +49,7 @@ test.each(reads)("another user's object reads exactly like an unknown one: %s", 
 const changes: [title: string, method: string, path: (keyId: string) => string, body?: (keyId: string) => unknown][] = [
   ['revoke', 'DELETE', (keyId) => `/api/keys/${keyId}`],
   ['rotate', 'POST', (keyId) => `/api/keys/${keyId}/rotate`, () => ({})],
-  ['rotate at once', 'POST', (keyId) => `/api/keys/${keyId}/rotate`, () => ({ overlapSeconds: 0 })],
+  ['rotate without overlap', 'POST', (keyId) => `/api/keys/${keyId}/rotate`, () => ({ overlapSeconds: 0 })],
   ['revoke over typed RPC', 'POST', () => '/trpc/keys.revoke', (keyId) => ({ json: { keyId } })],
   ['rotate over typed RPC', 'POST', () => '/trpc/keys.rotate', (keyId) => ({ json: { keyId } })],
 ]

@@ -5,7 +5,7 @@ import { startService } from '../../support/test-service.ts'
 import { PlatformCalls } from '../platform-calls.ts'
 import { signUp } from '../signed-in.ts'
 
-test("acting for a user by either id uses that user's balance and rate limit", async () => {
+test("acting for a user, by internal or external id, uses that user's balance and rate limit", async () => {
   const service = await startService({ limits: { executionsPerMinute: 3 } })
   const platform = await PlatformCalls.open(service)
   const userId = await platform.newUser('customer-1')

@@ -106,7 +106,7 @@ test('ignores key order and whitespace in the body', async () => {
   await service.stop()
 })
 
-test('answers a replay without using a slot, even without remaining rate or balance', async () => {
+test('answers a replay without using a slot, even if rate limit and balance are used up', async () => {
   const service = await startService({ clock: new FakeClock(), limits: { executionsPerMinute: 2 } })
   const { key } = await service.createPerson({ balanceUsd: '0.0200' })
   const replay = () => service.createTask(key, 'test.echo', {}, named('kept'))
@@ -190,7 +190,7 @@ test('REST and RPC share idempotency keys', async () => {
   await service.stop()
 })
 
-test('a rejected request leaves its key free for a retry', async () => {
+test('a rejected request leaves its key unused for a retry', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson({ balanceUsd: '0.0000' })
   const create = (): Promise<Answer> => service.createTask(key, 'test.echo', {}, named('retry'))

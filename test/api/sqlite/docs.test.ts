@@ -89,7 +89,7 @@ async function ask(url: string, headers: Record<string, string> = {}): Promise<[
   return [response, await buffer(response)]
 }
 
-test('compresses files as the request accepts and returns 304 for cached ones', async () => {
+test('compresses files with an accepted encoding and returns 304 for cached ones', async () => {
   const service = await startService()
   for (const path of ['/openapi.json', '/docs', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui.css']) {
     const url = service.url + path

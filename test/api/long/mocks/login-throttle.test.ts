@@ -69,7 +69,7 @@ test('the eleventh attempt per email gets 429 with Retry-After, without checking
   await service.stop()
 })
 
-test('checks exactly ten of thirty simultaneous attempts, whether or not the user exists', async () => {
+test('checks the password in exactly ten of thirty simultaneous attempts, for any email address', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { email } = await service.createPerson({ password })
   for (const tried of [email, 'nobody@example.com']) {

@@ -251,7 +251,7 @@ async function hoard(accounts: number[][]): Promise<{ key: string; uploads: RawC
 const half = [largest - 1, largest - 1, largest - 1, largest - 1, 7 * megabyte]
 const eighth = [largest - 1, megabyte]
 
-test('two slow senders leave room for large bodies of other users', async () => {
+test('two users with slow uploads leave room for large bodies of other users', async () => {
   const { service } = guarded
   const hoards = await hoard([half, half])
   for (const { key } of await Promise.all([1, 2].map(() => service.createPerson()))) {
@@ -263,7 +263,7 @@ test('two slow senders leave room for large bodies of other users', async () => 
   )
 })
 
-test('if memory is full, drops only the slowest upload of the user holding most', async () => {
+test('if memory is full, drops only the slowest upload of the user with the most memory', async () => {
   const { service } = guarded
   const hoards = await hoard([half, eighth, eighth, eighth, eighth])
   const isAnswered = ({ received }: RawConnection) => received.length > 0
