@@ -96,7 +96,7 @@ test("reserves an image's maximum cost up front, and rejects a lower balance wit
   await stop()
 })
 
-test('a document reserves the rest of the context, and a lower balance reaches no provider', async () => {
+test('a document reserves the rest of the context; with too low a balance, nothing is sent to the provider', async () => {
   const { provider, service, stop } = await start()
   const document = filePartOf(pdf, { mediaType: 'application/pdf' })
   const rest = unitsOf('0.1000') * (smallContext / 1000)
@@ -294,7 +294,7 @@ test('accepts a file of exactly the maximum size and rejects one byte more', asy
   await stop()
 })
 
-test('an http agent gets file links in message order, and history entries with theirs', async () => {
+test('an http agent gets file links in message order, also for files in its history', async () => {
   const given: any[] = []
   const remote = await startAgentService(async (response, { body }) => {
     const part = body.parts?.find(({ type }: any) => type === 'file')

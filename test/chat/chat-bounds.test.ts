@@ -158,7 +158,7 @@ test('bounds a message on reading if it was stored before the bound existed', as
   await service.stop()
 })
 
-test('a batch of pages shares one byte bound, and calls beyond it get an explanation', async () => {
+test('a batch of page reads shares one byte bound, and calls beyond it get an error that explains why', async () => {
   const service = await startBounded()
   const talker = await Talker.create(service)
   for (let n = 0; n < 8; n++) await store(talker, { message: `${n}`, reply: 'x'.repeat(10_000) })

@@ -120,7 +120,7 @@ test('a chat being admitted at shutdown is rejected or interrupted, and does not
   }
 })
 
-test('ending a thread that one chat blocks interrupts its other chats; all sessions stay usable', async () => {
+test("ending a thread blocked by one chat interrupts the thread's other chats; all sessions stay usable", async () => {
   const service = await startTalk({ isInline: false, limits: { agentThreads: 1, turnTimeoutSeconds: 6 } })
   const [talker, beside] = [await Talker.create(service), await Talker.create(service)]
   const before = await talker.state()

@@ -139,7 +139,7 @@ test('each agent fault is one error event, free of charge, and leaves the sessio
   await service.stop()
 })
 
-test('an uncaught error of an agent harms neither its own reply nor concurrent ones', async () => {
+test('an uncaught error of an agent affects neither its own reply nor concurrent ones', async () => {
   const service = await startTalk({ isInline: false, limits: { agentThreads: 1 } })
   const [one, other] = [await Talker.create(service), await Talker.create(service)]
   const beside = await other.do(text, { do: 'wait', ms: 300 }, { do: 'text', delta: 'Done.' })
@@ -220,7 +220,7 @@ test("a reply that blocks its thread is AGENT_TIMEOUT, and does not delay other 
   await service.stop()
 })
 
-test('a reply that blocks its thread forever midway is charged once for what it sent', async () => {
+test('a reply that blocks its thread forever midway is charged once for the text sent before', async () => {
   const service = await startTalk({ isInline: false, limits: { turnTimeoutSeconds: 4, agentThreads: 1 } })
   const talker = await Talker.create(service)
   const events = await talker.chat(say(text, { do: 'sleep', ms: 50 }, { do: 'block', ms: 600_000 }))
