@@ -18,7 +18,7 @@ afterEach(stopAll)
 const tooMuch = (megabytes: number) =>
   `Your connectors can have at most ${megabytes} MB of incomplete answers, and less while the service is busy. Call fewer tools at the same time.`
 
-test('drops the slowest response of the largest user when another needs memory', () => {
+test('drops the slowest response of the user with the most memory when another user needs some', () => {
   let now = 0
   const places = new FairPlaces({ perUser: 6 * megabyte, total: 8 * megabyte, now: () => now })
   const given: string[] = []

@@ -44,7 +44,7 @@ test.for(['code', 'model'])(
 // 2.-3. Belongs to run-secrets.test.ts (server/connectors/thread/tool-answer.ts, withoutSecrets)
 const oddSecrets = [
   {
-    what: 'with quotes, in a text that is JSON',
+    what: 'with quotes, inside a JSON string',
     token: 'quo"ted\\token-123',
     server: 'keyed',
     name: 'get-env',

@@ -96,7 +96,7 @@ test('limits a user to eight concurrent lookups without delaying other users or 
   expect(new Set(await Promise.all(failures))).toEqual(new Set(['The connection to this connector was closed.']))
 })
 
-test('internal host names and missing ones give the same error', async () => {
+test('internal and nonexistent host names give the same error', async () => {
   const server = await serve((name) => {
     if (name.startsWith('private')) return ['10.0.0.1']
     if (name.startsWith('own')) return ['127.0.0.1', 'fe80:0:0:0:0:0:0:1']

@@ -104,10 +104,10 @@ test('finds a command on PATH and runs it in its folder or the temporary one', a
 
 test.each<[string, (folder: string) => Partial<StdioTarget>, string]>([
   ['no such command', () => ({ command: 'no-such-command' }), 'its command was not found'],
-  ['a file that is no program', (folder) => ({ command: join(folder, 'text') }), 'its command is not executable'],
+  ['a file that is not executable', (folder) => ({ command: join(folder, 'text') }), 'its command is not executable'],
   ['no such folder', (folder) => ({ cwd: join(folder, 'missing') }), 'its folder does not exist'],
-  ['a file for a folder', (folder) => ({ cwd: join(folder, 'text') }), 'the system returned ENOTDIR'],
-  ['a zero byte', () => ({ args: ['\0'] }), 'the system returned ERR_INVALID_ARG_VALUE'],
+  ['a file instead of a folder', (folder) => ({ cwd: join(folder, 'text') }), 'the system returned ENOTDIR'],
+  ['a NUL in an argument', () => ({ args: ['\0'] }), 'the system returned ERR_INVALID_ARG_VALUE'],
 ])('reports why a server cannot start: %s', async (_, target, reason) => {
   const folder = mkdtempSync(join(tmpdir(), 'errand-stdio-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -134,7 +134,7 @@ test.each([
   await expectGone(pids[0]!)
 })
 
-test('a server that never responds times out and is gone after close', async () => {
+test('calls to a server that never responds time out, and close ends the server', async () => {
   const { pids, transport } = rogueTransport('silent')
   await expect(connect(transport, 300)).rejects.toThrow('timed out after 300ms')
   await transport.close()
@@ -156,7 +156,7 @@ test('gives a server time to exit after its input ends', async () => {
   await expectGone(pids[0]!)
 })
 
-test('ignores blank lines and up to twenty other lines before the first message', async () => {
+test('ignores blank lines and up to twenty non-message lines before the first message', async () => {
   const { transport } = rogueTransport('banner')
   const client = await connect(transport)
   expect(await call(client, 'huge', { bytes: 3 })).toBe('xxx')
@@ -308,7 +308,7 @@ test('terminating the owner thread ends the server and its children', async () =
 const parentOf = (pid: number) => Number(/\) \w (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))![1])
 
 test.runIf(process.platform === 'linux')(
-  'a small launcher starts servers and lowers the priority of the next one',
+  'a small launcher process starts servers and gives the next server a lower priority',
   async () => {
     const { pids, transport } = rogueTransport('serve')
     const client = await connect(transport)
