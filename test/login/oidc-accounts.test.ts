@@ -134,7 +134,7 @@ test('treats the same subject at different issuers as different identities', asy
   await on.stop()
 })
 
-test("a new subject with a linked account's email does not get that account", async () => {
+test('a new subject with the email of a linked account does not get that account', async () => {
   const on = await startSignOn({ login: { createAccounts: true } })
   const { provider } = on
   provider.people.set('subject-before', verified('ada@example.com'))
