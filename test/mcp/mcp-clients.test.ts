@@ -69,7 +69,7 @@ test('completes the handshake, lists endpoints with schemas and prices, and char
   await service.stop()
 })
 
-test('a failure reports its refund, and a metered call its cost', async () => {
+test('a failed call reports its refund, and a metered call reports its cost', async () => {
   const { client, key, service } = await startWorld()
   const failed = (await client.callTool({ name: 'desk_fail' })) as CallToolResult
   expect(failed).toMatchObject({ isError: true, _meta: { code: 'AGENT_ERROR', refundedUsd: '0.0100' } })
@@ -120,7 +120,7 @@ test('a call that its client cancels or lets time out is canceled and refunded',
   await service.stop()
 })
 
-test('a client cancels its own call, not that of another with the same key and id', async () => {
+test('a client cancels its own call, not one of another client with the same key and id', async () => {
   const { client, key, service } = await startWorld()
   const other = await connect(service, key)
   const controller = new AbortController()

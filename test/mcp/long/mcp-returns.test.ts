@@ -36,7 +36,7 @@ test('an abandoned task is not given to a call of another tool with equal argume
   await service.stop()
 })
 
-test('a task continues for a second waiting request if the first one leaves', async () => {
+test('a task continues for a second waiting request if the first one disconnects', async () => {
   const { key, service } = await startWorld()
   const gate = newGate()
   const headers = { 'Mcp-Session-Id': 'one client' }
