@@ -53,7 +53,7 @@ test.for(modes)(
   },
 )
 
-test('model requests of one caller do not change other admissions, even of the same user', async () => {
+test("a chat's model requests do not affect later admissions of other callers or the same user", async () => {
   const world = await startModels()
   const first = await Talker.create(world.service, { agentId: 'model', balanceUsd: '1000.0000' })
   const second = await first.another('model')

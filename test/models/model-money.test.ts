@@ -32,7 +32,7 @@ function providersUnits({ provider }: ModelWorld): number {
 }
 
 test.for(modes)(
-  'ten concurrent chats on a balance for three pay exactly what the model wrote (threads: $inThreads)',
+  'ten concurrent chats with a balance for three pay exactly what the model wrote (threads: $inThreads)',
   async ({ inThreads }) => {
     const world = await startModels({ inThreads })
     world.provider.play(dense)
