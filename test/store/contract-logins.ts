@@ -290,7 +290,7 @@ function describePasswords(contractTest: ContractTest): void {
     expect(await world.store.setPassword({ ...change, userId: 'user_unknown', from: null })).toBe(false)
   })
 
-  contractTest('rejects a login if the password has changed meanwhile', async (world) => {
+  contractTest('rejects a login if the password changes during its check', async (world) => {
     const created = await world.store.createUser({ email: 'ada@example.com', passwordHash: 'new', isAdmin: false })
     const userId = created.outcome === 'created' ? created.userId : ''
     expect(await world.store.createLogin(draftLogin(userId, { ifPasswordHash: 'old' }))).toBeUndefined()
