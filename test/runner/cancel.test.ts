@@ -75,7 +75,7 @@ test('an endpoint can allow cancellation only before the task starts', async () 
   await service.stop()
 })
 
-test("another user's, an unknown and a malformed id all give 404; canceling needs execute", async () => {
+test("another user's, an unknown and a malformed id all give 404; canceling needs the execute scope", async () => {
   const { config } = cancelAgents()
   const service = await startService({ config, limits: { taskConcurrency: 0 } })
   const [owner, other] = [await service.createPerson(), await service.createPerson()]

@@ -77,7 +77,7 @@ test('limits charges to the maximum and tells the run how many events counted', 
   await world.service.stop()
 })
 
-test('an unknown event, an invalid count or a fixed price makes charge throw', async () => {
+test('`charge` throws for an unknown event, an invalid count or an endpoint with a fixed price', async () => {
   const { key, service } = await startWorld()
   const charges = [
     ['toString', 1],
@@ -160,7 +160,7 @@ test('an interrupted attempt charges nothing; the next one starts from zero', as
   rmSync(dataDir, { recursive: true })
 })
 
-test("a cap lowers a metered task's maximum; rejects a cap below one event", async () => {
+test("a cap lowers a metered task's maximum, and a cap below one event is rejected", async () => {
   const { key, service } = await startWorld()
   const charges = [['page', 40]]
   const create = (body: object) =>

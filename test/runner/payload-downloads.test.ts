@@ -48,7 +48,7 @@ test('payloads up to 16,384 bytes are inline; larger ones get a preview and a li
   await service.stop()
 })
 
-test('a preview never ends with half a character', async () => {
+test('a preview never ends in the middle of a character', async () => {
   const service = await startService({ limits: unlimited })
   const { key } = await service.createPerson()
   // The 1,024th character starts at each offset of a surrogate pair.

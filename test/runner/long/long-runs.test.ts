@@ -15,7 +15,7 @@ function linesOf(file: string): string[] {
   return lines.map((line) => line.split(' ').slice(0, 2).join(' '))
 }
 
-test('a run longer than every period of the service runs once beside a backlog', async () => {
+test('a run longer than every interval of the service runs once, even with a backlog', async () => {
   const service = await startService({
     config: notedAgents,
     configFile: noted,

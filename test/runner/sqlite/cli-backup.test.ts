@@ -23,7 +23,7 @@ function admitMany(dataDir: string, userId: string): Promise<string[]> {
   })
 }
 
-test('a backup under load completes with the existing data and a sound ledger', async () => {
+test('a backup under load completes with all existing data and a correct ledger', async () => {
   const dataDir = newDataDir()
   const { key, userId } = await openAccount(dataDir)
   const before = await admitMany(dataDir, userId)

@@ -67,7 +67,7 @@ test('runs a configuration with type errors; rejects one that throws or exports 
   rmSync(dataDir, { recursive: true })
 })
 
-test("refuses to start without the database's secret until it is restored or given up", async () => {
+test("refuses to start without the database's secret until the secret is restored or abandoned", async () => {
   const dataDir = newDataDir()
   expect(await failureOf({ dataDir, env: { ERRAND_SECRET: 'the secret of this database' } })).toBe('it started; exit 0')
   for (const env of [{}, { ERRAND_SECRET: 'the secret of another one' }]) {
