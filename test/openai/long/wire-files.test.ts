@@ -30,7 +30,7 @@ test("a completion sends its image unchanged, charges the provider's count and l
   await stop()
 })
 
-test('a conversation sent whole includes, reserves and charges the files of earlier messages', async () => {
+test('a conversation sent in full includes the files of earlier messages, with hold and charge', async () => {
   const { mine, provider, stop } = await start()
   const [first, second] = [urlOf(png()), urlOf(jpeg(), 'image/jpeg')]
   let held = 0
@@ -100,7 +100,7 @@ test('a stored response keeps its file for the next one until its session is del
   await stop()
 })
 
-test('a failed reply leaves no file, and an unstored one says so', async () => {
+test('a failed reply leaves no file, and a reply that is not stored says so', async () => {
   const { mine, stop } = await start()
   for (const path of ['/chat/completions', '/responses']) {
     const content = [text('Fail'), image(urlOf(png()))]
