@@ -38,7 +38,7 @@ test('a single item may exceed an eighth, but not the total', () => {
   expect(places.taken).toBe(80)
 })
 
-test('evicts the slowest slot of the largest user for a user within an eighth', () => {
+test('evicts the slowest slot of the largest user to make room for a user within an eighth', () => {
   let now = 0
   const places = new FairPlaces({ total: 80, now: () => now })
   const givenUp: string[] = []
@@ -216,7 +216,7 @@ test('once half of the slots are taken, only users with an eighth wait', async (
   expect(entered.slice(10)).toEqual(['greedy'])
 })
 
-test('a request aborted while entering keeps its slot, and the others still enter', async () => {
+test('a request aborted after it got its slot keeps the slot, and later requests still enter', async () => {
   const places = new FairPlaces({ perUser: 1 })
   const [first, second] = [new AbortController(), new AbortController()]
   await places.take('one', { signal: first.signal })

@@ -50,7 +50,7 @@ test('rounding does not distort half speed, however often the time is read', () 
   expect(clock.now()).toBe(start + 500)
 })
 
-test('never runs backwards or behind the wall clock, and always meets it again', () => {
+test('never runs backwards or behind the wall clock, and always converges with it again', () => {
   const moves = fc.array(fc.tuple(fc.nat({ max: hour }), fc.integer({ min: -25 * hour, max: 25 * hour })), {
     maxLength: 40,
   })

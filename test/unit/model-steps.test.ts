@@ -34,7 +34,7 @@ test('holds money for a retried model call only once', async () => {
   expect(opened).toHaveLength(2)
 })
 
-test('counts a file without its own limit as all the context the prompt leaves', async () => {
+test('counts a file without a token limit as the rest of the context', async () => {
   const fileOf = (tokensMax: number | null) => ({
     type: 'file' as const,
     data: { type: 'data' as const, data: new Uint8Array(8) },
@@ -54,7 +54,7 @@ test('counts a file without its own limit as all the context the prompt leaves',
   expect(await maxOf([null], 'x'.repeat(8000))).toBe((await maxOf([0], 'x'.repeat(8000))) + 2)
 })
 
-test('counts earlier reasoning toward the next prompt, even if it is only referenced', async () => {
+test('counts earlier reasoning toward the next prompt, even if the prompt only references it', async () => {
   const { opened, steps } = beginSteps()
   await steps.begin(sent)
   steps.answered()
@@ -94,7 +94,7 @@ test('model calls stay open until each is reported', () => {
   expect(use.bound).toMatchObject({ promptTokens: 105, completionTokens: 3, toolCalls: 1 })
 })
 
-test('before usage is reported, prices already sent history as cached', () => {
+test('prices history that was already sent as cached until usage is reported', () => {
   const of = {
     message: 'x'.repeat(400),
     around: { tokens: 0, tokensMax: 0 },

@@ -38,7 +38,7 @@ test('charges usage in full if the hold covers it', () => {
   expect(withinHold(reported, { held: 3000, rates })).toEqual(reported)
 })
 
-test('a reply ended by a limit reports its code even if the agent throws too', () => {
+test('a reply ended by a limit reports the code of the limit, even if the agent also throws', () => {
   const failed = { kind: 'failed', error: { code: 'AGENT_ERROR', message: 'It broke.', details: '' } } as const
   const codeOf = (cause: StopCause | undefined) => describeEnd(cause, failed).code
   expect(codeOf('budget')).toBe('BUDGET_REACHED')
@@ -47,7 +47,7 @@ test('a reply ended by a limit reports its code even if the agent throws too', (
   expect(codeOf(undefined)).toBe('AGENT_ERROR')
 })
 
-test('reads hidden reasoning on for up to a minute, and anything else only briefly', () => {
+test('after a reply is stopped, reads hidden reasoning for up to a minute, anything else only briefly', () => {
   const leftMs = 200_000
   const hidden = { hidesReasoning: true, leftMs }
   const causes = ['stopped', 'disconnect', 'deleted', 'timeout', 'drain'] as const

@@ -131,7 +131,7 @@ test('treats prose with commas as text, not as a table', async () => {
   }
 })
 
-test('reports broken quotes with their line, and the call still has a result', async () => {
+test('reports broken quotes with their line, and the tool call still has a result', async () => {
   const { outputs, text } = await ask({ message: 'a,b\n1,2\n3,"x" y\n4,5' })
   expect(outputs).toEqual([{ error: text }])
   expect(text).toContain('at line 3')
