@@ -7,7 +7,7 @@ import { answer, cut, startStub } from './stub-server.ts'
 
 const text = 'Ü'.repeat(20_000)
 
-test('shortens a response above 16 KB; fetchResponse and fullResponse return all of it', async () => {
+test('a response above 16 KB is truncated; fetchResponse and fullResponse return all of it', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const { fetch, sent } = recordedFetch()

@@ -237,7 +237,7 @@ test('a reload or second tab replays the reply from the start, charged once', as
   await close()
 })
 
-test('remounting while resuming stops nothing, but stopping a resumed reply does', async () => {
+test('remounting during a resume does not stop the reply, but stopping a resumed reply does', async () => {
   const { close, ends, openPage, talker } = await open()
   const first = openPage({ onEnd: undefined })
   const sent = first.say({ do: 'text', delta: 'Some text. ' }, { do: 'await-abort' })
@@ -258,7 +258,7 @@ test('remounting while resuming stops nothing, but stopping a resumed reply does
   await close()
 })
 
-test('with onDisconnect stop, a leaving page ends its reply', async () => {
+test('with onDisconnect stop, a reply ends when its page is left', async () => {
   const { close, openPage, talker } = await open()
   let connections = new AbortController()
   const transport = new ErrandChatTransport({
