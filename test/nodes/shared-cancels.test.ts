@@ -3,7 +3,7 @@ import { cancelAgents } from '../runner/cancel-agents.ts'
 import { moneyOf, refundedOnce, soon, unlimited } from '../runner/task-checks.ts'
 import { startNodes } from './start-nodes.ts'
 
-test("a task canceled at one node stops on its worker, and ends for a third node's waiter", async () => {
+test('a task canceled at one node stops on its worker, and a long poll at a third node returns', async () => {
   const { config, watched } = cancelAgents()
   const front = { config, limits: { ...unlimited, taskConcurrency: 0 } }
   const { nodes, stop } = await startNodes(front, { config, limits: unlimited }, front)

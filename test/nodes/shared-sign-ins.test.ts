@@ -4,7 +4,7 @@ import { OAuthServer } from '../sign-ins/oauth-server.ts'
 import { startProtectedServer } from '../sign-ins/protected-server.ts'
 import { startNodes } from './start-nodes.ts'
 
-test('nodes exchange an expired refresh token once, however many runs need it simultaneously', async () => {
+test('nodes refresh an expired access token once, even if many runs need it simultaneously', async () => {
   const oauth = await OAuthServer.start({ tokenSeconds: 4 })
   const mcp = await startProtectedServer({ issuer: () => oauth.issuer })
   mcp.check = (token) => oauth.isGood(token, mcp.url)
