@@ -28,7 +28,7 @@ async function openForm(opened: OpenConsole) {
   return { page, box, choose, drop, sent }
 }
 
-testConsole('rejects a binary or oversized file immediately by its name, and sends nothing', async (opened) => {
+testConsole('rejects a binary or oversized file immediately, names it, and sends nothing', async (opened) => {
   const { box, choose, page, sent } = await openForm(opened)
   await box.fill('What was there before.')
   const binary = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7919) % 256))

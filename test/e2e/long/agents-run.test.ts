@@ -10,7 +10,7 @@ async function balanceOf({ service, visitor }: OpenConsole): Promise<number | un
   return (await service.app.store.getAccount(visitor.userId))?.balance
 }
 
-testConsole('leads by mouse from the catalog to a task result at the price shown', async (opened) => {
+testConsole('a task can be run by mouse from the catalog to its result, at the price shown', async (opened) => {
   const page = await opened.open('/')
   await page.getByRole('link', { name: 'Agents' }).click()
   await page.getByRole('heading', { name: 'Text tools' }).waitFor()
@@ -57,7 +57,7 @@ testConsole('leads by mouse from the catalog to a task result at the price shown
 })
 
 testConsole(
-  'works by keyboard alone: focus goes to the first mistake, Enter in an input runs nothing',
+  'the form works by keyboard alone: focus moves to the first error, and Enter in an input runs nothing',
   async (opened) => {
     const page = await opened.open('/agents/demo?endpoint=demo.wait')
     await page.keyboard.press('Tab')

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { testConsole } from '../open-console.ts'
 
-testConsole('a visitor who is not logged in is sent to the login, and back to the page', async (opened) => {
+testConsole('a visitor who is not logged in is sent to the login, and then back to the page', async (opened) => {
   opened.allow(/status of 401/)
   const page = await opened.newVisit()
   await page.goto('/tasks?status=failed')
