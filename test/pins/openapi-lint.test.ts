@@ -41,7 +41,7 @@ test('the committed document matches the procedures', () => {
   expect(document).toEqual(JSON.parse(JSON.stringify(createOpenApiDocument())))
 })
 
-test('the strict linter finds nothing in it, and finds the mistakes in a broken copy', async () => {
+test('the strict linter finds no problems in the document, and finds the mistakes in a broken copy', async () => {
   expect(await lint(source)).toEqual([])
   const broken = structuredClone(document)
   broken['paths']['/api/tasks'].post.operationId = 'listTasks'

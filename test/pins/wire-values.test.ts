@@ -45,7 +45,7 @@ test('each error code has its fixed status and name', () => {
   ])
 })
 
-test('an error body is error, message, statusCode and code, with details only if any', () => {
+test('an error body has error, message, statusCode and code, and details only if there are any', () => {
   for (const [code, { error, status }] of Object.entries(errorCatalogue)) {
     expect(errorBody(new ErrandError(code as ErrorCode, 'Why.'))).toEqual({
       error,
