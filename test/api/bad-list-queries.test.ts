@@ -60,7 +60,7 @@ test.each([
   ['offset', 'offset=0&offset=1'],
   ['status', 'status=pending&status=failed'],
   ['agentId', 'agentId=test&agentId='],
-])('returns 400 and names %s if it is given more than once: %s', async (field, query) => {
+])('returns 400 and names %s if the parameter is repeated: %s', async (field, query) => {
   await expectRefused(guarded, { status: 400, field }, () => get(`/api/tasks?${query}`))
 })
 
@@ -125,7 +125,7 @@ test.each([...noNumbers, '-1', '61', '1.5', '1e400', 'true'])(
   },
 )
 
-test('returns 400 if wait is given twice', async () => {
+test('returns 400 if wait is repeated', async () => {
   await expectRefused(guarded, { status: 400, field: 'wait' }, () => get('/api/tasks/task_1?wait=1&wait=2'))
 })
 

@@ -242,7 +242,7 @@ test('admits a user with nothing in flight even after the bound fell below curre
   gate.close()
 })
 
-test('slow disk syncs alone do not lower the bound', () => {
+test('slow disk syncs without event-loop delay do not lower the bound', () => {
   const gate = new RequestGate(limits)
   letIn(gate)
   for (let sample = 0; sample < 100; sample++) {

@@ -96,7 +96,7 @@ test('the balance reflects credits, charges and refunds immediately', async () =
   await service.stop()
 })
 
-test('every key shows the account of its own user', async () => {
+test('every key returns the account of its own user', async () => {
   const service = await startService()
   const [one, other] = [await service.createPerson(), await service.createPerson()]
   const { body } = await service.get('/api/account', one.key)

@@ -136,7 +136,7 @@ test('a user created by a platform has no password', async () => {
   await service.stop()
 })
 
-test('a platform suspends users and manages their keys, limited to read and execute', async () => {
+test('a platform can suspend users and manage their keys, whose scopes are limited to read and execute', async () => {
   const service = await startService()
   const platform = await PlatformCalls.open(service)
   const userId = await platform.newUser('customer-1')
@@ -164,7 +164,7 @@ test('a platform suspends users and manages their keys, limited to read and exec
   await service.stop()
 })
 
-test('a platform key creates at most a million users but still finds existing ones', async () => {
+test('a platform key can create at most a million users, after which it still finds existing users', async () => {
   const service = await startService()
   const platform = await PlatformCalls.open(service)
   const first = await platform.openUser('first')

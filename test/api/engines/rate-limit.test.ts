@@ -145,7 +145,7 @@ test('adds the headers to all authenticated responses, errors and reads included
   await service.stop()
 })
 
-test('a rejected request uses no slot, whatever the reason', async () => {
+test('a rejected request uses no slot, regardless of the reason', async () => {
   const service = await startService({ clock: new FakeClock(), limits: { executionsPerMinute: 1 } })
   const { key, userId } = await service.createPerson({ balanceUsd: '0.0100' })
   const refusals: [number, () => Promise<Answer>][] = [

@@ -105,7 +105,7 @@ test('returns 304 for a cached asset, with a separate ETag per encoding', async 
   await stop()
 })
 
-test('serves nothing except pages and assets, whatever the path', async () => {
+test('serves nothing except pages and assets, regardless of the path', async () => {
   const { service, stop } = await startWithConsole()
   const paths = ['/index.html', '/secret.txt', '/assets/', '/assets/none.js', '/assets/main-abc.js.br', '/tasks/a/b']
   for (const path of [...paths, '/assets/..%2fsecret.txt', '/assets/%2e%2e/secret.txt', '/assets/../secret.txt']) {

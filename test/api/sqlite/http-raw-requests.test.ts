@@ -41,7 +41,7 @@ test.each([
   'http://[::1]/api/account',
   'http://[2001:db8::192.0.2.1]:80/api/account',
   'http://under_score.example:/api/account',
-])('serves an absolute-form target by its path, whatever its host: %s', async (target) => {
+])('serves an absolute-form target by its path, regardless of its host: %s', async (target) => {
   const answer = await expectUnchanged(guarded, () => send(rawRequest(`GET ${target}`, [authorization()])))
   expect(answer).toMatchObject({ status: 200, body: { userId: guarded.person.userId } })
 })

@@ -116,7 +116,7 @@ test('a correct password resets the count of wrong ones', async () => {
   await service.stop()
 })
 
-test('a password change resets the count of wrong passwords, for logins too', async () => {
+test('a password change resets the count of wrong passwords, including those at login', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })

@@ -58,7 +58,7 @@ test('accepts property names of 16,000 bytes and rejects longer ones over REST a
   expect((await service.post('/api/tasks', named(16_000), { key })).status).toBe(200)
 })
 
-test('a long string counts as one value, whatever it contains', async () => {
+test('a long string counts as one value, regardless of its content', async () => {
   const { service } = guarded
   const { key } = await service.createPerson()
   const text = ',[{"\\'.repeat(200_000)
@@ -85,7 +85,7 @@ test('accepts 50,000 distinct names in a body and rejects one more over REST and
   expect((await service.get(`/api/tasks/${taken.body.taskId}?wait=20`, key)).body.status).toBe('completed')
 })
 
-test('repeated names count once, however many rows use them', async () => {
+test('repeated names count once, no matter how many rows use them', async () => {
   const { person, service } = guarded
   const row = Object.fromEntries(Array.from('abcdefghijk', (name, at) => [name, at]))
   const table = (rows: number) => ({ endpointId: 'test.free', params: { rows: Array(rows).fill(row) } })
@@ -103,7 +103,7 @@ test('repeated names count once, however many rows use them', async () => {
   }
 })
 
-test('rejects a large, too deeply nested body before parsing it', async () => {
+test('rejects a large body that is nested too deeply before parsing it', async () => {
   const { person, service } = guarded
   const deep = `{"endpointId":"test.free","params":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`
   const expected = { status: 400, field: '', message: /nested deeper than 100 levels/ }
