@@ -45,7 +45,7 @@ async function refused(talker: Talker, message: unknown, path: string): Promise<
   return details[0].message
 }
 
-test('sends an image unchanged between its text parts, charged as the provider counts it', async () => {
+test('sends an image unchanged between its text parts, and charges the tokens the provider counted', async () => {
   const { provider, service, stop } = await start()
   provider.play(reply({ text: ['A grey field.'], usage: { prompt_tokens: 1234, completion_tokens: 5 } }))
   const talker = await Talker.create(service, { agentId: 'sees' })

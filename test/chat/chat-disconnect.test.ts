@@ -137,7 +137,7 @@ test('charges a reply with complete usage reports as reported if its client leav
   await service.stop()
 })
 
-test('a reader stalled for writeStallSeconds counts as gone: its turn settles, its connection closes', async () => {
+test('a reader stalled for writeStallSeconds counts as disconnected: its turn settles, its connection closes', async () => {
   const service = await startTalk({ limits: { writeStallSeconds: 1 } })
   const talker = await Talker.create(service, { balanceUsd: '10000' })
   const file = filesIn(service)('aborted')
@@ -195,7 +195,7 @@ test('pauses a flood of events while its reader pauses, then delivers all of the
   await service.stop()
 })
 
-test('DELETE of a session stops and settles its running chat, and leaves nothing of the session', async () => {
+test('DELETE of a session stops and settles its running chat, and deletes all data of the session', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const file = filesIn(service)('aborted')

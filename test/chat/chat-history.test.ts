@@ -42,7 +42,7 @@ test('a cut-off reply is part of the history; a failed one and its message are n
   await service.stop()
 })
 
-test('trims history to contextTokens by dropping the oldest whole exchanges', async () => {
+test('trims history to contextTokens by dropping complete exchanges, oldest first', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { agentId: 'forgetful' })
   // An exchange has about 10 + 13 tokens. Message and history together may have 100.

@@ -147,7 +147,7 @@ test('stops a reply by its turn and charges its usage; a finished reply stays un
   await service.stop()
 })
 
-test("an event number not reached yet is 400; unknown or other users' turns and streams are 404", async () => {
+test("an event number not reached yet gets 400; unknown or other users' turns and streams get 404", async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const stranger = await Talker.create(service, { email: 'other@example.com' })

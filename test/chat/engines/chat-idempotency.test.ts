@@ -8,7 +8,7 @@ import { expectOneEnd, expectSound, startTalk, Talker } from '../chat-checks.ts'
 
 const once = { 'idempotency-key': 'chat-1' }
 
-test('a used Idempotency-Key replays the same message, and is 409 for another message or session', async () => {
+test('a reused Idempotency-Key replays the same message, and gets 409 for another message or session', async () => {
   const service = await startTalk({ limits: { executionsPerMinute: 10 } })
   const talker = await Talker.create(service)
   const other = await talker.another()

@@ -82,7 +82,7 @@ test(`${sessions} concurrent chats of 1,000 tokens in small deltas: the 20 that 
   await result.service.stop()
 }, 180_000)
 
-test('a chat that exceeds the balance ends with INSUFFICIENT_BALANCE, charged at most that, stored truncated', async () => {
+test('a chat that exceeds the balance is charged at most the balance and stored as truncated', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '0.5000' })
   const reader = await talker.do({ do: 'flood', times: 100_000, delta: 'sixteen letters ', everyMs: 1 })
@@ -193,7 +193,7 @@ test('a reply whose settlement fails is free and does not end with done', async 
 })
 
 test.for([{ isInline: true }, { isInline: false }])(
-  'an agent makes only tool calls that can be held, without a write-off (inline: $isInline)',
+  'an agent makes only tool calls whose cost can be held, without a write-off (inline: $isInline)',
   async ({ isInline }) => {
     const service = await startTalk({ isInline })
     const talker = await Talker.create(service, { agentId: 'tools', balanceUsd: '0.3500' })

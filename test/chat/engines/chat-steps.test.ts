@@ -111,7 +111,7 @@ test('a large model prompt in one session does not raise the holds of other sess
   await service.stop()
 })
 
-test('an invalid step fails the reply, free of charge', async () => {
+test('a reply with an invalid step fails and is free', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   for (const promptTokens of [-1, 0.5, Infinity]) {

@@ -60,7 +60,7 @@ test('after kill -9 an unread reply ends as the ledger says, and the events of a
   rmSync(dataDir, { recursive: true })
 })
 
-test('a charged reply that lost its last events in a crash breaks off on reading; later events are 410', async () => {
+test('a charged reply that lost its last events in a crash breaks off on reading; later events get 410', async () => {
   const dataDir = newDataDir()
   const { key } = await openAccount(dataDir)
   const server = await startProcess({ dataDir, config })
@@ -121,7 +121,7 @@ test('stores an unread reply completely, even if its agent writes fast and in la
   expect(textOf(whole.events)).toBe(`First${delta.repeat(times)}`)
 })
 
-test('an unread reply beyond 8 MB keeps its newest events; reading the oldest is 410', async () => {
+test('an unread reply beyond 8 MB keeps its newest events; reading the oldest gets 410', async () => {
   const times = 20_000
   const after = times - 5000
   const { reply, rest, whole } = await readFlood({ times, after })

@@ -160,7 +160,7 @@ test('adds up several usage reports, and rounds their sum once', async () => {
   await service.stop()
 })
 
-test('cached prompt tokens add up, appear in the receipt and have their own rate', async () => {
+test('cached prompt tokens are summed, appear in the receipt and have a separate rate', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const message = say(

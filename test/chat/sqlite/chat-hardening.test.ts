@@ -299,7 +299,7 @@ test('stores an exchange cut off before its first word, but omits it from the hi
   await service.stop()
 })
 
-test("a long message cut off before its reply's first word takes no room in the history", async () => {
+test('a long message whose reply was cut off before its first word takes no space in the history', async () => {
   const service = await startTalk(only({ contextTokens: 1000 }))
   const talker = await Talker.create(service)
   await talker.chat('One')

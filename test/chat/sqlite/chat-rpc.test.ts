@@ -173,7 +173,7 @@ test('an agent fault is the last event over typed RPC too, and the reply is free
   await service.stop()
 })
 
-test('a typed RPC reader stalled for writeStallSeconds counts as gone too', async () => {
+test('a typed RPC reader stalled for writeStallSeconds counts as disconnected too', async () => {
   const service = await startTalk({ limits: { writeStallSeconds: 1 } })
   const talker = await Talker.create(service, { balanceUsd: '10000' })
   const file = filesIn(service)('aborted')

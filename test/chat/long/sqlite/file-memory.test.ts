@@ -174,7 +174,7 @@ test('a quote for a stored file does not open it, and equals the cost of sending
   await service.stop()
 })
 
-test('quotes beyond the write rate are 429 and open no stored file', async () => {
+test('quotes beyond the write rate get 429 and open no stored file', async () => {
   const clock = new FakeClock()
   const service = await startService({ config, clock, limits: { executionsPerMinute: 0, writesPerMinute: 10 } })
   const talker = await Talker.create(service, { agentId: 'reads', balanceUsd: '1000.0000' })
