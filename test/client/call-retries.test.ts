@@ -140,7 +140,7 @@ test('run reports why and how long it waits at the rate limit', async () => {
   await waited.stop()
 })
 
-test('hooks see every request and response, of chats too, but never the key', async () => {
+test('hooks receive every request and response, including those of chats, but never the key', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const requests: RequestEvent[] = []

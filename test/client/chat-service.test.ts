@@ -91,7 +91,7 @@ test('a failed reply is free; the stream ends with its error, and `text` throws 
   await service.stop()
 })
 
-test('leaving early ends the reply, and the service keeps and charges the part produced', async () => {
+test('leaving early ends the reply, and the service stores and charges the part produced so far', async () => {
   const { client, service, sessionId } = await startTalk()
   for await (const event of client.chat.stream({ sessionId, message: 'hang' })) {
     if (event.type === 'assistant_delta') break

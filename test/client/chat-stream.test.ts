@@ -50,7 +50,7 @@ test('sends nothing until the first event is requested', async () => {
   await stub.stop()
 })
 
-test('yields each event before the next is sent, however bytes and lines are split', async () => {
+test('yields each event before the next is sent, regardless of how bytes and lines are split', async () => {
   const { client, stub } = await startChatStub(async (response) => {
     startStream(response)
     for (const [index, event] of whole.entries()) {

@@ -174,7 +174,7 @@ test('a stop from another tab ends the reply without an error on the page', asyn
   await close()
 })
 
-test('a stop before the response or its first event ends the reply too', async () => {
+test('a stop before the response or before its first event also ends the reply', async () => {
   const { close, ends, openPage, talker } = await open()
   const answered = Promise.withResolvers<void>()
   const handedOn = Promise.withResolvers<void>()
@@ -208,7 +208,7 @@ test('a stop before the response or its first event ends the reply too', async (
   await close()
 })
 
-test('a reload or second tab replays the reply from the start, charged once', async () => {
+test('a reload or a second tab replays the reply from the start without another charge', async () => {
   const { client, close, openPage, service, talker } = await open()
   const file = filesIn(service)('go')
   const first = openPage()
