@@ -159,7 +159,7 @@ test("limits the connector data sent to a task's model across all model calls", 
 })
 
 test.for([{ inThreads: false }, { inThreads: true }])(
-  "pays for calls to the caller's servers in advance, concurrent ones too (threads: $inThreads)",
+  "reserves the cost of calls to the caller's servers in advance, even concurrently (threads: $inThreads)",
   async ({ inThreads }) => {
     let used = 0
     const use: Handle = (response, message) => {

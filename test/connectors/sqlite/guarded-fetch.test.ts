@@ -161,7 +161,7 @@ test.each([
   },
 )
 
-test('never tries the private addresses of a name that also has public ones', async () => {
+test('never tries the private addresses of a name that also has public addresses', async () => {
   const server = await startServer(echo)
   for (const addresses of [
     ['127.0.0.1', unrouted],
@@ -173,7 +173,7 @@ test('never tries the private addresses of a name that also has public ones', as
   expect(server.connections).toEqual([])
 })
 
-test('skips private addresses for single-address connections too', async () => {
+test('skips private addresses also for connections to a single address', async () => {
   const server = await startServer(echo)
   const before = getDefaultAutoSelectFamily()
   setDefaultAutoSelectFamily(false)

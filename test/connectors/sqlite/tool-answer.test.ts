@@ -85,7 +85,7 @@ test('leaves a value without secrets unchanged', () => {
   expect(new SecretFilter([secret]).clean(value)).toEqual(value)
 })
 
-test('no string of a result contains a secret, whatever surrounds it', () => {
+test('no string of a result contains a secret, regardless of the surrounding text', () => {
   const visible = fc.stringMatching(/^[A-Za-z][!-~]{5,30}$/)
   fc.assert(
     fc.property(visible, fc.array(fc.string({ unit: 'binary' }), { minLength: 1 }), (given, around) => {

@@ -83,7 +83,7 @@ test.each([204, 205, 304])('a response with status %s has no body', async (statu
   expect([response.status, response.body]).toEqual([status, null])
 })
 
-test('a response to HEAD has no body, whatever its headers say', async () => {
+test('a response to HEAD has no body, regardless of its headers', async () => {
   const server = await startServer((response) => response.writeHead(200, { 'Content-Length': megabyte * 2 }).end())
   expect(await (await openGuardFor([server]).fetch(server.origin, { method: 'HEAD' })).text()).toBe('')
 })
@@ -164,7 +164,7 @@ test('an already aborted signal opens no connection', async () => {
   expect(server.connections).toEqual([])
 })
 
-test.each(['a text', 0])("rejects with the signal's reason, whatever its type: %s", async (reason) => {
+test.each(['a text', 0])("rejects with the signal's reason, regardless of its type: %s", async (reason) => {
   const server = await startTcpServer(() => controller.abort(reason))
   const controller = new AbortController()
   const url = server.origin.replace('http', 'https')

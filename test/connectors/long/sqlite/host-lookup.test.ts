@@ -57,7 +57,7 @@ test('resolves local host names without a name server', async () => {
   expect([...server.names]).toEqual([])
 })
 
-test('a lookup ends when its signal aborts, whatever the name servers do', async () => {
+test('a lookup ends when its signal aborts, regardless of the name servers', async () => {
   const server = await serve(() => 'silent')
   const controller = new AbortController()
   const looking = lookUpHost('dead.example', {

@@ -90,7 +90,7 @@ test('a dying server, an unknown tool and a stop each fail calls with their own 
   ends[0]!.close()
 })
 
-test('a task whose connectors were lost is interrupted, whatever its agent throws', async () => {
+test('a task whose connectors were lost is interrupted, regardless of what its agent throws', async () => {
   const { connect, ends } = start()
   const catalogue = new Catalogue({
     agents: [

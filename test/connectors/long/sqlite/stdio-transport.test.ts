@@ -126,7 +126,7 @@ test.each([
   ['kill', 'was ended by SIGKILL before it answered.'],
   ['garbage', 'wrote something other than MCP messages to its standard output.'],
   ['endless-line', 'sent a message that is larger than allowed.'],
-])('a server in mode "%s" fails before it is initialized and is gone', async (mode, ending) => {
+])('a server in mode "%s" fails before it is initialized, and its process ends', async (mode, ending) => {
   const { pids, transport } = rogueTransport(mode)
   await expect(connect(transport)).rejects.toThrow()
   expect(transport.failure).toEqual(new ConnectorError(`The connector's server ${ending}`))
@@ -360,7 +360,7 @@ test('a transport closed before it has started starts no process', async () => {
   expect(pids).toEqual([])
 })
 
-test('an aborted start leaves no process behind, whatever the timing', async () => {
+test('an aborted start leaves no process behind, regardless of timing', async () => {
   for (const afterMs of [0, 1, 20, 100]) {
     const { pids, transport } = rogueTransport('silent')
     const initializationOptions = { signal: AbortSignal.timeout(afterMs) }
