@@ -64,7 +64,7 @@ test('a self-referencing schema ends in a JSON input', () => {
   expect(count(readSchema({ $ref: '#/$defs/l0', $defs: wide }))).toBeLessThan(2000)
 })
 
-test('fills in defaults, omits optional fields and sends nullable ones as null', () => {
+test('fills in defaults, omits optional fields and sends nullable fields as null', () => {
   const schema = z.object({
     text: z.string(),
     count: z.int().default(3),
@@ -84,7 +84,7 @@ test('fills in defaults, omits optional fields and sends nullable ones as null',
   expect(schema.safeParse({ ...(json as object), text: '' }).success).toBe(true)
 })
 
-test('sends keys in schema order, unknown keys last, and __proto__ like any other', () => {
+test('sends keys in schema order, unknown keys last, and __proto__ like any other key', () => {
   const form = readSchema({ properties: { b: {}, a: { type: 'string' }, ['__proto__']: { type: 'string' } } })
   const value = Object.fromEntries([
     ['z', 1],

@@ -97,7 +97,7 @@ testConsole(
   },
 )
 
-testConsole('a failed export or list says so and can be retried', async (opened) => {
+testConsole('a failed export or list shows an error and can be retried', async (opened) => {
   opened.allow(/Failed to load resource/)
   const page = await opened.open('/billing')
   await page.route('**/trpc/transactions.list**', (route) => route.abort())

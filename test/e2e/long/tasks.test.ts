@@ -185,7 +185,7 @@ testConsole(
 )
 
 testConsole(
-  'a result is shown as tables, lists and strings, marks empty values, and as JSON',
+  'a result is shown as JSON and as tables, lists and strings with marked empty values',
   async (opened) => {
     const { page } = opened
     const { taskId, ended } = await createTask(opened, 'gate.report')
