@@ -154,7 +154,7 @@ test('a string result is plain text, inline and stored; any other value is an ob
   await service.stop()
 })
 
-test('sends a result that is protocol content as such, and an invalid one as JSON', async () => {
+test('sends a result that is valid protocol content unchanged, and an invalid one as JSON', async () => {
   const { client, service } = await startWorld()
   const call = (value: unknown) => client.callTool({ name: 'desk_value', arguments: { value } })
   const image = { type: 'image', data: 'iVBORw0KGgo=', mimeType: 'image/png', annotations: { audience: ['user'] } }

@@ -8,7 +8,7 @@ import { callTool, charge, expectClean, moneyOf, refund, send } from './mcp-call
 
 // One call is one charge, whatever happens to its client. Failed and abandoned calls are refunded.
 
-test("an admission error is the tool's result, says what to do and charges nothing", async () => {
+test('an admission error is returned as tool result that says what to do, and nothing is charged', async () => {
   const { key, service } = await startWorld({ executionsPerMinute: 2 }, '0.0150')
   const call = async (sent: { key: string } = { key }) => (await callTool(service, 'a_a_b_c', {}, sent)).body.result
   expect(await call()).toMatchObject({ structuredContent: {} })

@@ -88,7 +88,7 @@ test.each(current)('rejects a message of the current revision with %s', async (_
   expect({ status: answer.status, code: answer.body.error.code }).toEqual({ status, code })
 })
 
-test('an unknown method is 404 in the current revision, and an unknown version gets the supported ones', async () => {
+test('an unknown method gets 404 in the current revision; an unknown version gets the supported versions', async () => {
   expect(await sendCurrent(guarded.service, 'ping', {}, { key: key() })).toMatchObject({
     status: 404,
     body: { id: 1, error: { code: -32_601 } },
@@ -204,7 +204,7 @@ test('rejects wrong content types, unusable Accept headers and oversized message
   })
 })
 
-test('a missing key is 401 with the authentication scheme, and a missing scope 403', async () => {
+test('a missing key gets 401 with the authentication scheme, and a missing scope gets 403', async () => {
   const text = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
   const stranger = await guarded.service.request('POST', '/mcp', { body: text })
   expect(stranger).toMatchObject({ status: 401, body: { jsonrpc: '2.0', error: { code: 401 } } })
