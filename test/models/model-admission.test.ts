@@ -40,7 +40,7 @@ async function openCompletion({ service, key }: Talker, body: object): Promise<{
 }
 
 test.for(modes)(
-  'admission reserves the whole first model call, including tool definitions (threads: $inThreads)',
+  'admission reserves the full cost of the first model call, including tool definitions (threads: $inThreads)',
   async ({ inThreads }) => {
     const world = await startModels({ inThreads })
     for (const agentId of ['model', 'openai', 'claude', 'thinker']) {

@@ -188,7 +188,7 @@ test('a tool call loop ends after maxSteps model calls, all of them charged', as
   await world.stop()
 })
 
-test('streams reasoning only if the agent enables it, and charges its own rate either way', async () => {
+test('streams reasoning only if the agent enables it, and always charges the reasoning rate', async () => {
   const world = await startModels()
   const usage = { prompt_tokens: 50, completion_tokens: 40, completion_tokens_details: { reasoning_tokens: 25 } }
   for (const agentId of ['thinker', 'model']) {

@@ -179,7 +179,7 @@ test.for([...both, ...ofWholes])(
   },
 )
 
-test('a step failing after successful ones yields one error, no charge and an unchanged session', async () => {
+test('a step that fails after successful steps yields one error, no charge and an unchanged session', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(
