@@ -174,7 +174,7 @@ test('deleting the last response of a conversation deletes both, but keeps the c
   await service.stop()
 })
 
-test('a rejected response leaves no session, and a failed one says why', async () => {
+test('a rejected response leaves no session, and a failed response states the reason', async () => {
   const { calls, mine, service } = await start()
   const poor = await calls('0')
   const written = vi.spyOn(service.app.store, 'createSession')
