@@ -100,7 +100,7 @@ test('a disconnecting client ends its long poll', async () => {
   await service.stop()
 })
 
-test('a stop answers every long poll immediately, and later ones do not wait', async () => {
+test('a stop answers every long poll immediately, and later long polls do not wait', async () => {
   const service = await startService(options)
   const { key } = await service.createPerson()
   const waits = watchWaits(service)

@@ -111,7 +111,7 @@ test.for([
   await stop()
 })
 
-test('output that does not match a plain JSON Schema fails the task too', async () => {
+test('output that does not match a plain JSON Schema also fails the task', async () => {
   const { provider, service, stop } = await startModels()
   const person = await service.createPerson()
   provider.play(reply({ text: ['{"names":["Ada",7]}'] }))

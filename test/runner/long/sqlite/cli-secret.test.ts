@@ -79,7 +79,7 @@ test("rotation replaces the data directory's secret, keeps the old one and can b
   rmSync(dataDir, { recursive: true })
 })
 
-test('re-encrypts all connectors of all users, however many', async () => {
+test('re-encrypts all connectors of all users, even if there are many', async () => {
   const dataDir = newDataDir()
   const first = 'the-secret-of-the-directory'
   writeFileSync(fileOf(dataDir), first)
