@@ -63,7 +63,7 @@ test.for([false, true])('refreshes a token rejected mid-run once, in threads: %s
   await world.stop()
 })
 
-test('a denied refresh ends the sign-in, refunds the running task and rejects new ones', async () => {
+test('a denied refresh ends the sign-in, refunds the running task and rejects new tasks', async () => {
   const world = await startSignInWorld()
   const { mcp, oauth, service } = world
   const { connectorId, owner } = await signedIn(world)

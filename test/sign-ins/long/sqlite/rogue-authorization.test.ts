@@ -24,7 +24,7 @@ function alter(
   oauth.change = (text) => change(JSON.parse(text) as Record<string, unknown>)
 }
 
-test('accepts form-encoded token responses, for refreshes too', async () => {
+test('accepts form-encoded token responses, also for refreshes', async () => {
   const world = await startSignInWorld({ oauth: { tokenSeconds: 1 } })
   const { oauth, service } = world
   const form = 'application/x-www-form-urlencoded'
