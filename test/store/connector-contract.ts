@@ -68,7 +68,7 @@ export function describeConnectors(contractTest: ContractTest): void {
 }
 
 function describeLives(contractTest: ContractTest): void {
-  contractTest('returns a connector as created, before and after a restart', async (world) => {
+  contractTest('returns a connector unchanged, before and after a restart', async (world) => {
     const userId = await world.createUser()
     const now = world.clock.now()
     const draft = draftConnector(world, userId, { name: ' Ünï ☃ ', allowedTools: ['a', 'b c', ''] })

@@ -99,7 +99,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(await world.store.createLogin(draftLogin(userId))).toBeDefined()
   })
 
-  contractTest('lists logins newest first, in pages, without ended ones', async (world) => {
+  contractTest('lists logins newest first, in pages, without ended logins', async (world) => {
     const userId = await world.createUser()
     await logIn(world, await world.createUser())
     const first = await logIn(world, userId)

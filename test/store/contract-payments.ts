@@ -66,7 +66,7 @@ const damages: Damage[] = [
 ]
 
 export function describePayments(contractTest: ContractTest): void {
-  contractTest('credits a paid top-up once, however often its state is read', async (world) => {
+  contractTest('credits a paid top-up once, no matter how often its state is read', async (world) => {
     const userId = await world.createUser(0)
     const topup = await openTopup(world, userId, whole)
     expect(topup).toMatchObject({ status: 'open', amount: whole, isAuto: false, paidAt: null })

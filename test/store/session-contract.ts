@@ -129,7 +129,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(await read(world, session)).toEqual({ ...session, status: 'expired' })
   })
 
-  contractTest('a session with a turn in progress stays active, however long the turn takes', async (world) => {
+  contractTest('a session with a turn in progress stays active, no matter how long the turn takes', async (world) => {
     const session = await opened(world, await world.createUser())
     world.clock.advance(dayMs - 1)
     const turn = draftTurn(world, session)
