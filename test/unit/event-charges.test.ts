@@ -17,7 +17,7 @@ test.each([
   ['a fractional count', { page: 1, figure: 0.5 }, { page: 1 }],
   ['a count that is not a number', { page: 1, figure: '2' }, { page: 1 }],
   ['a count beyond the safe integers', { page: 1e300 }, {}],
-  ['nothing', undefined, {}],
+  ['no events', undefined, {}],
 ])('a claim of %s charges only its valid part', (_, claimed, usage) => {
   expect(boundUsage(claimed, metering)).toEqual({ usage, isAsClaimed: false })
 })

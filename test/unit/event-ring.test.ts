@@ -19,7 +19,7 @@ test('reads everything after any event, and nothing after the last one', () => {
   expect(ring.read(9)).toBeUndefined()
 })
 
-test('keeps a bounded length of the newest events and reports dropped ones as gone', () => {
+test('keeps a bounded length of the newest events and reports dropped events as expired', () => {
   let held = 0
   const ring = new EventRing((chars) => (held += chars))
   const [pieceChars, pieces] = [65_536, 40]
@@ -39,7 +39,7 @@ test('keeps a bounded length of the newest events and reports dropped ones as go
   expect([held, ring.read(pieces)]).toEqual([0, 'gone'])
 })
 
-test('keeps a large batch whole until the next event is appended', () => {
+test('keeps a large batch in full until the next event is appended', () => {
   const ring = new EventRing(() => {})
   const [events, chars] = [3000, 1000]
   ring.append(linesOf(1, 10), 10)

@@ -53,7 +53,7 @@ test('rejects lone surrogates in values and keys, and accepts surrogate pairs', 
   expect(find(String.raw`{"a":"\ud83d\ude00","😀":"\u0000"}`)).toBeUndefined()
 })
 
-test('truncates a path to a thousand characters, however long its keys are', () => {
+test('truncates a path to a thousand characters, even if its keys are longer', () => {
   const long = 'k'.repeat(1_000_000)
   for (const text of [`{"${long}":1e400}`, `{"a":{"${long}":{"${long}":[1e400]}}}`, `{"${long}\\ud800":1}`]) {
     const { path } = find(text)!
