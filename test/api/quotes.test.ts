@@ -8,7 +8,7 @@ import { newDataDir, startService, type Answer, type Person, type TestService } 
 const params = { text: 'Hello', n: 1 }
 const lifeMs = 600_000
 
-/** Defines an agent with a task and chats at these prices. It can be told to think until it is stopped. */
+/** Defines an agent with a task and chats at these prices. On request it thinks until it is stopped. */
 function agentAt(priceUsd: string, outputPer1kUsd: string, reasoningPer1kUsd = outputPer1kUsd): ErrandConfig {
   const endpoint = { description: 'Does it.', priceUsd, params: {}, run: () => ({ ok: true }) }
   const chat = {

@@ -115,7 +115,7 @@ test('a charge with a lost response or interrupted by a crash is made once', asy
   await look()
   expect(await account()).toMatchObject({ balanceUsd: '25.0000' })
   expect([...stub.intents.values()].filter(({ metadata }) => metadata['errand_auto'])).toHaveLength(1)
-  // Like a process that dies after writing its row and before its request to the provider.
+  // Simulates a process that dies after it writes the row and before it sends the request to the provider.
   await spend(250_000)
   clock.advance(rechargePauseMs)
   const { payments } = service.app.store

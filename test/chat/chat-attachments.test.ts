@@ -107,7 +107,7 @@ test('a document reserves the rest of the context; with too low a balance, nothi
     await reply({ text: ['A contract.'], usage })(response, request)
   })
   const talker = await Talker.create(service, { agentId: 'sees', balanceUsd: '1.0000' })
-  // Both documents share it.
+  // Both documents share the rest of the context.
   const end = expectOneEnd(await talker.chat([ask('What is it?'), document, document]), 'done')
   expect(held).toBeGreaterThanOrEqual(rest)
   expect(held).toBeLessThan(rest + unitsOf('0.2000'))

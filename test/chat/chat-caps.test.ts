@@ -213,7 +213,7 @@ test("200 concurrent chats each stay within their session's cap, and the ledger 
   })
   for (const { cap, end, talker } of await Promise.all(chats)) {
     if (end.error?.code === 'RATE_LIMIT_EXCEEDED') continue
-    // On a busy machine a settlement may come after its reader was told that it has not happened yet; what it cost is the same.
+    // On a busy machine the end may be reported before the settlement. The charge is the same.
     if (end.error?.code === 'INTERNAL_ERROR')
       expect(end.error.message).toBe(
         'The chat has not been settled yet. Its charge will appear in the transactions of the session.',

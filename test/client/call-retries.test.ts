@@ -57,7 +57,7 @@ test('creates a task and a session only once, reusing one key for all attempts',
     fetch: async (url, init) => {
       keys.push(new Headers(init.headers).get('idempotency-key'))
       const response = await fetch(url, init)
-      // The service has done it, but its response is lost.
+      // The service has executed the request, but its response is lost.
       if (isCut && init.method === 'POST') {
         isCut = false
         await response.body?.cancel()

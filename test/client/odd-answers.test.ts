@@ -30,7 +30,7 @@ for (const [name, given, status, message] of odd) {
   test(`throws BAD_RESPONSE with the status for ${name}`, async () => {
     const stub = await startStub(given)
     const client = createClient({ baseUrl: stub.url, apiKey: 'key', maxRetries: 0 })
-    // One call in a batch, one alone.
+    // Sends one call in a batch and one on its own.
     for (const error of await rejections([client.account.get(), client.keys.create({ name: 'x' })])) {
       expect(error).toMatchObject({ code: 'BAD_RESPONSE', status, details: [] })
       expect(error.message).toMatch(message)

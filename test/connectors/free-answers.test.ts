@@ -116,7 +116,7 @@ test('a run canceled while it requests its first call makes no call', async () =
   expect(await cancel(world, taskId)).toMatchObject({ status: 200, body: { error: { code: 'CANCELED' } } })
   isCanceled.resolve()
   store.forbidCancel = forbid
-  // The next run has made its call, the canceled one none.
+  // Only the next run has called the connector; the canceled run has not.
   const next = (await create(world, { connectorIds: world.connectorIds })).body.taskId
   expect(await endOf(world, next)).toMatchObject({ status: 'completed' })
   expect(world.calls).toBe(1)

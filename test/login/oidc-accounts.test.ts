@@ -62,7 +62,7 @@ test('a malformed email, or one whose lowercase form differs, links no account a
   const on = await startSignOn({ login: { createAccounts: true } })
   const { provider, service } = on
   await service.createPerson({ email: 'kim@example.com' })
-  // The first starts with the Kelvin sign, whose lower case is a plain k.
+  // The first address starts with the Kelvin sign, whose lower case is a plain k.
   const addresses = [
     '\u212Aim@example.com',
     ' kim@example.com',

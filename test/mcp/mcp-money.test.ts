@@ -6,7 +6,7 @@ import { newGate, startCall, startWorld, statuses } from './begun-calls.ts'
 import { openGate, runsOf } from './mcp-agents.ts'
 import { callTool, charge, expectClean, moneyOf, refund, send } from './mcp-calls.ts'
 
-// One call is one charge, whatever happens to its client. Failed and abandoned calls are refunded.
+// One call is one charge, no matter what happens to its client. Failed and abandoned calls are refunded.
 
 test('an admission error is returned as tool result that says what to do, and nothing is charged', async () => {
   const { key, service } = await startWorld({ executionsPerMinute: 2 }, '0.0150')

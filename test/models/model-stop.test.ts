@@ -141,7 +141,7 @@ test.for(paces)(
           reader.leave()
         }),
       )
-      // They share an account, so once is enough.
+      // All of them share an account, so one check is enough.
       await first.settled()
       await expect.poll(() => messages.every((message) => bills.get(message)?.isOver !== false), soon).toBe(true)
       for (const [n, talker] of talkers.entries()) {

@@ -32,7 +32,7 @@ test('lease renewal stops the agent of a canceled task if no signal arrives', as
   const { key, userId } = await asked!.createPerson()
   const { taskId } = (await asked!.createTask(key, 'work.slow')).body
   await expect.poll(() => watched.atWork.has(taskId), soon).toBe(true)
-  // Like a node that dies before it sends its signal.
+  // Simulates a node that dies before it sends its signal.
   const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
   await asked!.app.store.cancelTask({ userId, taskId, error, mayStopWork: true })
   await expect.poll(() => watched.stopped.has(taskId), soon).toBe(true)

@@ -24,7 +24,7 @@ test('nodes refresh an expired access token once, even if many runs need it simu
   const before = oauth.grants.length
   // On a busy machine the checks take longer than the first tokens live.
   oauth.tokenSeconds = 600
-  // As slow as a server may be, so that all requests come during the refresh.
+  // Delays the refresh, so that all requests arrive during it.
   oauth.hold = () => new Promise((resolve) => setTimeout(resolve, 300))
   const found = await Promise.all(
     connectorIds.flatMap((connectorId) => [one, two].map((node) => check(node, owner, connectorId))),

@@ -164,7 +164,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     for (const { id } of rest) await store.release(id)
     for (const { id } of rest.slice(0, 5)) named.add(id)
     const kept = [unsettled!, ...rest.slice(0, 5)].map(({ id }) => id)
-    // Nothing is an hour old, whichever node wrote it.
+    // No content is an hour old, from either node.
     expect(await store.collectOrphans(hourMs, hasRow)).toBe(0)
     expect(await stored()).toHaveLength(12)
     named.add(ofOther!.id)

@@ -253,7 +253,7 @@ async function checkConnectors(checker: Checker): Promise<void> {
   await signIns.checkBusy()
   await silent.stop()
   await Promise.all(held)
-  // With those of the sign-ins ten in this minute, the maximum.
+  // Together with the checks of the sign-ins, this reaches the maximum of ten per minute.
   await checker.check(429, `GET ${at}/tools`)
   await signIns.checkRest({ other: at, task: task() })
   for (const request of [`GET ${at}`, 'GET /api/connectors', 'GET /api/connector-servers']) {

@@ -41,7 +41,7 @@ test('payloads up to 16,384 bytes are inline; larger ones get a preview and a li
     expect(JSON.stringify(whole.body)).toBe(json)
   }
   expect(stored.requestUri).not.toBe(stored.responseUri)
-  // Agents get the complete value however it is stored.
+  // Agents get the complete value, regardless of how it is stored.
   const value = { value: 'x'.repeat(20_000) }
   const { responseUri } = await service.runTask(key, 'test.value', value)
   expect((await download(service, responseUri)).body).toBe(value.value)

@@ -96,7 +96,7 @@ export function describePayments(contractTest: ContractTest): void {
     const { topup, userId } = await spent(world, 0)
     const version = 1
     const older = { state: stateOf(topup, paid(whole, { disputed: whole })), version }
-    // Meanwhile the dispute was won, so the new state equals the stored one.
+    // The dispute was won in the meantime, so the new state equals the stored state.
     expect(await tell(world, topup, paid(whole))).toMatchObject({ outcome: 'nothing-new' })
     expect(await world.store.payments.applyState(older)).toMatchObject({ outcome: 'stale', topup: { disputed: 0 } })
     const several = Array.from({ length: 5 }, () =>

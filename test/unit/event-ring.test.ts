@@ -30,7 +30,7 @@ test('keeps a bounded length of the newest events and reports dropped events as 
   expect(ring.read(pieces - kept)).toMatchObject({ firstSeq: pieces - kept + 1 })
   ring.shrink()
   expect([ring.firstSeq, held]).toEqual([pieces, pieceChars])
-  // The newest stays, however large it is.
+  // The newest event stays, no matter how large it is.
   ring.append(linesOf(pieces + 1, pieces + 1, 2_000_000), pieces + 1)
   ring.shrink()
   expect([ring.firstSeq, held]).toEqual([pieces + 1, 2_000_000])

@@ -21,7 +21,7 @@ test('a user may take the per-user limit, or an eighth once half is taken', () =
   expect(one.hold(30)).toBeUndefined()
   expect(small.hold(5)).toBeUndefined()
   expect(more.hold(5)).toBeUndefined()
-  // Half is taken.
+  // Half of the slots are taken.
   expect(more.hold(6)).toBe('share')
   const second = places.open('two')
   expect(second.hold(6)).toBe('share')
@@ -56,13 +56,13 @@ test('evicts the slowest slot of the largest user to make room for a user within
   // A user with more than an eighth cannot displace others.
   expect(open('large', 'large').hold(11)).toBe('full')
   expect(givenUp).toEqual([])
-  // 20 in two seconds are slower than 15 in one.
+  // 20 slots in two seconds are slower than 15 slots in one second.
   const honest = open('honest', 'honest')
   expect(honest.hold(10)).toBeUndefined()
   expect(givenUp).toEqual(['slow'])
   expect([slow.amount, fast.amount, places.taken]).toEqual([0, 15, 70])
   expect(open('filler', 'filler').hold(10)).toBeUndefined()
-  // Kept slots are not given up.
+  // Kept slots are not evicted.
   middling.keep()
   expect(open('next', 'next').hold(10)).toBeUndefined()
   expect(givenUp).toEqual(['slow', 'fast'])

@@ -27,7 +27,7 @@ test('simultaneous turns keep their events within the shared bound', async () =>
   const held = await Promise.all(turnIds.map((turnId) => kept.find({ turnId, userId: 'u' })))
   const lines = held.map((one) => one!.feed.ring.lastSeq - one!.feed.ring.firstSeq + 1)
   expect(lines.reduce((sum, one) => sum + one, 0) * line.length).toBeLessThanOrEqual(charsMax)
-  // The newest line of each stays.
+  // The newest line of each turn stays.
   expect(Math.min(...lines)).toBeGreaterThanOrEqual(1)
   await kept.close()
 })

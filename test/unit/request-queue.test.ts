@@ -119,7 +119,7 @@ test("many credentials of one user evict no other user's, and spelling variants 
   take('bEARER    key')
   take('gone')
   await served(32)
-  // Behind the strangers admitted immediately, and one per turn.
+  // Behind the unknown callers admitted immediately, and one more per rotation.
   const places = ['bEARER    key', 'gone'].map((written) => ticks.flat().indexOf(written))
   expect(Math.max(...places)).toBeLessThanOrEqual(12)
 })

@@ -16,7 +16,7 @@ const summaryOf = (used: Partial<ChatUsed>) => ({
 test('charges counted usage up to the held amount', () => {
   const left = summaryOf({ promptTokens: 20, completionTokens: 5000, reasoningTokens: 40, toolCalls: 1 })
   const { isEstimated, used } = withinHold(left, { held: 1000, rates })
-  // Besides prompt and call, 880 are left, at 9 per reasoning token.
+  // After prompt and call, 880 units are left, at 9 units per reasoning token.
   expect(used).toMatchObject({ promptTokens: 20, completionTokens: 97, reasoningTokens: 40, toolCalls: 1 })
   expect(chatHold(used, rates)).toBeLessThanOrEqual(1000)
   expect(isEstimated).toBe(true)

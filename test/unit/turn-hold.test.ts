@@ -51,7 +51,7 @@ test('a turn that reserved part of the requested amount stops waiting', async ()
 
 test('a hold limited by a cap reports it and does not wait for other turns', async () => {
   const { growths, hold, users } = beginTurn({ free: 500, cap: 130 })
-  // Another turn runs. With a short balance this one would wait for its end.
+  // Another turn is running. If the balance were short, this turn would wait for it to end.
   users.join('user_1', { held: 10, most: 1000 })
   expect(await hold.cover(chatUse({ completionTokens: 120 }))).toBe(true)
   expect(hold.held).toBe(120)

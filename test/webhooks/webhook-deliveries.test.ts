@@ -228,7 +228,7 @@ test('three days without a success disable a webhook, and a success restarts the
   const since = (await webhook()).failingSince
   clock.advance(2 * day)
   receiver.answers.set('/flaky', 200)
-  // The waiting event comes with it.
+  // The pending delivery is sent together with the new one.
   await service.runTask(person.key, 'test.free')
   await ended(id, 2)
   expect(await webhook()).toMatchObject({ failingSince: null, isEnabled: true })

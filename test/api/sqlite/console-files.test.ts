@@ -191,7 +191,7 @@ test('without a built console, pages explain how to build it and work once built
 test('retries reading the console after a failed read', async () => {
   const { folder, service, stop } = await startWithConsole()
   const assets = join(folder, 'assets')
-  // As happens while another build is moved into place.
+  // This happens while a new build replaces the old one.
   renameSync(assets, `${assets}.away`)
   expect((await ask(`${service.url}/`)).status).toBe(500)
   renameSync(`${assets}.away`, assets)

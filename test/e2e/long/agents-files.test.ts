@@ -45,7 +45,7 @@ testConsole('rejects a binary or oversized file immediately, names it, and sends
     expect(await box.inputValue(), name).toBe('What was there before.')
   }
   await opened.check('agent-file-refused')
-  // The same file again, and then another text.
+  // Chooses the same file again, then edits the text.
   await choose(file('blank.txt', words))
   await page.getByText(`Filled from blank.txt, ${Buffer.byteLength(words)} bytes.`).waitFor()
   await box.fill('Another text.')

@@ -21,7 +21,7 @@ testConsole('a task can be run by mouse from the catalog to its result, at the p
   // Optional fields show their default, and required ones are marked.
   expect(await page.getByLabel('Sentences').inputValue()).toBe('3')
   await opened.check('agent')
-  // Credit added meanwhile appears when the page regains focus.
+  // Newly added credit appears when the page regains focus.
   const { userId } = opened.visitor
   await opened.service.app.store.credit({ userId, amount: 10_000, description: 'More', idempotencyKey: null })
   await page.evaluate(() => dispatchEvent(new Event('focus')))

@@ -155,7 +155,7 @@ test('a request that a client sends several times simultaneously creates one tas
   const gate = newGate()
   const calls = Array.from({ length: 5 }, () => callTool(service, 'desk_wait', { gate }, sent))
   await expect.poll(() => runsOf(gate), soon).toBeGreaterThan(0)
-  // All are waiting once later requests were answered; a request after the end would be a new one.
+  // All calls are waiting once later requests have been answered. After the end, a repeat would be a new call.
   for (let n = 0; n < 5; n++) await send(service, 'tools/list', {}, { key })
   openGate(gate)
   const ids = (await Promise.all(calls)).map(({ body }) => body.result['_meta'].taskId)

@@ -40,7 +40,7 @@ test('a backup under load completes with all existing data and a correct ledger'
   isLoading = false
   await load
   expect(JSON.parse(written)).toEqual({ file, payloads: `${file}.payloads` })
-  // It contains all users' data.
+  // The backup contains the data of all users.
   expect(statSync(file).mode & 0o077).toBe(0)
   expect(await server.end('SIGTERM')).toBe(0)
 

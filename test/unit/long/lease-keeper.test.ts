@@ -55,7 +55,7 @@ test('a starting node does not take over the work of other nodes for one lease',
   await reached.keeper.stop()
 })
 
-// Each ends with a renewal, after which the others may take up to a lease to renew theirs.
+// Each break ends with a renewal. After that, other nodes may take up to one lease to renew theirs.
 const breaks: [string, (reached: Reached) => Promise<number>][] = [
   [
     'a database outage',

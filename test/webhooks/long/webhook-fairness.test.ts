@@ -53,7 +53,7 @@ const sendTest = (webhookId: string, signal?: AbortSignal) =>
     ...(signal && { signal }),
   })
 
-/** Tasks of these users, in turn, name each origin; all origins give this response. */
+/** Creates one task per origin, alternating between these users. All origins give this response. */
 async function taskOfEach(answer: RequestListener, owners = [other]): Promise<void> {
   const server = createServer(answer).listen(0, '0.0.0.0')
   await once(server, 'listening')

@@ -89,7 +89,7 @@ test('limits a user to eight concurrent lookups without delaying other users or 
   await expect.poll(() => server.names.size).toBe(8)
   const other = openGuard({ lookups: lookupsAt(server, { places, userId: 'two' }) })
   await expect(other.fetch('https://alive.example/', post())).rejects.toThrow('is not public')
-  // Of the threads of the process, which names of the system and files are looked up in, none is taken.
+  // The process's thread pool, which looks up system names and reads files, still has free threads.
   await Promise.all([lookup('localhost'), lookup('localhost'), lookup('localhost'), lookup('localhost'), stat('.')])
   expect(server.names).toEqual(new Set([...Array.from({ length: 8 }, (_, n) => `dead${n}.example`), 'alive.example']))
   for (const guard of guards) guard.close()

@@ -176,7 +176,7 @@ test.each([
   expect(transport.failure).toEqual(new ConnectorError(`The connector's server ${ending}`))
   await expect(call(client, 'hang')).rejects.toThrow()
   await expect(transport.send({ jsonrpc: '2.0', id: 1, method: 'ping' })).rejects.toBe(transport.failure)
-  // It exited without `close`.
+  // The server exited without `close`.
   await expectGone(pids[0]!)
   await transport.close()
 })

@@ -13,7 +13,7 @@ type World = { remote: AgentService; service: TestService; person: Person; stop:
 async function startWorld(answer: ServiceAnswer): Promise<World> {
   const remote = await startAgentService(answer)
   process.env[remoteUrlVariable] = remote.url
-  // The threads read the URL from their environment; the catalogue does not need it.
+  // The threads read the URL from their environment; the catalog does not need it.
   const service = await startService({ config: remoteAgents, configFile, limits: { executionsPerMinute: 0 } })
   const person = await service.createPerson({ balanceUsd: '1.0000' })
   const stop = async () => {
