@@ -17,7 +17,7 @@ function start(): Promise<TestService> {
   return startService({ config: connectorConfig, privateHosts: ['127.0.0.1'] })
 }
 
-test.each(vias)('a connector with a working server is ok and lists its tools, over %s', async (via) => {
+test.each(vias)('a connector with a working server has status ok and lists its tools, over %s', async (via) => {
   const [service, server] = [await start(), await startStubMcpServer({ tools })]
   const { key } = await service.createPerson()
   const calls = new ConnectorCalls(service, key, via)
@@ -105,7 +105,7 @@ test.each(failing)('marks a connector as failed, without leaking the secret, if 
   await server.stop()
 })
 
-test('a connector to a closed port is failed, then ok once its URL changes', async () => {
+test('a connector to a closed port has status failed, and status ok once its URL changes', async () => {
   const [service, server] = [await start(), await startStubMcpServer({ tools })]
   const { key } = await service.createPerson()
   const calls = new ConnectorCalls(service, key)
@@ -240,7 +240,7 @@ test('returns 404 if the connector is deleted during its test', async () => {
   await service.stop()
 })
 
-test('a connector whose tool descriptions exceed a megabyte is failed', async () => {
+test('a connector has status failed if its tool descriptions exceed a megabyte', async () => {
   const described = { type: 'object', properties: { a: { description: 'x'.repeat(1_100_000) } } }
   const server = await startStubMcpServer({ tools: [{ name: 'much', inputSchema: described }] })
   const service = await start()

@@ -86,7 +86,7 @@ test.each(['', 'a', ':', ':b', 'a:', 'a b:c', `${long(65)}:x`, `a:${long(257)}`,
   },
 )
 
-test('rejects four tags, and a non-array tag over typed RPC', async () => {
+test('rejects a filter with four tags, and a non-array tag filter over typed RPC', async () => {
   for (const list of ['tasks', 'sessions']) {
     const query = 'tag=a:b&tag=a:c&tag=a:d&tag=a:e'
     await expectRefused(guarded, { status: 400, field: 'tag' }, () => get(`/api/${list}?${query}`))

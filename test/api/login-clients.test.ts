@@ -82,7 +82,7 @@ test('throttles clients by IPv4 address or IPv6 network', async () => {
   await service.stop()
 })
 
-test('trusts X-Forwarded-For only as far as configured proxies wrote it', () => {
+test('trusts only the part of X-Forwarded-For that configured proxies wrote', () => {
   const of = (trusted: string[], { from, forwarded }: { from: string; forwarded?: string | string[] }) =>
     new ClientAddresses(trusted).of({
       headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },

@@ -200,7 +200,7 @@ test('counts transaction amounts exactly as in the ledger and ignores rejected r
   await service.stop()
 })
 
-test('counters start at zero, and known series exist before anything happens', async () => {
+test('counters start at zero, and known series exist before the first event', async () => {
   const service = await startService()
   const samples = await readMetrics(service)
   for (const series of [

@@ -21,7 +21,7 @@ const refusals: [status: number, code: string][] = [
 ]
 
 for (const [status, code] of refusals) {
-  test(`${status} with a single stream line is thrown as ${code}, after one request`, async () => {
+  test(`throws ${code} for ${status} with a single stream line, after one request`, async () => {
     const { client, stub } = await startChatStub(streamRefusal(status, code, { 'Retry-After': '7' }))
     for (const call of [collect(client.chat.stream(hello)), client.chat.text(hello)]) {
       expect(await rejection(call)).toMatchObject({

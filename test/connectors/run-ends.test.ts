@@ -221,7 +221,7 @@ test('a task whose connector is deleted before it runs fails and is refunded', a
   await world.stop()
 })
 
-test('runs whose secrets cannot be decrypted fail and say so', async () => {
+test('runs whose secrets cannot be decrypted fail with an error that says so', async () => {
   const dataDir = newDataDir()
   const first = await startWorld({ dataDir, limits: { taskConcurrency: 1, drainSeconds: 0 } })
   const { person, taskId, waitedFor } = await queue(first, { type: 'bearer', token: 'users-token-8a7b6c5d' })

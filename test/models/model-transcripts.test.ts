@@ -69,7 +69,7 @@ test('Anthropic messages: thinking, text, a tool call and the answer, with cache
   await world.stop()
 })
 
-test('an error event of Anthropic and a stream that just ends each fail the chat', async () => {
+test('an Anthropic error event and a stream that ends early each fail the chat', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'claude' })
   const whole = read('anthropic-answer').toString()

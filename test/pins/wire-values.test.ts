@@ -139,7 +139,7 @@ test('API keys, platform keys and client tokens have a prefix, 30 base62 charact
   }
 })
 
-test('an id is its prefix, ten time characters and sixteen random ones, and sorts by time', () => {
+test('an id consists of its prefix, ten time characters and sixteen random characters, and sorts by time', () => {
   const now = Date.UTC(2026, 0, 15, 12)
   const id = newId('task', now)
   expect(id).toMatch(/^task_01kf0rdqg0[0-9abcdefghjkmnpqrstvwxyz]{16}$/)

@@ -257,7 +257,7 @@ function describeChecks(contractTest: ContractTest): void {
 }
 
 function describeSealing(contractTest: ContractTest): void {
-  contractTest('pages through the encrypted secrets of all users once each, ordered by id', async (world) => {
+  contractTest('pages through the encrypted secrets of all users, each once, ordered by id', async (world) => {
     const userIds = [await world.createUser(), await world.createUser(), await world.createUser()]
     const expected: ConnectorRecord[] = []
     for (let n = 0; n < 10; n++) {

@@ -148,7 +148,7 @@ function describeLives(contractTest: ContractTest): void {
     expect((await world.store.findLogin(other.tokenHash))?.lastUsedAt).toBe(start)
   })
 
-  contractTest("the 101st login of a user ends only that user's least recently used one", async (world) => {
+  contractTest("the 101st login of a user ends only that user's least recently used login", async (world) => {
     const [userId, otherId] = [await world.createUser(), await world.createUser()]
     const other = await logIn(world, otherId)
     const logins = []

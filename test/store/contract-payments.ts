@@ -92,7 +92,7 @@ export function describePayments(contractTest: ContractTest): void {
     ])
   })
 
-  contractTest('ignores a state that was read before the last applied one', async (world) => {
+  contractTest('ignores a state that was read before the last applied state', async (world) => {
     const { topup, userId } = await spent(world, 0)
     const version = 1
     const older = { state: stateOf(topup, paid(whole, { disputed: whole })), version }

@@ -140,7 +140,7 @@ function describePeriods(contractTest: ContractTest): void {
     }
   })
 
-  contractTest('spending of a limit that never resets lasts for years', async (world) => {
+  contractTest('spending toward a limit that never resets still counts after years', async (world) => {
     const userId = await world.createUser()
     const limits = spending('key_a', 100)
     await world.pending(userId, { limits })

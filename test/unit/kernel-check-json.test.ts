@@ -16,7 +16,7 @@ test('accepts 100 levels of nesting and rejects 101', () => {
   expect(find(`[1,${nestedArray(100)}]`)).toEqual({ path: `[1]${'[0]'.repeat(99)}`, message })
 })
 
-test('checks values at the hundredth level too', () => {
+test('also checks values at the hundredth level', () => {
   const inside = (value: string) => `${'['.repeat(100)}${value}${']'.repeat(100)}`
   expect(find(inside('1'))).toBeUndefined()
   expect(find(inside('1e400'))).toMatchObject({ path: '[0]'.repeat(100) })

@@ -68,7 +68,7 @@ const cookieOf = (baseUrl: string) => new ServiceCookie('errand', new OwnOrigins
 const read = (cookie: ServiceCookie, header?: string) =>
   cookie.read({ headers: header === undefined ? {} : { cookie: header } } as IncomingMessage)
 
-test('reads a cookie by its exact name, and as empty if it appears twice', () => {
+test('reads a cookie by its exact name; a cookie that appears twice counts as empty', () => {
   const cookie = cookieOf('http://127.0.0.1:3000')
   const table: [string | undefined, string | undefined][] = [
     [undefined, undefined],

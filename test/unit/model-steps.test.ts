@@ -78,7 +78,7 @@ test('reports the usage of a call even after the next one has started', async ()
   expect(told).toMatchObject([{ completionTokens: 5 }, { completionTokens: 5 }])
 })
 
-test('model calls stay open until each is reported', () => {
+test('each model call stays open until its usage is reported', () => {
   const around = { tokens: 0, tokensMax: 0 }
   const use = new ReplyUse({ message: '', around, isPromptKnown: true, isHistoryCached: false, rates, room: 1_000_000 })
   for (const tokens of [10, 200]) {

@@ -22,7 +22,7 @@ test('charges counted usage up to the held amount', () => {
   expect(isEstimated).toBe(true)
 })
 
-test('charges reported usage even beyond the hold, but estimated usage only up to it', () => {
+test('charges reported usage even beyond the hold, but estimated usage only up to the hold', () => {
   for (const use of [{ completionTokens: 500 }, { promptTokens: 40_000 }]) {
     const reported = chatUse(use)
     expect(withinHold({ ...summaryOf(use), reported }, { held: 1000, rates }).used).toEqual(reported)

@@ -42,7 +42,7 @@ test('creates a user by external id and finds it by internal and external id', a
   await service.stop()
 })
 
-test('a new user gets the given email; a taken or invalid email is rejected', async () => {
+test('a new user gets the requested email; a taken or invalid email is rejected', async () => {
   const service = await startService()
   const taken = await service.createPerson()
   const platform = await PlatformCalls.open(service)

@@ -54,7 +54,7 @@ test('twenty parallel requests with one key create one task', async () => {
   await service.stop()
 })
 
-test('accepts one of several parallel requests with one key and different bodies, 409 for others', async () => {
+test('accepts one of several parallel requests with the same key and different bodies; others get 409', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   await warmUp(service, 8)

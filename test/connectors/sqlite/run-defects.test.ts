@@ -93,7 +93,7 @@ const largeAnswers = [
   { name: 'nest', args: { levels: 501 }, text: /nested deeper than \d+ levels\.$/ },
 ]
 
-test.for(largeAnswers)('limits the size of a result of $name and still passes it on', async ({ args, name, text }) => {
+test.for(largeAnswers)('a result of $name is limited in size and still passed on', async ({ args, name, text }) => {
   const world = await startWorld()
   const person = await world.service.createPerson()
   const connectorIds = [await connect(world, person, { server: 'serve' })]

@@ -24,8 +24,9 @@ import { usersIn } from '../transfer-runs.ts'
 const main = fileURLToPath(new URL('../../../server/main.ts', import.meta.url))
 
 const buckets: S3Server[] = []
-await describeS3('transfers to a bucket', (server) => void buckets.push(server))
-for (const s3 of buckets) await describePostgres('transfers to a bucket', (server) => transfersTo(s3, server))
+await describeS3('transferring an installation to a bucket', (server) => void buckets.push(server))
+for (const s3 of buckets)
+  await describePostgres('transferring an installation to a bucket', (server) => transfersTo(s3, server))
 
 /** The exit code and one-line message of a failed command. */
 async function failureOf(ran: Promise<string>): Promise<string> {

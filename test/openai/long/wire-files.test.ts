@@ -100,7 +100,7 @@ test('a stored response keeps its file for the next one until its session is del
   await stop()
 })
 
-test('a failed reply leaves no file, and a reply that is not stored says so', async () => {
+test('a failed reply leaves no file, and neither does a response with `store: false`', async () => {
   const { mine, stop } = await start()
   for (const path of ['/chat/completions', '/responses']) {
     const content = [text('Fail'), image(urlOf(png()))]
@@ -144,7 +144,7 @@ test('repeated requests with an image are paid once, and leave no file', async (
   await stop()
 })
 
-test('a client that leaves before the end leaves no file', async () => {
+test('a request whose client leaves before the end leaves no file', async () => {
   const { mine, provider, service, stop } = await start()
   provider.play(replyThen({ text: ['A grey'] }, () => {}))
   const left = new AbortController()

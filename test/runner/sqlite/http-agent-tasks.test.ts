@@ -156,7 +156,7 @@ test.each<[string, string, string]>([
   expect(await outcomeOfBytes(bytes)).toEqual({ failure: `The agent's service ${ending}` })
 })
 
-test('accepts an HTTP/1.0 response ended by connection close, also after a 103', async () => {
+test('accepts an HTTP/1.0 response that ends when the connection closes, also after a 103', async () => {
   const head = 'HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n'
   expect(await outcomeOfBytes(`${head}{"a":1}`)).toEqual({ value: { a: 1 } })
   expect(await outcomeOfBytes(`HTTP/1.1 103 Early Hints\r\n\r\n${head}{"a":1}`)).toEqual({ value: { a: 1 } })

@@ -117,7 +117,7 @@ test('accepts a request before or after the pasted data, separated by an empty l
   }
 })
 
-test('uses the newest of several tables, even if a text follows it', async () => {
+test('uses the newest of several tables, even if text follows it', async () => {
   const before = [sales, 'amount,fee\n1,2\n3,5', freedoms]
   expect((await ask({ before, message: 'total amount' })).text).toContain('is 4, over all 2 rows')
 })

@@ -212,7 +212,7 @@ test('names a column without a name by its number', async () => {
   expect(columns.map((column) => 'max' in column && column.max)).toEqual([1, 2, 3, 4])
 })
 
-test('without a header every row is data and columns are numbered', async () => {
+test('without a header, every row counts as data and columns are numbered', async () => {
   const { rows, columns, header, warnings } = await profileCsv('1,x\n2,y', { header: false })
   expect({ rows, header, warnings }).toEqual({ rows: 2, header: false, warnings: [] })
   expect(columns).toMatchObject([{ name: 'column 1', type: 'integer', max: 2 }, { name: 'column 2' }])

@@ -108,7 +108,7 @@ test(
 )
 
 test(
-  'the service runs without a console if its packages cannot be installed, and says why',
+  'the service runs without a console if console packages cannot be installed, and reports the reason',
   async () => {
     const folder = copyCheckout()
     rmSync(join(folder, 'console/dist'), { recursive: true })

@@ -92,7 +92,7 @@ test(
 )
 
 test(
-  'a TypeScript configuration runs as it is and type-checks without skipLibCheck',
+  'a TypeScript configuration runs unchanged and type-checks without skipLibCheck',
   async () => {
     writeFileSync(join(project, 'errand.config.ts'), agents)
     writeFileSync(join(project, 'common.cts'), agents)
