@@ -192,7 +192,7 @@ test('tasks.run sets the tags, and a reused key with different tags gets 409', a
   await service.stop()
 })
 
-test.each(vias)('sets, merges and removes session tags over %s, and lists filter by them', async (via) => {
+test.each(vias)('sets, merges and removes session tags over %s, and filters lists by tag', async (via) => {
   const service = await startService({ config: sessionAgents })
   const { key } = await service.createPerson()
   const calls = new SessionCalls(service, key, via)

@@ -21,7 +21,7 @@ async function untilRead(service: TestService, key: string, times: number): Prom
   for (let read = 0; read < times;) if ((await service.get('/api/account', key)).status === 200) read++
 }
 
-test('too many simultaneous requests get 503 with Retry-After; the others are answered', async () => {
+test('simultaneous requests beyond the bound get 503 with Retry-After; all others are answered', async () => {
   const service = await startService({ limits: { maxReadsInFlight: 1 } })
   const { key } = await service.createPerson()
   const checker = new Checker(service, key)

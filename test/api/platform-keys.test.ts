@@ -134,7 +134,7 @@ test('each scope allows exactly its operations, even when combined with other sc
   await service.stop()
 })
 
-test('an update that needs two scopes is rejected with only one and changes nothing', async () => {
+test('an update that needs two scopes is rejected for a key with only one of them and changes nothing', async () => {
   const service = await startService()
   const { userId } = await service.createPerson()
   const body = { isSuspended: true, limits: { tasksWaiting: 9 } }

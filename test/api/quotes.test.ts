@@ -147,7 +147,7 @@ test('a quote is valid for ten minutes and is then rejected with 409', async () 
   await service.stop()
 })
 
-test('rejects a quote of another user or request, or with one altered character', async () => {
+test('rejects a quote of another user or request, and a quote with one altered character', async () => {
   const { person, service } = await start()
   const other = await service.createPerson()
   const quoteId = await taskQuote(service, person)

@@ -30,7 +30,7 @@ async function refusals(service: TestService, key: string, body: object): Promis
   return [rest, named, rpc, { ...batch, body: inBatch }].map((answer) => [answer.status, answer.body])
 }
 
-test('a hidden endpoint responds exactly like a missing one to any input', async () => {
+test('a hidden endpoint gives the same response as a missing endpoint, for any input', async () => {
   const service = await startService({ config })
   const { key } = await service.createPerson()
   for (const params of [{}, { secretField: 'three' }, { secretField: 'one' }, { other: 1 }]) {

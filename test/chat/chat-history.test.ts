@@ -25,7 +25,7 @@ test('passes the complete earlier exchanges to the agent, oldest first', async (
   await service.stop()
 })
 
-test('a cut-off reply is part of the history; a failed one and its message are not', async () => {
+test('a cut-off reply is part of the history; a failed reply and its message are not', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const cut = say({ do: 'text', delta: 'Half a' }, { do: 'await-abort' })

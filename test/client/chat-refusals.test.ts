@@ -46,7 +46,7 @@ function codeFromBody(code: ErrorCode): ErrorCode {
   return code === 'SESSION_BUSY' || code === 'SESSION_COMPLETED' ? 'CONFLICT' : code
 }
 
-test("throws REST errors with their code, or one derived from an older service's body", async () => {
+test("throws REST errors with their code, or a code derived from an older service's body", async () => {
   for (const code of Object.keys(errorCatalogue) as ErrorCode[]) {
     const details = [{ path: 'message', message: 'Is missing' }]
     const body = errorBody(new ErrandError(code, 'Why.', { details }))

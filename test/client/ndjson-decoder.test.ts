@@ -112,7 +112,7 @@ for (const [name, line] of bad) {
   })
 }
 
-test('accepts a last line without line feed and ignores a truncated one', () => {
+test('accepts a last line without a line feed and ignores a truncated last line', () => {
   expect(decode([bytesOf('{"type":"a"}\n{"type":"b"}')])).toEqual([{ type: 'a' }, { type: 'b' }])
   expect(decode([bytesOf('{"type":"a"}\n{"type":"b"}\r')])).toEqual([{ type: 'a' }, { type: 'b' }])
   for (const rest of ['', ' ', '\r', '{', '{"type":"b"', '{"type":"b', 'tru']) {

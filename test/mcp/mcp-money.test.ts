@@ -164,7 +164,7 @@ test('a canceled call that cannot be stopped continues; repeating it gets its re
   await service.stop()
 })
 
-test('a notification cancels the call with that id, even one waiting for plain JSON', async () => {
+test('a notification cancels the call with its id, even a call that waits for plain JSON', async () => {
   const { key, service } = await startWorld()
   const gate = newGate()
   const waiting = callTool(service, 'desk_wait', { gate }, { key, id: 'mine', headers: { Accept: 'application/json' } })

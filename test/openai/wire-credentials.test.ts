@@ -57,7 +57,7 @@ test('a platform key acts for a user, and without a user has no models', async (
   await service.stop()
 })
 
-test("another user's response gets the same error as an unknown one", async () => {
+test("another user's response gets the same error as an unknown response", async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
   const stranger = new WireCalls(service, await service.createPerson())

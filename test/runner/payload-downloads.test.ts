@@ -94,7 +94,7 @@ test('a download is an attachment with nosniff and an ETag, and supports HEAD an
   await service.stop()
 })
 
-test('an expired or altered link gives 403; reading the task again gives a valid one', async () => {
+test('an expired or altered link gives 403; reading the task again gives a valid link', async () => {
   const clock = new FakeClock()
   const service = await startService({ limits: unlimited, clock })
   const { key } = await service.createPerson()

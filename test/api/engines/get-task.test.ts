@@ -182,7 +182,7 @@ test('returns 403 for a key without the read scope', async () => {
   await service.stop()
 })
 
-test('returns large requests and responses as a preview and a link, small ones in full', async () => {
+test('returns large requests and responses as a preview and a link, and small ones in full', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const params = { text: 'é'.repeat(10_000) }

@@ -24,7 +24,7 @@ async function stateOf(service: TestService, key: string): Promise<[number, stri
   return [(await service.get('/api/tasks', key)).body.total, body.balanceUsd]
 }
 
-test('repeated requests with one key create and charge one task, even after it has ended', async () => {
+test('repeated requests with the same key create and charge one task, even after that task has ended', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const first = await service.createTask(key, 'test.echo', { a: 1 }, named('order-1'))
@@ -41,7 +41,7 @@ test('repeated requests with one key create and charge one task, even after it h
   await service.stop()
 })
 
-test('twenty parallel requests with one key create one task', async () => {
+test('twenty parallel requests with the same key create one task', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   await warmUp(service, 20)

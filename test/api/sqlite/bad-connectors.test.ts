@@ -185,7 +185,7 @@ test.each([
   await expectBothRefused(field, { allowedTools })
 })
 
-test('returns 400 for an unknown server or one that does not accept the auth', async () => {
+test('returns 400 for an unknown server and for a server that does not accept the auth', async () => {
   for (const server of ['nope', 'Plain', '__proto__', 'constructor', '']) {
     await expectCreateRefused({ status: 400, field: 'server' }, { url: undefined, server })
   }

@@ -125,7 +125,7 @@ test('a link opens only its own payload', async () => {
   }
 })
 
-test('a key cannot replace a link, and an invalid key does not break one', async () => {
+test('a key does not replace a link, and a link works even with an invalid key', async () => {
   const link = await createLink()
   const { service, person } = guarded
   expect((await service.get(`/api/payloads/${link.id}`, person.key)).status).toBe(403)

@@ -51,7 +51,7 @@ test('after kill -9 mid-chat, turns are closed without a charge and sessions sta
   rmSync(dataDir, { recursive: true })
 })
 
-test('a shutdown lets chats finish within the drain time and rejects new ones with 503', async () => {
+test('a shutdown lets chats finish within the drain time and rejects new chats with 503', async () => {
   const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service)
   const other = await talker.another()

@@ -139,7 +139,7 @@ test('each agent fault causes one error event, costs nothing and leaves the sess
   await service.stop()
 })
 
-test('an uncaught error of an agent affects neither its own reply nor concurrent ones', async () => {
+test('an uncaught error of an agent affects neither its own reply nor concurrent replies', async () => {
   const service = await startTalk({ isInline: false, limits: { agentThreads: 1 } })
   const [one, other] = [await Talker.create(service), await Talker.create(service)]
   const beside = await other.do(text, { do: 'wait', ms: 300 }, { do: 'text', delta: 'Done.' })

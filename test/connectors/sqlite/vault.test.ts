@@ -116,7 +116,7 @@ test('a vault error reveals nothing of the sealed secrets', () => {
   }
 })
 
-test('after rotation, previous secrets still open and the new one seals', () => {
+test('after rotation, data sealed with a previous secret still opens, and the new secret seals new data', () => {
   const old = only(first).seal({ token: 'x' }, owner)
   const middle = only(second, first).seal({ token: 'y' }, owner)
   const vault = only(third, second, first)

@@ -68,7 +68,7 @@ test('a conversation sent in full includes the files of earlier messages, with h
   await stop()
 })
 
-test('a stored response keeps its file for the next one until its session is deleted', async () => {
+test('a stored response keeps its file for the next response until its session is deleted', async () => {
   const { mine, provider, service, stop } = await start()
   const url = urlOf(png())
   const first = await mine.respondWith([text('What is this?', 'input_text'), image(url, 'input_image')])

@@ -65,7 +65,7 @@ test.each<[string, (string | Buffer)[]]>([
   expect(await outcomeOfAnswer(replyWith(...pieces))).toEqual({ parts: [helloPart, helloPart], failure: '' })
 })
 
-test('accepts an empty reply, and one with a Content-Length', async () => {
+test('accepts an empty reply, and a reply with Content-Length', async () => {
   expect(await outcomeOfAnswer(replyWith())).toEqual({ parts: [], failure: '' })
   const fixed = answerWith(200, hello, { 'Content-Type': 'application/x-ndjson; charset=utf-8' })
   expect(await outcomeOfAnswer(fixed)).toEqual({ parts: [helloPart], failure: '' })

@@ -32,7 +32,7 @@ function taskOf(values: number): { endpointId: string; params: object } {
   return { endpointId: 'test.free', params: { items: Array.from({ length: values - 5 }, () => 0), end: '"[,{\\' } }
 }
 
-test('accepts a body of 250,000 values and rejects one more over REST and RPC', async () => {
+test('accepts a body of 250,000 values and rejects one with more over REST and RPC', async () => {
   const { person, service } = guarded
   const expected = { status: 400, field: '', message: /more than 250000 values/ }
   const over = taskOf(valuesMax + 1)
@@ -67,7 +67,7 @@ test('a long string counts as one value, regardless of its content', async () =>
   expect((await service.get(`/api/tasks/${answer.body.taskId}?wait=20`, key)).body.status).toBe('completed')
 })
 
-test('accepts 50,000 distinct names in a body and rejects one more over REST and RPC', async () => {
+test('accepts a body with 50,000 distinct names and rejects one with more over REST and RPC', async () => {
   const { person, service } = guarded
   const named = (names: number) => {
     // Besides the names in the params, the body has three.

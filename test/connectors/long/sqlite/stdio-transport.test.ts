@@ -90,7 +90,7 @@ test('a server sees only its configured environment variables', async () => {
   await client.close()
 })
 
-test('finds a command on PATH and runs it in its folder or the temporary one', async () => {
+test('finds a command on PATH and runs it in its folder or in the temporary folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'errand-stdio-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   for (const cwd of [folder, null]) {

@@ -46,7 +46,7 @@ test('names an occupied port and how to choose another', async () => {
   rmSync(dataDir, { recursive: true })
 })
 
-test('runs a configuration with type errors; rejects one that throws or exports nothing', async () => {
+test('runs a configuration with type errors; rejects a configuration that throws or exports nothing', async () => {
   const dataDir = newDataDir()
   const config = (name: string, text: string) => {
     const file = join(dataDir, name)

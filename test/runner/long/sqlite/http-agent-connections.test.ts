@@ -246,7 +246,7 @@ function makeCertificate(name: string): { key: string; cert: string } {
   return made
 }
 
-opensslTest(`sends nothing to an untrusted certificate or one of another name`, async () => {
+opensslTest(`sends nothing to a server whose certificate is untrusted or for another name`, async () => {
   const other = makeCertificate('DNS:elsewhere.example')
   const before = getCACertificates('default')
   for (const isTrusted of [false, true]) {
