@@ -123,14 +123,17 @@ test.for([
   { endpointId: 'model.number', message: /returned no prompt/ },
   { endpointId: 'model.promise', message: /returned no prompt/ },
   { endpointId: 'model.thrown', message: /^There is no prompt today\.$/ },
-])('$endpointId, whose prompt is not a string, fails without a model call', async ({ endpointId, message }) => {
-  const { provider, service, stop } = await startModels()
-  const person = await service.createPerson()
-  provider.play(reply({ text: ['Never.'] }))
-  await expectFailedTask(service, person, { endpointId, message })
-  expect(provider.requests).toEqual([])
-  await stop()
-})
+])(
+  'a task of $endpointId, which throws or returns no prompt string, fails without a model call',
+  async ({ endpointId, message }) => {
+    const { provider, service, stop } = await startModels()
+    const person = await service.createPerson()
+    provider.play(reply({ text: ['Never.'] }))
+    await expectFailedTask(service, person, { endpointId, message })
+    expect(provider.requests).toEqual([])
+    await stop()
+  },
+)
 
 test.for([{ inThreads: false }, { inThreads: true }])(
   'an unresponsive model gives AGENT_TIMEOUT, a refund and an aborted request (threads: $inThreads)',

@@ -206,7 +206,7 @@ test.each(headers)('processes a long %s header in linear time', async (header) =
   }
 })
 
-test('the tests above cover every operation', () => {
+test('the tests above cover more than thirty operations', () => {
   expect(withBody.length).toBeGreaterThan(10)
   expect(operations.length).toBeGreaterThan(30)
 })
