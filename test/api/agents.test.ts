@@ -159,7 +159,7 @@ test("marks agents outside the plan or the account's limits and rejects their ru
   await service.stop()
 })
 
-test('a single agent reads the same as in the list', async () => {
+test('reading a single agent returns the same as the list', async () => {
   const service = await startService({ config })
   const { key } = await service.createPerson()
   const read = (id: string) => service.get(`/api/agents/${id}`, key)
@@ -172,7 +172,7 @@ test('a single agent reads the same as in the list', async () => {
   await service.stop()
 })
 
-test('a private agent is visible to its users and 404 for everyone else', async () => {
+test('a private agent is visible to its users; everyone else gets 404', async () => {
   const service = await startService({ config })
   const [stranger, friend] = [await service.createPerson(), await service.createPerson({ email: 'FRIEND@example.com' })]
   for (const id of ['private', 'nothing', 'text.shorten', 'x'.repeat(200)]) {

@@ -98,7 +98,7 @@ test('returns 401 before validating input in every documented operation that req
   await service.stop()
 })
 
-test('the docs, the OpenAPI document, health checks, 404 and 405 need no authentication', async () => {
+test('the docs, the OpenAPI document, health checks and 404 and 405 responses need no authentication', async () => {
   const service = await startService()
   for (const path of ['/docs', '/openapi.json', '/healthz', '/readyz']) {
     expect((await service.get(path)).status, path).toBe(200)

@@ -6,14 +6,14 @@ const long = (count: number) => 'x'.repeat(count)
 
 const badIdempotencyKeys: [title: string, lines: string[]][] = [
   ['empty', ['Idempotency-Key:']],
-  ['of spaces', ['Idempotency-Key:    ']],
+  ['only a space', ['Idempotency-Key:    ']],
   ['of 256 characters', [`Idempotency-Key: ${long(256)}`]],
   ['with a space', ['Idempotency-Key: a b']],
   ['with a tab', ['Idempotency-Key: a\tb']],
   ['in UTF-8', ['Idempotency-Key: ключ']],
-  ['with a byte beyond ASCII', ['Idempotency-Key: caf\xe9']],
-  ['given twice', ['Idempotency-Key: a', 'Idempotency-Key: b']],
-  ['given twice alike', ['Idempotency-Key: a', 'Idempotency-Key: a']],
+  ['with a non-ASCII byte', ['Idempotency-Key: caf\xe9']],
+  ['sent twice with different values', ['Idempotency-Key: a', 'Idempotency-Key: b']],
+  ['sent twice with the same value', ['Idempotency-Key: a', 'Idempotency-Key: a']],
 ]
 
 test.each(badIdempotencyKeys)('returns 400 for an invalid Idempotency-Key: %s', async (_title, lines) => {

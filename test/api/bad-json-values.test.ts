@@ -15,15 +15,15 @@ const loneLow = '\\udc00'
 
 const unfit: [title: string, params: string, field: string][] = [
   ['__proto__ as a key', '{"__proto__":{"a":1}}', 'params.__proto__'],
-  ['__proto__ with an escape', '{"\\u005f_proto__":{"a":1}}', 'params.__proto__'],
-  ['__proto__ further down', '{"a":{"b":{"__proto__":1}}}', 'params.a.b.__proto__'],
+  ['__proto__ with an escaped character', '{"\\u005f_proto__":{"a":1}}', 'params.__proto__'],
+  ['a nested __proto__', '{"a":{"b":{"__proto__":1}}}', 'params.a.b.__proto__'],
   ['__proto__ inside an array', '{"rows":[1,{"__proto__":null}]}', 'params.rows[1].__proto__'],
-  ['half a pair as a value', `{"a":"${loneHigh}"}`, 'params.a'],
-  ['the other half as a value', `{"a":"x${loneLow}y"}`, 'params.a'],
-  ['a pair the wrong way round', `{"a":"${loneLow}${loneHigh}"}`, 'params.a'],
-  ['half a pair in an array', `{"a":["x",["y","${loneHigh}"]]}`, 'params.a[1][1]'],
-  ['half a pair in a key', `{"a${loneHigh}":1}`, 'params.a\ufffd'],
-  ['half a pair in a key further down', `{"a":[{"${loneLow}":1}]}`, 'params.a[0].\ufffd'],
+  ['a lone high surrogate as a value', `{"a":"${loneHigh}"}`, 'params.a'],
+  ['a lone low surrogate as a value', `{"a":"x${loneLow}y"}`, 'params.a'],
+  ['a surrogate pair in reverse order', `{"a":"${loneLow}${loneHigh}"}`, 'params.a'],
+  ['a lone surrogate in an array', `{"a":["x",["y","${loneHigh}"]]}`, 'params.a[1][1]'],
+  ['a lone surrogate in a key', `{"a${loneHigh}":1}`, 'params.a\ufffd'],
+  ['a lone surrogate in a nested key', `{"a":[{"${loneLow}":1}]}`, 'params.a[0].\ufffd'],
   ['1e400', '{"a":1e400}', 'params.a'],
   ['-1e400', '{"a":-1e400}', 'params.a'],
   ['a number of 400 digits', `{"a":${'9'.repeat(400)}}`, 'params.a'],
@@ -39,10 +39,10 @@ test.each(unfit)('returns 400 and names the path of %s over typed RPC', async (_
 })
 
 test.each([
-  ['half a pair', `{"endpointId":"${loneHigh}","params":{}}`, 'endpointId'],
-  ['a number beyond a double', '{"endpointId":"test.echo","params":{},"x":1e400}', 'x'],
+  ['a lone surrogate', `{"endpointId":"${loneHigh}","params":{}}`, 'endpointId'],
+  ['a number too large for a double', '{"endpointId":"test.echo","params":{},"x":1e400}', 'x'],
   ['__proto__', '{"__proto__":{"endpointId":"test.echo","params":{}}}', '__proto__'],
-  ['__proto__ beside good fields', '{"endpointId":"test.echo","params":{},"__proto__":{"price":0}}', '__proto__'],
+  ['__proto__ next to valid fields', '{"endpointId":"test.echo","params":{},"__proto__":{"price":0}}', '__proto__'],
 ])('returns 400 and names the path of %s at the top level', async (_title, body, field) => {
   const { service, person } = guarded
   await expectRefused(guarded, { status: 400, field }, () => service.post('/api/tasks', body, { key: person.key }))
@@ -69,10 +69,10 @@ const fit: [title: string, params: string][] = [
   ['100 levels', `{"a":${'['.repeat(98)}${']'.repeat(98)}}`],
   ['NUL', '{"a":"\\u0000","\\u0000":"b\\u0000c"}'],
   ['control characters and separators', '{"a":"\\u0001\\u001f\\u007f\\u2028\\u2029\\ufeff\\ufffe"}'],
-  ['a whole pair', '{"a":"\\ud83d\\ude00","\\ud83d\\ude00":"😀"}'],
+  ['a complete surrogate pair', '{"a":"\\ud83d\\ude00","\\ud83d\\ude00":"😀"}'],
   ['combining characters', '{"é":"e\\u0301","ﬁ":"fi"}'],
-  ['the names of every object', '{"hasOwnProperty":1,"toString":2,"valueOf":3,"isPrototypeOf":4}'],
-  ['the names of promises and JSON', '{"then":1,"toJSON":{"a":1},"catch":2}'],
+  ['names of built-in object members', '{"hasOwnProperty":1,"toString":2,"valueOf":3,"isPrototypeOf":4}'],
+  ['names that promises and JSON.stringify look for', '{"then":1,"toJSON":{"a":1},"catch":2}'],
   ['constructor and prototype', '{"constructor":1,"prototype":2,"a":[{"constructor":{"prototype":{"x":1}}}]}'],
   ['empty keys', '{"":{"":[]}}'],
   ['keys with dots and brackets', '{"a.b":1,"a[0]":2,"$":3,"a\\\\b":4}'],

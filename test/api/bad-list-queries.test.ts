@@ -60,7 +60,7 @@ test.each([
   ['offset', 'offset=0&offset=1'],
   ['status', 'status=pending&status=failed'],
   ['agentId', 'agentId=test&agentId='],
-])('returns 400 and names %s if it is given more than once: %s', async (field, query) => {
+])('returns 400 and names %s if the parameter is repeated: %s', async (field, query) => {
   await expectRefused(guarded, { status: 400, field }, () => get(`/api/tasks?${query}`))
 })
 
@@ -95,8 +95,8 @@ test.each(['', 'CREDIT', 'refund', 'constructor'])(
 )
 
 test.each([
-  ['an empty one', ''],
-  ['one of 201 characters', 'x'.repeat(201)],
+  ['an empty value', ''],
+  ['a value of 201 characters', 'x'.repeat(201)],
 ])('returns 400 and names agentId for %s', async (_title, agentId) => {
   await expectRefused(guarded, { status: 400, field: 'agentId' }, () => get(`/api/tasks?agentId=${agentId}`))
 })
@@ -125,7 +125,7 @@ test.each([...noNumbers, '-1', '61', '1.5', '1e400', 'true'])(
   },
 )
 
-test('returns 400 if wait is given twice', async () => {
+test('returns 400 if wait is repeated', async () => {
   await expectRefused(guarded, { status: 400, field: 'wait' }, () => get('/api/tasks/task_1?wait=1&wait=2'))
 })
 

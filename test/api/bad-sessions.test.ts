@@ -48,8 +48,8 @@ test.each([
   ['a boolean', '"agentId":true'],
   ['an array', '"agentId":["one"]'],
   ['an object', '"agentId":{"id":"one"}'],
-  ['of 201 characters', `"agentId":"${long(201)}"`],
-  ['half a character', '"agentId":"\\ud800"'],
+  ['201 characters long', `"agentId":"${long(201)}"`],
+  ['a lone surrogate', '"agentId":"\\ud800"'],
 ])('returns 400 and names agentId if it is %s', async (_title, fields) => {
   await expectCreateRefused({ status: 400, field: 'agentId' }, fields)
 })
@@ -70,14 +70,14 @@ const badMetadata: [title: string, value: string, field: string][] = [
   ['an array of objects', '[{"a":1}]', 'metadata'],
   ['17 KB', `{"a":"${long(17_000)}"}`, 'metadata'],
   ['17 KB of keys', `{${Array.from({ length: 2200 }, (_, at) => `"k${at}":0`).join()}}`, 'metadata'],
-  ['16 KB of characters of two bytes', `{"a":"${'é'.repeat(8200)}"}`, 'metadata'],
-  ['escapes that are 17 KB when written', `{"a":"${'\\u0001'.repeat(2900)}"}`, 'metadata'],
-  ['half a character', '{"a":"\\ud800"}', 'metadata.a'],
-  ['half a character in a key', '{"a\\udc00":1}', 'metadata.a\ufffd'],
-  ['half a character further down', '{"a":[{"b":"x\\udc00\\ud800"}]}', 'metadata.a[0].b'],
-  ['a number beyond a double', '{"a":[0,1e400]}', 'metadata.a[1]'],
+  ['16 KB of two-byte characters', `{"a":"${'é'.repeat(8200)}"}`, 'metadata'],
+  ['escapes that take 17 KB as JSON', `{"a":"${'\\u0001'.repeat(2900)}"}`, 'metadata'],
+  ['a lone surrogate', '{"a":"\\ud800"}', 'metadata.a'],
+  ['a lone surrogate in a key', '{"a\\udc00":1}', 'metadata.a\ufffd'],
+  ['a nested lone surrogate', '{"a":[{"b":"x\\udc00\\ud800"}]}', 'metadata.a[0].b'],
+  ['a number too large for a double', '{"a":[0,1e400]}', 'metadata.a[1]'],
   ['__proto__ as a key', '{"__proto__":{"polluted":1}}', 'metadata.__proto__'],
-  ['__proto__ further down', '{"a":{"__proto__":null}}', 'metadata.a.__proto__'],
+  ['a nested __proto__', '{"a":{"__proto__":null}}', 'metadata.a.__proto__'],
 ]
 
 test.each(badMetadata)('create and update return 400 and name the invalid path in metadata: %s', async (...bad) => {
@@ -167,7 +167,7 @@ test.each(['', '{', '[]', 'null', '"x"', '1', `{'status':'completed'}`, '{"metad
 )
 
 test.each([[], ['Content-Type: text/plain'], [`${json}; charset=latin1`], [json, 'Content-Encoding: gzip']])(
-  'returns 415 for a body with the headers %j',
+  'returns 415 for a request with the headers %j',
   async (...lines) => {
     const body = '{"agentId":"one","status":"completed","metadata":{}}'
     for (const target of ['POST /api/sessions', `PATCH /api/sessions/${sessionId}`]) {
@@ -223,7 +223,7 @@ test.each([
   ['empty', ['Idempotency-Key:']],
   ['of 256 characters', [`Idempotency-Key: ${long(256)}`]],
   ['with a space', ['Idempotency-Key: a b']],
-  ['given twice', ['Idempotency-Key: a', 'Idempotency-Key: a']],
+  ['sent twice', ['Idempotency-Key: a', 'Idempotency-Key: a']],
 ])('returns 400 for an invalid Idempotency-Key: %s', async (_title, lines) => {
   const expected = { status: 400, field: 'Idempotency-Key' }
   const body = '{"agentId":"one"}'

@@ -13,7 +13,7 @@ type BrowserRequest = {
   body?: unknown
   /** Overrides the browser's own headers. */
   headers?: Record<string, string>
-  /** Omits the headers that tell the origin. */
+  /** Omits the headers that state the origin. */
   isBare?: boolean
 }
 

@@ -46,7 +46,7 @@ const openSession = async (service: TestService, key: string, agentId = 'one'): 
   (await expectStatus(200, service.post('/api/sessions', { agentId }, { key }))).sessionId
 const outcomeOf = ({ body, status }: Answer) => [status, body.code]
 
-test('keys, logins and acting platforms create tokens, which are shown once and revocable', async () => {
+test('keys, logins and acting platforms can create tokens, which are shown once and can be revoked', async () => {
   const service = await start()
   const { key, userId } = await service.createPerson()
   const { browser } = await signUp(service)
@@ -148,7 +148,7 @@ test.each([
   await service.stop()
 })
 
-test('a token ends with its creator and stops working on expiry or user suspension', async () => {
+test('a token stops working on its expiry, on user suspension and when its creator credential ends', async () => {
   const clock = new FakeClock()
   const service = await start({ clock })
   const { key, userId } = await service.createPerson()

@@ -84,7 +84,7 @@ test.each(vias)('a task lists the connectors it was created with, if any, over %
   await service.stop()
 })
 
-test("returns 400 and names a task's connectorIds if invalid or unsupported by the agent", async () => {
+test('returns 400 and names connectorIds if they are invalid or the agent does not support connectors', async () => {
   const world = await startWorld()
   const { id, person, service } = world
   const before = await stateOf(world)
@@ -102,7 +102,7 @@ test("returns 400 and names a task's connectorIds if invalid or unsupported by t
   await service.stop()
 })
 
-test.each(vias)('a session keeps connectors given as a field or in metadata, over %s', async (via) => {
+test.each(vias)('a session stores connectors passed as a field or in metadata, over %s', async (via) => {
   const { id, person, service } = await startWorld()
   const calls = new SessionCalls(service, person.key, via)
   for (const input of [

@@ -17,7 +17,7 @@ function start(): Promise<TestService> {
   return startService({ config: connectorConfig, privateHosts: ['127.0.0.1'] })
 }
 
-test.each(vias)('a connector with a working server is ok and lists its tools, over %s', async (via) => {
+test.each(vias)('a connector with a working server has status ok and lists its tools, over %s', async (via) => {
   const [service, server] = [await start(), await startStubMcpServer({ tools })]
   const { key } = await service.createPerson()
   const calls = new ConnectorCalls(service, key, via)
@@ -61,13 +61,13 @@ test("sends each user's own headers to the server, never another user's", async 
 })
 
 const failing: [name: string, refuse: (token: string) => [status: number, type: string, body: string], RegExp][] = [
-  ['refuses the credentials', () => [401, 'text/plain', 'no'], /rejected the credentials \(HTTP 401\)/],
-  ['is none of that protocol', () => [404, 'text/html', '<h1>No</h1>'], /no MCP server at this URL \(HTTP 404\)/],
-  ['fails and repeats the secret', (said) => [500, 'text/plain', said], /answered HTTP 500/],
-  ['answers a page with the secret', (said) => [200, 'text/html', said], /\S/],
-  ['answers with what is no JSON', (said) => [200, 'application/json', `{"${said}`], /\S/],
+  ['rejects the credentials', () => [401, 'text/plain', 'no'], /rejected the credentials \(HTTP 401\)/],
+  ['does not speak MCP', () => [404, 'text/html', '<h1>No</h1>'], /no MCP server at this URL \(HTTP 404\)/],
+  ['returns HTTP 500 and repeats the secret', (said) => [500, 'text/plain', said], /answered HTTP 500/],
+  ['returns a page with the secret', (said) => [200, 'text/html', said], /\S/],
+  ['returns invalid JSON with the secret', (said) => [200, 'application/json', `{"${said}`], /\S/],
   [
-    'answers an error with the secret',
+    'returns an error with the secret',
     (said) => [200, 'application/json', JSON.stringify({ jsonrpc: '2.0', id: 0, error: { code: 1, message: said } })],
     /\S/,
   ],
@@ -105,7 +105,7 @@ test.each(failing)('marks a connector as failed, without leaking the secret, if 
   await server.stop()
 })
 
-test('a connector to a closed port is failed, then ok once its URL changes', async () => {
+test('a connector to a closed port has status failed, and status ok once its URL changes', async () => {
   const [service, server] = [await start(), await startStubMcpServer({ tools })]
   const { key } = await service.createPerson()
   const calls = new ConnectorCalls(service, key)
@@ -240,7 +240,7 @@ test('returns 404 if the connector is deleted during its test', async () => {
   await service.stop()
 })
 
-test('a connector whose tool descriptions exceed a megabyte is failed', async () => {
+test('a connector has status failed if its tool descriptions exceed a megabyte', async () => {
   const described = { type: 'object', properties: { a: { description: 'x'.repeat(1_100_000) } } }
   const server = await startStubMcpServer({ tools: [{ name: 'much', inputSchema: described }] })
   const service = await start()

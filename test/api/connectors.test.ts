@@ -22,7 +22,7 @@ for (const via of vias) {
 type Titled = (title: string, body: (world: World) => Promise<void>) => void
 
 function describeConnectors(titled: Titled, via: Via): void {
-  titled('a connector reads as created, without its secrets', async ({ calls }) => {
+  titled('reading a connector returns what was created, without its secrets', async ({ calls }) => {
     const { body: created, status } = await calls.create({
       name: ' Docs ☃ ',
       url,
@@ -115,7 +115,7 @@ function describeConnectors(titled: Titled, via: Via): void {
   })
 
   titled(
-    'requires the scopes read to view, execute to connect and manage to change',
+    'requires the scope read for viewing, execute for connecting and manage for changing connectors',
     async ({ calls, person, service }) => {
       const { id } = await calls.add({ url: 'http://127.0.0.1:1/' })
       const allowed: Record<string, (own: ConnectorCalls) => Promise<{ status: number }>> = {

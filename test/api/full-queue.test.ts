@@ -17,7 +17,7 @@ test('a full queue rejects tasks with 503 before charging, but still answers rep
   await service.stop()
 })
 
-test('once the queue is half full, each user may queue an eighth of it', async () => {
+test('once the queue is half full, each user may fill at most an eighth of it', async () => {
   const service = await startService({ limits: { taskConcurrency: 0, maxQueuedTasks: 32, executionsPerMinute: 0 } })
   const greedy = await service.createPerson()
   for (let queued = 0; queued < 16; queued++) {

@@ -59,7 +59,7 @@ test('a link sets the password, ends existing logins, logs in, and works once', 
   await service.stop()
 })
 
-test('a link sets a first password and grants neither rights nor money', async () => {
+test('a link sets a first password and grants no admin rights or credit', async () => {
   const { admin, service } = await prepare()
   const { email, userId } = await service.createPerson({ balanceUsd: '1' })
   const browser = new Browser(service)

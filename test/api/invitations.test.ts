@@ -134,7 +134,7 @@ test('creates the account and posts its credit together or not at all', async ()
   await service.stop()
 })
 
-test('a newer invitation replaces only the earlier one to the same email address', async () => {
+test('a newer invitation replaces only the earlier invitation to the same email address', async () => {
   const { admin, service } = await prepare()
   const first = await invite(admin, 'ada@example.com', { isAdmin: true, creditUsd: '100' })
   const other = await invite(admin, 'adam@example.com')

@@ -83,7 +83,7 @@ test('a limit without reset reports no reset time, and refunded tasks do not cou
   await service.stop()
 })
 
-test('pays for exactly as many of 200 parallel requests as its limit allows', async () => {
+test('a key pays for exactly as many of 200 parallel requests as its limit allows', async () => {
   const service = await startService({ limits: { executionsPerMinute: 0, maxQueuedTasks: 1000 } })
   const { create, read, userId } = await limited(service, { limitUsd: '0.37', limitReset: 'month' })
   const answers = await Promise.all(Array.from({ length: 200 }, () => create()))

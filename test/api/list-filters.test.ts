@@ -16,11 +16,11 @@ const pairs = (count: number, value = 'x') =>
 
 const badTags: [title: string, tags: unknown, field: string][] = [
   ['null', null, 'tags'],
-  ['a text', 'a:b', 'tags'],
+  ['a string', 'a:b', 'tags'],
   ['an array', ['a:b'], 'tags'],
   ['17 pairs', pairs(17), 'tags'],
   ['more than 4 KB', pairs(16, long(250)), 'tags'],
-  ['more than 4 KB of few characters', pairs(8, '😀'.repeat(200)), 'tags'],
+  ['more than 4 KB of multibyte characters', pairs(8, '😀'.repeat(200)), 'tags'],
   ['an empty name', { '': 'x' }, 'tags'],
   ['a name of 65 characters', { [long(65)]: 'x' }, `tags.${long(64)}`],
   ['a name with a colon', { 'a:b': 'x' }, 'tags'],
@@ -33,7 +33,7 @@ const badTags: [title: string, tags: unknown, field: string][] = [
   ['an object', { a: { b: 'c' } }, 'tags.a'],
   ['a zero byte', { a: 'x\0' }, 'tags.a'],
   ['a line break', { a: 'x\ny' }, 'tags.a'],
-  ['half of a character', { a: '\ud800' }, 'tags.a'],
+  ['a lone surrogate', { a: '\ud800' }, 'tags.a'],
 ]
 
 test.each(badTags)('rejects invalid task and session tags: %s', async (_title, tags, field) => {
@@ -64,7 +64,7 @@ const times = [
 ]
 const timed = ['tasks', 'sessions', 'transactions']
 
-test.each(times)('rejects createdAfter and createdBefore %j on every list that has them', async (time) => {
+test.each(times)('rejects %j as createdAfter and createdBefore on every list that supports them', async (time) => {
   for (const field of ['createdAfter', 'createdBefore']) {
     for (const list of timed) {
       await expectRefused(guarded, { status: 400, field }, () =>
@@ -86,7 +86,7 @@ test.each(['', 'a', ':', ':b', 'a:', 'a b:c', `${long(65)}:x`, `a:${long(257)}`,
   },
 )
 
-test('rejects four tags, and a non-array tag over typed RPC', async () => {
+test('rejects a filter with four tags, and a non-array tag filter over typed RPC', async () => {
   for (const list of ['tasks', 'sessions']) {
     const query = 'tag=a:b&tag=a:c&tag=a:d&tag=a:e'
     await expectRefused(guarded, { status: 400, field: 'tag' }, () => get(`/api/${list}?${query}`))
@@ -94,7 +94,7 @@ test('rejects four tags, and a non-array tag over typed RPC', async () => {
   }
 })
 
-test('rejects a cursor that is altered or from another user, list or filter', async () => {
+test('rejects a cursor that was altered or belongs to another user, list or filter', async () => {
   const { key } = guarded.person
   const create = (token: string) =>
     guarded.service.post('/api/tasks', { endpointId: 'test.free', params: {} }, { key: token })
@@ -192,7 +192,7 @@ test('tasks.run sets the tags, and a reused key with different tags gets 409', a
   await service.stop()
 })
 
-test.each(vias)('sets, merges and removes session tags over %s, and lists filter by them', async (via) => {
+test.each(vias)('sets, merges and removes session tags over %s, and filters lists by tag', async (via) => {
   const service = await startService({ config: sessionAgents })
   const { key } = await service.createPerson()
   const calls = new SessionCalls(service, key, via)

@@ -48,7 +48,7 @@ test('lists sessions created in the same millisecond in reverse order of creatio
   await service.stop()
 })
 
-test.each(vias)('filters sessions over %s by current status, alone and with an agent', async (via) => {
+test.each(vias)('filters sessions over %s by current status, with and without an agent filter', async (via) => {
   const clock = new FakeClock()
   const service = await startService({ config, clock })
   const { key } = await service.createPerson()

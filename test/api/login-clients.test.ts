@@ -35,7 +35,7 @@ test('a flood of attempts stores rows only for checked passwords and then recove
   await service.stop()
 })
 
-test('many attempts for one email delay another only by the hashes in progress', async () => {
+test('many attempts for one email delay a login for another only by the hashes in progress', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { store } = service.app.services
   const { admitLogin } = store
@@ -82,7 +82,7 @@ test('throttles clients by IPv4 address or IPv6 network', async () => {
   await service.stop()
 })
 
-test('trusts X-Forwarded-For only as far as configured proxies wrote it', () => {
+test('trusts only the part of X-Forwarded-For that configured proxies wrote', () => {
   const of = (trusted: string[], { from, forwarded }: { from: string; forwarded?: string | string[] }) =>
     new ClientAddresses(trusted).of({
       headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },

@@ -122,7 +122,7 @@ test('rejects a streamed login, which could not set its cookie, and creates no l
   await service.stop()
 })
 
-test('no other operation sets a cookie, whether with a login, a key or neither', async () => {
+test('no other operation sets a cookie, with a login, a key or no credential', async () => {
   const service = await startService()
   const { email, key } = await service.createPerson({ password, isAdmin: true })
   const browser = await Browser.loggedIn(service, { email, password })

@@ -72,7 +72,7 @@ test('lists logins newest first with method, user agent and expiry, and marks th
   await service.stop()
 })
 
-test("ends one of several logins, but not an unknown one or another user's", async () => {
+test("ends one of several logins, and returns 404 for an unknown or another user's login", async () => {
   const service = await startService()
   const { email, key } = await service.createPerson({ password })
   const stranger = await service.createPerson({ password })
@@ -185,7 +185,7 @@ test('logging in over an existing login creates a new token and ends the old log
   await service.stop()
 })
 
-test('suspension immediately rejects keys and ends logins, which stay ended after it is lifted', async () => {
+test('suspension rejects keys and ends logins immediately; ended logins stay ended once it is lifted', async () => {
   const service = await startService()
   const { email, key, userId } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })

@@ -29,7 +29,7 @@ async function holdLogin({ app, browser }: { app: TestService['app']; browser: B
 const path = '/api/account/password'
 const next = 'another horse battery'
 
-test('a new password replaces the old one and ends all other logins, but no keys', async () => {
+test('a new password replaces the old password and ends all other logins, but revokes no keys', async () => {
   const service = await startService()
   const { email, key } = await service.createPerson({ password })
   const stranger = await service.createPerson({ password })
@@ -51,7 +51,7 @@ test('a new password replaces the old one and ends all other logins, but no keys
   await service.stop()
 })
 
-test('changes the password over RPC and rejects a wrong current one', async () => {
+test('changes the password over RPC and rejects a wrong current password', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })
@@ -135,7 +135,7 @@ test('one of two simultaneous changes wins, and only its password logs in', asyn
   await service.stop()
 })
 
-test('rejects a login in progress if the password changes meanwhile', async () => {
+test('rejects a login in progress if the password changes during its check', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })
@@ -152,7 +152,7 @@ test('rejects a login in progress if the password changes meanwhile', async () =
   await service.stop()
 })
 
-test('rejects a login in progress if the user is suspended meanwhile', async () => {
+test('rejects a login in progress if the user is suspended during its check', async () => {
   const service = await startService()
   const { email, userId } = await service.createPerson({ password })
   const late = new Browser(service)

@@ -54,7 +54,7 @@ test('counts runs by outcome and agent, and task failures by code', async () => 
   await service.stop()
 })
 
-test('the interrupting process counts interrupted runs; the next one counts those of a crash', async () => {
+test('a shutdown counts the runs it interrupts; after a crash the next process counts them', async () => {
   const service = await startService({ limits: { ...free, drainSeconds: 0 } })
   const { key } = await service.createPerson()
   const { body } = await service.createTask(key, 'test.wait', { ms: 20_000 })
@@ -200,7 +200,7 @@ test('counts transaction amounts exactly as in the ledger and ignores rejected r
   await service.stop()
 })
 
-test('counters start at zero, and known series exist before anything happens', async () => {
+test('counters start at zero, and known series exist before the first event', async () => {
   const service = await startService()
   const samples = await readMetrics(service)
   for (const series of [
@@ -234,7 +234,7 @@ test('counters start at zero, and known series exist before anything happens', a
   await service.stop()
 })
 
-test('names chosen by clients create no series: unknown paths and operations share one', async () => {
+test('client-chosen names create no series: all unknown paths and operations share one', async () => {
   const service = await startService({ limits: free })
   const { key } = await service.createPerson()
   await service.get('/api/nothing', key)

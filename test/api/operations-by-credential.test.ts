@@ -136,7 +136,7 @@ async function isRefused(service: TestService, operation: string, { key, user }:
   return status === 403 || (typeof body === 'string' && body.includes('"FORBIDDEN"'))
 }
 
-test('every operation has a decision', () => {
+test('every operation is listed with the credentials it accepts', () => {
   expect(Object.keys(decisions).toSorted()).toEqual(Object.keys(procedures).toSorted())
 })
 
@@ -148,7 +148,7 @@ test('exactly the operations marked public need no credential', () => {
   expect(isPublic.toSorted()).toEqual(said.toSorted())
 })
 
-test('each credential can call exactly the operations decided for it', async () => {
+test('each credential can call exactly the operations listed for it', async () => {
   const service = await startService({ config: sessionAgents, limits: { executionsPerMinute: 0, writesPerMinute: 0 } })
   const all = await PlatformCalls.open(service)
   const userId = await all.newUser('customer-1')

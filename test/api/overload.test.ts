@@ -21,7 +21,7 @@ async function untilRead(service: TestService, key: string, times: number): Prom
   for (let read = 0; read < times;) if ((await service.get('/api/account', key)).status === 200) read++
 }
 
-test('too many simultaneous requests get 503 with Retry-After; the others are answered', async () => {
+test('simultaneous requests beyond the bound get 503 with Retry-After; all others are answered', async () => {
   const service = await startService({ limits: { maxReadsInFlight: 1 } })
   const { key } = await service.createPerson()
   const checker = new Checker(service, key)
@@ -134,7 +134,7 @@ function letIn(gate: RequestGate, sender?: Sender): number {
   return count
 }
 
-test('one long pause of a mostly idle service rejects nothing', () => {
+test('a mostly idle service rejects nothing after one long pause', () => {
   const gate = new RequestGate(limits)
   gate.enter(write())
   gate.sampled(60_000)
@@ -144,7 +144,7 @@ test('one long pause of a mostly idle service rejects nothing', () => {
 
 const sender = (userId: string | null) => new Sender(userId)
 
-test('one user can take three quarters of the room; the rest stays for others', () => {
+test('one user can take three quarters of the capacity; the rest stays for others', () => {
   const gate = new RequestGate(limits)
   expect(letIn(gate, sender('many'))).toBe(375)
   expect(letIn(gate, sender('one'))).toBe(125)
@@ -152,7 +152,7 @@ test('one user can take three quarters of the room; the rest stays for others', 
   gate.close()
 })
 
-test('when half the room is taken, each further user gets at most a quarter', () => {
+test('when half the capacity is taken, each further user gets at most a quarter', () => {
   const gate = new RequestGate(limits)
   const [other, many, one, another] = [sender('other'), sender('many'), sender('one'), sender('another')]
   const others = Array.from({ length: 200 }, write)
@@ -196,7 +196,7 @@ test.each([',', '%2C', '%2c'])(
   },
 )
 
-test('rejects a request once its identified user already has a full share', () => {
+test('rejects a request once it is identified if its user already has a full share', () => {
   const gate = new RequestGate(limits)
   const [strangers, many] = [sender(null), sender('many')]
   expect(letIn(gate, many)).toBe(375)
@@ -208,7 +208,7 @@ test('rejects a request once its identified user already has a full share', () =
   gate.close()
 })
 
-test('reads answered immediately count for their user until the sample ends', () => {
+test("reads answered immediately count toward their user's share until the sample ends", () => {
   const gate = new RequestGate(limits)
   const [many, one] = [sender('many'), sender('one')]
   const read = (of: Sender) => {
@@ -242,7 +242,7 @@ test('admits a user with nothing in flight even after the bound fell below curre
   gate.close()
 })
 
-test('slow disk syncs alone do not lower the bound', () => {
+test('slow disk syncs without event-loop delay do not lower the bound', () => {
   const gate = new RequestGate(limits)
   letIn(gate)
   for (let sample = 0; sample < 100; sample++) {
@@ -255,7 +255,7 @@ test('slow disk syncs alone do not lower the bound', () => {
   gate.close()
 })
 
-test('a late event loop lowers the bound proportionally, but never to zero', () => {
+test('event-loop delay lowers the bound proportionally, but never to zero', () => {
   const gate = new RequestGate(limits)
   letIn(gate)
   gate.sampled(100)
@@ -302,7 +302,7 @@ test('beyond maxConnections each connection gets one response: 200 for health, o
 test.each([
   ['reads', (bearer: string) => rawRequest('GET /api/account', [bearer])],
   // Node handles such requests on a separate path.
-  ['expectations', () => rawRequest('GET /healthz', ['Expect: something'])],
+  ['requests with an unknown Expect header', () => rawRequest('GET /healthz', ['Expect: something'])],
 ])('disconnects a client that pipelines %s endlessly, and still serves others', async (_what, of) => {
   const service = await startService()
   const { key } = await service.createPerson()

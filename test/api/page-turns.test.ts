@@ -29,7 +29,7 @@ test('serves one large page per user and tick without delaying other users', asy
 test.each([
   ['messages', ({ sessions }: AppRouter) => sessions.messages],
   ['connectors', ({ connectors }: AppRouter) => connectors.list],
-])('rejects pages of %s beyond 100 waiting ones with 503 and serves the rest', async (_what, listOf) => {
+])('queues up to 100 pages of %s and rejects further ones with 503', async (_what, listOf) => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const { sessionId } = (await service.post('/api/sessions', { agentId: 'talk' }, { key })).body

@@ -107,7 +107,7 @@ test("limits queued tasks to the plan's maximum and rejects agents outside the p
   await service.stop()
 })
 
-test('an admin can give a user a plan and their own limits, and remove them', async () => {
+test('an admin can give a user a plan and individual limits, and remove both', async () => {
   const service = await startService({ config, limits })
   const { browser } = await signUpAdmin(service)
   const { key, userId } = await service.createPerson()

@@ -134,7 +134,7 @@ test('each scope allows exactly its operations, even when combined with other sc
   await service.stop()
 })
 
-test('an update that needs two scopes is rejected with only one and changes nothing', async () => {
+test('an update that needs two scopes is rejected for a key with only one of them and changes nothing', async () => {
   const service = await startService()
   const { userId } = await service.createPerson()
   const body = { isSuspended: true, limits: { tasksWaiting: 9 } }
@@ -149,7 +149,7 @@ test('an update that needs two scopes is rejected with only one and changes noth
   await service.stop()
 })
 
-test('a platform key cannot access user data itself, and the error names Errand-User', async () => {
+test('a platform key cannot access user data without Errand-User, and the error names that header', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const { id: taskId } = await service.runTask(key, 'test.echo', { secret: 1 })
@@ -262,7 +262,7 @@ test('accepts a key only from its allowed IP addresses, even behind a proxy', as
   await service.stop()
 })
 
-test('logs what platform keys do to accounts, with the key id', async () => {
+test('logs changes to accounts by platform keys, with the key id', async () => {
   const lines: [object, string][] = []
   const info = (fields: object, message: string) => void lines.push([fields, message])
   const service = await startService({ log: { debug() {}, info, warn() {}, error() {} } })

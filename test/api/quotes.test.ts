@@ -8,7 +8,7 @@ import { newDataDir, startService, type Answer, type Person, type TestService } 
 const params = { text: 'Hello', n: 1 }
 const lifeMs = 600_000
 
-/** Defines an agent with a task and chats at these prices. It can be told to think until it is stopped. */
+/** Defines an agent with a task and chats at these prices. On request it thinks until it is stopped. */
 function agentAt(priceUsd: string, outputPer1kUsd: string, reasoningPer1kUsd = outputPer1kUsd): ErrandConfig {
   const endpoint = { description: 'Does it.', priceUsd, params: {}, run: () => ({ ok: true }) }
   const chat = {
@@ -147,7 +147,7 @@ test('a quote is valid for ten minutes and is then rejected with 409', async () 
   await service.stop()
 })
 
-test('rejects a quote of another user or request, or with one altered character', async () => {
+test('rejects a quote of another user or request, and a quote with one altered character', async () => {
   const { person, service } = await start()
   const other = await service.createPerson()
   const quoteId = await taskQuote(service, person)
@@ -191,7 +191,7 @@ test('a quote stays valid while its signing secret is the current or previous on
   await other.stop()
 })
 
-test('a rejected task leaves its quote usable; a cap below the price rejects the task', async () => {
+test('a rejected task leaves its quote usable, and a cap below the price rejects the task', async () => {
   const { person, service } = await start()
   const poor = await service.createPerson({ balanceUsd: '0' })
   const quoteId = await taskQuote(service, poor)
@@ -243,7 +243,7 @@ test('an invalid quote request fails like the actual request, with the nested fi
   await service.stop()
 })
 
-test('quoted chat rates apply to the hold, the charge and the receipt', async () => {
+test('a quoted chat uses the quoted rates for its hold, charge and receipt', async () => {
   const dataDir = newDataDir()
   const { clock, person, service } = await start({ dataDir })
   const sessionId = await sessionOf(service, person)
@@ -289,7 +289,7 @@ test('an abandoned model call is charged at the quoted rates', async () => {
   await later.stop()
 })
 
-test('a quote opens one chat in its session, and its cap ends that chat', async () => {
+test('a quote admits one chat in its session, and the quoted cap ends that chat', async () => {
   const { clock, person, service } = await start()
   const [sessionId, otherId] = [await sessionOf(service, person), await sessionOf(service, person)]
   const quote = async (more: object = {}) => {

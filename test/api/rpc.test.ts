@@ -73,7 +73,7 @@ test('simultaneous calls in one batch succeed or fail independently', async () =
   await service.stop()
 })
 
-test('a batch is superjson by position on the wire and returns one array of results', async () => {
+test('a batch sends superjson inputs keyed by position and returns one array of results', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '2.0000' })
   const { body, headers, status } = await service.post(

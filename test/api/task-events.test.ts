@@ -109,7 +109,7 @@ test('followers of a burst of 10,000 reports get only a few, including the last'
   await service.stop()
 })
 
-test('an ended or canceled task immediately sends state and end', async () => {
+test('following an ended or canceled task immediately sends state and end', async () => {
   const { follow, key, service } = await startWorld()
   const { release, taskId } = await startSteps(service, key)
   const open = await follow(taskId)

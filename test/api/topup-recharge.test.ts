@@ -115,7 +115,7 @@ test('a charge with a lost response or interrupted by a crash is made once', asy
   await look()
   expect(await account()).toMatchObject({ balanceUsd: '25.0000' })
   expect([...stub.intents.values()].filter(({ metadata }) => metadata['errand_auto'])).toHaveLength(1)
-  // Like a process that dies after writing its row and before its request to the provider.
+  // Simulates a process that dies after it writes the row and before it sends the request to the provider.
   await spend(250_000)
   clock.advance(rechargePauseMs)
   const { payments } = service.app.store
@@ -142,7 +142,7 @@ test('a charge with a lost response or interrupted by a crash is made once', asy
 }, 60_000)
 
 test.each(['switched off', 'the method is taken away', 'suspended'] as const)(
-  'a charge interrupted by a crash is not made after recharging has ended: %s',
+  'a charge interrupted by a crash is not made once auto-recharge is disallowed: %s',
   async (what) => {
     const { account, clock, look, person, save, service, spend, stub, topups, update } = await start()
     await save()
@@ -202,7 +202,7 @@ test('a disputed payment disables auto-recharge instead of recharging the missin
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
 })
 
-test('waits for a slow payment and never charges a suspended user', async () => {
+test('waits for a slow payment before charging again, and never charges a suspended user', async () => {
   const { account, clock, look, person, save, service, spend, stub, tell, update } = await start()
   await save()
   await update({ autoRecharge: recharge })

@@ -55,7 +55,7 @@ test('reports differences with the provider and applies them only with --apply',
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
 })
 
-test("finds an old payment's dispute even after its event is gone", async () => {
+test("finds an old payment's dispute even after the provider has deleted its event", async () => {
   const { account, begin, clock, reconcile, stub, tell } = await start()
   const topup = await begin('10.00')
   await tell(stub.pay(stub.sessionOf(topup.id)))

@@ -49,7 +49,7 @@ test('credits a delayed payment when it succeeds, but not if it fails', async ()
   expect((await account()).balanceUsd).toBe('10.0000')
 })
 
-test('debits refunds and disputes, records any debt, and credits back a won dispute', async () => {
+test('refunds and disputes are debited and can cause debt, and a won dispute is credited back', async () => {
   const { account, begin, person, service, stub, tell } = await startPaying()
   const topup = await begin('10.00')
   const paid = stub.pay(stub.sessionOf(topup.id))
@@ -241,7 +241,7 @@ test('a retried request returns the first checkout page, even if its response wa
   expect((await service.post('/api/topups', { amountUsd: '6' }, { key, headers })).status).toBe(409)
 }, 60_000)
 
-test('closes a top-up whose checkout cannot be created, and a retry reopens it', async () => {
+test('closes a top-up if its checkout cannot be created; a retry reopens it', async () => {
   const { person, service, stub } = await startPaying()
   const { key } = person
   const statuses = async () => {

@@ -30,7 +30,7 @@ async function refusals(service: TestService, key: string, body: object): Promis
   return [rest, named, rpc, { ...batch, body: inBatch }].map((answer) => [answer.status, answer.body])
 }
 
-test('a hidden endpoint answers exactly like a missing one, whatever the input', async () => {
+test('a hidden endpoint gives the same response as a missing endpoint, for any input', async () => {
   const service = await startService({ config })
   const { key } = await service.createPerson()
   for (const params of [{}, { secretField: 'three' }, { secretField: 'one' }, { other: 1 }]) {
@@ -58,14 +58,14 @@ test('rejects a key without the execute scope before validation could reveal a s
 })
 
 test.each(['POST /api/tasks', 'POST /api/sessions', 'POST /api/chat', 'PATCH /api/sessions/ses_0', 'POST /api/keys'])(
-  'rejects %s without permission before its body arrives',
+  'rejects %s from a caller without permission before the body arrives',
   async (start) => {
     await expectRefusedUnread(start)
   },
 )
 
 test.each(['tasks.create', 'tasks.create,sessions.create?batch=1', 'tasks%2Ecreate', 'keys.create', 'users.update'])(
-  'rejects the typed RPC call %s without permission before its body arrives',
+  'rejects the typed RPC call %s from a caller without permission before the body arrives',
   async (path) => {
     await expectRefusedUnread(`POST /trpc/${path}`)
   },

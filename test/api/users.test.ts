@@ -118,7 +118,7 @@ test('returns 400 with the field for an invalid list query or change', async () 
   await service.stop()
 })
 
-test('unblocking lets the next task in; unblocking an unblocked user changes nothing', async () => {
+test('unblocking admits the next task; unblocking an unblocked user changes nothing', async () => {
   const service = await startService({ limits: { abuseFailures: 1 } })
   const { browser } = await signUpAdmin(service)
   const { key, userId } = await service.createPerson()
@@ -214,7 +214,7 @@ test("if two admins simultaneously remove each other's rights, one stays admin",
   await service.stop()
 })
 
-test("an admin's open links end on suspension or loss of rights; others' links stay", async () => {
+test("an admin's open links end on suspension or loss of admin rights; other admins' links stay", async () => {
   const service = await startService()
   const keeper = await signUpAdmin(service)
   for (const body of [{ isSuspended: true }, { isAdmin: false }]) {

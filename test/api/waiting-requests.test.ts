@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { waitersMax } from '../../server/tasks/task-ends.ts'
 import { startService } from '../support/test-service.ts'
 
-test('answers a long poll beyond the per-account maximum immediately; other accounts still wait', async () => {
+test('answers long polls beyond the per-account maximum immediately; other accounts can still wait', async () => {
   const service = await startService({ limits: { executionsPerMinute: 0, taskConcurrency: 0 } })
   const [person, other] = [await service.createPerson(), await service.createPerson()]
   const { ends } = service.app.services.tasks

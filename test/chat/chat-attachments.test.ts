@@ -45,7 +45,7 @@ async function refused(talker: Talker, message: unknown, path: string): Promise<
   return details[0].message
 }
 
-test('sends an image unchanged between its text parts, charged as the provider counts it', async () => {
+test('sends an image unchanged between its text parts, and charges the tokens the provider counted', async () => {
   const { provider, service, stop } = await start()
   provider.play(reply({ text: ['A grey field.'], usage: { prompt_tokens: 1234, completion_tokens: 5 } }))
   const talker = await Talker.create(service, { agentId: 'sees' })
@@ -96,7 +96,7 @@ test("reserves an image's maximum cost up front, and rejects a lower balance wit
   await stop()
 })
 
-test('a document reserves the rest of the context, and a lower balance reaches no provider', async () => {
+test('a document reserves the rest of the context; with too low a balance, nothing is sent to the provider', async () => {
   const { provider, service, stop } = await start()
   const document = filePartOf(pdf, { mediaType: 'application/pdf' })
   const rest = unitsOf('0.1000') * (smallContext / 1000)
@@ -107,7 +107,7 @@ test('a document reserves the rest of the context, and a lower balance reaches n
     await reply({ text: ['A contract.'], usage })(response, request)
   })
   const talker = await Talker.create(service, { agentId: 'sees', balanceUsd: '1.0000' })
-  // Both documents share it.
+  // Both documents share the rest of the context.
   const end = expectOneEnd(await talker.chat([ask('What is it?'), document, document]), 'done')
   expect(held).toBeGreaterThanOrEqual(rest)
   expect(held).toBeLessThan(rest + unitsOf('0.2000'))
@@ -294,7 +294,7 @@ test('accepts a file of exactly the maximum size and rejects one byte more', asy
   await stop()
 })
 
-test('an http agent gets file links in message order, and history entries with theirs', async () => {
+test('an http agent gets file links in message order, also for files in its history', async () => {
   const given: any[] = []
   const remote = await startAgentService(async (response, { body }) => {
     const part = body.parts?.find(({ type }: any) => type === 'file')

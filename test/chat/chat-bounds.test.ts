@@ -61,7 +61,7 @@ function pageOf(talker: Talker, offset: number, limit = 100): Promise<any> {
 
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
 
-test('streams a large tool output whole, but stores only a preview in the message', async () => {
+test('streams a large tool output in full, but stores only a preview in the message', async () => {
   const service = await startBounded()
   const talker = await Talker.create(service, { agentId: 'large' })
   const events = await talker.chat('look')
@@ -134,7 +134,7 @@ test('stores as many of thousands of tool calls as fit, and the message stays re
   await service.stop()
 })
 
-test('bounds a message on reading if it was stored before the bound existed', async () => {
+test('applies the bound on reading to a message stored before the bound existed', async () => {
   const service = await startBounded()
   const talker = await Talker.create(service)
   for (let n = 0; n < 2; n++) await store(talker, { message: 'look', reply: 'I did.' })
@@ -158,7 +158,7 @@ test('bounds a message on reading if it was stored before the bound existed', as
   await service.stop()
 })
 
-test('a batch of pages shares one byte bound, and calls beyond it get an explanation', async () => {
+test('a batch of page reads shares one byte bound, and calls beyond it get an error that explains why', async () => {
   const service = await startBounded()
   const talker = await Talker.create(service)
   for (let n = 0; n < 8; n++) await store(talker, { message: `${n}`, reply: 'x'.repeat(10_000) })

@@ -51,7 +51,7 @@ test.for([{ isInline: true }, { isInline: false }])(
   },
 )
 
-test('rejects a cap of zero or below the first words with 403, and writes nothing', async () => {
+test('rejects a cap of zero or below the cost of the first words with 403, and writes nothing', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const before = await talker.state()
@@ -105,7 +105,7 @@ test('rejects an invalid cap with 400 and names the field', async () => {
   await service.stop()
 })
 
-test('chats of a session cost at most its cap, even if usage is reported beyond it', async () => {
+test('the chats of a session cost at most its cap, even if reported usage exceeds it', async () => {
   const service = await startTalk({ limits: { maxWrittenOffUsdPerDay: 0 } })
   const talker = await Talker.create(service, { balanceUsd: '10.0000' })
   expect((await patch(talker, '1.0000')).body).toMatchObject({ maxCostUsd: '1.0000', spentUsd: '0.0000' })
@@ -128,7 +128,7 @@ test('chats of a session cost at most its cap, even if usage is reported beyond 
   await service.stop()
 })
 
-test('usage reported past the cap is charged up to it, and the rest written off', async () => {
+test('usage reported beyond the cap is charged up to the cap, and the rest is written off', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const steps: Step[] = [
@@ -144,9 +144,9 @@ test('usage reported past the cap is charged up to it, and the rest written off'
 })
 
 test.for([
-  ['the balance', '0.2000', '0.3000', '0.4000', 'INSUFFICIENT_BALANCE', 2000],
-  ['the cap of its session', '0.3000', '0.2000', '0.4000', 'BUDGET_REACHED', 2000],
-  ['its own cap', '0.3000', '0.4000', '0.2000', 'BUDGET_REACHED', 2000],
+  ['balance', '0.2000', '0.3000', '0.4000', 'INSUFFICIENT_BALANCE', 2000],
+  ['session cap', '0.3000', '0.2000', '0.4000', 'BUDGET_REACHED', 2000],
+  ['chat cap', '0.3000', '0.4000', '0.2000', 'BUDGET_REACHED', 2000],
 ] as const)(
   'the lowest of balance, session cap and chat cap applies: %s',
   async ([, balanceUsd, ofSession, maxCostUsd, code, most]) => {
@@ -179,7 +179,7 @@ test('a chat ended by its cap does not wait for other chats of its user', async 
   await service.stop()
 })
 
-test('a cap raised during a chat applies to it, and one below its hold is rejected', async () => {
+test("a session cap raised during a chat applies to that chat; a cap below the chat's hold is rejected", async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   await patch(talker, '3.0000')
@@ -213,7 +213,7 @@ test("200 concurrent chats each stay within their session's cap, and the ledger 
   })
   for (const { cap, end, talker } of await Promise.all(chats)) {
     if (end.error?.code === 'RATE_LIMIT_EXCEEDED') continue
-    // On a busy machine a settlement may come after its reader was told that it has not happened yet; what it cost is the same.
+    // On a busy machine the end may be reported before the settlement. The charge is the same.
     if (end.error?.code === 'INTERNAL_ERROR')
       expect(end.error.message).toBe(
         'The chat has not been settled yet. Its charge will appear in the transactions of the session.',

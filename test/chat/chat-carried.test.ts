@@ -16,7 +16,7 @@ const cheap = {
   },
 } as const
 
-test('chats below half a unit are not free: 25 of 0.00004 USD cost 0.0010 across sessions', async () => {
+test('chats cheaper than half a unit are not free: 25 chats of 0.00004 USD across sessions cost 0.0010 USD', async () => {
   const service = await startService({ config: { agents: [cheap] }, limits: { executionsPerMinute: 0 } })
   const first = await Talker.create(service, { agentId: 'cheap', balanceUsd: '1.0000' })
   const talkers = [first, await first.another('cheap')]

@@ -72,7 +72,7 @@ test('a client that leaves before the first event pays at most for the prompt, o
   await service.stop()
 })
 
-test('settles each turn once for its usage so far, after whichever line the client leaves', async () => {
+test('settles a turn once for its usage so far, no matter after which line the client leaves', async () => {
   const service = await startTalk()
   for (let lines = 1; lines <= 6; lines++) {
     const talker = await Talker.create(service)
@@ -120,7 +120,7 @@ test('charges usage after the last report if the client leaves, and marks it as 
   await service.stop()
 })
 
-test('charges a fully reported reply as reported if its client leaves', async () => {
+test('charges a reply with complete usage reports as reported if its client leaves', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const reader = await talker.do(
@@ -137,7 +137,7 @@ test('charges a fully reported reply as reported if its client leaves', async ()
   await service.stop()
 })
 
-test('a reader stalled for writeStallSeconds counts as gone: its turn settles, its connection closes', async () => {
+test('a reader stalled for writeStallSeconds counts as disconnected: its turn settles, its connection closes', async () => {
   const service = await startTalk({ limits: { writeStallSeconds: 1 } })
   const talker = await Talker.create(service, { balanceUsd: '10000' })
   const file = filesIn(service)('aborted')
@@ -160,7 +160,7 @@ test('a reader stalled for writeStallSeconds counts as gone: its turn settles, i
   await service.stop()
 })
 
-test('holds a flood back while its reader pauses, then delivers it whole and in order', async () => {
+test('pauses a flood of events while its reader pauses, then delivers all of them in order', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '10000' })
   const file = filesIn(service)('count')
@@ -195,7 +195,7 @@ test('holds a flood back while its reader pauses, then delivers it whole and in 
   await service.stop()
 })
 
-test('DELETE of a session stops and settles its running chat, and leaves nothing of the session', async () => {
+test('DELETE of a session stops and settles its running chat, and deletes all data of the session', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const file = filesIn(service)('aborted')

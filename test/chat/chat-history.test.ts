@@ -25,7 +25,7 @@ test('passes the complete earlier exchanges to the agent, oldest first', async (
   await service.stop()
 })
 
-test('a cut-off reply is part of the history; a failed one and its message are not', async () => {
+test('a cut-off reply is part of the history; a failed reply and its message are not', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const cut = say({ do: 'text', delta: 'Half a' }, { do: 'await-abort' })
@@ -42,7 +42,7 @@ test('a cut-off reply is part of the history; a failed one and its message are n
   await service.stop()
 })
 
-test('trims history to contextTokens by dropping the oldest whole exchanges', async () => {
+test('trims history to contextTokens by dropping complete exchanges, oldest first', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { agentId: 'forgetful' })
   // An exchange has about 10 + 13 tokens. Message and history together may have 100.
@@ -58,7 +58,7 @@ test('trims history to contextTokens by dropping the oldest whole exchanges', as
   await service.stop()
 })
 
-test('a message that fills contextTokens gets no history; a longer one is rejected by field', async () => {
+test('a message that fills contextTokens gets no history; a longer one is rejected with its field name', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { agentId: 'forgetful' })
   await talker.chat('One')
@@ -73,7 +73,7 @@ test('a message that fills contextTokens gets no history; a longer one is reject
   await service.stop()
 })
 
-test('charges history as part of the prompt, but not trimmed history', async () => {
+test('charges history as part of the prompt, but not the exchanges trimmed from it', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { agentId: 'forgetful' })
   const prompts: number[] = []
@@ -85,7 +85,7 @@ test('charges history as part of the prompt, but not trimmed history', async () 
   await service.stop()
 })
 
-test('reasoning is not part of the history, and later messages are not charged for it', async () => {
+test('reasoning is not part of the history, so later messages are not charged for it', async () => {
   const service = await startTalk()
   const [thinker, plain] = [await Talker.create(service), await Talker.create(service)]
   const usage = { do: 'usage', promptTokens: 1, completionTokens: 1 } as const

@@ -5,7 +5,7 @@ import { expectOneEnd, expectSound, startTalk, Talker, unitsOf } from './chat-ch
 
 const flood: Step = { do: 'flood', times: 100_000, delta: 'sixteen letters ', everyMs: 1 }
 
-test("ends a chat at its key's spending limit, and rejects the next with the reset time", async () => {
+test("ends a chat at its key's spending limit, and rejects the next chat with the reset time", async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const limits = { name: 'limited', limitUsd: '0.5', limitReset: 'month' }

@@ -51,7 +51,7 @@ async function visitOnce(talker: Talker, { deletes, leaveMs, startMs, steps }: V
   return undefined
 }
 
-test('each turn settles once and the ledger adds up, whatever agents and clients do', async () => {
+test('each turn settles once and the ledger adds up under random agent and client behavior', async () => {
   const service = await startTalk()
   await fc.assert(
     fc.asyncProperty(fc.array(visit, { minLength: 40, maxLength: 60 }), async (visits) => {

@@ -22,7 +22,7 @@ async function post(talker: Talker, path: string, body: object = {}) {
 
 const turnOf = (reader: ChatReader) => reader.headers['errand-turn-id']
 
-test('replays a reply identically from any event, as lines and server-sent events, for one charge', async () => {
+test('replays a reply identically from any event, as JSON lines or server-sent events, without charging again', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '1000' })
   const steps: Step[] = [
@@ -71,7 +71,7 @@ test('streams server-sent events with ids if the client asks for them', async ()
   await service.stop()
 })
 
-test('with onDisconnect continue, a reply outlives its reader and is readable through its session', async () => {
+test('with onDisconnect continue, a reply continues after its reader leaves and is readable via its session', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const file = filesIn(service)('go')
@@ -100,7 +100,7 @@ test('with onDisconnect continue, a reply outlives its reader and is readable th
   await service.stop()
 })
 
-test('without onDisconnect continue, a reply ends with its last reader, and later readers see why', async () => {
+test('without onDisconnect continue, a reply ends when its last reader leaves, and later readers see why', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const reader = await talker.do({ do: 'text', delta: 'Some text. ' }, { do: 'await-abort' })
@@ -147,7 +147,7 @@ test('stops a reply by its turn and charges its usage; a finished reply stays un
   await service.stop()
 })
 
-test("an event number ahead is 400; unknown or other users' turns and streams are 404", async () => {
+test("an event number not reached yet gets 400; unknown or other users' turns and streams get 404", async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const stranger = await Talker.create(service, { email: 'other@example.com' })
@@ -180,7 +180,7 @@ test("an event number ahead is 400; unknown or other users' turns and streams ar
   await service.stop()
 })
 
-test('a reply found in the store can be read and stopped before its admission completes', async () => {
+test("a resume during a chat's admission waits for it and can then read and stop the reply", async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const { store } = service.app

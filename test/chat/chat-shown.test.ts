@@ -17,7 +17,7 @@ function open(talker: Talker, steps: Step[], maxCostUsd: string): Promise<ChatRe
 }
 
 test.for(modes)(
-  'a reply reported beyond its hold shows exactly what is charged and stored (inline: $isInline)',
+  'a reply with usage reported beyond its hold shows exactly what is charged and stored (inline: $isInline)',
   async ({ isInline }) => {
     const service = await startTalk({ isInline })
     const talker = await Talker.create(service, { balanceUsd: '2.0000' })
@@ -42,7 +42,7 @@ test.for(modes)(
 )
 
 test.for(modes)(
-  'a reply ended by a cap reports that even if its agent throws (inline: $isInline)',
+  'a reply ended by a cap reports the cap, even if its agent throws (inline: $isInline)',
   async ({ isInline }) => {
     const service = await startTalk({ isInline })
     const talker = await Talker.create(service)
@@ -58,7 +58,7 @@ test.for(modes)(
 )
 
 test.for(modes)(
-  'rejects a cap below the first letter and shows it under one that covers it (inline: $isInline)',
+  'rejects a cap below the cost of the first letter, and sends it if the cap covers it (inline: $isInline)',
   async ({ isInline }) => {
     const service = await startTalk({ isInline })
     const talker = await Talker.create(service)
@@ -80,7 +80,7 @@ test.for(modes)(
   },
 )
 
-test('first words beyond the cap are free, and nothing is stored', async () => {
+test('a reply whose first words exceed the cap is free and not stored', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const before = await talker.state()
@@ -116,7 +116,7 @@ test.for(modes)(
   },
 )
 
-test('shows and charges a reported reply the balance covers, even if its text exceeded the hold', async () => {
+test('shows and charges a reply whose reported usage the balance covers, even if its text exceeded the hold', async () => {
   const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service, { balanceUsd: '0.1000' })
   const text = 'x'.repeat(2000)

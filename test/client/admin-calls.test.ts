@@ -97,7 +97,7 @@ test('a user is invited, accepts, logs in and out, and changes the password', as
   await service.stop()
 })
 
-test('too many login attempts give LOGIN_THROTTLED with a Retry-After', async () => {
+test('too many login attempts cause LOGIN_THROTTLED with Retry-After', async () => {
   const service = await startService()
   for (let tries = 0; tries < 10; tries++) {
     await service.app.store.admitLogin({ email: 'ada@example.com', client: null })

@@ -106,7 +106,7 @@ test('a failed reply reports its cost, and onError chooses the error text', asyn
   await stub.stop()
 })
 
-test("a rejection keeps its status and message in a route, and is a stream's only chunk", async () => {
+test('a rejection keeps its status and message in a route, and is the only chunk of a stream', async () => {
   const { client, stub } = await startChatStub(streamRefusal(429, 'RATE_LIMIT_EXCEEDED', { 'Retry-After': '7' }))
   const response = await toUIMessageStreamResponse(client.chat.stream(hello))
   expect([response.status, response.headers.get('retry-after'), await response.text()]).toEqual([429, '7', 'No.'])
@@ -128,7 +128,7 @@ test('a session without a reply in progress gives 204 and no chunks', async () =
   await stub.stop()
 })
 
-test("a route responds before the first event; a leaving reader cancels the reply's request", async () => {
+test('a route responds before the first event; a reader that leaves cancels the request for the reply', async () => {
   const left = Promise.withResolvers<void>()
   const stub = await startStub((response) => {
     response.once('close', () => left.resolve())
@@ -143,7 +143,7 @@ test("a route responds before the first event; a leaving reader cancels the repl
   await stub.stop()
 })
 
-test('sends the files of a message as the page read them', async () => {
+test('sends the files of a message from their data URLs', async () => {
   const { client, stub } = await startChatStub(reply(done))
   const transport = new ErrandChatTransport({ client, onDisconnect: 'stop' })
   const file = {

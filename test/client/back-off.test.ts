@@ -45,7 +45,7 @@ test('wait gives up at its deadline and reports the last failure', async () => {
   const error = await rejection(client.tasks.wait('task_1', { timeoutMs: 500 }))
   expect(error).toMatchObject({ code: 'TIMEOUT', taskId: 'task_1', cause: { code: 'SERVICE_UNAVAILABLE' } })
   expect(error.message).toMatch(/not ended after 500 ms\. .* The last failure was: Refused\.$/)
-  // The service asked for an hour, so the client did not retry.
+  // The service requested a pause of an hour, so the client did not retry.
   expect(sent).toHaveLength(1)
 })
 

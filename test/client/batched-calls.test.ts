@@ -52,7 +52,7 @@ test('an aborted call does not affect others in its batch', async () => {
   await service.stop()
 })
 
-test('splits batches before their URL gets too long; the service rejects a single long input', async () => {
+test('splits batches whose URL would be too long; the service rejects a single input that is too long', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const { fetch, sent } = recordedFetch()

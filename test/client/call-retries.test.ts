@@ -57,7 +57,7 @@ test('creates a task and a session only once, reusing one key for all attempts',
     fetch: async (url, init) => {
       keys.push(new Headers(init.headers).get('idempotency-key'))
       const response = await fetch(url, init)
-      // The service has done it, but its response is lost.
+      // The service has executed the request, but its response is lost.
       if (isCut && init.method === 'POST') {
         isCut = false
         await response.body?.cancel()
@@ -140,7 +140,7 @@ test('run reports why and how long it waits at the rate limit', async () => {
   await waited.stop()
 })
 
-test('hooks see every request and response, of chats too, but never the key', async () => {
+test('hooks receive every request and response, including those of chats, but never the key', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const requests: RequestEvent[] = []

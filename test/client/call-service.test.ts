@@ -51,7 +51,7 @@ test('creates, rotates, lists and revokes a key', async () => {
   await service.stop()
 })
 
-test('params are serialized as over REST, whatever their keys are named', async () => {
+test('params are serialized as over REST, even with unusual key names', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })

@@ -16,7 +16,7 @@ function endless(count: number): { given: StubAnswer; ended: Promise<void> } {
   return { given, ended: ended.promise }
 }
 
-test('an early break ends the request', async () => {
+test('breaking out of the loop early ends the request', async () => {
   const { ended, given } = endless(3)
   const { client, stub } = await startChatStub(given)
   for await (const event of client.chat.stream(hello)) {
@@ -39,7 +39,7 @@ test('a throw inside the loop ends the request and reaches the caller', async ()
   await stub.stop()
 })
 
-test('return ends the request and a pending wait for an event', async () => {
+test('`return` ends the request and a pending wait for an event', async () => {
   const { ended, given } = endless(1)
   const { client, stub } = await startChatStub(given)
   const stream = client.chat.stream(hello)
@@ -51,7 +51,7 @@ test('return ends the request and a pending wait for an event', async () => {
   await stub.stop()
 })
 
-test("return with onDisconnect 'stop' ends the request before a response has arrived", async () => {
+test("`return` with onDisconnect 'stop' ends the request before a response has arrived", async () => {
   const asked = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<void>()
   const { client, stub } = await startChatStub((response) => {
@@ -145,7 +145,7 @@ test('cancels a response that arrives after the abort if fetch ignores its signa
   await cancelled.promise
 })
 
-test('reads no further than the caller requests', async () => {
+test('reads no events before the caller requests them', async () => {
   let pulled = 0
   const body = new ReadableStream<Uint8Array>(
     {

@@ -21,7 +21,7 @@ const refusals: [status: number, code: string][] = [
 ]
 
 for (const [status, code] of refusals) {
-  test(`${status} with a single stream line is thrown as ${code}, after one request`, async () => {
+  test(`throws ${code} for ${status} with a single stream line, after one request`, async () => {
     const { client, stub } = await startChatStub(streamRefusal(status, code, { 'Retry-After': '7' }))
     for (const call of [collect(client.chat.stream(hello)), client.chat.text(hello)]) {
       expect(await rejection(call)).toMatchObject({
@@ -46,7 +46,7 @@ function codeFromBody(code: ErrorCode): ErrorCode {
   return code === 'SESSION_BUSY' || code === 'SESSION_COMPLETED' ? 'CONFLICT' : code
 }
 
-test("throws REST errors with their code, or one derived from an older service's body", async () => {
+test("throws REST errors with their code, or a code derived from an older service's body", async () => {
   for (const code of Object.keys(errorCatalogue) as ErrorCode[]) {
     const details = [{ path: 'message', message: 'Is missing' }]
     const body = errorBody(new ErrandError(code, 'Why.', { details }))
@@ -72,21 +72,21 @@ const ndjson = { 'Content-Type': 'application/x-ndjson' }
 const odd: [name: string, answer: StubAnswer, status: number, message: RegExp][] = [
   ['the error page of a proxy', answer(502, '<h1>Bad gateway</h1>', html), 502, /status 502 and text\/html/],
   ['a web page with status 200', answer(200, '<h1>Welcome</h1>', html), 200, /check baseUrl/],
-  ['an answer that is no stream', answer(200, toLine(done)), 200, /application\/json/],
+  ['a response that is not a stream', answer(200, toLine(done)), 200, /application\/json/],
   ['no content', (response) => void response.writeHead(204).end(), 204, /no content type/],
   ['a stream with another status', answer(206, toLine(done), ndjson), 206, /status 206/],
   [
-    'an event with a status that refuses',
+    'a non-error event with an error status',
     answer(404, toLine({ ...failed, type: 'failed' }), ndjson),
     404,
     /status 404/,
   ],
-  ['a refusal that claims success', streamRefusal(202, 'SESSION_BUSY'), 202, /status 202/],
+  ['a rejection with a success status', streamRefusal(202, 'SESSION_BUSY'), 202, /status 202/],
   ['an error event without a code', answer(404, toLine({ type: 'error', error: {} }), ndjson), 404, /status 404/],
   ['an error of another API', answer(404, '{"error":{"code":5,"message":"Nope"}}'), 404, /status 404/],
-  ['the JSON of a gateway', answer(502, '{"error":"x","message":"No upstream."}'), 502, /No upstream\.$/],
+  ['JSON from a gateway', answer(502, '{"error":"x","message":"No upstream."}'), 502, /No upstream\.$/],
   ['a redirect', answer(307, '', { Location: 'https://elsewhere.example.com/' }), 307, /redirect; set baseUrl/],
-  ['an error that claims success', answer(200, '{"error":"Forbidden","message":"x"}'), 200, /status 200/],
+  ['an error body with status 200', answer(200, '{"error":"Forbidden","message":"x"}'), 200, /status 200/],
 ]
 
 for (const [name, given, status, message] of odd) {

@@ -63,7 +63,7 @@ test("a streamed reply has the service's events and is charged its reported cost
   await service.stop()
 })
 
-test('text returns the reply stored in the session, and the next message sees it', async () => {
+test('`text` returns the reply stored in the session, and the next message sees it', async () => {
   const { client, service, sessionId } = await startTalk()
   const reply = await client.chat.text({ sessionId, message: 'Hello', params: { temperature: 0, maxTokens: 100 } })
   const toolCalls = [{ id: 'call-1', name: 'count', arguments: { of: 'Hello' }, output: { messages: 0 } }]
@@ -78,7 +78,7 @@ test('text returns the reply stored in the session, and the next message sees it
   await service.stop()
 })
 
-test('a failed reply is free; the stream ends with its error and text throws it', async () => {
+test('a failed reply is free; the stream ends with its error, and `text` throws it', async () => {
   const { client, service, sessionId } = await startTalk()
   const input = { sessionId, message: 'fail' }
   expect((await collect(client.chat.stream(input))).at(-1)).toMatchObject({
@@ -91,7 +91,7 @@ test('a failed reply is free; the stream ends with its error and text throws it'
   await service.stop()
 })
 
-test('leaving early ends the reply, and the service keeps and charges the part produced', async () => {
+test('leaving early ends the reply, and the service stores and charges the part produced so far', async () => {
   const { client, service, sessionId } = await startTalk()
   for await (const event of client.chat.stream({ sessionId, message: 'hang' })) {
     if (event.type === 'assistant_delta') break
@@ -176,7 +176,7 @@ function merge(events: readonly ChatEvent[]): ChatEvent[] {
   return merged
 }
 
-test('a message with an idempotencyKey runs once; rejects a malformed key before sending', async () => {
+test('a message with an idempotencyKey runs once; a malformed key is rejected before sending', async () => {
   const { client, service, sessionId } = await startTalk()
   const idempotencyKey = 'key-of-a-message'
   const reply = await client.chat.text({ sessionId, message: 'Hello' }, { idempotencyKey })

@@ -40,7 +40,7 @@ test('posts the message as JSON with the key and yields each event once, in orde
   await stub.stop()
 })
 
-test('sends nothing before the first event is requested, or if left before that', async () => {
+test('sends nothing until the first event is requested', async () => {
   const { client, stub } = await startChatStub(streamOf(done))
   const left = client.chat.stream(hello)
   expect(await left.return()).toEqual({ done: true, value: undefined })
@@ -50,7 +50,7 @@ test('sends nothing before the first event is requested, or if left before that'
   await stub.stop()
 })
 
-test('yields each event before the next is sent, however bytes and lines are split', async () => {
+test('yields each event before the next is sent, regardless of how bytes and lines are split', async () => {
   const { client, stub } = await startChatStub(async (response) => {
     startStream(response)
     for (const [index, event] of whole.entries()) {
@@ -102,7 +102,7 @@ test('passes on events of unknown types', async () => {
   await stub.stop()
 })
 
-test('the terminal event ends the stream and its request, whatever follows', async () => {
+test('the terminal event ends the stream and its request, even if the response continues', async () => {
   const endsBefore = async (rest: string) => {
     const ended = Promise.withResolvers<void>()
     const { client, stub } = await startChatStub((response) => {
@@ -116,7 +116,7 @@ test('the terminal event ends the stream and its request, whatever follows', asy
   await Promise.all(['', toLine(delta('more')), '<html>'].map(endsBefore))
 })
 
-test('a connection is reused after a reply, even if the caller left at its last event', async () => {
+test('a connection is reused after a reply, even if the caller stops reading at its last event', async () => {
   const ports: (number | undefined)[] = []
   let leave = () => {}
   const { client, stub } = await startChatStub(async (response, { url }) => {
@@ -147,7 +147,7 @@ const broken: [name: string, text: string, end: StubAnswer][] = [
 ]
 
 for (const [name, text, end] of broken) {
-  test(`throws NETWORK_ERROR that says to look up the charge if ${name}`, async () => {
+  test(`throws a NETWORK_ERROR that says to look up the charge if ${name}`, async () => {
     const received = Promise.withResolvers<void>()
     const { client, stub } = await startChatStub(async (response, request) => {
       startStream(response).write(text)

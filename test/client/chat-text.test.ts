@@ -15,7 +15,7 @@ import {
 } from './chat-answers.ts'
 import { rejection } from './rejection.ts'
 
-test('text collects text, reasoning, tool calls with outputs, usage and cost', async () => {
+test('`text` collects text, reasoning, tool calls with outputs, usage and cost', async () => {
   const { client, stub } = await startChatStub(
     streamOf(
       reasoning('First '),

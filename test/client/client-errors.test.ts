@@ -93,7 +93,7 @@ test('an unknown endpoint, task or agent gives 404', async () => {
   await service.stop()
 })
 
-test('reusing an idempotency key gives 409 for other input, else the same task', async () => {
+test('reusing an idempotency key returns the same task for the same input, otherwise 409', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })

@@ -160,7 +160,7 @@ test('chat events and replies are typed by the server', () => {
   expectTypeOf(never).toBeFunction()
 })
 
-test('an error code is from the catalogue, chats or the client', () => {
+test('the error code type contains the codes of the catalog, of chats and of the client', () => {
   expectTypeOf<ErrandClientError['code']>().toEqualTypeOf<
     | ErrorCode
     | 'SESSION_NOT_FOUND'

@@ -69,7 +69,7 @@ declare module 'errand-client' {
 `)
 })
 
-test('inlines references; a recursive or missing one becomes unknown', () => {
+test('inlines references; a recursive or missing reference becomes `unknown`', () => {
   const tree = { type: 'object', properties: { name: { type: 'string' }, child: { $ref: '#/$defs/Tree' } } }
   const params = {
     type: 'object',

@@ -48,7 +48,7 @@ type WrongOutputs = {
   [Path in keyof Flat]: Same<Flat[Path]['output'], At<Out, Path>> extends true ? never : Path
 }[keyof Flat]
 
-test('exactly the operations have flat types', () => {
+test('every operation has flat types, and nothing else does', () => {
   expectTypeOf<
     keyof Flat | 'chat.stream' | 'chat.resume' | 'chat.resumeSession' | 'tasks.events'
   >().toEqualTypeOf<Paths>()

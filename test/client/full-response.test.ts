@@ -7,7 +7,7 @@ import { answer, cut, startStub } from './stub-server.ts'
 
 const text = 'Ü'.repeat(20_000)
 
-test('shortens a response above 16 KB; fetchResponse and fullResponse return all of it', async () => {
+test('a response above 16 KB is truncated; fetchResponse and fullResponse return all of it', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const { fetch, sent } = recordedFetch()
@@ -17,7 +17,7 @@ test('shortens a response above 16 KB; fetchResponse and fullResponse return all
   expect(await client.tasks.fetchResponse(task)).toEqual({ text })
   const { init, url } = sent.at(-1)!
   expect(url.href).toBe(task.responseUri)
-  // The URL is signed, and may be a bucket's.
+  // The URL is signed and may point to a bucket.
   expect(new Headers(init.headers).get('authorization')).toBeNull()
   expect((await client.tasks.wait(task.id, { fullResponse: true })).response).toEqual({ text })
   const whole = await client.tasks.run({ endpointId: 'test.echo', params: { text } }, { fullResponse: true })

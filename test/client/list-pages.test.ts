@@ -51,7 +51,7 @@ test('items added at the front during paging cause no duplicates or gaps', async
   }
 })
 
-test('items removed during paging cause no gaps among the rest', async () => {
+test('items removed during paging cause no gaps among the remaining items', async () => {
   for (const going of [1, 3, 9, 10, 25]) {
     const change = (page: number, items: string[]) => void (page === 2 && items.splice(0, going))
     const seen = await idsOf(listOf(names(60), change).list({ limit: 10 }))
@@ -66,7 +66,7 @@ test('reads all pages if their size is limited in bytes, even to one item', asyn
   expect(await idsOf(listOf(names(12), undefined, 3).list({ limit: 10 }))).toEqual(names(12))
 })
 
-test('lists all thirty tasks while more are created; await still returns one page', async () => {
+test('iterating lists all thirty tasks while more are created; await still returns one page', async () => {
   const service = await startService({ limits: { executionsPerMinute: 0 } })
   const { key } = await service.createPerson()
   const { fetch, sent } = recordedFetch()

@@ -38,7 +38,7 @@ const tricky = [
 const [first, second, third, last] = tricky.map((event) => JSON.stringify(event)) as [string, string, string, string]
 const transcript = bytesOf(`\n${first}\r\n\r\n \t\n${second}\n${third}\r\n\n${last}`)
 
-test('decodes the same events wherever two cuts fall, even inside characters and escapes', () => {
+test('decodes the same events wherever the bytes are cut, even inside characters and escapes', () => {
   expect(decode([transcript])).toEqual(tricky)
   for (let one = 0; one <= transcript.length; one++) {
     for (const two of [one, one + 1, one + 2, transcript.length - 1]) {
@@ -87,18 +87,18 @@ test('decodes serialized JSON in any chunks', () => {
 })
 
 const bad: [name: string, line: Uint8Array][] = [
-  ['a text', bytesOf('hello')],
-  ['half an object', bytesOf('{"type":"done"')],
+  ['plain text', bytesOf('hello')],
+  ['a truncated object', bytesOf('{"type":"done"')],
   ['two objects', bytesOf('{"type":"a"}{"type":"b"}')],
   ['a number', bytesOf('7')],
   ['null', bytesOf('null')],
   ['an array', bytesOf('[{"type":"a"}]')],
   ['an object without a type', bytesOf('{"delta":"x"}')],
-  ['an object whose type is no text', bytesOf('{"type":1}')],
+  ['an object whose type is not a string', bytesOf('{"type":1}')],
   ['a no-break space', bytesOf('\u00a0')],
-  ['a page', bytesOf('<html></html>')],
-  ['bytes that are no UTF-8', Uint8Array.of(...bytesOf('{"type":"'), 0xff, ...bytesOf('"}'))],
-  ['a character that is cut short', Uint8Array.of(...bytesOf('{"type":"'), 0xe2, 0x82, ...bytesOf('"}'))],
+  ['an HTML page', bytesOf('<html></html>')],
+  ['invalid UTF-8', Uint8Array.of(...bytesOf('{"type":"'), 0xff, ...bytesOf('"}'))],
+  ['a truncated character', Uint8Array.of(...bytesOf('{"type":"'), 0xe2, 0x82, ...bytesOf('"}'))],
 ]
 
 for (const [name, line] of bad) {
@@ -112,7 +112,7 @@ for (const [name, line] of bad) {
   })
 }
 
-test('accepts a last line without line feed and ignores a truncated one', () => {
+test('accepts a last line without a line feed and ignores a truncated last line', () => {
   expect(decode([bytesOf('{"type":"a"}\n{"type":"b"}')])).toEqual([{ type: 'a' }, { type: 'b' }])
   expect(decode([bytesOf('{"type":"a"}\n{"type":"b"}\r')])).toEqual([{ type: 'a' }, { type: 'b' }])
   for (const rest of ['', ' ', '\r', '{', '{"type":"b"', '{"type":"b', 'tru']) {

@@ -9,12 +9,12 @@ const html = { 'Content-Type': 'text/html' }
 const odd: [name: string, answer: StubAnswer, status: number, message: RegExp][] = [
   ['the error page of a proxy', answer(502, '<h1>Bad gateway</h1>', html), 502, /status 502 and text\/html/],
   ['a web page with status 200', answer(200, '<h1>Welcome</h1>', html), 200, /check baseUrl/],
-  ['an empty answer', answer(200, ''), 200, /status 200/],
+  ['an empty response', answer(200, ''), 200, /status 200/],
   ['no content', (response) => void response.writeHead(204).end(), 204, /no content type/],
-  ['half of the JSON', answer(200, '[{"result":{"data":{"js'), 200, /status 200/],
+  ['truncated JSON', answer(200, '[{"result":{"data":{"js'), 200, /status 200/],
   ['null', answer(200, 'null'), 200, /status 200/],
   ['a number', answer(200, '7'), 200, /status 200/],
-  ['a result of nothing', answer(200, '{"result":{}}'), 200, /status 200/],
+  ['an empty result', answer(200, '{"result":{}}'), 200, /status 200/],
   ['the JSON of another API', answer(200, '{"status":"ok"}'), 200, /status 200/],
   ['the error of another API', answer(404, '{"error":{"code":5,"message":"Nope"}}'), 404, /status 404/],
   [
@@ -30,7 +30,7 @@ for (const [name, given, status, message] of odd) {
   test(`throws BAD_RESPONSE with the status for ${name}`, async () => {
     const stub = await startStub(given)
     const client = createClient({ baseUrl: stub.url, apiKey: 'key', maxRetries: 0 })
-    // One call in a batch, one alone.
+    // Sends one call in a batch and one on its own.
     for (const error of await rejections([client.account.get(), client.keys.create({ name: 'x' })])) {
       expect(error).toMatchObject({ code: 'BAD_RESPONSE', status, details: [] })
       expect(error.message).toMatch(message)

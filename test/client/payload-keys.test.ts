@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createClient } from '../../client/client.ts'
 import { startService } from '../support/test-service.ts'
 
-test('reads a task whatever its payload keys are named, alone or in a batch', async () => {
+test('reads a task with unusual payload key names, alone or in a batch', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })

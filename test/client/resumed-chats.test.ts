@@ -90,7 +90,7 @@ test.each(['break', 'abort', 'return'])(
   },
 )
 
-test('a reply left before its response arrives is stopped', async () => {
+test('leaving a reply before its response arrives stops the reply', async () => {
   const service = await startTalk()
   const { key } = await service.createPerson()
   const admitted = Promise.withResolvers<void>()

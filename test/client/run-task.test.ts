@@ -118,7 +118,7 @@ test('TIMEOUT names the task, or the key if it is unknown whether a task exists'
   expect(known.message).toContain('task_1')
 })
 
-test('an abort ends it immediately with its reason', async () => {
+test('an abort ends the run immediately with its reason', async () => {
   const stub = await startStub(() => controller.abort('enough'))
   const controller = new AbortController()
   const client = createClient({ baseUrl: stub.url, apiKey: 'key' })

@@ -61,7 +61,7 @@ test('reads a response envelope with unknown extra fields', async () => {
   await stub.stop()
 })
 
-test('a stream cut by a proxy throws NETWORK_ERROR after its events, without resending', async () => {
+test('a stream cut off by a proxy throws NETWORK_ERROR after its events, without resending', async () => {
   const stub = await startStub((response) => {
     startStream(response).write(toLine(delta('Half')) + '{"type":"assist', () => response.socket?.destroy())
   })

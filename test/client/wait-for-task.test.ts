@@ -70,7 +70,7 @@ test('a signal that outlives many calls accumulates no listeners', async () => {
   await service.stop()
 })
 
-test('TIMEOUT says that the task continues, and it can be awaited again', async () => {
+test('TIMEOUT says that the task continues, and waiting for it again works', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })

@@ -10,7 +10,7 @@ async function read(output: object): Promise<unknown> {
   return await tool!.toModelOutput!({ toolCallId: 'a', input: {}, output })
 }
 
-test('a model receives text as text, and images and files only by their size', async () => {
+test('a model receives text as is, but of images and files only the size', async () => {
   const text = { type: 'text', text: 'A cat.' }
   expect(await read({ content: [text, text], isError: false })).toEqual({ type: 'text', value: 'A cat.\nA cat.' })
   const image = { type: 'image', data: 'aGVsbG8=', mimeType: 'image/png' }

@@ -76,7 +76,7 @@ test.for(places)(
   },
 )
 
-test('a cancel racing the first call either stops the call and refunds, or neither', async () => {
+test('a cancel racing the first connector call either prevents it and refunds, or does neither', async () => {
   const world = await start({ limits: unlimited })
   const { connectorIds } = world
   const last = 23
@@ -116,7 +116,7 @@ test('a run canceled while it requests its first call makes no call', async () =
   expect(await cancel(world, taskId)).toMatchObject({ status: 200, body: { error: { code: 'CANCELED' } } })
   isCanceled.resolve()
   store.forbidCancel = forbid
-  // The next run has made its call, the canceled one none.
+  // Only the next run has called the connector; the canceled run has not.
   const next = (await create(world, { connectorIds: world.connectorIds })).body.taskId
   expect(await endOf(world, next)).toMatchObject({ status: 'completed' })
   expect(world.calls).toBe(1)
@@ -153,7 +153,7 @@ const failures: { what: string; onCall: Handle }[] = [
   { what: 'answers 500', onCall: (response) => void response.writeHead(500).end('no') },
 ]
 
-test.for(failures)('a connector that $what after receiving the answer gets no refund', async ({ onCall }) => {
+test.for(failures)('a task gets no refund if its connector $what after receiving the answer', async ({ onCall }) => {
   const world = await start({ onCall })
   const { taskId } = (await create(world, { connectorIds: world.connectorIds })).body
   expect(await endOf(world, taskId)).toMatchObject({ status: 'completed', response: { isError: true } })
@@ -161,20 +161,23 @@ test.for(failures)('a connector that $what after receiving the answer gets no re
   await world.stop()
 })
 
-test.for(['PATCH', 'DELETE'])('a connector changed by %s during a run gets no refund', async (method) => {
-  const world = await start({
-    onCall: async (response) => {
-      const { connectorIds, person, service } = world
-      const body = method === 'PATCH' ? { body: { allowedTools: [] } } : {}
-      await service.request(method, `/api/connectors/${connectorIds[0]}`, { key: person.key, ...body })
-      response.writeHead(403).end()
-    },
-  })
-  const { taskId } = (await create(world, { connectorIds: world.connectorIds })).body
-  expect(await endOf(world, taskId)).toMatchObject({ status: 'completed' })
-  expect(await money(world, taskId)).toEqual(charged)
-  await world.stop()
-})
+test.for(['PATCH', 'DELETE'])(
+  'a task gets no refund if its connector is changed by %s during the run',
+  async (method) => {
+    const world = await start({
+      onCall: async (response) => {
+        const { connectorIds, person, service } = world
+        const body = method === 'PATCH' ? { body: { allowedTools: [] } } : {}
+        await service.request(method, `/api/connectors/${connectorIds[0]}`, { key: person.key, ...body })
+        response.writeHead(403).end()
+      },
+    })
+    const { taskId } = (await create(world, { connectorIds: world.connectorIds })).body
+    expect(await endOf(world, taskId)).toMatchObject({ status: 'completed' })
+    expect(await money(world, taskId)).toEqual(charged)
+    await world.stop()
+  },
+)
 
 test.for(places)(
   "shows progress of a charged event once the task can't be canceled, in threads: $inThreads",
@@ -197,7 +200,7 @@ test.for(places)(
   },
 )
 
-test('fifty simultaneous tasks leak one free answer, then connector tasks are blocked for a day', async () => {
+test('fifty simultaneous tasks get one free answer, then connector tasks are blocked for a day', async () => {
   const clock = new FakeClock()
   const world = await start({ clock, limits: { executionsPerMinute: 0, abuseFailures: 0 } })
   const { connectorIds, person, service } = world
@@ -226,7 +229,7 @@ test('fifty simultaneous tasks leak one free answer, then connector tasks are bl
   await world.stop()
 })
 
-test('tool errors, failures before the first call and tasks without connectors block nothing', async () => {
+test('tool errors, failures before the first call and tasks without connectors cause no block', async () => {
   const world = await start({
     onCall: (response, { id }) =>
       void response

@@ -63,7 +63,7 @@ test.for(places)(
   },
 )
 
-test('killing an HTTP server during a call ends chats and is reported to the task', async () => {
+test('killing an HTTP server during a call fails chats and is reported to tasks', async () => {
   const http = await startEverything()
   const world = await startWorld({ privateHosts: [http.host] })
   const person = await world.service.createPerson()
@@ -124,7 +124,7 @@ test.for(places)('a chat whose client leaves while a server starts is free, in t
 })
 
 test.for(places)(
-  "connector calls may take the endpoint's time; a silent connector times out, in threads: $inThreads",
+  'connector calls may last as long as the endpoint; a silent connector times out, in threads: $inThreads',
   async ({ inThreads }) => {
     const world = await startWorld({ inThreads })
     const person = await world.service.createPerson()
@@ -221,7 +221,7 @@ test('a task whose connector is deleted before it runs fails and is refunded', a
   await world.stop()
 })
 
-test('runs whose secrets cannot be decrypted fail and say so', async () => {
+test('runs whose secrets cannot be decrypted fail with an error that says so', async () => {
   const dataDir = newDataDir()
   const first = await startWorld({ dataDir, limits: { taskConcurrency: 1, drainSeconds: 0 } })
   const { person, taskId, waitedFor } = await queue(first, { type: 'bearer', token: 'users-token-8a7b6c5d' })

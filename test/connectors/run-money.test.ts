@@ -58,7 +58,7 @@ test.for([{ inThreads: false }, { inThreads: true }])(
   },
 )
 
-test("oversized results from the caller's own server end the reply at the caller's cost", async () => {
+test("an oversized result from the caller's own server ends the reply, which the caller pays for", async () => {
   const large = await startMcpServer({
     'tools/call': (response, message) => say(response, message, 'x'.repeat(90_000)),
   })
@@ -120,7 +120,7 @@ test('oversized tool descriptions fail the run with a clear error before any pro
   await world.stop()
 })
 
-test('reports too large tool results to the model, in tasks as in chats', async () => {
+test('reports oversized tool results to the model, in tasks and chats', async () => {
   const server = await startMcpServer({
     'tools/call': (response, message) => say(response, message, '7'.repeat(1_900_000)),
   })
@@ -139,7 +139,7 @@ test('reports too large tool results to the model, in tasks as in chats', async 
   await world.stop()
 })
 
-test("limits connector data sent to a task's model over all its calls", async () => {
+test("limits the connector data sent to a task's model across all model calls", async () => {
   const server = await startMcpServer({ 'tools/list': describing(45_000) })
   const world = await startWorld({ privateHosts: [server.host] })
   const person = await world.service.createPerson()
@@ -159,7 +159,7 @@ test("limits connector data sent to a task's model over all its calls", async ()
 })
 
 test.for([{ inThreads: false }, { inThreads: true }])(
-  "pays for calls to the caller's servers in advance, concurrent ones too (threads: $inThreads)",
+  "reserves the cost of calls to the caller's servers in advance, even concurrently (threads: $inThreads)",
   async ({ inThreads }) => {
     let used = 0
     const use: Handle = (response, message) => {
@@ -251,7 +251,7 @@ test.for([{ inThreads: false }, { inThreads: true }])(
   },
 )
 
-test('an unresponsive provider costs the prompt but no output', async () => {
+test('a call to an unresponsive provider is charged for the prompt but no output', async () => {
   const server = await startMcpServer()
   const world = await startWorld({ privateHosts: [server.host], limits: { turnTimeoutSeconds: 3 } })
   const person = await world.service.createPerson()
@@ -268,7 +268,7 @@ test('an unresponsive provider costs the prompt but no output', async () => {
   await world.stop()
 })
 
-test('a slow connector makes the caller pay for the prompt of the timed-out call of the timed-out call', async () => {
+test('a caller whose connector is slow pays for the prompt of the timed-out model call', async () => {
   const slow: Handle = (response, message) => void setTimeout(() => result(response, message, { tools: [] }), 1500)
   const server = await startMcpServer({ 'tools/list': slow })
   const world = await startWorld({ privateHosts: [server.host], limits: { turnTimeoutSeconds: 3 } })
@@ -285,7 +285,7 @@ test('a slow connector makes the caller pay for the prompt of the timed-out call
 })
 
 test.for([403, 451])(
-  "a provider's %i after the caller's server answered leaves earlier steps charged",
+  "earlier steps stay charged if the provider returns %i after the caller's server responded",
   async (status) => {
     const server = await startMcpServer({ 'tools/call': (response, message) => say(response, message, 'flagged') })
     const world = await startWorld({ privateHosts: [server.host] })

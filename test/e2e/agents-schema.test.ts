@@ -64,7 +64,7 @@ test('a self-referencing schema ends in a JSON input', () => {
   expect(count(readSchema({ $ref: '#/$defs/l0', $defs: wide }))).toBeLessThan(2000)
 })
 
-test('fills in defaults, omits optional fields and sends nullable ones as null', () => {
+test('fills in defaults, omits optional fields and sends nullable fields as null', () => {
   const schema = z.object({
     text: z.string(),
     count: z.int().default(3),
@@ -84,7 +84,7 @@ test('fills in defaults, omits optional fields and sends nullable ones as null',
   expect(schema.safeParse({ ...(json as object), text: '' }).success).toBe(true)
 })
 
-test('sends keys in schema order, unknown keys last, and __proto__ like any other', () => {
+test('sends keys in schema order, unknown keys last, and __proto__ like any other key', () => {
   const form = readSchema({ properties: { b: {}, a: { type: 'string' }, ['__proto__']: { type: 'string' } } })
   const value = Object.fromEntries([
     ['z', 1],
@@ -131,7 +131,7 @@ test.each(mistakes)('for the schema %j and the value %j, reports %s', (schema, i
   expect(checkValue(form, { it })).toEqual(message === undefined ? [] : [{ path: 'it', message }])
 })
 
-test('shows problems at their own field, or at the nearest visible one around it', () => {
+test('shows problems at their own field, or at the nearest visible parent field', () => {
   const form = readSchema({
     properties: {
       items: { type: 'array', items: { type: 'object', properties: { name: { type: 'string' } } } },
@@ -164,7 +164,7 @@ test('shows problems at their own field, or at the nearest visible one around it
   ])
 })
 
-test('never puts a multi-line string into a single-line input', () => {
+test('never shows a multi-line string in a single-line input', () => {
   expect(fits(fieldOf({ type: 'string', maxLength: 20 }), 'a\nb')).toBe(false)
   expect(fits(fieldOf({ type: 'string' }), 'a\nb')).toBe(true)
 })
@@ -182,7 +182,7 @@ test('finds the variant of a value by its constants and types', () => {
   expect(variants.map((variant) => matches(variant, { type: 'y', n: 'one' }))).toEqual([false, false])
 })
 
-test('names, durations and examples are short', () => {
+test('labels, durations and examples are short', () => {
   expect(['maxItems', 'max_items', 'URL', 'aPDFFile', '_'].map(toWords)).toEqual([
     'Max items',
     'Max items',

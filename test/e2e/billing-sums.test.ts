@@ -75,7 +75,7 @@ function oneToken(inputPer1kUsd: string, amountUsd: string) {
   })
 }
 
-test('a receipt from before carried amounts is rounded by itself, half up', () => {
+test('a receipt from before fractions were carried over is rounded on its own, half up', () => {
   const half = oneToken('0.05', '-0.0001')
   expect(half).toMatchObject({ exactUsd: '0.00005', costUsd: '0.0001', addsUp: true })
   expect(half.adjustments).toMatchObject([{ amountUsd: '0.00005' }])
@@ -84,7 +84,7 @@ test('a receipt from before carried amounts is rounded by itself, half up', () =
   expect(below.adjustments).toMatchObject([{ amountUsd: '-0.000049999' }])
 })
 
-test('detects a charge that its components do not add up to', () => {
+test('detects a receipt whose components do not add up to its charge', () => {
   expect(oneToken('0.1', '-0.0001').addsUp).toBe(true)
   expect(oneToken('0.1', '-0.0002').addsUp).toBe(false)
 })
@@ -95,7 +95,7 @@ test('quotes cells according to RFC 4180 and keeps numbers as numbers', () => {
   )
 })
 
-test('no cell is a formula, whatever separator a spreadsheet assumes', () => {
+test('no cell is read as a formula, regardless of the separator a spreadsheet assumes', () => {
   const formulas = ['=1+1', '+1+1', '-1+1', '@SUM(A1)', '\t=1+1', '\r=1+1', ' =1+1', '\uFF1D1+1', '-1.5e3', '+1']
   for (const text of formulas) {
     for (const before of ['', 'a;', 'a\t', 'a|', 'a\n', 'a\r\n', 'a; ']) {
@@ -106,7 +106,7 @@ test('no cell is a formula, whatever separator a spreadsheet assumes', () => {
   }
 })
 
-test('an export has each transaction from before its start once, even while others arrive', async () => {
+test('an export contains each transaction before its start once, even while new ones are added', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson({ balanceUsd: '0.0000' })
   const { store } = service.app
@@ -134,7 +134,7 @@ test('an export has each transaction from before its start once, even while othe
   await service.stop()
 })
 
-test('a failed export resumes where it stopped, and a canceled one ends', async () => {
+test('a failed export resumes where it stopped, and a canceled export ends', async () => {
   const transaction = (n: number): Transaction => ({
     id: `txn_${n}`,
     userId: 'user_1',

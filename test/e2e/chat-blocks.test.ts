@@ -24,7 +24,7 @@ const long = [
   'not ended',
 ].join('\n')
 
-test('only the last two blocks change while the Markdown grows', () => {
+test('only the last two blocks change while Markdown is appended', () => {
   let before = splitBlocks('')
   for (let end = 1; end <= long.length; end++) {
     const blocks = splitBlocks(long.slice(0, end))
@@ -35,7 +35,7 @@ test('only the last two blocks change while the Markdown grows', () => {
   expect(before.length).toBeGreaterThanOrEqual(5)
 })
 
-test('code is a block of its own with its language, even before it ends', () => {
+test('a code fence is a separate block with its language, even before the fence is closed', () => {
   const code = splitBlocks(long).filter(({ kind }) => kind === 'code')
   expect(code).toEqual([
     { kind: 'code', text: 'const a = 1\n\nconst b = 2', language: 'ts' },
@@ -51,7 +51,7 @@ test('keeps a list in one block and loses no lines', () => {
   expect(blocks.flatMap(({ text }) => lines(text))).toEqual(lines(long))
 })
 
-test('keeps Markdown with definitions whole, and falls back to plain if too long', () => {
+test('keeps Markdown with link definitions in one block, and shows it as plain text if too long', () => {
   const defined = `${paragraph}\n\nSee [the site].\n\n${paragraph}\n\n[the site]: https://example.com`
   expect(splitBlocks(defined)).toEqual([{ kind: 'markdown', text: defined }])
   expect(splitBlocks('*a_ '.repeat(10_000)).map(({ kind }) => kind)).toEqual(['plain'])

@@ -10,7 +10,7 @@ const markdown = [
 ]
 
 testConsole(
-  'a chat is started, answered with tools and reasoning, stored, priced and found again',
+  'a chat is started, answered with tools and reasoning, stored, charged and found again',
   async (opened) => {
     const page = await opened.open('/chat')
     await page.getByText('No chats yet').waitFor()

@@ -80,7 +80,7 @@ export function readNotes(file: string): Note[] {
   })
 }
 
-/** Checks by the agents' notes that every run belongs to a task, and that none ran more often than its row says. */
+/** Checks by the agents' notes that every run belongs to a task, and that no task ran more often than its row says. */
 export function checkRuns(rows: RowSource, { parts }: FaultLoad): void {
   if (parts.notes === undefined || !existsSync(parts.notes)) return
   const runs = new Map<string, { begins: number; ends: number }>()

@@ -26,7 +26,7 @@ import * as twoServers from './two-servers.ts'
 
 export const faults = {
   'kill-at-random': {
-    what: 'after kill -9 at random under load, every acknowledged task, charge and payment ends and is paid once',
+    what: 'after kill -9 at random under load, acknowledged tasks end, and charges and payments count once',
     times: { small: 2, short: 4, long: 1000 },
     run: killAtRandom.run,
   },
@@ -56,7 +56,7 @@ export const faults = {
     run: cluster.run,
   },
   'power-loss': {
-    what: 'a server with only the synced data has every acknowledged task and charge',
+    what: 'a server started with only the synced data has every acknowledged task and charge',
     times: { small: 1, short: 3, long: 200 },
     run: powerLoss.run,
   },
@@ -71,12 +71,12 @@ export const faults = {
     run: ioErrors.run,
   },
   'clock-jumps': {
-    what: 'if the clock jumps by 25 hours either way, limits, sessions and blocks hold, and tasks end',
+    what: 'if the clock jumps by 25 hours either way, limits, sessions and blocks still work, and tasks end',
     times: { small: 0, short: 1, long: 5 },
     run: clockJumps.run,
   },
   'slow-reader': {
-    what: 'a stalled reader of 50 MB costs at most 20 MB of memory, and gets all of it later',
+    what: 'a stalled reader of a 50 MB response takes at most 20 MB of memory, and gets all of it later',
     times: { small: 0, short: 1, long: 5 },
     run: slowReader.run,
   },
@@ -126,13 +126,13 @@ export const faults = {
     run: overload.run,
   },
   hostile: {
-    what: 'beside users and strangers who attack in every way, honest users are answered, and the service stands (minutes)',
+    what: 'during attacks by users and strangers, honest users get responses and the service survives (minutes)',
     // Long form only: even a short form takes minutes on a busy machine.
     times: { small: 0, short: 0, long: 60 },
     run: hostile.run,
   },
   'hostile-postgres': {
-    what: 'the same on PostgreSQL',
+    what: 'on PostgreSQL, honest users get responses during attacks and the service survives (minutes)',
     times: { small: 0, short: 0, long: 60 },
     run: hostile.runPostgres,
   },
@@ -152,12 +152,12 @@ export const faults = {
     run: twoServers.run,
   },
   'damaged-files': {
-    what: 'flipped bytes neither end the process nor create wrong amounts that add up; errors are clear',
+    what: 'flipped bytes do not end the process or go undetected in amounts, and errors are clear',
     times: { small: 0, short: 2, long: 100 },
     run: damagedFiles.run,
   },
   backups: {
-    what: 'a backup made under load restores every task of its moment, whole payloads and a balanced ledger',
+    what: 'a backup under load restores every task up to its start, complete payloads and a balanced ledger',
     times: { small: 0, short: 2, long: 50 },
     run: backups.run,
   },

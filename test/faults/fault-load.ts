@@ -308,7 +308,7 @@ export class FaultLoad {
     }
   }
 
-  /** Occasionally cancels one of the newest tasks, whatever its state. */
+  /** Occasionally cancels one of the newest tasks, regardless of its state. */
   async #cancelUntilGone(url: string, account: Account, { signal }: LoadOptions): Promise<void> {
     for (let n = 1; !signal?.aborted; n++) {
       await delay(30 + (n % 5) * 10)

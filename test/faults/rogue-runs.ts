@@ -46,7 +46,7 @@ const rogues: readonly Rogue[] = [
 const oddFrom = rogues.findIndex(({ endpointId }) => endpointId === 'rogue.throw')
 
 /**
- * Runs agents that misbehave in every way, each beside a healthy run. Only their own runs may fail, and nothing may be
+ * Runs agents that misbehave in every way, each next to a healthy run. Only their own runs may fail, and nothing may be
  * left behind.
  */
 export function run(options: FaultOptions): Promise<FaultReport> {

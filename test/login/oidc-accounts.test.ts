@@ -13,7 +13,7 @@ async function countUsers({ service }: SignOn): Promise<number> {
   return (await service.app.store.listUsers({ limit: 1, offset: 0 })).total
 }
 
-test('first login links the account by verified email; later ones use issuer and subject', async () => {
+test('the first login links the account by verified email; later logins use issuer and subject', async () => {
   const on = await startSignOn()
   const { provider, service } = on
   const ada = await service.createPerson({ email: 'ada@example.com' })
@@ -37,7 +37,7 @@ test('first login links the account by verified email; later ones use issuer and
   await on.stop()
 })
 
-test('an unverified or missing email links and creates nothing', async () => {
+test('an unverified or missing email links no account and creates none', async () => {
   const on = await startSignOn({ login: { createAccounts: true } })
   const { provider, service } = on
   await service.createPerson({ email: 'kim@example.com' })
@@ -58,11 +58,11 @@ test('an unverified or missing email links and creates nothing', async () => {
   await on.stop()
 })
 
-test('a malformed email, or one whose lowercase form differs, links and creates nothing', async () => {
+test('a malformed email, or one whose lowercase form differs, links no account and creates none', async () => {
   const on = await startSignOn({ login: { createAccounts: true } })
   const { provider, service } = on
   await service.createPerson({ email: 'kim@example.com' })
-  // The first starts with the Kelvin sign, whose lower case is a plain k.
+  // The first address starts with the Kelvin sign, whose lower case is a plain k.
   const addresses = [
     '\u212Aim@example.com',
     ' kim@example.com',
@@ -134,7 +134,7 @@ test('treats the same subject at different issuers as different identities', asy
   await on.stop()
 })
 
-test("a new subject with a linked account's email does not get that account", async () => {
+test('a new subject with the email of a linked account does not get that account', async () => {
   const on = await startSignOn({ login: { createAccounts: true } })
   const { provider } = on
   provider.people.set('subject-before', verified('ada@example.com'))
@@ -166,7 +166,7 @@ test('checks the email against the allowed domains at every login', async () => 
   await on.stop()
 })
 
-test('rejects a suspended user at first and later logins and links nothing', async () => {
+test('rejects a suspended user at first and later logins, and links no identity', async () => {
   const on = await startSignOn()
   const { provider, service } = on
   const { store } = service.app

@@ -5,7 +5,7 @@ import { comeBack, expectRefusal, expectRefused, signOn, signOnAs, startSignOn, 
 
 const ada = { email: 'ada@example.com', email_verified: true }
 
-test('single sign-on logs in, returns to the requested page and records its method', async () => {
+test('single sign-on logs the user in, redirects to the requested page and records the login method', async () => {
   const on = await startSignOn()
   const { provider, service } = on
   provider.people.set('subject-ada', ada)

@@ -69,7 +69,7 @@ test('completes the handshake, lists endpoints with schemas and prices, and char
   await service.stop()
 })
 
-test('a failure reports its refund, and a metered call its cost', async () => {
+test('a failed call reports its refund, and a metered call reports its cost', async () => {
   const { client, key, service } = await startWorld()
   const failed = (await client.callTool({ name: 'desk_fail' })) as CallToolResult
   expect(failed).toMatchObject({ isError: true, _meta: { code: 'AGENT_ERROR', refundedUsd: '0.0100' } })
@@ -120,7 +120,7 @@ test('a call that its client cancels or lets time out is canceled and refunded',
   await service.stop()
 })
 
-test('a client cancels its own call, not that of another with the same key and id', async () => {
+test('a client cancels its own call, not one of another client with the same key and id', async () => {
   const { client, key, service } = await startWorld()
   const other = await connect(service, key)
   const controller = new AbortController()
@@ -154,7 +154,7 @@ test('a string result is plain text, inline and stored; any other value is an ob
   await service.stop()
 })
 
-test('sends a result that is protocol content as such, and an invalid one as JSON', async () => {
+test('sends a result that is valid protocol content unchanged, and an invalid one as JSON', async () => {
   const { client, service } = await startWorld()
   const call = (value: unknown) => client.callTool({ name: 'desk_value', arguments: { value } })
   const image = { type: 'image', data: 'iVBORw0KGgo=', mimeType: 'image/png', annotations: { audience: ['user'] } }

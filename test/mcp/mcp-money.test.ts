@@ -6,9 +6,9 @@ import { newGate, startCall, startWorld, statuses } from './begun-calls.ts'
 import { openGate, runsOf } from './mcp-agents.ts'
 import { callTool, charge, expectClean, moneyOf, refund, send } from './mcp-calls.ts'
 
-// One call is one charge, whatever happens to its client. Failed and abandoned calls are refunded.
+// One call is one charge, no matter what happens to its client. Failed and abandoned calls are refunded.
 
-test("an admission error is the tool's result, says what to do and charges nothing", async () => {
+test('an admission error is returned as tool result that says what to do, and nothing is charged', async () => {
   const { key, service } = await startWorld({ executionsPerMinute: 2 }, '0.0150')
   const call = async (sent: { key: string } = { key }) => (await callTool(service, 'a_a_b_c', {}, sent)).body.result
   expect(await call()).toMatchObject({ structuredContent: {} })
@@ -36,7 +36,7 @@ test("an admission error is the tool's result, says what to do and charges nothi
   await service.stop()
 })
 
-test("a key's spending limit and agents apply to tools as to tasks", async () => {
+test("a key's spending limit and allowed agents apply to tools as they do to tasks", async () => {
   const { key, service } = await startWorld()
   const limits = {
     name: 'limited',
@@ -63,7 +63,7 @@ test("a key's spending limit and agents apply to tools as to tasks", async () =>
   await service.stop()
 })
 
-test('a client that gives up and repeats its call gets the first task, charged once', async () => {
+test('a client that gives up and repeats its call gets the result of the first task, charged once', async () => {
   const { key, service } = await startWorld()
   const gate = newGate()
   const first = await startCall(service, 'desk_wait', { gate, key })
@@ -104,7 +104,7 @@ test('identical calls of two waiting clients or of two keys are separate tasks',
   await service.stop()
 })
 
-test('a request that one client repeats while it waits is the same call', async () => {
+test('a request repeated by a client that still waits for the first is the same call', async () => {
   const { key, service } = await startWorld()
   const gate = newGate()
   const headers = { 'Mcp-Session-Id': 'one client' }
@@ -147,7 +147,7 @@ test('a disconnect cancels the call immediately in the current revision', async 
   await service.stop()
 })
 
-test('an unstoppable canceled call continues, and repeating it gets its result for one charge', async () => {
+test('a canceled call that cannot be stopped continues; repeating it gets its result, charged once', async () => {
   const { key, service } = await startWorld({ mcpReturnSeconds: 1 })
   const gate = newGate()
   const { answer, id } = await startCall(service, 'desk_keep', { gate, key })
@@ -164,7 +164,7 @@ test('an unstoppable canceled call continues, and repeating it gets its result f
   await service.stop()
 })
 
-test('a notification cancels the call with that id, even one waiting for plain JSON', async () => {
+test('a notification cancels the call with its id, even a call that waits for plain JSON', async () => {
   const { key, service } = await startWorld()
   const gate = newGate()
   const waiting = callTool(service, 'desk_wait', { gate }, { key, id: 'mine', headers: { Accept: 'application/json' } })
@@ -179,7 +179,7 @@ test('a notification cancels the call with that id, even one waiting for plain J
   await service.stop()
 })
 
-test('a notification cancels neither of two calls with one id from unidentified clients', async () => {
+test('a notification cancels neither of two calls with the same id from unidentified clients', async () => {
   const { key, service } = await startWorld()
   const [one, two] = [newGate(), newGate()]
   const call = (gate: string) => callTool(service, 'desk_wait', { gate }, { key, id: 9 })
@@ -193,7 +193,7 @@ test('a notification cancels neither of two calls with one id from unidentified 
   await service.stop()
 })
 
-test('an idempotency key in the header or _meta makes repeated calls one task', async () => {
+test('repeated calls with an idempotency key in the header or _meta are one task', async () => {
   const { key, service } = await startWorld()
   const headers = { 'Idempotency-Key': 'once' }
   const call = { name: 'a_a_b_c', arguments: { a: 1 } }
@@ -228,7 +228,7 @@ test('a call with an idempotency key continues if its client leaves, in each rev
   await service.stop()
 })
 
-test('a result is complete up to 256 KB, and beyond that its beginning with a link', async () => {
+test('a result up to 256 KB is sent in full; a larger one is truncated and has a link', async () => {
   const { key, service } = await startWorld()
   const call = async (chars: number) => (await callTool(service, 'desk_large', { chars }, { key })).body.result
   expect((await call(100_000)).structuredContent.text).toHaveLength(100_000)
@@ -240,7 +240,7 @@ test('a result is complete up to 256 KB, and beyond that its beginning with a li
   await service.stop()
 })
 
-test('a caller beyond the wait limit is rejected, and a call that loses the last slot refunded', async () => {
+test('a call beyond the wait limit is rejected, and a call that loses the last slot is refunded', async () => {
   const { key, service, userId } = await startWorld()
   const { ends } = service.app.services.tasks
   const wait = () => ends.wait({ taskId: 'task_none', userId }, { signal: undefined })

@@ -29,7 +29,7 @@ async function stopped(talker: Talker, message: string): Promise<any> {
 }
 
 test.for([{ inThreads: false }, { inThreads: true }])(
-  'stopping replies with a cached prompt never costs more than the whole reply (threads: $inThreads)',
+  'a stopped reply with a cached prompt never costs more than the whole reply (threads: $inThreads)',
   async ({ inThreads }) => {
     const world = await startModels({ inThreads })
     const talker = await Talker.create(world.service, { agentId: 'model', balanceUsd: '100.0000' })

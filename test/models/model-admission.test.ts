@@ -40,7 +40,7 @@ async function openCompletion({ service, key }: Talker, body: object): Promise<{
 }
 
 test.for(modes)(
-  'admission reserves the whole first model call, including tool definitions (threads: $inThreads)',
+  'admission reserves the full cost of the first model call, including tool definitions (threads: $inThreads)',
   async ({ inThreads }) => {
     const world = await startModels({ inThreads })
     for (const agentId of ['model', 'openai', 'claude', 'thinker']) {
@@ -53,7 +53,7 @@ test.for(modes)(
   },
 )
 
-test('model requests of one caller do not change other admissions, even of the same user', async () => {
+test("a chat's model requests do not affect later admissions of other callers or the same user", async () => {
   const world = await startModels()
   const first = await Talker.create(world.service, { agentId: 'model', balanceUsd: '1000.0000' })
   const second = await first.another('model')

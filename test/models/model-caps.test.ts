@@ -53,7 +53,7 @@ test('a chat with expensive tokens ends less than one token below its cap', asyn
   await world.stop()
 })
 
-test('the chats of a session use up its cap to less than one model step', async () => {
+test('the chats of a session use up its cap until less than one model step remains', async () => {
   const world = await startModels()
   world.provider.play(longest)
   const talker = await Talker.create(world.service, { agentId: 'odd' })
@@ -75,7 +75,7 @@ test('the chats of a session use up its cap to less than one model step', async 
   await world.stop()
 })
 
-test('usage reported at ten times the output is paid up to the cap, the rest written off', async () => {
+test('usage reported at ten times the output is charged up to the cap; the rest is written off', async () => {
   const world = await startModels()
   const usage = { prompt_tokens: 12, completion_tokens: 1000 }
   world.provider.play(reply({ text: ['7'.repeat(100)], usage }))

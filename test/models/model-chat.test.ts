@@ -111,7 +111,7 @@ test('calls tools with complete arguments, and adds up the usage of every step',
   await world.stop()
 })
 
-test('a tool that reports progress has only its last result', async () => {
+test('a tool that reports progress sends only its last result', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(reply({ calls: [{ id: 'call_s', name: 'slow', args: '{}' }] }), reply({ text: ['Done.'] }))
@@ -123,7 +123,7 @@ test('a tool that reports progress has only its last result', async () => {
   await world.stop()
 })
 
-test('call ids that a provider reuses in its next step stay distinct, each with its result', async () => {
+test('tool calls stay distinct if the provider reuses their ids in the next step', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(
@@ -150,7 +150,7 @@ test.for([
     error: /JSON/,
   },
   {
-    what: 'arguments that do not fit',
+    what: 'arguments that do not match the schema',
     call: { id: 'x', name: 'weather', args: '{"town":1}' },
     names: 'weather',
     error: /city|input/i,
@@ -188,7 +188,7 @@ test('a tool call loop ends after maxSteps model calls, all of them charged', as
   await world.stop()
 })
 
-test('streams reasoning only if the agent enables it, and charges its own rate either way', async () => {
+test('streams reasoning only if the agent enables it, and always charges the reasoning rate', async () => {
   const world = await startModels()
   const usage = { prompt_tokens: 50, completion_tokens: 40, completion_tokens_details: { reasoning_tokens: 25 } }
   for (const agentId of ['thinker', 'model']) {
@@ -204,7 +204,7 @@ test('streams reasoning only if the agent enables it, and charges its own rate e
   await world.stop()
 })
 
-test('characters split across network chunks arrive whole', async () => {
+test('characters split across network chunks arrive intact', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   const text = 'Grüße 😀 日本語'
@@ -241,16 +241,19 @@ test.for([
   },
 )
 
-test.for(['length', 'content_filter'])('a reply that ends with %s is sent as it came and charged', async (finish) => {
-  const world = await startModels()
-  const talker = await Talker.create(world.service, { agentId: 'model' })
-  world.provider.play(reply({ text: ['Half a '], finish }))
-  const events = await talker.chat('Tell me all.')
-  expect(textOf(events)).toBe('Half a ')
-  expect(expectOneEnd(events, 'done').usage.completionTokens).toBe(20)
-  await onlyCharge(talker)
-  await world.stop()
-})
+test.for(['length', 'content_filter'])(
+  'a reply that ends with %s is sent as received, and is charged',
+  async (finish) => {
+    const world = await startModels()
+    const talker = await Talker.create(world.service, { agentId: 'model' })
+    world.provider.play(reply({ text: ['Half a '], finish }))
+    const events = await talker.chat('Tell me all.')
+    expect(textOf(events)).toBe('Half a ')
+    expect(expectOneEnd(events, 'done').usage.completionTokens).toBe(20)
+    await onlyCharge(talker)
+    await world.stop()
+  },
+)
 
 test('retries a 429 with Retry-After, and the reply arrives once', async () => {
   const world = await startModels()

@@ -37,7 +37,7 @@ test.for<[unknown, string]>([
   expect(describeModelError(thrown)).toBe(sentence)
 })
 
-test('cuts a long error message to 500 characters, never within one', () => {
+test('truncates a long error message to 500 characters without splitting a surrogate pair', () => {
   const text = describeModelError(new Error('😀'.repeat(1000)))
   expect(text.length).toBeLessThanOrEqual(501)
   expect(text.isWellFormed()).toBe(true)

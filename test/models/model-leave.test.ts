@@ -8,7 +8,7 @@ const modes = [{ inThreads: false }, { inThreads: true }]
 const lookUp = { id: 'a', name: 'weather', args: '{"city":"Bern"}' }
 
 test.for(modes)(
-  'leaving in the second step aborts it, and charges the first step plus the counted second (threads: $inThreads)',
+  'leaving in the second step aborts it and charges the first step plus the counted second (threads: $inThreads)',
   async ({ inThreads }) => {
     const world = await startModels({ inThreads })
     const talker = await Talker.create(world.service, { agentId: 'model' })
@@ -36,7 +36,7 @@ test.for(modes)(
   },
 )
 
-test('a client that leaves pays for the prompt of the running step and finished steps', async () => {
+test('a client that leaves pays for finished steps and the prompt of the running step', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(
@@ -54,7 +54,7 @@ test('a client that leaves pays for the prompt of the running step and finished 
 })
 
 test.for(modes)(
-  'leaving endless output stops the model and charges what it wrote until then (threads: $inThreads)',
+  'leaving during endless output stops the model and charges the output so far (threads: $inThreads)',
   async ({ inThreads }) => {
     const world = await startModels({ inThreads })
     const talker = await Talker.create(world.service, { agentId: 'model' })
@@ -75,7 +75,7 @@ test.for(modes)(
   },
 )
 
-test('a silent provider is AGENT_TIMEOUT after turnTimeoutSeconds, and its request is aborted', async () => {
+test('a silent provider causes AGENT_TIMEOUT after turnTimeoutSeconds, and its request is aborted', async () => {
   const world = await startModels({ limits: { turnTimeoutSeconds: 3 } })
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(hang)

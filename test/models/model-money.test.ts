@@ -32,7 +32,7 @@ function providersUnits({ provider }: ModelWorld): number {
 }
 
 test.for(modes)(
-  'ten concurrent chats on a balance for three pay exactly what the model wrote (threads: $inThreads)',
+  'ten concurrent chats with a balance for three pay exactly what the model wrote (threads: $inThreads)',
   async ({ inThreads }) => {
     const world = await startModels({ inThreads })
     world.provider.play(dense)
@@ -133,7 +133,7 @@ test('a model that finishes after its client has left is charged as reported', a
   await world.stop()
 })
 
-test('reserves the whole prompt before each step, including tool outputs', async () => {
+test('reserves the cost of the full prompt before each step, including tool outputs', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model', balanceUsd: '2.0000' })
   const city = 'Bern'.repeat(5000)

@@ -9,13 +9,16 @@ const overflow = refuse(400, tooLong, { type: 'invalid_request_error' })
 const look = { text: ['I look. '], calls: [{ id: 'a', name: 'weather', args: '{"city":"Bern"}' }] }
 
 test.for([
-  ['refused', overflow],
+  ['context overflow', overflow],
   [
-    'refused, and said by its code alone',
+    'context overflow, indicated only by its code',
     refuse(400, 'Please reduce the length of the messages.', { type: 'context_length_exceeded' }),
   ],
-  ['refused for something else that it holds', refuse(400, 'An image cannot be read.')],
-  ['told in the stream', replyThen({ text: ['No'] }, sendLast({ error: { message: tooLong, code: 400 } }))],
+  ['unreadable content', refuse(400, 'An image cannot be read.')],
+  [
+    'context overflow reported in the stream',
+    replyThen({ text: ['No'] }, sendLast({ error: { message: tooLong, code: 400 } })),
+  ],
 ] as const)('a chat whose request is rejected by its model pays only for earlier steps: %s', async ([, script]) => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
@@ -63,9 +66,9 @@ test.for([
     Object.assign(new Error('x'), { lastError: apiError(413, 'Prompt is too long') }),
     true,
   ],
-  ['another refusal', apiError(400, 'temperature is out of range'), false],
-  ['an overload that speaks of tokens', apiError(429, 'Too many tokens per minute'), false],
-  ['a fault that speaks of the context', apiError(500, 'context length unknown'), false],
+  ['another rejection', apiError(400, 'temperature is out of range'), false],
+  ['an overload that mentions tokens', apiError(429, 'Too many tokens per minute'), false],
+  ['a server error that mentions the context', apiError(500, 'context length unknown'), false],
   ['no error at all', undefined, false],
 ] as const)('detects whether a request was too long: %s', ([, thrown, expected]) => {
   expect(isContextOverflow(thrown)).toBe(expected)

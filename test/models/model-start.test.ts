@@ -20,7 +20,7 @@ async function start(kind: 'models' | 'code') {
   return { service, notes }
 }
 
-test('a thread with models loads the encoding before the first chat, so shutdowns never wait', async () => {
+test('a thread with models loads the encoding before the first chat, so that no shutdown waits for it', async () => {
   const { notes, service } = await start('models')
   await expect.poll(() => existsSync(notes) && readFileSync(notes, 'utf8'), soon).toMatch(/^gpt-tokenizer/)
   await service.stop()

@@ -83,7 +83,7 @@ test.for(modes)(
   },
 )
 
-test('a call with hidden reasoning runs to its end after the client left, charged as reported', async () => {
+test('a call with hidden reasoning continues after its client leaves, and is charged as reported', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'hidden' })
   world.provider.play(steady({ thoughts: 100, words: 20, everyMs: 20 }))
@@ -141,7 +141,7 @@ test.for(paces)(
           reader.leave()
         }),
       )
-      // They share an account, so once is enough.
+      // All of them share an account, so one check is enough.
       await first.settled()
       await expect.poll(() => messages.every((message) => bills.get(message)?.isOver !== false), soon).toBe(true)
       for (const [n, talker] of talkers.entries()) {

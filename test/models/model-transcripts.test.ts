@@ -9,7 +9,7 @@ import { expectFailedChat, onlyCharge, startModels } from './model-checks.ts'
 
 const read = (name: string) => readFileSync(new URL(`./transcripts/${name}.sse`, import.meta.url))
 
-/** The transcript in chunks of this many bytes, wherever they split it. */
+/** The transcript in chunks of this many bytes, which may split characters and events. */
 function play(name: string, chunkBytes = 37): Script {
   const bytes = read(name)
   const count = Math.ceil(bytes.length / chunkBytes)
@@ -69,7 +69,7 @@ test('Anthropic messages: thinking, text, a tool call and the answer, with cache
   await world.stop()
 })
 
-test('an error event of Anthropic and a stream that just ends each fail the chat', async () => {
+test('an Anthropic error event and a stream that ends early each fail the chat', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'claude' })
   const whole = read('anthropic-answer').toString()

@@ -75,7 +75,7 @@ test("passes sampling parameters on, and lowers max_tokens to the agent's maximu
 const ofServers = { top_k: 40, min_p: 0.05, top_a: 0.1, repetition_penalty: 1.1, mirostat: 2, mirostat_tau: 5 }
 const biased = { logit_bias: { 50256: -100, 7: 1.5 } }
 
-test('parameters of OpenAI-compatible servers reach models that support them; others ignore them', async () => {
+test('parameters of OpenAI-compatible servers reach models that support them and are ignored for others', async () => {
   const world = await startModels()
   const { mine } = await callsOf(world)
   const asked = { ...sampling, ...ofServers, ...biased, stop: ['End'] }
@@ -97,7 +97,7 @@ test('parameters of OpenAI-compatible servers reach models that support them; ot
   await world.stop()
 })
 
-test('a model of another provider gets only parameters that it knows', async () => {
+test('a model of another provider gets only parameters that it supports', async () => {
   const world = await startModels()
   const { mine } = await callsOf(world)
   world.provider.play(refuse(400, 'No.'))

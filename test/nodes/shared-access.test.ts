@@ -34,7 +34,7 @@ test('a key works on every node once created, and on none once revoked', async (
   await stop()
 })
 
-test('a login works on every node until a logout, suspension or password change on one', async () => {
+test('a login works on every node until a logout, suspension or password change on any node', async () => {
   const { first, second, stop } = await startTwo()
   const person = await first.createPerson({ password })
   const { email, key, userId } = person

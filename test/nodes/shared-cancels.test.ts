@@ -3,7 +3,7 @@ import { cancelAgents } from '../runner/cancel-agents.ts'
 import { moneyOf, refundedOnce, soon, unlimited } from '../runner/task-checks.ts'
 import { startNodes } from './start-nodes.ts'
 
-test("a task canceled at one node stops on its worker, and ends for a third node's waiter", async () => {
+test('a task canceled at one node stops on its worker, and a long poll at a third node returns', async () => {
   const { config, watched } = cancelAgents()
   const front = { config, limits: { ...unlimited, taskConcurrency: 0 } }
   const { nodes, stop } = await startNodes(front, { config, limits: unlimited }, front)
@@ -32,7 +32,7 @@ test('lease renewal stops the agent of a canceled task if no signal arrives', as
   const { key, userId } = await asked!.createPerson()
   const { taskId } = (await asked!.createTask(key, 'work.slow')).body
   await expect.poll(() => watched.atWork.has(taskId), soon).toBe(true)
-  // Like a node that dies before it sends its signal.
+  // Simulates a node that dies before it sends its signal.
   const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
   await asked!.app.store.cancelTask({ userId, taskId, error, mayStopWork: true })
   await expect.poll(() => watched.stopped.has(taskId), soon).toBe(true)

@@ -69,7 +69,7 @@ test("DELETE at one node stops another node's chat, charges its usage and delete
   await stop()
 })
 
-test("completing a session at one node lets another's chat finish, and rejects further messages", async () => {
+test('completing a session at one node lets a chat on another finish, and rejects further messages', async () => {
   const { first, second, stop } = await startTwo()
   const talker = await Talker.create(first)
   const file = newFile()
@@ -87,7 +87,7 @@ test("completing a session at one node lets another's chat finish, and rejects f
   await stop()
 })
 
-test('a message that ends on another node during admission is in the next history', async () => {
+test('an exchange that ends on another node during admission is part of the next history', async () => {
   const { first, second, stop } = await startTwo()
   const talker = await Talker.create(first)
   const file = newFile()
@@ -103,7 +103,7 @@ test('a message that ends on another node during admission is in the next histor
   await stop()
 })
 
-test('a turn closed by another node ends as AGENT_INTERRUPTED, free and not stored', async () => {
+test('a turn closed by another node ends as AGENT_INTERRUPTED, is free and is not stored', async () => {
   const { databaseOf, first, second, stop } = await startTwo({ limits: { executionsPerMinute: 0, leaseSeconds: 4 } })
   const file = newFile()
   const [finishing, endless] = await Promise.all([Talker.create(first), Talker.create(first)])
@@ -172,7 +172,7 @@ test('a chat waits until another node settles the balance that it holds', async 
   await stop()
 })
 
-test("a chat that outgrows the free balance waits for another node's hold, then continues", async () => {
+test('a chat that needs more than the free balance waits for a hold on another node, then continues', async () => {
   const { first, second, stop } = await startTwo()
   const talker = await Talker.create(first, { balanceUsd: '2.8000' })
   const other = at(second, await talker.another())

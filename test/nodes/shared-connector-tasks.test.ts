@@ -8,7 +8,7 @@ import { startNodes } from './start-nodes.ts'
 
 afterEach(stopAll)
 
-test('a connector call at one node forbids cancels at others, and its failure blocks everywhere', async () => {
+test('a connector call at one node prevents cancels at others, and its failure blocks on all nodes', async () => {
   const canceled: number[] = []
   let taskId = ''
   let calls = 0

@@ -5,7 +5,7 @@ import { signalFiles, soon, unlimited, untilBegun } from '../runner/task-checks.
 import { ChatReader } from '../support/chat-reader.ts'
 import { startNodes } from './start-nodes.ts'
 
-test('a follower at one node gets start, progress and end from the node running the task', async () => {
+test('a follower at one node gets start, progress and end of a task that another node runs', async () => {
   const { nodes, start, stop } = await startNodes({ config, limits: { ...unlimited, taskConcurrency: 0 } })
   const asked = nodes[0]!
   const { key } = await asked.createPerson()

@@ -48,7 +48,7 @@ test('three nodes share one window of ten executions a minute under concurrent r
   await stop()
 })
 
-test('a balance for seven allows exactly seven concurrent spends across three nodes', async () => {
+test('a balance for seven tasks allows exactly seven concurrent tasks across three nodes', async () => {
   const { nodes, stop } = await startNodes(noRate, noRate, noRate)
   const { key } = await nodes[0]!.createPerson({ balanceUsd: '0.0750' })
   const asked = await everywhere(nodes, { times: 40, ask: (node) => node.createTask(key, 'test.echo') })

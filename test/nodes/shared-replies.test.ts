@@ -49,7 +49,7 @@ async function read(talker: Talker, turnId: string, after: number, isSse: boolea
   return reader.text
 }
 
-test('a reply cut anywhere resumes completely, in both formats and on both nodes, charged once', async () => {
+test('a reply cut off anywhere can be resumed completely, in both formats and on both nodes, for one charge', async () => {
   const { first, second, stop } = await startTwo()
   const talker = await Talker.create(first, { balanceUsd: '100000' })
   const there = at(second, talker)

@@ -4,7 +4,7 @@ import { OAuthServer } from '../sign-ins/oauth-server.ts'
 import { startProtectedServer } from '../sign-ins/protected-server.ts'
 import { startNodes } from './start-nodes.ts'
 
-test('nodes exchange an expired refresh token once, however many runs need it simultaneously', async () => {
+test('nodes refresh an expired access token once, even if many runs need it simultaneously', async () => {
   const oauth = await OAuthServer.start({ tokenSeconds: 4 })
   // All of them must have expired, also those of connectors that were not used yet.
   const issued: string[] = []
@@ -27,7 +27,7 @@ test('nodes exchange an expired refresh token once, however many runs need it si
   const before = oauth.grants.length
   // On a busy machine the checks take longer than the first tokens live.
   oauth.tokenSeconds = 600
-  // As slow as a server may be, so that all requests come during the refresh.
+  // Delays the refresh, so that all requests arrive during it.
   oauth.hold = () => new Promise((resolve) => setTimeout(resolve, 300))
   const found = await Promise.all(
     connectorIds.flatMap((connectorId) => [one, two].map((node) => check(node, owner, connectorId))),

@@ -3,7 +3,7 @@ import { heldRuns, people } from '../runner/held-runs.ts'
 import { soon, unlimited } from '../runner/task-checks.ts'
 import { startNodes } from './start-nodes.ts'
 
-test('nodes together run no more tasks of a user than the plan allows, and skip none', async () => {
+test('nodes together run no more tasks of a user than the plan allows, and run all of them', async () => {
   const { config, count, endOne, most, running } = heldRuns()
   const options = { config, limits: { ...unlimited, taskConcurrency: 3 } }
   const { nodes, stop } = await startNodes(options, options)

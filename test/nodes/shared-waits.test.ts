@@ -23,7 +23,7 @@ async function waitUntilTold({ app: { store } }: TestService, of: { userId: stri
   wait.cancel()
 }
 
-test('a waiter at one node is answered when another node ends the task', async () => {
+test('a long poll at one node returns when another node ends the task', async () => {
   const { nodes, stop } = await startNodes(front, back)
   const [asked, worker] = nodes as [(typeof nodes)[0], (typeof nodes)[0]]
   const { key, userId } = await asked.createPerson()
@@ -40,7 +40,7 @@ test('a waiter at one node is answered when another node ends the task', async (
   await stop()
 })
 
-test('a node without signals warns once, and still answers waiters and runs queued tasks', async () => {
+test('a node without signals warns once, and still answers long polls and runs queued tasks', async () => {
   const warnings: string[] = []
   const log = {
     debug() {},

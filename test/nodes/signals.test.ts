@@ -45,7 +45,7 @@ function endListeners(pool: PgPool): Promise<unknown> {
   )
 }
 
-test('messages reach every node and their sender, in any number, each topic its listeners', async () => {
+test('any number of messages reach the listeners of their topic on every node, the sender included', async () => {
   const url = await databaseUrl()
   const [first, second] = [open(url), open(url)]
   await Promise.all([untilLive(first), untilLive(second)])
@@ -74,7 +74,7 @@ test('messages reach every node and their sender, in any number, each topic its 
   await Promise.all([first.close(), second.close()])
 })
 
-test('reconnects after a lost connection, triggers a re-read and delivers pending messages', async () => {
+test('after a lost connection, reconnects, triggers a re-read and delivers pending messages', async () => {
   const part = open(await databaseUrl())
   await untilLive(part)
   const heard: string[] = []
@@ -101,7 +101,7 @@ test('without a database nothing throws, listeners keep re-reading, and one warn
   part.signals.send('task-ended', 'task_after')
 })
 
-test('detects a deaf LISTEN, as behind a pooler, with one warning and constant re-reads', async () => {
+test('detects a LISTEN that receives nothing, as behind a pooler, with one warning and regular re-reads', async () => {
   // Probes go to a database other than the listener's.
   const [own, other] = [await databaseUrl(), await databaseUrl()]
   const part = open(own, { databaseUrl: other, probeMsMax: 50 })

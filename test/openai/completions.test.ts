@@ -50,7 +50,7 @@ test('a completion answers the last message, states its cost, and stores only it
   await service.stop()
 })
 
-test('passes earlier messages on, the system first, and charges them as part of the prompt', async () => {
+test('passes earlier messages on, system messages first, and charges them as part of the prompt', async () => {
   const { mine, service } = await start()
   const messages = [
     user('One'),
@@ -181,7 +181,7 @@ test('accepts parameters that change nothing', async () => {
   await service.stop()
 })
 
-test('each rejection has its status and code, and tells clients not to retry in vain', async () => {
+test('each rejection has its status and code, and tells clients not to retry if that cannot succeed', async () => {
   const { calls, mine, service } = await start()
   const poor = await (await calls('0')).complete('Hello')
   expect([poor.status, poor.body.error.type, poor.body.error.code]).toEqual([

@@ -100,7 +100,7 @@ const event = z.discriminatedUnion('type', [
 
 const message = (role: string, content: unknown) => ({ type: 'message', role, content })
 
-test('text, a system prompt and a longer conversation get complete response objects', async () => {
+test('text, a system prompt and a longer conversation each get a complete response object', async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
   const inputs = [
@@ -152,9 +152,9 @@ test('an image gets a complete response object', async () => {
 })
 
 const ends: [string, Step[], object, string, string[]][] = [
-  ['whole', [{ do: 'text', delta: 'Hello' }], {}, 'completed', ['completed']],
+  ['complete', [{ do: 'text', delta: 'Hello' }], {}, 'completed', ['completed']],
   [
-    'with reasoning and calls between its texts',
+    'complete, with reasoning and tool calls between texts',
     [
       { do: 'reasoning', delta: 'Hm' },
       { do: 'text', delta: 'a' },
@@ -191,7 +191,7 @@ const ends: [string, Step[], object, string, string[]][] = [
 ]
 
 test.each(ends)(
-  'every event of a stream that is %s is well-formed, and only the last item incomplete',
+  'every event is well-formed, and only the last item can be incomplete, in a stream that is %s',
   async (_what, steps, more, end, statuses) => {
     const service = await startTalk()
     const mine = new WireCalls(service, await service.createPerson())

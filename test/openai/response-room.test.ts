@@ -22,7 +22,7 @@ async function count(service: TestService, userId: string, more: number): Promis
   )
 }
 
-test('at the session limit, the least recently used response conversation makes room', async () => {
+test('at the session limit, the least recently used response conversation is deleted', async () => {
   const { clock, create, mine, service } = await start()
   const own = (await create()).body.sessionId
   const first = (await mine.respond('One')).body
@@ -53,7 +53,7 @@ test('at the session limit, the least recently used response conversation makes 
   await service.stop()
 })
 
-test("responses reuse their own room, and never that of the user's sessions", async () => {
+test("at the session limit, new responses replace only older responses, never the user's own sessions", async () => {
   const { create, mine, service } = await start()
   await create()
   await count(service, mine.person.userId, sessionsMax - 2)

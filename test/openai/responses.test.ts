@@ -42,7 +42,7 @@ test('a response is stored in its own session, and can be read again unchanged',
   await service.stop()
 })
 
-test('instructions and system messages apply once; the next response gets the conversation', async () => {
+test('instructions and system messages apply to one response; the next gets the conversation without them', async () => {
   const { mine, service } = await start()
   const history = say({ do: 'tell', what: 'history' })
   const system = { role: 'system', content: 'Twice.' }
@@ -63,7 +63,7 @@ test('instructions and system messages apply once; the next response gets the co
   await service.stop()
 })
 
-test('a response that its client stores itself has no session and cannot be read again', async () => {
+test('a response with `store: false` has no session and cannot be read again', async () => {
   const { mine, service } = await start()
   const earlier = [user('One'), { role: 'assistant', content: [{ type: 'output_text', text: 'Two' }] }]
   const history = user(say({ do: 'tell', what: 'history' }))
@@ -174,7 +174,7 @@ test('deleting the last response of a conversation deletes both, but keeps the c
   await service.stop()
 })
 
-test('a rejected response leaves no session, and a failed one says why', async () => {
+test('a rejected response leaves no session, and a failed response states the reason', async () => {
   const { calls, mine, service } = await start()
   const poor = await calls('0')
   const written = vi.spyOn(service.app.store, 'createSession')

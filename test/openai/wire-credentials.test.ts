@@ -7,7 +7,7 @@ import { WireCalls } from './wire-calls.ts'
 const by = (service: TestService, person: Person, key: string) => new WireCalls(service, { ...person, key })
 const outcomeOf = ({ body, status }: { body: any; status: number }) => [status, body.error?.code]
 
-test('a key is limited to its scopes, and a client token to what it is bound to', async () => {
+test('a key is limited to its scopes, and a client token to its agents, session or task', async () => {
   const service = await startTalk()
   const owner = await service.createPerson()
   const mine = new WireCalls(service, owner)
@@ -44,7 +44,7 @@ test('a key is limited to its scopes, and a client token to what it is bound to'
   await service.stop()
 })
 
-test('a platform key acts for its user, and has no models of its own', async () => {
+test('a platform key acts for a user, and without a user has no models', async () => {
   const service = await startTalk()
   const platform = await PlatformCalls.open(service)
   const userId = await platform.newUser('customer-1')
@@ -57,7 +57,7 @@ test('a platform key acts for its user, and has no models of its own', async () 
   await service.stop()
 })
 
-test("another user's response gets the same answer as an unknown one", async () => {
+test("another user's response gets the same error as an unknown response", async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
   const stranger = new WireCalls(service, await service.createPerson())

@@ -37,7 +37,7 @@ test('the first cleanup after a database outage deletes no payloads', async () =
     await new Promise((resolve) => setImmediate(resolve))
     vi.advanceTimersByTime(roundMs)
     await expect.poll(() => stored.ids()).toEqual([])
-    // Only the third round asked about an object that it was about to delete.
+    // Only the third round checked an object that it was about to delete.
     expect(asked).toEqual(['', '', '', id])
   } finally {
     upkeep.stop()

@@ -59,7 +59,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
       timeoutMs,
     )
 
-  promises('reads and streams binary content unchanged, whatever its size', async (place) => {
+  promises('reads and streams binary content of any size unchanged', async (place) => {
     const { other, store } = place
     for (const length of [1, 20_000, mebibyte - 1, mebibyte, 2 * mebibyte + 1]) {
       const content = Buffer.alloc(length, Uint8Array.from([0xff, 0xd8, 0x00, 0x80, 0xc3]))
@@ -76,7 +76,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     }
   })
 
-  promises('reads and streams strings unchanged on every node, whatever their size', async (place) => {
+  promises('reads and streams strings of any size unchanged on every node', async (place) => {
     const { other, store } = place
     const texts = [
       '{}',
@@ -142,7 +142,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     for (const other of unknown) expect(await store.openStream(other)).toBeUndefined()
   })
 
-  promises('discarded content is gone immediately, released content stays', async ({ store, stored }) => {
+  promises('discarded content is deleted immediately, and released content stays', async ({ store, stored }) => {
     const [kept, small, large] = await Promise.all(
       [20_000, 20_000, 3_000_000].map((length) => store.write('x'.repeat(length))),
     )
@@ -153,7 +153,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     await expect(store.read(large!.id, large!.digest)).rejects.toThrow()
   })
 
-  promises('collects old orphans, but no payload that is or is being referenced', async (place) => {
+  promises('collects old orphans, but no payload that a row references or is about to reference', async (place) => {
     const { other, store, stored } = place
     const named = new Set<string>()
     const hasRow = (id: string) => Promise.resolve(named.has(id))
@@ -164,7 +164,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     for (const { id } of rest) await store.release(id)
     for (const { id } of rest.slice(0, 5)) named.add(id)
     const kept = [unsettled!, ...rest.slice(0, 5)].map(({ id }) => id)
-    // Nothing is an hour old, whichever node wrote it.
+    // No content is an hour old, from either node.
     expect(await store.collectOrphans(hourMs, hasRow)).toBe(0)
     expect(await stored()).toHaveLength(12)
     named.add(ofOther!.id)
@@ -180,26 +180,29 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     expect(await stored()).toHaveLength(6)
   })
 
-  promises('rejects writes completely during a storage outage and works again afterwards', async (place) => {
-    const { store, stored } = place
-    const text = 'x'.repeat(3_000_000)
-    const { digest, id } = await store.write(text)
-    await store.release(id)
-    await place.cut()
-    for (const length of [20_000, 3_000_000]) {
-      const refused = await store.write('y'.repeat(length)).catch((error: unknown) => error)
-      expect(refused).toBeInstanceOf(ErrandError)
-      expect(refused).toMatchObject({ code: 'SERVICE_UNAVAILABLE', retryAfterSeconds: 5 })
-    }
-    await expect(store.read(id, digest)).rejects.toThrow()
-    // The caller does not wait for the storage.
-    await store.release(id)
-    await place.heal()
-    expect(await store.read(id, digest)).toBe(text)
-    expect(await stored()).toEqual([id])
-    const again = await store.write(text)
-    expect(await store.read(again.id, again.digest)).toBe(text)
-  })
+  promises(
+    'rejects writes without partial content during a storage outage, and works again afterwards',
+    async (place) => {
+      const { store, stored } = place
+      const text = 'x'.repeat(3_000_000)
+      const { digest, id } = await store.write(text)
+      await store.release(id)
+      await place.cut()
+      for (const length of [20_000, 3_000_000]) {
+        const refused = await store.write('y'.repeat(length)).catch((error: unknown) => error)
+        expect(refused).toBeInstanceOf(ErrandError)
+        expect(refused).toMatchObject({ code: 'SERVICE_UNAVAILABLE', retryAfterSeconds: 5 })
+      }
+      await expect(store.read(id, digest)).rejects.toThrow()
+      // The caller does not wait for the storage.
+      await store.release(id)
+      await place.heal()
+      expect(await store.read(id, digest)).toBe(text)
+      expect(await stored()).toEqual([id])
+      const again = await store.write(text)
+      expect(await store.read(again.id, again.digest)).toBe(text)
+    },
+  )
 
   promises('writes and streams 50 MB without reading far ahead', async (place) => {
     const { relay, store } = place

@@ -7,7 +7,7 @@ import { createRoutes, type RouteParts } from '../../server/edge/service-routes.
 
 const routes = fileURLToPath(new URL('../../console/app/page-routes.tsx', import.meta.url))
 
-test('the server answers every console route with its page, and no other paths', () => {
+test('the server returns the console page for every console route, and for no other paths', () => {
   const paths = Array.from(readFileSync(routes, 'utf8').matchAll(/path: '([^']+)'/g), ([, path]) => path!)
   expect(paths.length).toBeGreaterThan(15)
   const console = openConsoleFiles()

@@ -30,7 +30,7 @@ test('every relative link of a page leads to an existing file and heading', () =
   expect(brokenLinks({ pages, has })).toEqual([])
 })
 
-test('every link inside the two packages resolves, and none leads out of them', () => {
+test('every relative link in the two packages resolves, and none leads outside its package', () => {
   const docs = files.filter(isPackaged)
   expect(docs.length).toBeGreaterThan(20)
   const server = new Map(docs.map((file) => [file, packagedPage(file, read(file))]))

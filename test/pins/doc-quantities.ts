@@ -30,7 +30,7 @@ const unit = String.raw`(?:ms|s|h|min|KB?|MB|GB|million|megabyte|(?:second|minut
 /** A number in digits or words, with its unit if one follows. */
 export const quantity = `${number}(?: ${unit})?`
 
-/** True if the text, such as "5 MB" or "a day", is what the setting or constant of that name has. */
+/** True if the text, such as "5 MB" or "a day", equals the value of the setting or constant of that name. */
 export function means(text: string, { name, value }: { name: string; value: number }): boolean {
   const [first = '', ofUnit] = text.replace('$', '').split(' ')
   const count = /^\d/.test(first) ? Number(first.replaceAll(',', '')) : Math.max(words.indexOf(first.toLowerCase()), 1)

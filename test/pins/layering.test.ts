@@ -23,14 +23,14 @@ const slices = [
 ]
 const inSlice = (file: string) => slices.some((slice) => file.startsWith(`server/${slice}/`))
 
-test('the checks below see the files and their imports', () => {
+test('the checks below find the files and their imports', () => {
   expect(files.length).toBeGreaterThan(80)
   expect(imports.length).toBeGreaterThan(300)
   expect(imports.map(describe)).toContain('server/app/open-service-store.ts → server/store/sqlite/sqlite-store.ts')
   expect(imports.map(describe)).toContain('server/store/sqlite/schema.ts → drizzle-orm')
 })
 
-test('the kernel imports no other code of ours', () => {
+test('the kernel imports no other code of this repository', () => {
   const bad = imports.filter(({ from, to }) => from.startsWith('server/kernel/') && !to.startsWith('server/kernel/'))
   expect(bad.filter(({ to }) => !to.startsWith('node:') && to !== 'zod').map(describe)).toEqual([])
 })
@@ -71,7 +71,7 @@ test('every folder imports only from layers below its own', () => {
   expect([...folders].toSorted()).toEqual(floors.flat().toSorted())
 })
 
-test('outbound code imports only the kernel, and nothing else resolves names or connects', () => {
+test('outbound code imports only the kernel, and no other code resolves names or connects', () => {
   const outbound = imports.filter(({ from }) => from.startsWith('server/outbound/'))
   expect(outbound.map(describe)).toContain('server/outbound/dial.ts → server/outbound/host-lookup.ts')
   expect(outbound.filter(({ to }) => !/^(?:node:|server\/(?:kernel|outbound)\/)/.test(to)).map(describe)).toEqual([])
@@ -79,7 +79,7 @@ test('outbound code imports only the kernel, and nothing else resolves names or 
   expect(bad.filter(({ from }) => !from.startsWith('server/outbound/')).map(describe)).toEqual([])
 })
 
-test("responses of users' servers are read outside of agent threads", () => {
+test("responses from users' servers are read outside agent threads", () => {
   const reached = new Set(['server/agents/threads/agent-thread.ts'])
   for (const file of reached) {
     for (const { from, isTypeOnly, to } of imports) if (from === file && !isTypeOnly) reached.add(to)

@@ -41,7 +41,7 @@ test('the committed document matches the procedures', () => {
   expect(document).toEqual(JSON.parse(JSON.stringify(createOpenApiDocument())))
 })
 
-test('the strict linter finds nothing in it, and finds the mistakes in a broken copy', async () => {
+test('the strict linter finds no problems in the document, and finds the mistakes in a broken copy', async () => {
   expect(await lint(source)).toEqual([])
   const broken = structuredClone(document)
   broken['paths']['/api/tasks'].post.operationId = 'listTasks'
@@ -253,7 +253,7 @@ async function checkConnectors(checker: Checker): Promise<void> {
   await signIns.checkBusy()
   await silent.stop()
   await Promise.all(held)
-  // With those of the sign-ins ten in this minute, the maximum.
+  // Together with the checks of the sign-ins, this reaches the maximum of ten per minute.
   await checker.check(429, `GET ${at}/tools`)
   await signIns.checkRest({ other: at, task: task() })
   for (const request of [`GET ${at}`, 'GET /api/connectors', 'GET /api/connector-servers']) {

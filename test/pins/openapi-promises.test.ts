@@ -4,7 +4,7 @@ import { document, operations } from './documented-answers.ts'
 
 // Promises of the document about each operation. The linter's test proves that a running service keeps them.
 
-test('it is OpenAPI 3.1 and names the credentials that each operation accepts', () => {
+test('the document is OpenAPI 3.1 and names the credentials that each operation accepts', () => {
   expect(document['openapi']).toMatch(/^3\.1\./)
   expect(document['components'].securitySchemes).toMatchObject({
     apiKey: { type: 'http', scheme: 'bearer' },
@@ -46,7 +46,7 @@ test('every tag of an operation is described, and every described tag has an ope
   expect([...new Set(used)].toSorted()).toEqual(described.toSorted())
 })
 
-test('no generated names differ only in case, and none hides a JavaScript global', () => {
+test('no generated names differ only in case, and none shadows a JavaScript global', () => {
   const schemas = Object.keys(document['components'].schemas)
   const names = [...schemas, ...operations.map(({ id }) => id[0]!.toUpperCase() + id.slice(1))]
   const byName = Map.groupBy(names, (name) => name.toLowerCase())
@@ -67,7 +67,7 @@ test('every request and response body with several fields is a named schema', ()
   expect(inline).toEqual([])
 })
 
-test('a chat reply is lines of JSON, each an event discriminated by its type', () => {
+test('a chat reply is documented as JSON lines, each an event discriminated by its type', () => {
   const { schemas } = document['components']
   const { schema } = document['paths']['/api/chat'].post.responses[200].content['application/x-ndjson']
   expect(schema).toMatchObject({ type: 'string', contentSchema: { $ref: '#/components/schemas/ChatEvent' } })
@@ -80,7 +80,7 @@ test('a chat reply is lines of JSON, each an event discriminated by its type', (
   expect(named.map(({ properties }) => properties.type.const)).toEqual(types)
 })
 
-test('the first operations to call have examples, and the version matches the package', () => {
+test('the operations used first have examples, and the version matches the package', () => {
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   expect(document['info'].version).toBe(manifest.version)
   for (const id of ['createTask', 'getTask', 'listTasks', 'createSession', 'chat', 'getAccount', 'listTransactions']) {
@@ -105,7 +105,7 @@ test('operations that accept an Idempotency-Key say how long it is stored', () =
   })
 })
 
-test('too many login attempts have an error of their own', () => {
+test('too many login attempts have a separate error', () => {
   const errorOf = (id: string) =>
     operations.find((operation) => operation.id === id)!.spec['responses'][429].content['application/json'].example
   for (const id of ['logIn', 'changePassword']) expect(errorOf(id)).toMatchObject({ error: 'Too many login attempts' })
@@ -208,7 +208,7 @@ test('every operation documents each status that it returns', () => {
   )
 })
 
-test('each error response is described in the terms of its operation', () => {
+test('the description of an error response names the object of its operation', () => {
   const words = (id: string, status: number) =>
     operations.find((operation) => operation.id === id)!.spec['responses'][status].description
   expect(words('createTask', 404)).toBe('The agent endpoint or a connector was not found.')

@@ -5,7 +5,7 @@ type Link = { page: string; target: string }
 type Folder = {
   /** The text of each page, by its path. */
   pages: ReadonlyMap<string, string>
-  /** Whether a file or folder is there. */
+  /** Whether a file or folder exists. */
   has: (path: string) => boolean
 }
 

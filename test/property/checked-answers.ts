@@ -7,7 +7,7 @@ import { engine } from '../support/test-engine.ts'
 import { secretMark } from './document-values.ts'
 import type { World } from './property-world.ts'
 
-// Checks that apply to every response, whatever the request was.
+// Checks that apply to every response, regardless of the request.
 
 /** Maximum time for a response. After that the property fails and prints its seed. */
 const answerMsMax = 15_000

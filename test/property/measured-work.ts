@@ -9,7 +9,7 @@ import { threadMs } from '../support/thread-time.ts'
 type Spent = { ms: number; stopMs: number }
 type Work = () => Promise<unknown>
 
-/** Measures `work`. The thread must do nothing else meanwhile. */
+/** Measures `work`. The thread must do nothing else at that time. */
 async function spentOn(work: Work): Promise<Spent> {
   const began = threadMs()
   let [last, stopMs, isOver] = [began, 0, false]

@@ -20,7 +20,7 @@ function commandsFor(url: string): string {
 }
 
 testNeeding('curl', missingCommand('curl', '--version'))(
-  "the README's commands run as written: a capped chat, a receipt, a refund, a webhook",
+  'the commands in the README run as written: a capped chat, a receipt, a refund, a webhook',
   async () => {
     const service = await startService({ config: quickstart })
     const { key } = await service.createPerson()

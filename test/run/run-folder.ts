@@ -35,7 +35,7 @@ export function openRunFolder(): RunFolder {
     folders.push(inMemory)
     env['ERRAND_TESTS_MEMORY'] = inMemory
   }
-  // Outside the terminal's process group, so that an interrupt ends the tests first and then whatever is left.
+  // Outside the terminal's process group, so that an interrupt ends the tests first and then the remaining processes.
   const child = spawn(process.execPath, [guardian, String(process.pid), ...folders], {
     cwd: '/',
     detached: true,

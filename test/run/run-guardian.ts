@@ -56,7 +56,7 @@ function ofTheRun(): number[] {
     .flatMap((pid) => stateOf(pid) ?? [])
     .filter(({ state }) => state !== 'Z' && state !== 'X')
   const marked = new Set(all.filter(({ pid }) => isMarked(pid)).map(({ pid }) => pid))
-  // Children of marked processes count as marked, whatever their environment.
+  // Children of marked processes count as marked, regardless of their environment.
   for (let size = -1; size !== marked.size;) {
     size = marked.size
     for (const { parent, pid } of all) if (marked.has(parent)) marked.add(pid)

@@ -22,5 +22,5 @@ export const budgets: Record<Tier, { runSeconds: number; fileSeconds: number }> 
   all: { runSeconds: 1500, fileSeconds: 300 },
 }
 
-/** Aborts a run after this time, however busy the machine is. */
+/** Aborts a run after this time, even on a busy machine. */
 export const runSecondsMax: Record<Tier, number> = { small: 2700, all: 5000 }

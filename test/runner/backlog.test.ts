@@ -48,10 +48,10 @@ async function countOpen(store: Store, userId: string): Promise<number> {
   return (await ofStatus('pending')) + (await ofStatus('processing'))
 }
 
-/** Each task takes several statements, ten times slower on a server than on a file. */
+/** Each task takes several statements, which are ten times slower on a database server than on a file. */
 const [many, some] = engine().name === 'SQLite' ? [2000, 500] : [400, 100]
 
-test('tasks pending at the start run in order, with only the running ones in memory', async () => {
+test('tasks pending at the start run in order, with only the running tasks in memory', async () => {
   const dataDir = newDataDir()
   const { userId } = await openAccount(dataDir)
   const idle = await startService({ config: numbered(() => {}), dataDir, limits: { ...unlimited, taskConcurrency: 0 } })

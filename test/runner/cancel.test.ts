@@ -75,7 +75,7 @@ test('an endpoint can allow cancellation only before the task starts', async () 
   await service.stop()
 })
 
-test("another user's, an unknown and a malformed id all give 404; canceling needs execute", async () => {
+test("another user's, an unknown and a malformed id all give 404; canceling needs the execute scope", async () => {
   const { config } = cancelAgents()
   const service = await startService({ config, limits: { taskConcurrency: 0 } })
   const [owner, other] = [await service.createPerson(), await service.createPerson()]
@@ -264,7 +264,7 @@ test("canceling a run in a blocked thread does not end other users' runs in it",
   const own = await created(service, impatient.key, 'rogue.block', { params: blocking })
   await untilBegun(blocking)
   expect((await cancel(service, impatient.key, own)).body).toMatchObject(canceled)
-  // The replacement takes new runs meanwhile.
+  // A replacement thread takes new runs while the blocked thread still has the other user's run.
   expect(await service.runTask(impatient.key, 'rogue.echo', {})).toMatchObject({ status: 'completed' })
   writeFileSync(held.release, '')
   writeFileSync(blocking.release, '')

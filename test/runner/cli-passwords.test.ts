@@ -59,7 +59,7 @@ test('reads a password from standard input and checks it', async () => {
   rmSync(dataDir, { recursive: true })
 })
 
-test('warns about a password on the command line; needs a terminal to prompt for one', async () => {
+test('warns about a password on the command line, and needs a terminal to prompt for one', async () => {
   const dataDir = newDataDir()
   await runErrand(['users', 'create', '--email', email, '--data', dataDir])
   const set = ['users', 'set-password', '--user', email, '--data', dataDir]

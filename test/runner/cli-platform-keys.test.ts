@@ -5,7 +5,7 @@ import { newDataDir } from '../support/test-service.ts'
 import { ProcessClient } from './process-client.ts'
 import { rogueFile } from './task-checks.ts'
 
-test('a platform key created or revoked beside the server takes effect on the next request', async () => {
+test("creating or revoking a platform key by command takes effect on the server's next request", async () => {
   const dataDir = newDataDir()
   const server = await startProcess({ dataDir, config: rogueFile })
   const errand = (...args: string[]) => runErrand(['platform-keys', ...args, '--data', dataDir])

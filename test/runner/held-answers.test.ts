@@ -100,7 +100,7 @@ test('a disconnecting client ends its long poll', async () => {
   await service.stop()
 })
 
-test('a stop answers every long poll immediately, and later ones do not wait', async () => {
+test('a stop answers every long poll immediately, and later long polls do not wait', async () => {
   const service = await startService(options)
   const { key } = await service.createPerson()
   const waits = watchWaits(service)
@@ -117,7 +117,7 @@ test('a stop answers every long poll immediately, and later ones do not wait', a
   await stopped
 })
 
-test('waits on one task are canceled individually; one on an aborted signal ends immediately', async () => {
+test('waits for one task are canceled individually; a wait with an aborted signal ends immediately', async () => {
   const ends = new TaskEnds()
   const of = { taskId: 'task', userId: 'user' }
   const { signal } = new AbortController()

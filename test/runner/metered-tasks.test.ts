@@ -21,42 +21,45 @@ const balanceOf = async ({ key, service }: World) => (await service.get('/api/ac
 test.each([
   { where: 'inline', options: {} },
   { where: 'in a thread', options: { configFile } },
-])('a metered task costs its charges, and the rest of its maximum is returned ($where)', async ({ options }) => {
-  const world = await startWorld(options)
-  const { key, service } = world
-  const files = signalFiles(service.dataDir)
-  const charges = [['page'], ['page', 4], ['figure', 1]]
-  const { taskId } = (await service.createTask(key, 'tell.pages', { charges, ...files })).body
-  await untilBegun(files)
-  const running = (await service.get(`/api/tasks/${taskId}`, key)).body
-  expect(running).toMatchObject({
-    ...metered,
-    status: 'processing',
-    costUsd: '0.1000',
-    refundedUsd: '0.0000',
-  })
-  expect([running.usage, running.givenBackUsd]).toEqual([undefined, undefined])
-  expect(await balanceOf(world)).toBe('9.9000')
-  writeFileSync(files.release, '')
-  expect((await service.get(`/api/tasks/${taskId}?wait=20`, key)).body).toMatchObject({
-    ...metered,
-    status: 'completed',
-    response: { charged: [1, 4, 1] },
-    usage: { page: 5, figure: 1 },
-    costUsd: '0.0400',
-    refundedUsd: '0.0600',
-    givenBackUsd: '0.0600',
-  })
-  expect(await moneyOf(service, key, taskId)).toEqual([
-    ['task_charge', '-0.1000'],
-    ['adjustment', '0.0600'],
-  ])
-  expect(await balanceOf(world)).toBe('9.9600')
-  const { days } = (await service.get('/api/usage?days=1', key)).body
-  expect(days).toMatchObject([{ spentUsd: '0.0400', refundedUsd: '0.0000', executions: 1, failures: 0 }])
-  await expectSound(service, key, 'tell.echo')
-  await service.stop()
-})
+])(
+  'a metered task costs the charges of its run, and the rest of its maximum is returned ($where)',
+  async ({ options }) => {
+    const world = await startWorld(options)
+    const { key, service } = world
+    const files = signalFiles(service.dataDir)
+    const charges = [['page'], ['page', 4], ['figure', 1]]
+    const { taskId } = (await service.createTask(key, 'tell.pages', { charges, ...files })).body
+    await untilBegun(files)
+    const running = (await service.get(`/api/tasks/${taskId}`, key)).body
+    expect(running).toMatchObject({
+      ...metered,
+      status: 'processing',
+      costUsd: '0.1000',
+      refundedUsd: '0.0000',
+    })
+    expect([running.usage, running.givenBackUsd]).toEqual([undefined, undefined])
+    expect(await balanceOf(world)).toBe('9.9000')
+    writeFileSync(files.release, '')
+    expect((await service.get(`/api/tasks/${taskId}?wait=20`, key)).body).toMatchObject({
+      ...metered,
+      status: 'completed',
+      response: { charged: [1, 4, 1] },
+      usage: { page: 5, figure: 1 },
+      costUsd: '0.0400',
+      refundedUsd: '0.0600',
+      givenBackUsd: '0.0600',
+    })
+    expect(await moneyOf(service, key, taskId)).toEqual([
+      ['task_charge', '-0.1000'],
+      ['adjustment', '0.0600'],
+    ])
+    expect(await balanceOf(world)).toBe('9.9600')
+    const { days } = (await service.get('/api/usage?days=1', key)).body
+    expect(days).toMatchObject([{ spentUsd: '0.0400', refundedUsd: '0.0000', executions: 1, failures: 0 }])
+    await expectSound(service, key, 'tell.echo')
+    await service.stop()
+  },
+)
 
 test('limits charges to the maximum and tells the run how many events counted', async () => {
   const world = await startWorld()
@@ -77,7 +80,7 @@ test('limits charges to the maximum and tells the run how many events counted', 
   await world.service.stop()
 })
 
-test('an unknown event, an invalid count or a fixed price makes charge throw', async () => {
+test('`charge` throws for an unknown event, an invalid count or an endpoint with a fixed price', async () => {
   const { key, service } = await startWorld()
   const charges = [
     ['toString', 1],
@@ -160,7 +163,7 @@ test('an interrupted attempt charges nothing; the next one starts from zero', as
   rmSync(dataDir, { recursive: true })
 })
 
-test("a cap lowers a metered task's maximum; rejects a cap below one event", async () => {
+test("a cap lowers a metered task's maximum, and a cap below one event is rejected", async () => {
   const { key, service } = await startWorld()
   const charges = [['page', 40]]
   const create = (body: object) =>

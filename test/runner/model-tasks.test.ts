@@ -6,7 +6,7 @@ import { taskRun } from './agent-service.ts'
 import { instructions, maxOutputTokens, modelAgents } from '../models/model-agents.ts'
 import { expectFailedTask, startModels } from '../models/model-checks.ts'
 
-test("the params' prompt is the model's message, and its text is the response", async () => {
+test("the prompt in the params is the model's message, and the model's text is the response", async () => {
   const { provider, service, stop } = await startModels()
   const { key } = await service.createPerson()
   provider.play(reply({ reasoning: ['Hm.'], text: ['Tea is ', 'a drink.'] }))
@@ -99,10 +99,10 @@ test('sends the output schema to a provider that supports schemas', async () => 
 test.for([
   { what: 'a field of the wrong type', text: '{"title":"Tea","pages":"ten"}' },
   { what: 'a missing field', text: '{"title":"Tea"}' },
-  { what: 'no JSON', text: 'Tea, ten pages.' },
-  { what: 'half an object', text: '{"title":"Tea","pa', finish: 'length' },
-  { what: 'nothing', text: '' },
-  { what: 'tool calls to the end', text: '', calls: [{ id: 'a', name: 'weather', args: '{"city":"Bern"}' }] },
+  { what: 'not JSON', text: 'Tea, ten pages.' },
+  { what: 'a truncated object', text: '{"title":"Tea","pa', finish: 'length' },
+  { what: 'an empty string', text: '' },
+  { what: 'only tool calls', text: '', calls: [{ id: 'a', name: 'weather', args: '{"city":"Bern"}' }] },
 ])('output that does not match its schema fails and refunds the task: $what', async ({ calls, finish, text }) => {
   const { provider, service, stop } = await startModels()
   const person = await service.createPerson()
@@ -111,7 +111,7 @@ test.for([
   await stop()
 })
 
-test('output that does not match a plain JSON Schema fails the task too', async () => {
+test('output that does not match a plain JSON Schema also fails the task', async () => {
   const { provider, service, stop } = await startModels()
   const person = await service.createPerson()
   provider.play(reply({ text: ['{"names":["Ada",7]}'] }))
@@ -123,14 +123,17 @@ test.for([
   { endpointId: 'model.number', message: /returned no prompt/ },
   { endpointId: 'model.promise', message: /returned no prompt/ },
   { endpointId: 'model.thrown', message: /^There is no prompt today\.$/ },
-])('$endpointId, whose prompt is not a string, fails without a model call', async ({ endpointId, message }) => {
-  const { provider, service, stop } = await startModels()
-  const person = await service.createPerson()
-  provider.play(reply({ text: ['Never.'] }))
-  await expectFailedTask(service, person, { endpointId, message })
-  expect(provider.requests).toEqual([])
-  await stop()
-})
+])(
+  'a task of $endpointId, which throws or returns no prompt string, fails without a model call',
+  async ({ endpointId, message }) => {
+    const { provider, service, stop } = await startModels()
+    const person = await service.createPerson()
+    provider.play(reply({ text: ['Never.'] }))
+    await expectFailedTask(service, person, { endpointId, message })
+    expect(provider.requests).toEqual([])
+    await stop()
+  },
+)
 
 test.for([{ inThreads: false }, { inThreads: true }])(
   'an unresponsive model gives AGENT_TIMEOUT, a refund and an aborted request (threads: $inThreads)',

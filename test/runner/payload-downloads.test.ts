@@ -41,14 +41,14 @@ test('payloads up to 16,384 bytes are inline; larger ones get a preview and a li
     expect(JSON.stringify(whole.body)).toBe(json)
   }
   expect(stored.requestUri).not.toBe(stored.responseUri)
-  // Agents get the complete value however it is stored.
+  // Agents get the complete value, regardless of how it is stored.
   const value = { value: 'x'.repeat(20_000) }
   const { responseUri } = await service.runTask(key, 'test.value', value)
   expect((await download(service, responseUri)).body).toBe(value.value)
   await service.stop()
 })
 
-test('a preview never ends with half a character', async () => {
+test('a preview never ends in the middle of a character', async () => {
   const service = await startService({ limits: unlimited })
   const { key } = await service.createPerson()
   // The 1,024th character starts at each offset of a surrogate pair.
@@ -94,7 +94,7 @@ test('a download is an attachment with nosniff and an ETag, and supports HEAD an
   await service.stop()
 })
 
-test('an expired or altered link gives 403; reading the task again gives a valid one', async () => {
+test('an expired or altered link gives 403; reading the task again gives a valid link', async () => {
   const clock = new FakeClock()
   const service = await startService({ limits: unlimited, clock })
   const { key } = await service.createPerson()

@@ -7,7 +7,7 @@ import { rogueFile, signalFiles, soon, untilBegun } from './task-checks.ts'
 
 const env = { ERRAND_EXECUTIONS_PER_MINUTE: '0', ERRAND_TASK_CONCURRENCY: '1' }
 
-test('repeated SIGTERM lets running tasks finish and exits 0; pending ones run later', async () => {
+test('repeated SIGTERM lets running tasks finish and exits with 0; pending tasks run later', async () => {
   const dataDir = newDataDir()
   const { key } = await openAccount(dataDir)
   const server = await startProcess({ dataDir, config: rogueFile, env })
@@ -39,7 +39,7 @@ test('repeated SIGTERM lets running tasks finish and exits 0; pending ones run l
   rmSync(dataDir, { recursive: true })
 })
 
-test('SIGTERM exits 0 after drainSeconds with a refund, even if an agent blocks its thread', async () => {
+test('SIGTERM exits with 0 after drainSeconds and refunds the task, even if an agent blocks its thread', async () => {
   const dataDir = newDataDir()
   const { key, userId } = await openAccount(dataDir)
   const server = await startProcess({ dataDir, config: rogueFile, env: { ...env, ERRAND_DRAIN_SECONDS: '1' } })

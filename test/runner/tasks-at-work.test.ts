@@ -3,7 +3,7 @@ import { startService } from '../support/test-service.ts'
 import { heldRuns, people } from './held-runs.ts'
 import { soon, unlimited } from './task-checks.ts'
 
-test("a plan's limit of two running tasks holds without delaying other users", async () => {
+test("a plan's limit of two running tasks is enforced without delaying other users", async () => {
   const { config, count, endOne, most } = heldRuns()
   const service = await startService({ config, limits: { ...unlimited, taskConcurrency: 8 } })
   const { completed, submit } = await people(service)

@@ -13,7 +13,7 @@ export type ProtectedServer = {
   asked: string[]
   /** Whether it accepts a token. */
   check: (token: string) => boolean | Promise<boolean>
-  /** Rejects calls of its tool for lack of this scope, whatever the token. */
+  /** Rejects every call of its tool because this scope is missing, regardless of the token. */
   callScope: string | undefined
   stop: () => Promise<void>
 }

@@ -190,7 +190,7 @@ test.for(['client_secret_basic', 'client_secret_post', 'none'] as const)(
   },
 )
 
-test('asks for missing scopes in the next sign-in, but only once', async () => {
+test('requests missing scopes in the next sign-in, but only once', async () => {
   const world = await startSignInWorld()
   const { mcp, oauth, service } = world
   const { connectorId, owner } = await signedIn(world)

@@ -44,7 +44,7 @@ function blockEdges(world: SimWorld): Edge[] {
   }))
 }
 
-/** Within a day a repeated request returns the first task; later it creates another one. */
+/** Within a day a repeated request returns the first task. Later it creates a new task. */
 function repeatEdges(world: SimWorld): Edge[] {
   const { state } = world
   const repeatsOf = (person: SimPerson): Edge[] =>

@@ -1,7 +1,7 @@
 import type { ForbiddenWrite } from './sim-engine.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// Writes that the database itself must reject whatever the service's code does: the last line of defense for money.
+// Writes that the database itself must reject, even if the service's code is wrong. The last line of defense for money.
 
 type Guard = ForbiddenWrite & { what: string }
 

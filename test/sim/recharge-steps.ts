@@ -12,7 +12,7 @@ import type { SimWorld } from './sim-world.ts'
 
 /** After this time the service treats a recharge in progress as abandoned. */
 const leftMs = 60_000
-/** After this time the service gives up a recharge, because the provider may have forgotten the request. */
+/** After this time the service abandons a recharge, because the provider may have forgotten the request. */
 const givenUpMs = 20 * 3_600_000
 const unitsPerUsd = 10_000
 
@@ -83,7 +83,7 @@ export async function rechargeStep(world: SimWorld): Promise<void> {
   stub.card = 'accepts'
   payments.tellsRecharges(told)
   const expected = [...due.values()].filter((amount) => amount > 0).length
-  // Once the first look has given up an old recharge, a second look may start a new one.
+  // Once the first look has abandoned an old recharge, a second look may start a new one.
   const again = left.filter(({ hasExpired }) => hasExpired).length
   const made = state.topups.size - before
   checks.that(

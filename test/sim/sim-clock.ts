@@ -2,7 +2,7 @@ import { SystemClock, type Clock } from '../../server/kernel/clock.ts'
 
 /**
  * Simulated machine clocks: wall time, which may be set back, and monotonic time. The service reads them through its
- * real SystemClock, which must never run backwards whatever they do.
+ * real SystemClock, which must never run backwards.
  */
 export class MachineTime {
   wall: number

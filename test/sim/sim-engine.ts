@@ -24,7 +24,7 @@ export type SimEngine = {
   newPlace(): Promise<string>
   start(of: StartNode): Promise<SimHost>
   openAudit(dataDir: string): AuditReader
-  /** Opens the store on another connection, like a CLI command beside a running server. */
+  /** Opens the store on another connection, like a CLI command next to a running server. */
   openBeside(dataDir: string, clock: Clock): Promise<Store>
   /** The node that holds a task's lease; undefined if there is none or it is unknown. */
   nodeOf(row: TaskRow, now: number): number | undefined

@@ -115,7 +115,7 @@ export class SimModel {
     asked.countedIn.add(countedText(limits))
   }
 
-  /** Records a chat sent without a session. It opens at most one turn, however often it is repeated. */
+  /** Records a chat sent without a session. It opens at most one turn, no matter how often it is repeated. */
   aloneSent({ person, key }: Spender, outcomes: ExpectedTurn['outcomes'], now: number): void {
     const known = this.sentAlone.get(person.userId) ?? { left: 0, outcomes: [], countedIn: new Set<string>() }
     const countedIn = known.countedIn.add(countedText(limitsOf({ person, key }, now)))

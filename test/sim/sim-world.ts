@@ -196,7 +196,7 @@ export class SimWorld {
     this.#tasksAtWork = new TasksAtWork(this.checks)
   }
 
-  /** Uses the store on another connection, like a CLI command beside a running server. */
+  /** Uses the store on another connection, like a CLI command next to a running server. */
   async beside<Result>(work: (store: Store) => Promise<Result>): Promise<Result> {
     const store = await this.engine.openBeside(this.host.dataDir, { now: () => this.now })
     try {
@@ -293,7 +293,7 @@ export class SimWorld {
     this.checks.that(faults.length === 0, () => `the service logged a fault: ${faults.join('; ')}`)
   }
 
-  /** Waits until everything in progress is at a gate, and runs the checks meanwhile. */
+  /** Waits until everything in progress is at a gate, and runs the checks while it waits. */
   async quiesce(withinMs = settleMs): Promise<void> {
     const until = performance.now() + withinMs
     for (let looks = 1; ; looks++) {

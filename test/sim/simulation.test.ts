@@ -26,12 +26,12 @@ test.each(ofTier([1], [1, 2, 3]))(
   300_000,
 )
 
-test(`seed ${anySeed}, random each time: every invariant holds after every operation`, async () => {
+test(`random seed ${anySeed}: every invariant holds after every operation`, async () => {
   console.log(`simulation: the random seed is ${anySeed}`)
   expectSound(await simulate({ seed: anySeed, operations }))
 }, 300_000)
 
-test(`seed ${anySeed}, hostile day: model bills are charged, written off, or free by the provider's fault`, async () => {
+test(`seed ${anySeed}, hostile: every model bill is charged, written off, or free because the provider failed`, async () => {
   const { models, seed, violation } = await simulate({
     seed: anySeed,
     operations: ofTier(40, 800),
@@ -41,6 +41,6 @@ test(`seed ${anySeed}, hostile day: model bills are charged, written off, or fre
   expect(models?.turns).toBeGreaterThan(0)
 }, 300_000)
 
-test('every invariant holds if the service is a process killed with -9', async () => {
+test('every invariant holds if the service is a process killed with kill -9', async () => {
   expectSound(await simulate({ seed: 4, operations: ofTier(100, 400), inProcess: true }))
 }, 300_000)

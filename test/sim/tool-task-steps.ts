@@ -78,7 +78,7 @@ export async function patientTaskStep(world: SimWorld): Promise<number> {
   return 1
 }
 
-/** Whether another task can start beside those waiting at gates. */
+/** Whether another task can start in addition to those waiting at gates. */
 function hasSlot(world: SimWorld): boolean {
   return world.openTasks().length < simConcurrency
 }

@@ -57,7 +57,7 @@ test('rejects a backup into a missing folder or from a folder without a database
 test.for([
   ['the database', 128],
   ['the payloads', 900],
-] as const)('reports a disk without space for %s and removes the incomplete backup', async ([, kb], context) => {
+] as const)('reports a disk that has no space for %s and removes the incomplete backup', async ([, kb], context) => {
   const disk = join(folder, `disk-${kb}`)
   mkdirSync(disk)
   const mount = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${kb}k`, 'errand-backup', disk])

@@ -68,7 +68,7 @@ export function describeConnectors(contractTest: ContractTest): void {
 }
 
 function describeLives(contractTest: ContractTest): void {
-  contractTest('returns a connector as created, before and after a restart', async (world) => {
+  contractTest('returns a connector unchanged, before and after a restart', async (world) => {
     const userId = await world.createUser()
     const now = world.clock.now()
     const draft = draftConnector(world, userId, { name: ' Ünï ☃ ', allowedTools: ['a', 'b c', ''] })
@@ -257,7 +257,7 @@ function describeChecks(contractTest: ContractTest): void {
 }
 
 function describeSealing(contractTest: ContractTest): void {
-  contractTest('pages through the encrypted secrets of all users once each, ordered by id', async (world) => {
+  contractTest('pages through the encrypted secrets of all users, each once, ordered by id', async (world) => {
     const userIds = [await world.createUser(), await world.createUser(), await world.createUser()]
     const expected: ConnectorRecord[] = []
     for (let n = 0; n < 10; n++) {

@@ -73,16 +73,19 @@ export function describeCancel(contractTest: ContractTest): void {
     expect(await world.everything(owner)).toEqual(before)
   })
 
-  contractTest('cancels a task that waits for a retry as not running, with one refund', async (world) => {
-    const userId = await world.createUser(1000)
-    const { id: taskId } = await world.processing(userId)
-    expect(await world.store.interruptTask({ taskId, attempt: 1, error: interrupted, retries: 2 })).toBe('requeued')
-    expect(await cancel(world, { userId, taskId }, false)).toEqual({ outcome: 'canceled', isAtWork: false })
-    expect(await world.read(userId, taskId)).toMatchObject({ status: 'failed', error: canceled, attempt: 1 })
-    expect(await world.store.claimTask(taskId)).toBeUndefined()
-    expect(await world.store.interruptTask({ taskId, attempt: 1, error: interrupted, retries: 0 })).toBe('stale')
-    expect(await world.balance(userId)).toBe(1000)
-  })
+  contractTest(
+    'a task waiting for a retry can be canceled like one that is not running, with one refund',
+    async (world) => {
+      const userId = await world.createUser(1000)
+      const { id: taskId } = await world.processing(userId)
+      expect(await world.store.interruptTask({ taskId, attempt: 1, error: interrupted, retries: 2 })).toBe('requeued')
+      expect(await cancel(world, { userId, taskId }, false)).toEqual({ outcome: 'canceled', isAtWork: false })
+      expect(await world.read(userId, taskId)).toMatchObject({ status: 'failed', error: canceled, attempt: 1 })
+      expect(await world.store.claimTask(taskId)).toBeUndefined()
+      expect(await world.store.interruptTask({ taskId, attempt: 1, error: interrupted, retries: 0 })).toBe('stale')
+      expect(await world.balance(userId)).toBe(1000)
+    },
+  )
 
   contractTest('a simultaneous claim and cancel either stop the run or prevent it', async (world) => {
     const userId = await world.createUser()

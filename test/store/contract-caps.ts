@@ -141,7 +141,7 @@ function describeAdmissionCaps(contractTest: ContractTest): void {
 }
 
 function describeGrowthCaps(contractTest: ContractTest): void {
-  contractTest('a hold grows up to the caps, then is rejected because of the budget', async (world) => {
+  contractTest('a hold can grow up to the caps; further growth is rejected because of the budget', async (world) => {
     const session = await opened(world, await world.createUser(1000), { maxCost: 100 })
     const turnId = await begun(world, session)
     expect(await world.store.growHold({ turnId, by: 500, least: 20 })).toMatchObject({ outcome: 'held', held: 100 })

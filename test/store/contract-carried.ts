@@ -31,7 +31,7 @@ async function receipts(world: StoreWorld, userId: string) {
 }
 
 export function describeCarried(contractTest: ContractTest): void {
-  contractTest('carries chat costs below a unit until they reach one, as receipts show', async (world) => {
+  contractTest('carries over chat costs below a unit until they add up to one, as receipts show', async (world) => {
     const userId = await world.createUser(1000)
     for (let n = 0; n < 6; n++) await world.store.settleTurn(settling(await begun(world, userId), 40_000))
     const exactUsd = '0.000040000'

@@ -45,7 +45,7 @@ export function describeConnectorTasks(contractTest: ContractTest): void {
     expect(await world.everything(userId)).toEqual(before)
   })
 
-  contractTest('exactly one of a simultaneous cancel and first call succeeds', async (world) => {
+  contractTest('if a cancel and the first call are simultaneous, exactly one of them succeeds', async (world) => {
     const userId = await world.createUser()
     for (let round = 0; round < 12; round++) {
       const { id: taskId } = await world.processing(userId)

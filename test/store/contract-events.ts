@@ -30,7 +30,7 @@ async function openTurn(world: StoreWorld, userId: string, sessionId: string): P
 }
 
 export function describeEvents(contractTest: ContractTest): void {
-  contractTest('every way to end a task writes its event, without any content', async (world) => {
+  contractTest('every kind of task end writes its event, without any content', async (world) => {
     const userId = await world.createListener(0)
     await world.store.credit({ userId, amount: 1000, description: 'secret words', idempotencyKey: null })
     const request = { text: '{"text":"secret words"}', payloadId: null }

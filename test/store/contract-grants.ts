@@ -38,32 +38,35 @@ export function describeGrants(contractTest: ContractTest): void {
 }
 
 function describeSignIns(contractTest: ContractTest): void {
-  contractTest('a sign-in can be completed once and in time, and a new one replaces it', async (world) => {
-    const { grants } = world.store
-    const connector = await signsIn(world, await world.createUser())
-    expect(connector.status).toBe('needs_sign_in')
-    expect(await begin(world, { ...connector, updatedAt: connector.updatedAt - 1 }, 'one')).toBeUndefined()
-    expect(await grants.isPending(of(connector))).toBe(false)
-    const expiresAt = world.clock.now() + 60_000
-    expect(await begin(world, connector, 'one')).toEqual({ expiresAt })
-    expect(await begin(world, connector, 'two')).toEqual({ expiresAt })
-    expect(await grants.find('one')).toBeUndefined()
-    expect(await grants.find('two')).toEqual({ ...of(connector), sealed: 'v1.key.state', expiresAt })
-    const taken = await Promise.all(Array.from({ length: 5 }, () => grants.take('two')))
-    expect(taken.filter((one) => one !== undefined)).toEqual([connector])
-    expect(await grants.isPending(of(connector))).toBe(false)
-    await begin(world, connector, 'three')
-    world.clock.advance(60_000)
-    expect(await grants.isPending(of(connector))).toBe(true)
-    expect(await grants.take('three')).toBeUndefined()
-    await begin(world, connector, 'four')
-    world.clock.advance(59_999)
-    await world.purge()
-    expect(await grants.find('four')).toBeDefined()
-    world.clock.advance(1)
-    await world.purge()
-    expect(await grants.find('four')).toBeUndefined()
-  })
+  contractTest(
+    'a sign-in can be completed once and before its expiry, and a new sign-in replaces it',
+    async (world) => {
+      const { grants } = world.store
+      const connector = await signsIn(world, await world.createUser())
+      expect(connector.status).toBe('needs_sign_in')
+      expect(await begin(world, { ...connector, updatedAt: connector.updatedAt - 1 }, 'one')).toBeUndefined()
+      expect(await grants.isPending(of(connector))).toBe(false)
+      const expiresAt = world.clock.now() + 60_000
+      expect(await begin(world, connector, 'one')).toEqual({ expiresAt })
+      expect(await begin(world, connector, 'two')).toEqual({ expiresAt })
+      expect(await grants.find('one')).toBeUndefined()
+      expect(await grants.find('two')).toEqual({ ...of(connector), sealed: 'v1.key.state', expiresAt })
+      const taken = await Promise.all(Array.from({ length: 5 }, () => grants.take('two')))
+      expect(taken.filter((one) => one !== undefined)).toEqual([connector])
+      expect(await grants.isPending(of(connector))).toBe(false)
+      await begin(world, connector, 'three')
+      world.clock.advance(60_000)
+      expect(await grants.isPending(of(connector))).toBe(true)
+      expect(await grants.take('three')).toBeUndefined()
+      await begin(world, connector, 'four')
+      world.clock.advance(59_999)
+      await world.purge()
+      expect(await grants.find('four')).toBeDefined()
+      world.clock.advance(1)
+      await world.purge()
+      expect(await grants.find('four')).toBeUndefined()
+    },
+  )
 
   contractTest('only one of several parallel callers takes a sign-in', async (world) => {
     const { grants } = world.store

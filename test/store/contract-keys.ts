@@ -58,7 +58,7 @@ export function describeKeys(contractTest: ContractTest): void {
     expect(await world.store.findKey(draft.tokenHash)).toMatchObject({ id })
   })
 
-  contractTest('returns every set of scopes as given', async (world) => {
+  contractTest('returns every set of scopes unchanged', async (world) => {
     const userId = await world.createUser()
     for (const scopes of [['read'], ['manage', 'read'], ['read', 'execute', 'manage']] as const) {
       const draft = draftKey(userId, { scopes: [...scopes] })

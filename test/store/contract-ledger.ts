@@ -107,7 +107,7 @@ export function describeLedger(contractTest: ContractTest): void {
   }
 
   contractTest(
-    'the store reports a damaged ledger and keeps working meanwhile',
+    'the store reports a damaged ledger and keeps working',
     async (world) => {
       const { userId } = await settle(world)
       await world.tamper({ what: 'balance', userId, by: 1 })

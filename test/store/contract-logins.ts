@@ -99,7 +99,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(await world.store.createLogin(draftLogin(userId))).toBeDefined()
   })
 
-  contractTest('lists logins newest first, in pages, without ended ones', async (world) => {
+  contractTest('lists logins newest first, in pages, without ended logins', async (world) => {
     const userId = await world.createUser()
     await logIn(world, await world.createUser())
     const first = await logIn(world, userId)
@@ -148,7 +148,7 @@ function describeLives(contractTest: ContractTest): void {
     expect((await world.store.findLogin(other.tokenHash))?.lastUsedAt).toBe(start)
   })
 
-  contractTest("the 101st login of a user ends only that user's least recently used one", async (world) => {
+  contractTest("the 101st login of a user ends only that user's least recently used login", async (world) => {
     const [userId, otherId] = [await world.createUser(), await world.createUser()]
     const other = await logIn(world, otherId)
     const logins = []
@@ -290,7 +290,7 @@ function describePasswords(contractTest: ContractTest): void {
     expect(await world.store.setPassword({ ...change, userId: 'user_unknown', from: null })).toBe(false)
   })
 
-  contractTest('rejects a login if the password has changed meanwhile', async (world) => {
+  contractTest('rejects a login if the password changes during its check', async (world) => {
     const created = await world.store.createUser({ email: 'ada@example.com', passwordHash: 'new', isAdmin: false })
     const userId = created.outcome === 'created' ? created.userId : ''
     expect(await world.store.createLogin(draftLogin(userId, { ifPasswordHash: 'old' }))).toBeUndefined()

@@ -79,7 +79,7 @@ export function describePayloadBytes(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'counts message files too and always admits messages without files',
+    'also counts message files, and always admits messages without files',
     async (world) => {
       const userId = await world.createUser(1000)
       const files = [fileOf(world, 300), fileOf(world, 700)]

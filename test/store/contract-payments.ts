@@ -66,7 +66,7 @@ const damages: Damage[] = [
 ]
 
 export function describePayments(contractTest: ContractTest): void {
-  contractTest('credits a paid top-up once, however often its state is read', async (world) => {
+  contractTest('credits a paid top-up once, no matter how often its state is read', async (world) => {
     const userId = await world.createUser(0)
     const topup = await openTopup(world, userId, whole)
     expect(topup).toMatchObject({ status: 'open', amount: whole, isAuto: false, paidAt: null })
@@ -92,11 +92,11 @@ export function describePayments(contractTest: ContractTest): void {
     ])
   })
 
-  contractTest('ignores a state that was read before the last applied one', async (world) => {
+  contractTest('ignores a state that was read before the last applied state', async (world) => {
     const { topup, userId } = await spent(world, 0)
     const version = 1
     const older = { state: stateOf(topup, paid(whole, { disputed: whole })), version }
-    // Meanwhile the dispute was won, so the new state equals the stored one.
+    // The dispute was won in the meantime, so the new state equals the stored state.
     expect(await tell(world, topup, paid(whole))).toMatchObject({ outcome: 'nothing-new' })
     expect(await world.store.payments.applyState(older)).toMatchObject({ outcome: 'stale', topup: { disputed: 0 } })
     const several = Array.from({ length: 5 }, () =>

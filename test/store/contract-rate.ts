@@ -57,7 +57,7 @@ export function describeRate(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'a rolled-back admission uses no slot and does not affect simultaneous ones',
+    'a rolled-back admission uses no slot and does not affect simultaneous admissions',
     async (world) => {
       const [userId, other] = [await world.createUser(), await world.createUser()]
       const taskId = await world.pending(userId)

@@ -54,7 +54,7 @@ export function describeRestart(contractTest: ContractTest): void {
     { limits: { executionsPerMinute: 3, abuseFailures: 2 } },
   )
 
-  contractTest('closing the store answers and stores commands in progress', async (world) => {
+  contractTest('closing the store completes commands in progress and stores their changes', async (world) => {
     const userId = await world.createUser(1000)
     const { id: taskId } = await world.processing(userId)
     const under = Promise.all([
@@ -68,7 +68,7 @@ export function describeRestart(contractTest: ContractTest): void {
     expect((await world.store.listTasks({ userId, limit: 10, offset: 0 })).total).toBe(2)
   })
 
-  contractTest('a restart gives the clock the earliest time for new tasks', async (world) => {
+  contractTest('after a restart the clock starts no earlier than the newest stored time', async (world) => {
     const userId = await world.createUser()
     expect(world.notBefore).toBeLessThanOrEqual(world.clock.now())
     await world.pending(userId)

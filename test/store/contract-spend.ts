@@ -73,7 +73,7 @@ export function describeSpend(contractTest: ContractTest): void {
     expect(byDay(charged(read)).map((day) => day.charged)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   })
 
-  contractTest('reads only transactions after a given one', async (world) => {
+  contractTest('reads only transactions after a given transaction', async (world) => {
     const userId = await world.createUser()
     await world.pending(userId, { cost: 5 })
     const { newestSeq } = await world.store.readSpend({ userId, ...everything })

@@ -69,7 +69,7 @@ async function fillTasks(world: StoreWorld, userId: string, made: readonly (Tags
 }
 
 export function describeTags(contractTest: ContractTest): void {
-  contractTest('returns tags as given, both with the task and in lists', async (world) => {
+  contractTest('returns tags as stored, both with the task and in lists', async (world) => {
     const userId = await world.createUser()
     const tags = Object.fromEntries(values.map((value, at) => [`n${at}`, value]))
     const { id } = await world.completed(userId, { tags })

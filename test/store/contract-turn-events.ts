@@ -50,7 +50,7 @@ function describePieces(contractTest: ContractTest): void {
     expect(await turnEvents.read({ turnId: 'turn_a', after: 0, charsMax })).toEqual([first, second])
   })
 
-  contractTest('drops events up to a given number, only of the given turn', async (world) => {
+  contractTest('drops events of the given turn up to a given number', async (world) => {
     const { turnEvents } = world.store
     const [first, second, third] = [pieceOf('turn_a', 1, 3), pieceOf('turn_a', 4, 4), pieceOf('turn_a', 5, 9)]
     const other = pieceOf('turn_b', 1, 2)

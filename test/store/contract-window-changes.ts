@@ -133,7 +133,7 @@ function describeChanges(contractTest: ContractTest): void {
 
 function describeUndone(contractTest: ContractTest): void {
   contractTest(
-    'rolled-back admissions use up no limit, and simultaneous ones keep what they used',
+    'rolled-back admissions use up no limit, and simultaneous admissions still count',
     async (world) => {
       const userId = await world.createUser()
       const limits = { ...spending('key_a', 350, 'day'), rate: { keyId: 'key_a', perMinute: 3 } }

@@ -140,7 +140,7 @@ function describePeriods(contractTest: ContractTest): void {
     }
   })
 
-  contractTest('spending of a limit that never resets lasts for years', async (world) => {
+  contractTest('spending toward a limit that never resets still counts after years', async (world) => {
     const userId = await world.createUser()
     const limits = spending('key_a', 100)
     await world.pending(userId, { limits })
@@ -237,7 +237,7 @@ function describeTurns(contractTest: ContractTest): void {
     expect(await settle(world, free, 900)).toMatchObject({ charged: 900, writtenOff: 0 })
   })
 
-  contractTest('an abandoned turn releases what it held of the limit', async (world) => {
+  contractTest('an abandoned turn releases the part of the limit that it held', async (world) => {
     const userId = await world.createUser()
     const limits = spending('key_a', 100)
     await begun(world, userId, { limits, hold: 80 })

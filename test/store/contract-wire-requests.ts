@@ -101,17 +101,20 @@ export function describeWireRequests(contractTest: ContractTest): void {
     },
   )
 
-  contractTest('after a restart of the only process, repeated calls return the tasks they awaited', async (world) => {
-    const { store } = world
-    const userId = await world.createUser(200)
-    const call = { what: 'the tool and its arguments', request: 'of one client', keptMs: 60_000 }
-    const taskId = await world.pending(userId, { call, cost: 200 })
-    // A client's repeated request needs neither a note nor a balance.
-    expect(await store.foreseeAdmission(world.draft(userId, { call, cost: 200 }))).toBeUndefined()
-    expect(await world.admit(userId, { call })).toMatchObject({ outcome: 'replayed', taskId })
-    await store.requests.leaveAll()
-    const other = { ...call, request: null }
-    expect(await world.admit(userId, { call: other })).toMatchObject({ outcome: 'replayed', taskId })
-    await world.expectRefused(world.draft(userId, { call: other }), { reason: 'balance' })
-  })
+  contractTest(
+    'after a restart of the only process, repeated calls return the tasks they had waited for',
+    async (world) => {
+      const { store } = world
+      const userId = await world.createUser(200)
+      const call = { what: 'the tool and its arguments', request: 'of one client', keptMs: 60_000 }
+      const taskId = await world.pending(userId, { call, cost: 200 })
+      // A client's repeated request needs neither a note nor a balance.
+      expect(await store.foreseeAdmission(world.draft(userId, { call, cost: 200 }))).toBeUndefined()
+      expect(await world.admit(userId, { call })).toMatchObject({ outcome: 'replayed', taskId })
+      await store.requests.leaveAll()
+      const other = { ...call, request: null }
+      expect(await world.admit(userId, { call: other })).toMatchObject({ outcome: 'replayed', taskId })
+      await world.expectRefused(world.draft(userId, { call: other }), { reason: 'balance' })
+    },
+  )
 }

@@ -131,7 +131,7 @@ test('after a fatal error, rejects leftover commands and starts no more transact
   expect(visible()).toEqual([])
 })
 
-test('a probe that cannot be written is as fatal as one that cannot be committed', async () => {
+test('a probe write that fails is as fatal as a probe write that cannot be committed', async () => {
   const cause = new Database.SqliteError('disk I/O error', 'SQLITE_IOERR_WRITE')
   faults.set('COMMIT', [syncFailed()])
   faults.set('UPDATE probes SET value = value + 1 WHERE id = 1', [cause])
@@ -192,7 +192,7 @@ for (const sql of ['SAVEPOINT command', 'RELEASE command']) {
   })
 }
 
-test('a BEGIN that fails for any reason but a busy writer returns 503 immediately', async () => {
+test('a BEGIN that fails for any reason except a busy writer returns 503 immediately', async () => {
   faults.set('BEGIN IMMEDIATE', [new Database.SqliteError('disk I/O error', 'SQLITE_IOERR_LOCK')])
   await expect(commit.run(() => notes.write('a'))).rejects.toMatchObject(unavailable)
   await commit.run(() => notes.write('b'))

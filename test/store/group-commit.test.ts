@@ -255,7 +255,7 @@ test('a writer that takes too long makes waiting commands fail with 503 without 
   expect(tallied()).toBe(1)
 })
 
-test('each wait for another writer gets the full time, whatever earlier waits used', async () => {
+test('each wait for another writer gets the full time, regardless of earlier waits', async () => {
   // Time only moves when the test advances it, so nothing else can end a wait.
   vi.useFakeTimers({ toFake: ['performance'] })
   try {

@@ -6,7 +6,7 @@ import { moneyOf, openTopup, paid, stateOf } from './payment-drafts.ts'
 import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-world.ts'
 
 // Several readers follow a payment that keeps changing at the provider. Each reads the row, then the provider's state,
-// and applies that later, possibly after other readers. Whatever the order, losses and repeats, an older state must
+// and applies that later, possibly after other readers. In any order and with any losses and repeats, an older state must
 // never overwrite a newer one, and the last event must lead to the last state.
 
 const whole = 100_000

@@ -36,7 +36,7 @@ function open(): string[] {
 test.each([
   ['server', openSqliteStore],
   ['command', openSqliteStoreBeside],
-])('a %s makes an open data folder and its files private and warns once', async (_, opens) => {
+])('a %s makes a data folder readable by others and its files private, and warns once', async (_, opens) => {
   chmodSync(dataDir, 0o755)
   await opens(options).close()
   const store = opens(options)
@@ -48,7 +48,7 @@ test.each([
   expect(warnings).toEqual([`other users of this machine could read ${dataDir}; the permissions were restricted`])
 })
 
-test('makes restored files private, including payloads in open folders', async () => {
+test('makes restored files private, including payloads in folders readable by others', async () => {
   await openSqliteStore(options).close()
   writeFileSync(join(dataDir, 'secret'), 'a secret of the tests only')
   mkdirSync(join(dataDir, 'payloads/ab'), { recursive: true })
@@ -104,7 +104,7 @@ test('servers and commands leave no data or backup files readable by other users
   expect(server.log()).toContain(`could read ${dataDir} and 2 more; the permissions were restricted`)
 })
 
-test('keeps a folder with foreign files open but protects its own files', async () => {
+test('leaves the permissions of a folder with foreign files unchanged, but protects its own files', async () => {
   chmodSync(dataDir, 0o755)
   writeFileSync(join(dataDir, 'server.lock-journal'), '')
   writeFileSync(join(dataDir, 'package.json'), '{}', { mode: 0o644 })

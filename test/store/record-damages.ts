@@ -9,14 +9,14 @@ const counted = 'every failure that counts toward a block is of a task that fail
 
 export const recordDamages: Damage[] = [
   {
-    title: 'a block that was shortened',
+    title: 'a shortened block',
     named: 'every block of an account lasts as long as it was set for',
     by: ({ userId }) => [
       `UPDATE accounts SET blocked_at = 1000, block_seconds = 60, blocked_until = 60999 WHERE user_id = '${userId}'`,
     ],
   },
   {
-    title: 'a failure that was counted twice',
+    title: 'a failure counted twice',
     named: counted,
     by: ({ userId }) => [
       `INSERT INTO abuse_failures (user_id, failed_at)
@@ -24,7 +24,7 @@ export const recordDamages: Damage[] = [
     ],
   },
   {
-    title: 'a failure that is counted for another user',
+    title: 'a failure counted for another user',
     named: counted,
     by: ({ failedId, userId }) => [
       `UPDATE tasks SET status = 'completed', response = '{}', error_code = NULL
@@ -32,7 +32,7 @@ export const recordDamages: Damage[] = [
     ],
   },
   {
-    title: 'a payload that was not counted',
+    title: 'an uncounted payload',
     named: 'an account counts at least the payloads that are there of its day',
     by: ({ completedId, userId }) => [
       `INSERT INTO payloads (id, task_id, created_at, bytes, sha256)
@@ -41,22 +41,22 @@ export const recordDamages: Damage[] = [
     ],
   },
   {
-    title: 'a message that is gone',
+    title: 'a missing message',
     named: 'a session has as many messages as it counts',
     by: ({ idleSessionId }) => [`DELETE FROM messages WHERE session_id = '${idleSessionId}' AND role = 'user'`],
   },
   {
-    title: 'a session that counts one message more',
+    title: 'a session with a message count that is too high',
     named: 'a session has as many messages as it counts',
     by: ({ idleSessionId }) => [`UPDATE sessions SET message_count = message_count + 1 WHERE id = '${idleSessionId}'`],
   },
   {
-    title: 'messages whose session is gone',
+    title: 'messages of a missing session',
     named: 'every message belongs to a session',
     by: ({ idleSessionId }) => [`DELETE FROM sessions WHERE id = '${idleSessionId}'`],
   },
   {
-    title: 'a session that has forgotten its open turn',
+    title: 'a session that does not record its open turn',
     named: openTurn,
     by: ({ sessionId }) => [`UPDATE sessions SET open_turn_id = NULL WHERE id = '${sessionId}'`],
   },
@@ -66,17 +66,17 @@ export const recordDamages: Damage[] = [
     by: ({ sessionId, settledId }) => [`UPDATE sessions SET open_turn_id = '${settledId}' WHERE id = '${sessionId}'`],
   },
   {
-    title: 'a total of sessions that is counted wrong',
+    title: 'a wrong total of sessions',
     named: "the total of a user's sessions by agent is counted right",
     by: ({ userId }) => [`UPDATE session_totals SET open = open + 1 WHERE user_id = '${userId}'`],
   },
   {
-    title: 'a recharge in progress that is gone',
+    title: 'a missing recharge in progress',
     named: recharge,
     by: ({ rechargeId }) => [`DELETE FROM topups WHERE id = '${rechargeId}'`],
   },
   {
-    title: 'a recharge in progress that its user has forgotten',
+    title: 'a recharge in progress that its user does not record',
     named: recharge,
     by: ({ userId }) => [`UPDATE payment_accounts SET recharge_topup_id = NULL WHERE user_id = '${userId}'`],
   },
@@ -88,7 +88,7 @@ export const recordDamages: Damage[] = [
     ],
   },
   {
-    title: 'an idempotency key of another time',
+    title: 'an idempotency key with a wrong time',
     named: idempotent,
     by: ({ userId }) => [`UPDATE idempotency_keys SET created_at = created_at + 1 WHERE user_id = '${userId}'`],
   },

@@ -39,7 +39,7 @@ test('a failed task that was reopened cannot be refunded again or interrupted', 
   await close()
 })
 
-test('a deleted task cannot be charged again under its id', async () => {
+test('a deleted task cannot be charged again under the same id', async () => {
   const { close, reopen, world } = await openWorld()
   const userId = await world.createUser(1000)
   const draft = world.draft(userId)

@@ -87,7 +87,7 @@ export function describeSessions(contractTest: ContractTest): void {
 }
 
 function describeLives(contractTest: ContractTest): void {
-  contractTest('a session reads as created, and only for its user', async (world) => {
+  contractTest('reading a session returns what was created, and only for its user', async (world) => {
     const [userId, other] = [await world.createUser(), await world.createUser()]
     const now = world.clock.now()
     const session = await opened(world, userId, { metadata: { a: [1] } })
@@ -129,7 +129,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(await read(world, session)).toEqual({ ...session, status: 'expired' })
   })
 
-  contractTest('a session with a turn in progress stays active, however long the turn takes', async (world) => {
+  contractTest('a session with a turn in progress stays active, no matter how long the turn takes', async (world) => {
     const session = await opened(world, await world.createUser())
     world.clock.advance(dayMs - 1)
     const turn = draftTurn(world, session)
@@ -236,7 +236,7 @@ function describeHistories(contractTest: ContractTest): void {
     expect(newest.messages).toEqual(read.messages.slice(-4))
   })
 
-  contractTest('limits message pages by bytes, with at least one message each, and skips none', async (world) => {
+  contractTest('limits message pages by bytes, with at least one message each, and skips no message', async (world) => {
     const session = await opened(world, await world.createUser())
     const { id: sessionId, userId } = session
     for (const text of ['a', 'b'.repeat(3000), 'c']) await converse(world, session, text)

@@ -69,7 +69,7 @@ async function writeUntil(stop: Promise<unknown>): Promise<'stopped' | 'tired'> 
   return 'tired'
 }
 
-/** Expects that the file opens as a store of its own with a balanced ledger. */
+/** Expects that the file opens as an independent store with a balanced ledger. */
 async function expectWhole(file: string): Promise<void> {
   const copyDir = newFolder()
   const backup = new Database(file, { readonly: true })

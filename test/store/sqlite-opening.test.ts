@@ -74,7 +74,7 @@ test('closing the store ends running ledger checks and leaves no open files', as
   }
 })
 
-test('the server keeps its lock while commands open and close beside it', async () => {
+test('the server keeps its lock while commands open and close the same database', async () => {
   const server = openSqliteStore(options)
   for (let commands = 0; commands < 3; commands++) await openSqliteStoreBeside(options).close()
   expect(() => openSqliteStore(options)).toThrow(StoreOpenError)

@@ -162,7 +162,7 @@ test('finds the next user in the queue by one index lookup', () => {
   ])
 })
 
-test('the ledger check joins by index, so its time is not quadratic', async () => {
+test('the ledger check joins by index, so its time does not grow quadratically', async () => {
   const dataDir = newFolder()
   const clock = new FakeClock()
   const opened = openIn(dataDir, { clock: () => clock, limits: noLimits })

@@ -57,7 +57,7 @@ async function startCounted(
   return { service, key, submit }
 }
 
-test('reading a task executes one statement, and from the third read none until the task changes', async () => {
+test('reading a task executes one statement; from the third read on, none until the task changes', async () => {
   const { key, service, submit } = await startCounted({ taskConcurrency: 0, executionsPerMinute: 10 })
   const taskId = await submit()
   const path = `/api/tasks/${taskId}`

@@ -53,7 +53,7 @@ test('a rolled-back batch uses no limits', async () => {
   expect(await spentOf(world, limits)).toEqual([300, 0])
 })
 
-test('spend that a command refunds beside the server can be spent again', async () => {
+test('spending refunded by a command next to a running server can be spent again', async () => {
   const taskId = await world.pending(userId, { limits, cost: 200 })
   await world.pending(userId, { limits, cost: 100 })
   await world.expectRefused(world.draft(userId, { limits, cost: 1 }), { reason: 'limit', window: { charged: 300 } })

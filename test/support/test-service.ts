@@ -38,7 +38,7 @@ type TestServiceOptions = {
   /** Public URL. Default: the listening address. */
   baseUrl?: string
   log?: Logger
-  /** Where to store payloads. Default: beside the database. */
+  /** Where to store payloads. Default: next to the database. */
   payloadBucket?: PayloadBucket
   /** The built console. Default: the checkout's own. */
   consoleFolder?: string

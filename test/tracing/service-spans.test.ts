@@ -70,7 +70,7 @@ test.each([
   await service.stop()
 })
 
-test('traces typed RPC by operation and server faults as errors, but not probes', async () => {
+test('traces typed RPC by operation and server faults as errors, but does not trace probes', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   await service.get('/trpc/account.get', key)
@@ -234,7 +234,7 @@ test('does not trace without an SDK', async () => {
   expect(trace.getActiveSpan()).toBeUndefined()
 })
 
-test('an SDK that always throws does not break requests or runs', async () => {
+test('an SDK that always throws does not affect requests or runs', async () => {
   spans.unregister()
   const broken = () => {
     throw new Error('The SDK is broken.')

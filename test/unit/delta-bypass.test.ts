@@ -22,7 +22,7 @@ async function divert(parts: object[]) {
   return { queue, bypass, reader: (stream as ReadableStream).getReader() }
 }
 
-test('text waits for its step, is then emitted immediately, and reaches the SDK joined', async () => {
+test('text waits for its step to start, is then emitted immediately, and reaches the SDK as one delta', async () => {
   const { queue, reader, bypass } = await divert([start, text('a'), text('b'), { type: 'text-end', id: 't' }])
   expect((await reader.read()).value).toEqual(start)
   const joined = reader.read()
@@ -52,7 +52,7 @@ test('text after a tool call follows the call through the SDK', async () => {
   expect(await queue.next()).toEqual({ done: true, value: undefined })
 })
 
-test('waiting text goes through the SDK if its step never starts', async () => {
+test('waiting text is emitted through the SDK if its step never starts', async () => {
   const { queue, reader, bypass } = await divert([start, text('a')])
   await reader.read()
   const through = reader.read()

@@ -12,12 +12,12 @@ test('accepts claimed usage unchanged if it can be charged', () => {
 test.each([
   ['more than the cap', { page: 15 }, { page: 14 }],
   ['an unknown event', { page: 1, word: 9 }, { page: 1 }],
-  ['what objects inherit', { page: 1, constructor: 1, toString: 1 }, { page: 1 }],
+  ['inherited property names', { page: 1, constructor: 1, toString: 1 }, { page: 1 }],
   ['a negative count', { page: 1, figure: -3 }, { page: 1 }],
-  ['a broken count', { page: 1, figure: 0.5 }, { page: 1 }],
-  ['a count that is no number', { page: 1, figure: '2' }, { page: 1 }],
-  ['a count beyond all integers', { page: 1e300 }, {}],
-  ['nothing', undefined, {}],
+  ['a fractional count', { page: 1, figure: 0.5 }, { page: 1 }],
+  ['a count that is not a number', { page: 1, figure: '2' }, { page: 1 }],
+  ['a count beyond the safe integers', { page: 1e300 }, {}],
+  ['no events', undefined, {}],
 ])('a claim of %s charges only its valid part', (_, claimed, usage) => {
   expect(boundUsage(claimed, metering)).toEqual({ usage, isAsClaimed: false })
 })

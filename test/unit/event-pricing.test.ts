@@ -34,7 +34,11 @@ test.each(['code', 'http'] as const)('a %s endpoint has a price for each event a
 const events = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`e${at}`, '0.01']))
 
 test.each([
-  ['both prices', { priceUsd: '1', pricing }, `${at}: must have exactly one of priceUsd and pricing`],
+  [
+    'both a price and event pricing',
+    { priceUsd: '1', pricing },
+    `${at}: must have exactly one of priceUsd and pricing`,
+  ],
   ['no price', {}, `${at}: must have exactly one of priceUsd and pricing`],
   ['no event', { pricing: { ...pricing, events: {} } }, `${at}.pricing.events: must have 1 to 32 events`],
   ['33 events', { pricing: { ...pricing, events: events(33) } }, `${at}.pricing.events: must have 1 to 32 events`],
@@ -43,11 +47,19 @@ test.each([
     { pricing: { ...pricing, events: { page: '0' } } },
     `${at}.pricing.events.page: must be a USD amount`,
   ],
-  ['five digits', { pricing: { ...pricing, events: { page: '0.00001' } } }, `${at}.pricing.events.page: must be`],
+  [
+    'five decimal places',
+    { pricing: { ...pricing, events: { page: '0.00001' } } },
+    `${at}.pricing.events.page: must be`,
+  ],
   ['a name with spaces', { pricing: { ...pricing, events: { 'a b': '1' } } }, `${at}.pricing.events.a b`],
   ['no maximum', { pricing: { events: pricing.events } }, `${at}.pricing.maxUsd`],
   ['a maximum of zero', { pricing: { ...pricing, maxUsd: '0' } }, `${at}.pricing.maxUsd: must be a USD amount`],
-  ['a maximum below an event', { pricing: { ...pricing, maxUsd: '0.02' } }, `${at}.pricing.maxUsd: must be at least`],
+  [
+    'a maximum below an event price',
+    { pricing: { ...pricing, maxUsd: '0.02' } },
+    `${at}.pricing.maxUsd: must be at least`,
+  ],
 ])('rejects %s and names the invalid field', (_, price, message) => {
   expect(() => open('code', price)).toThrow(message)
   expect(() => open('http', price)).toThrow(message)

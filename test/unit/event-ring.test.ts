@@ -19,7 +19,7 @@ test('reads everything after any event, and nothing after the last one', () => {
   expect(ring.read(9)).toBeUndefined()
 })
 
-test('keeps a bounded length of the newest events and reports dropped ones as gone', () => {
+test('keeps a bounded length of the newest events and reports dropped events as expired', () => {
   let held = 0
   const ring = new EventRing((chars) => (held += chars))
   const [pieceChars, pieces] = [65_536, 40]
@@ -30,7 +30,7 @@ test('keeps a bounded length of the newest events and reports dropped ones as go
   expect(ring.read(pieces - kept)).toMatchObject({ firstSeq: pieces - kept + 1 })
   ring.shrink()
   expect([ring.firstSeq, held]).toEqual([pieces, pieceChars])
-  // The newest stays, however large it is.
+  // The newest event stays, no matter how large it is.
   ring.append(linesOf(pieces + 1, pieces + 1, 2_000_000), pieces + 1)
   ring.shrink()
   expect([ring.firstSeq, held]).toEqual([pieces + 1, 2_000_000])
@@ -39,7 +39,7 @@ test('keeps a bounded length of the newest events and reports dropped ones as go
   expect([held, ring.read(pieces)]).toEqual([0, 'gone'])
 })
 
-test('keeps a large batch whole until the next event is appended', () => {
+test('keeps a large batch in full until the next event is appended', () => {
   const ring = new EventRing(() => {})
   const [events, chars] = [3000, 1000]
   ring.append(linesOf(1, 10), 10)

@@ -21,7 +21,7 @@ test('a user may take the per-user limit, or an eighth once half is taken', () =
   expect(one.hold(30)).toBeUndefined()
   expect(small.hold(5)).toBeUndefined()
   expect(more.hold(5)).toBeUndefined()
-  // Half is taken.
+  // Half of the slots are taken.
   expect(more.hold(6)).toBe('share')
   const second = places.open('two')
   expect(second.hold(6)).toBe('share')
@@ -38,7 +38,7 @@ test('a single item may exceed an eighth, but not the total', () => {
   expect(places.taken).toBe(80)
 })
 
-test('evicts the slowest slot of the largest user for a user within an eighth', () => {
+test('evicts the slowest slot of the largest user to make room for a user within an eighth', () => {
   let now = 0
   const places = new FairPlaces({ total: 80, now: () => now })
   const givenUp: string[] = []
@@ -56,13 +56,13 @@ test('evicts the slowest slot of the largest user for a user within an eighth', 
   // A user with more than an eighth cannot displace others.
   expect(open('large', 'large').hold(11)).toBe('full')
   expect(givenUp).toEqual([])
-  // 20 in two seconds are slower than 15 in one.
+  // 20 slots in two seconds are slower than 15 slots in one second.
   const honest = open('honest', 'honest')
   expect(honest.hold(10)).toBeUndefined()
   expect(givenUp).toEqual(['slow'])
   expect([slow.amount, fast.amount, places.taken]).toEqual([0, 15, 70])
   expect(open('filler', 'filler').hold(10)).toBeUndefined()
-  // Kept slots are not given up.
+  // Kept slots are not evicted.
   middling.keep()
   expect(open('next', 'next').hold(10)).toBeUndefined()
   expect(givenUp).toEqual(['slow', 'fast'])
@@ -216,7 +216,7 @@ test('once half of the slots are taken, only users with an eighth wait', async (
   expect(entered.slice(10)).toEqual(['greedy'])
 })
 
-test('a request aborted while entering keeps its slot, and the others still enter', async () => {
+test('a request aborted after it got its slot keeps the slot, and later requests still enter', async () => {
   const places = new FairPlaces({ perUser: 1 })
   const [first, second] = [new AbortController(), new AbortController()]
   await places.take('one', { signal: first.signal })

@@ -56,7 +56,7 @@ test('reads width and height from the header of every image format', () => {
   expect(contentFault('image/png', png(0, 480))).toMatch(/not an image/)
 })
 
-test('checks content by its bytes, whatever its declared type', () => {
+test('detects the content type from the bytes, regardless of the declared type', () => {
   expect(contentFault('image/png', jpeg())).toMatch(/content of image\/jpeg/)
   expect(contentFault('image/bmp', png())).toMatch(/Must be one of/)
   expect(contentFault('application/pdf', pdf)).toBeUndefined()
@@ -93,7 +93,7 @@ test('counts image tokens by pixels, text tokens by bytes, and applies configure
   }
 })
 
-test('estimates PDF tokens by visible pages, but does not bound them', () => {
+test('estimates PDF tokens by visible pages, but sets no maximum', () => {
   const estimate = (content: Buffer) => tokensOf(content, 'application/pdf')
   expect(countPages(pdfOf(3))).toBe(3)
   expect(estimate(pdfOf(3))).toEqual({ tokens: 6000, tokensMax: null })

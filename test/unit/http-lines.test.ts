@@ -16,14 +16,14 @@ async function collect(chunks: AsyncIterable<Buffer>): Promise<string[]> {
 
 const linesOf = (chunks: readonly (string | Buffer)[]) => collect(each(chunks))
 
-test('splits lines at LF or CRLF, skips blank ones, and needs no final newline', async () => {
+test('splits lines at LF or CRLF, skips blank lines, and needs no final newline', async () => {
   expect(await linesOf(['a\nb\r\n\n \r\n\r\nc'])).toEqual(['a', 'b', 'c'])
   expect(await linesOf(['a\n'])).toEqual(['a'])
   expect(await linesOf(['', '\n', ''])).toEqual([])
   expect(await linesOf([])).toEqual([])
 })
 
-test('reads any string correctly, however its bytes are split into chunks', async () => {
+test('reads any string correctly, regardless of how its bytes are split into chunks', async () => {
   const line = fc.string({ unit: 'binary' }).map((text) => text.replaceAll(/\s|\ufeff/gu, '_'))
   await fc.assert(
     fc.asyncProperty(

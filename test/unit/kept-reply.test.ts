@@ -13,7 +13,7 @@ test('keeps only as much text as is stored, and knows the full size', () => {
   expect(keptText(reply.text).isCut).toBe(true)
 })
 
-test('keeps a reply within the bound whole', () => {
+test('keeps all of a reply within the bound', () => {
   const reply = new KeptReply()
   // Its JSON has two quotes.
   const text = 'x'.repeat(messageTextBytesMax / 2 - 1)

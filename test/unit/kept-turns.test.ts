@@ -27,7 +27,7 @@ test('simultaneous turns keep their events within the shared bound', async () =>
   const held = await Promise.all(turnIds.map((turnId) => kept.find({ turnId, userId: 'u' })))
   const lines = held.map((one) => one!.feed.ring.lastSeq - one!.feed.ring.firstSeq + 1)
   expect(lines.reduce((sum, one) => sum + one, 0) * line.length).toBeLessThanOrEqual(charsMax)
-  // The newest line of each stays.
+  // The newest line of each turn stays.
   expect(Math.min(...lines)).toBeGreaterThanOrEqual(1)
   await kept.close()
 })
@@ -61,7 +61,7 @@ async function storedOf(lines: number): Promise<Kept[]> {
 
 const linesMax = turnEventsBytesMax / line.length
 
-test('stores all events of an unread reply up to the bound', async () => {
+test('stores all events of an unread reply that fits the bound', async () => {
   const stored = await storedOf(linesMax)
   expect(stored[0]!.firstSeq).toBe(1)
 })
@@ -147,7 +147,7 @@ test('does not evict an ended turn before its events are written', async () => {
   expectWhole(written, 2)
 })
 
-test('evicts events of users beyond an eighth, not of those within it', async () => {
+test('evicts events of users with more than an eighth, not of users within an eighth', async () => {
   const { kept } = startWriting()
   const add = (turnId: string, { lines, userId }: { lines: number; userId: string }) =>
     kept.add(sayerOf(turnId, lines), { userId, sessionId: 's', onDisconnect: 'stop' })

@@ -22,7 +22,7 @@ test('ignores key order at any depth, but not array order', () => {
   )
 })
 
-test('orders numeric keys consistently too', () => {
+test('orders numeric keys consistently', () => {
   expect(canonicalJson(JSON.parse('{"10":1,"9":2,"a":3}'))).toBe(canonicalJson(JSON.parse('{"a":3,"9":2,"10":1}')))
 })
 

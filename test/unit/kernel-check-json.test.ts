@@ -16,7 +16,7 @@ test('accepts 100 levels of nesting and rejects 101', () => {
   expect(find(`[1,${nestedArray(100)}]`)).toEqual({ path: `[1]${'[0]'.repeat(99)}`, message })
 })
 
-test('checks values at the hundredth level too', () => {
+test('also checks values at the hundredth level', () => {
   const inside = (value: string) => `${'['.repeat(100)}${value}${']'.repeat(100)}`
   expect(find(inside('1'))).toBeUndefined()
   expect(find(inside('1e400'))).toMatchObject({ path: '[0]'.repeat(100) })
@@ -29,7 +29,7 @@ test('rejects 100,000 levels without exhausting the stack', () => {
   expect(findUnfitJson(value)).toMatchObject({ message: expect.stringContaining('nested') })
 })
 
-test('rejects a number beyond a double with its path, and accepts the largest double', () => {
+test('rejects a number too large for a double with its path, and accepts the largest double', () => {
   expect(find('{"a":[1,{"b":1e400}]}')).toMatchObject({ path: 'a[1].b' })
   expect(find('[-1e400]')).toMatchObject({ path: '[0]' })
   expect(find('1e999')).toMatchObject({ path: '' })
@@ -43,7 +43,7 @@ test('rejects a key named __proto__ anywhere, and accepts similar keys', () => {
   expect(find('{"constructor":{"prototype":1},"__proto":1,"proto":"__proto__","hasOwnProperty":1}')).toBeUndefined()
 })
 
-test('rejects lone surrogates in values and keys, and accepts whole pairs', () => {
+test('rejects lone surrogates in values and keys, and accepts surrogate pairs', () => {
   for (const half of [String.raw`\ud83d`, String.raw`\ude00`, String.raw`\ude00\ud83d`, String.raw`a\udfffb`]) {
     expect(find(`{"a":["x","${half}"]}`)).toMatchObject({ path: 'a[1]' })
     expect(find(`{"a":{"${half}":1}}`)!.path).toMatch(/^a\.[^]*\ufffd/)
@@ -53,7 +53,7 @@ test('rejects lone surrogates in values and keys, and accepts whole pairs', () =
   expect(find(String.raw`{"a":"\ud83d\ude00","😀":"\u0000"}`)).toBeUndefined()
 })
 
-test('truncates a path to a thousand characters, however long its keys are', () => {
+test('truncates a path to a thousand characters, even if its keys are longer', () => {
   const long = 'k'.repeat(1_000_000)
   for (const text of [`{"${long}":1e400}`, `{"a":{"${long}":{"${long}":[1e400]}}}`, `{"${long}\\ud800":1}`]) {
     const { path } = find(text)!
@@ -93,7 +93,7 @@ test('finds an invalid value anywhere in valid JSON', () => {
   )
 })
 
-test('checks a ten-megabyte body within a small multiple of its memory', async () => {
+test('checks a ten-megabyte body with memory of at most a small multiple of its size', async () => {
   const module = new URL('../../server/kernel/check-json.ts', import.meta.url).href
   const code = `
     const { parentPort } = require('node:worker_threads')

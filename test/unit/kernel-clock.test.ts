@@ -15,7 +15,7 @@ function pass(ms: number, setBy = 0): void {
   vi.setSystemTime(Date.now() + setBy)
 }
 
-test('follows the wall clock forward, however far it jumps', () => {
+test('follows the wall clock forward, no matter how far it jumps', () => {
   const clock = new SystemClock()
   expect(clock.now()).toBe(start)
   pass(5)
@@ -39,7 +39,7 @@ test('after the wall clock is set back, runs at half speed until both meet', () 
   expect(clock.now()).toBe(start + 1550)
 })
 
-test('rounding does not distort half speed, however often the time is read', () => {
+test('rounding does not distort half speed, no matter how often the time is read', () => {
   const clock = new SystemClock()
   clock.now()
   pass(0, -hour)
@@ -50,7 +50,7 @@ test('rounding does not distort half speed, however often the time is read', () 
   expect(clock.now()).toBe(start + 500)
 })
 
-test('never runs backwards or behind the wall clock, and always meets it again', () => {
+test('never runs backwards or behind the wall clock, and always converges with it again', () => {
   const moves = fc.array(fc.tuple(fc.nat({ max: hour }), fc.integer({ min: -25 * hour, max: 25 * hour })), {
     maxLength: 40,
   })

@@ -33,7 +33,7 @@ test('an error body omits the cause, which is kept for the log', () => {
   expect('cause' in new ErrandError('NOT_FOUND', 'No.')).toBe(false)
 })
 
-test('keeps an ErrandError and hides any other thrown value as an internal error', () => {
+test('keeps an ErrandError and replaces any other thrown value with an internal error', () => {
   const ours = new ErrandError('NOT_FOUND', 'Task not found')
   expect(toErrandError(ours)).toBe(ours)
   const hostile = {
@@ -65,7 +65,7 @@ test('names an invalid field in the message and the details', () => {
   expect(badField('', 'The body is empty').message).toBe('The body is empty')
 })
 
-test('failed assertions throw with their message', () => {
+test('failed assertions throw an error with their message', () => {
   expect(() => assert(0, 'there is one')).toThrow('Assertion failed: there is one')
   expect(() => assert('yes', 'there is one')).not.toThrow()
   expect(() => must(null, 'the row exists')).toThrow('the row exists')

@@ -7,7 +7,7 @@ const times = fc.integer({ min: 0, max: 2 ** 48 })
 /** Digits and letters without ambiguous ones. */
 const form = /^[a-z]+_[0-9a-hjkmnp-tv-z]{26}$/
 
-test('an id is its prefix, an underscore and 26 unambiguous characters', () => {
+test('an id consists of its prefix, an underscore and 26 unambiguous characters', () => {
   fc.assert(
     fc.property(fc.constantFrom(...prefixes), times, (prefix, now) => {
       const id = newId(prefix, now)

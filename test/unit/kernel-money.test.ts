@@ -50,7 +50,7 @@ test('parses fewer than four fraction digits as if padded with zeros', () => {
   ])
 })
 
-test('rejects anything but a decimal with at most four fraction digits', () => {
+test('rejects anything except a decimal with at most four fraction digits', () => {
   const wrong = [
     '',
     ' ',

@@ -44,7 +44,7 @@ test('writes the latest use of each login every ten seconds in one batch', async
   await uses.close()
 })
 
-test('writes nothing without uses or after close, which writes the rest', async () => {
+test('writes nothing if there are no uses; close writes the remaining uses, and nothing after it', async () => {
   const { uses, written } = recordedUses()
   await vi.advanceTimersByTimeAsync(60_000)
   expect(written).toEqual([])
@@ -68,7 +68,7 @@ const cookieOf = (baseUrl: string) => new ServiceCookie('errand', new OwnOrigins
 const read = (cookie: ServiceCookie, header?: string) =>
   cookie.read({ headers: header === undefined ? {} : { cookie: header } } as IncomingMessage)
 
-test('reads a cookie by its exact name, and as empty if it appears twice', () => {
+test('reads a cookie by its exact name; a cookie that appears twice counts as empty', () => {
   const cookie = cookieOf('http://127.0.0.1:3000')
   const table: [string | undefined, string | undefined][] = [
     [undefined, undefined],
@@ -155,7 +155,7 @@ test('rejects a new password that resembles the email or repeats a few character
   }
 })
 
-test('logins with one email leave room for logins with others', async () => {
+test('many logins with one email leave room for logins with other emails', async () => {
   const { promise: end, resolve } = Promise.withResolvers<void>()
   const hold = (email: string) => withHashRoom(email, () => end)
   const held = Array.from({ length: 51 }, () => hold('one@example.com'))

@@ -34,7 +34,7 @@ test('holds money for a retried model call only once', async () => {
   expect(opened).toHaveLength(2)
 })
 
-test('counts a file without its own limit as all the context the prompt leaves', async () => {
+test('counts a file without a token limit as the rest of the context', async () => {
   const fileOf = (tokensMax: number | null) => ({
     type: 'file' as const,
     data: { type: 'data' as const, data: new Uint8Array(8) },
@@ -54,7 +54,7 @@ test('counts a file without its own limit as all the context the prompt leaves',
   expect(await maxOf([null], 'x'.repeat(8000))).toBe((await maxOf([0], 'x'.repeat(8000))) + 2)
 })
 
-test('counts earlier reasoning toward the next prompt, even if it is only referenced', async () => {
+test('counts earlier reasoning toward the next prompt, even if the prompt only references it', async () => {
   const { opened, steps } = beginSteps()
   await steps.begin(sent)
   steps.answered()
@@ -78,7 +78,7 @@ test('reports the usage of a call even after the next one has started', async ()
   expect(told).toMatchObject([{ completionTokens: 5 }, { completionTokens: 5 }])
 })
 
-test('model calls stay open until each is reported', () => {
+test('each model call stays open until its usage is reported', () => {
   const around = { tokens: 0, tokensMax: 0 }
   const use = new ReplyUse({ message: '', around, isPromptKnown: true, isHistoryCached: false, rates, room: 1_000_000 })
   for (const tokens of [10, 200]) {
@@ -94,7 +94,7 @@ test('model calls stay open until each is reported', () => {
   expect(use.bound).toMatchObject({ promptTokens: 105, completionTokens: 3, toolCalls: 1 })
 })
 
-test('before usage is reported, prices already sent history as cached', () => {
+test('prices history that was already sent as cached until usage is reported', () => {
   const of = {
     message: 'x'.repeat(400),
     around: { tokens: 0, tokensMax: 0 },

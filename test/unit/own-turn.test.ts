@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ownTurn } from '../../server/kernel/own-turn.ts'
 
-test('owners get event-loop ticks in rotation, however many one of them waits for', async () => {
+test('users get event-loop ticks in rotation, no matter how many ticks one of them waits for', async () => {
   const given: string[] = []
   let turn = 0
   const ended = Promise.withResolvers<void>()

@@ -24,7 +24,7 @@ test('throws a failure unchanged after the parts before it', async () => {
   await expect(queue.next()).rejects.toBe(failure)
 })
 
-test('all writers waiting for room continue once all is read or the reader leaves', async () => {
+test('all writers waiting for room continue once all parts are read or the reader leaves', async () => {
   let left = 0
   const queue = new PartQueue<number>(() => (left += 1))
   const fill = () => {

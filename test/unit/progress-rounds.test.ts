@@ -39,7 +39,7 @@ test('frequent reports wake followers ten times a second, and again after the la
   ends.close()
 })
 
-test('a report wakes no follower synchronously, and each tick wakes a bounded number', async () => {
+test('a report wakes no follower synchronously, and each tick wakes a bounded number of followers', async () => {
   vi.useFakeTimers()
   const ends = new TaskEnds()
   const followers = 10 * wakesAtOnce

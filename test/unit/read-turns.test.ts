@@ -95,7 +95,7 @@ test('limits readers per user, and frees each slot once when its reader leaves',
   await kept.close()
 })
 
-test('failed and finished reads occupy no reader slot', async () => {
+test('failed and finished reads free their reader slot', async () => {
   const { kept, turns } = start({ ends: true })
   for (let n = 0; n <= readersMax; n++) {
     await expect(turns.open({ caller: owner, turnId: 'turn_3', after: 0 })).rejects.toMatchObject(notFound)

@@ -67,7 +67,7 @@ test('does not serve a request whose client has disconnected', async () => {
   expect(ticks.flat()).not.toContain('gone')
 })
 
-test('turns away only the user with a thousand waiting requests', async () => {
+test('rejects requests only of the user with a thousand waiting requests', async () => {
   const { served, take, ticks, turnedAway } = newQueue(0.4)
   for (let n = 0; n < 1100; n++) take('many')
   take('one')
@@ -111,7 +111,7 @@ test('a user with several credentials is queued as one user', async () => {
   expect(before.length).toBeLessThanOrEqual(2)
 })
 
-test('many credentials of one user evict no other user, and key spelling does not matter', async () => {
+test("many credentials of one user evict no other user's, and spelling variants of a header count as one", async () => {
   const { know, served, take, ticks } = newQueue(3)
   know('Bearer key', 'one')
   for (let n = 0; n < 20_000; n++) know(`many ${n}`, 'many')
@@ -119,7 +119,7 @@ test('many credentials of one user evict no other user, and key spelling does no
   take('bEARER    key')
   take('gone')
   await served(32)
-  // Behind the strangers admitted immediately, and one per turn.
+  // Behind the unknown callers admitted immediately, and one more per rotation.
   const places = ['bEARER    key', 'gone'].map((written) => ticks.flat().indexOf(written))
   expect(Math.max(...places)).toBeLessThanOrEqual(12)
 })

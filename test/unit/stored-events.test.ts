@@ -78,7 +78,7 @@ test('a charged reply without its last events is reported as expired, not as end
   ).toMatchObject([{ type: 'error', seq: 4, costUsd: '0.0000', error: { code: 'AGENT_INTERRUPTED' } }])
 })
 
-test('without stored events, a charged reply is expired and a failed one reported', async () => {
+test('without stored events, a charged reply is reported as expired and a failed reply as failed', async () => {
   await expect(open([])).rejects.toMatchObject(gone)
   const text = await all(await open([], { turn: { ...settled, outcome: 'failed', cost: 0 } }))
   expect(JSON.parse(text)).toMatchObject({

@@ -16,13 +16,13 @@ const summaryOf = (used: Partial<ChatUsed>) => ({
 test('charges counted usage up to the held amount', () => {
   const left = summaryOf({ promptTokens: 20, completionTokens: 5000, reasoningTokens: 40, toolCalls: 1 })
   const { isEstimated, used } = withinHold(left, { held: 1000, rates })
-  // Besides prompt and call, 880 are left, at 9 per reasoning token.
+  // After prompt and call, 880 units are left, at 9 units per reasoning token.
   expect(used).toMatchObject({ promptTokens: 20, completionTokens: 97, reasoningTokens: 40, toolCalls: 1 })
   expect(chatHold(used, rates)).toBeLessThanOrEqual(1000)
   expect(isEstimated).toBe(true)
 })
 
-test('charges reported usage even beyond the hold, but estimated usage only up to it', () => {
+test('charges reported usage even beyond the hold, but estimated usage only up to the hold', () => {
   for (const use of [{ completionTokens: 500 }, { promptTokens: 40_000 }]) {
     const reported = chatUse(use)
     expect(withinHold({ ...summaryOf(use), reported }, { held: 1000, rates }).used).toEqual(reported)
@@ -38,7 +38,7 @@ test('charges usage in full if the hold covers it', () => {
   expect(withinHold(reported, { held: 3000, rates })).toEqual(reported)
 })
 
-test('a reply ended by a limit reports its code even if the agent throws too', () => {
+test('a reply ended by a limit reports the code of the limit, even if the agent also throws', () => {
   const failed = { kind: 'failed', error: { code: 'AGENT_ERROR', message: 'It broke.', details: '' } } as const
   const codeOf = (cause: StopCause | undefined) => describeEnd(cause, failed).code
   expect(codeOf('budget')).toBe('BUDGET_REACHED')
@@ -47,7 +47,7 @@ test('a reply ended by a limit reports its code even if the agent throws too', (
   expect(codeOf(undefined)).toBe('AGENT_ERROR')
 })
 
-test('reads hidden reasoning on for up to a minute, and anything else only briefly', () => {
+test('after a reply is stopped, reads hidden reasoning for up to a minute, anything else only briefly', () => {
   const leftMs = 200_000
   const hidden = { hidesReasoning: true, leftMs }
   const causes = ['stopped', 'disconnect', 'deleted', 'timeout', 'drain'] as const

@@ -41,7 +41,7 @@ function beginTurn({ away = [], cap = Infinity, free, heldOf }: Begin) {
   return { faults, hold, othersNeed, topUp, users, growths: () => asked }
 }
 
-test('a turn that reserved part of what it wanted stops waiting', async () => {
+test('a turn that reserved part of the requested amount stops waiting', async () => {
   const { faults, hold, othersNeed } = beginTurn({ free: 50 })
   expect(await hold.coverSome(chatUse({ completionTokens: 500 }), chatUse({ completionTokens: 120 }))).toBe(true)
   expect(hold.held).toBe(150)
@@ -51,7 +51,7 @@ test('a turn that reserved part of what it wanted stops waiting', async () => {
 
 test('a hold limited by a cap reports it and does not wait for other turns', async () => {
   const { growths, hold, users } = beginTurn({ free: 500, cap: 130 })
-  // Another turn runs. With a short balance this one would wait for its end.
+  // Another turn is running. If the balance were short, this turn would wait for it to end.
   users.join('user_1', { held: 10, most: 1000 })
   expect(await hold.cover(chatUse({ completionTokens: 120 }))).toBe(true)
   expect(hold.held).toBe(120)
@@ -63,7 +63,7 @@ test('a hold limited by a cap reports it and does not wait for other turns', asy
   expect([hold.limit, hold.held]).toEqual(['budget', 130])
 })
 
-test('with a short cap and balance, a turn waits for what its cap leaves', async () => {
+test('if cap and balance are both short, a turn waits only for the amount its cap allows', async () => {
   const { hold, topUp, users } = beginTurn({ free: 10, cap: 150 })
   const other = users.join('user_1', { held: 10, most: 1000 })
   const some = hold.coverSome(chatUse({ completionTokens: 500 }), chatUse({ completionTokens: 101 }))
@@ -74,13 +74,13 @@ test('with a short cap and balance, a turn waits for what its cap leaves', async
   expect([hold.limit, hold.held]).toEqual(['balance', 150])
 })
 
-test('a turn short of both cap and balance is limited by the tighter one', async () => {
+test('if cap and balance are both short, the tighter one limits the turn', async () => {
   const { hold } = beginTurn({ free: 20, cap: 150 })
   expect(await hold.coverSome(chatUse({ completionTokens: 500 }), chatUse({ completionTokens: 101 }))).toBe(true)
   expect([hold.limit, hold.held]).toEqual(['balance', 120])
 })
 
-test('reports a failed wait as a fault, and the hold can still grow', async () => {
+test('reports a failed wait as a fault, after which the hold can still grow', async () => {
   const lost = new Error('the connection was lost')
   const { faults, hold, othersNeed } = beginTurn({ free: 50, heldOf: () => Promise.reject(lost) })
   expect(await hold.cover(chatUse({ completionTokens: 500 }))).toBe(false)
@@ -89,7 +89,7 @@ test('reports a failed wait as a fault, and the hold can still grow', async () =
   expect(await hold.cover(chatUse({ completionTokens: 140 }))).toBe(true)
 })
 
-test('a hold waits out an unavailable database and reports other failures as faults', async () => {
+test('a hold waits until an unavailable database recovers, and reports other failures as faults', async () => {
   const unavailable = () => new ErrandError('SERVICE_UNAVAILABLE', 'The database cannot be reached.')
   const lost = new Error('a defect')
   const { faults, hold } = beginTurn({ free: 500, away: [unavailable(), unavailable()] })
@@ -100,7 +100,7 @@ test('a hold waits out an unavailable database and reports other failures as fau
   expect(other.faults).toEqual([lost])
 })
 
-test('if all turns wait for each other, the last to arrive gives up', async () => {
+test('if all turns wait for each other, the last turn to arrive gives up', async () => {
   const users = new UserTurns()
   // Checks take time and run one after another.
   let line: Promise<unknown> = Promise.resolve()

@@ -46,7 +46,7 @@ const ended = (webhookId: string, count = 1) =>
     return all.length >= count && all.every(({ status }: { status: string }) => status !== 'pending')
   })
 
-test('task ends and credits are delivered signed, and without content', async () => {
+test('task ends and credits are delivered with a signature and without content', async () => {
   const { id, secret } = await create({ url: at('/all') })
   const completed = await service.runTask(person.key, 'test.echo', { text: 'secret words' })
   const failed = await service.runTask(person.key, 'test.fail', { message: 'secret words' })
@@ -103,7 +103,7 @@ test('task ends and credits are delivered signed, and without content', async ()
   expect(receiver.connections()).toBeLessThanOrEqual(3)
 })
 
-test('a webhook gets only the types it names, and none of another user', async () => {
+test('a webhook gets only the event types it names, and no events of other users', async () => {
   const other = await service.createPerson()
   const [some, all] = [await create({ url: at('/some'), types: ['task.failed'] }), await create({ url: at('/all') })]
   await create({ url: at('/other') }, other.key)
@@ -115,7 +115,7 @@ test('a webhook gets only the types it names, and none of another user', async (
   expect(receiver.of('/other')).toEqual([])
 })
 
-test("the webhook URL of a task gets its end, signed with the account's one secret", async () => {
+test("the webhook URL of a task gets the end of that task, signed with the account's one secret", async () => {
   const { id, secret } = await create({ url: null })
   const body = { endpointId: 'test.echo', params: {}, webhookUrl: at('/task') }
   const created = await service.post('/api/tasks', body, { key: person.key })
@@ -132,7 +132,7 @@ test("the webhook URL of a task gets its end, signed with the account's one secr
   expect(await deliveries(id)).toHaveLength(1)
 })
 
-test('retries a failed delivery with the same id and bytes, nine attempts in all', async () => {
+test('tries a failed delivery nine times in total, with the same id and bytes', async () => {
   const { id } = await create({ url: at('/down') })
   receiver.answers.set('/down', 500)
   await service.runTask(person.key, 'test.echo')
@@ -159,7 +159,7 @@ test('retries a failed delivery with the same id and bytes, nine attempts in all
   expect((await service.get(`/api/webhooks/${id}`, person.key)).body.failingSince).not.toBeNull()
 })
 
-test('accepts any 2xx, follows no redirect, and neither awaits nor stores long responses', async () => {
+test('accepts any 2xx status, follows no redirects, and neither waits for nor stores long responses', async () => {
   receiver.answers.set('/204', 204)
   receiver.answers.set('/redirect', (_, response) => response.writeHead(302, { location: at('/elsewhere') }).end())
   receiver.answers.set('/large', (_, response) => response.end('x'.repeat(5_000_000)))
@@ -228,7 +228,7 @@ test('three days without a success disable a webhook, and a success restarts the
   const since = (await webhook()).failingSince
   clock.advance(2 * day)
   receiver.answers.set('/flaky', 200)
-  // The waiting event comes with it.
+  // The pending delivery is sent together with the new one.
   await service.runTask(person.key, 'test.free')
   await ended(id, 2)
   expect(await webhook()).toMatchObject({ failingSince: null, isEnabled: true })

@@ -47,7 +47,7 @@ const bad: [string, string][] = [
   ].map((url): [string, string] => [url, 'a public URL']),
 ]
 
-test.each(bad)('rejects the URL %j of a webhook and of a task with 400, writing nothing', async (url, words) => {
+test.each(bad)('rejects %j with 400 as the URL of a webhook or a task, and writes nothing', async (url, words) => {
   const webhook = await service.post('/api/webhooks', { url }, { key: person.key })
   const told = { endpointId: 'test.echo', params: {}, webhookUrl: url }
   const task = await service.post('/api/tasks', told, { key: person.key })
@@ -72,7 +72,7 @@ test('accepts URLs that the operator allows, including http', async () => {
   }
 })
 
-test('a task with a webhook URL needs the signing webhook, and is otherwise rejected', async () => {
+test('a task with a webhook URL is rejected without a signing webhook', async () => {
   const other = await service.createPerson()
   const body = { endpointId: 'test.echo', params: {}, webhookUrl: 'https://example.com/' }
   const refused = await service.post('/api/tasks', body, { key: other.key })
@@ -81,7 +81,7 @@ test('a task with a webhook URL needs the signing webhook, and is otherwise reje
   expect((await service.get('/api/tasks', other.key)).body.total).toBe(0)
 })
 
-test("another user's webhook answers as unknown, and changes need the scope manage", async () => {
+test("another user's webhook is reported as unknown, and changes need the scope manage", async () => {
   const { body: own } = await service.post('/api/webhooks', { url: 'https://example.com/' }, { key: person.key })
   const other = await service.createPerson()
   const execute = await service.createKey(person.userId, ['read', 'execute'])
@@ -123,7 +123,7 @@ test('does not send to a name that first resolves to a public, then a private ad
   for (const host of ['rebinding.example.com', 'nowhere.example.com', '127.0.0.1', '[::ffff:127.0.0.1]']) {
     const url = `http://${host}:${port}/`
     const sent = posts.send({ target: 'hook_1', userId: 'user_1', url, body: '{}', headers, signal })
-    // In the same words, wherever it leads: else it could be tried which names there are inside.
+    // The same message for every target. Otherwise users could find out which internal names exist.
     await expect(sent).rejects.toThrow("The URL's host was not found or is not public.")
     const again = posts.send({ target: 'hook_1', userId: 'user_1', url, body: '{}', headers, signal })
     await expect(again).rejects.toThrow("The URL's host was not found or is not public.")

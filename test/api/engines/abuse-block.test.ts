@@ -160,7 +160,7 @@ test('lifting a block allows tasks immediately and resets the failure count', as
   await service.stop()
 })
 
-test('abuseFailures 0 never blocks', async () => {
+test('with abuseFailures 0, failures never block', async () => {
   const service = await startService({ clock: new FakeClock(), limits: { ...limits, abuseFailures: 0 } })
   const { key } = await service.createPerson()
   await failTasks(service, key, 12)

@@ -35,7 +35,7 @@ async function addSessions(
   })
 }
 
-test('rejects empty sessions beyond the maximum until one is used, deleted or long expired', async () => {
+test('rejects empty sessions beyond the maximum until an existing one is used, deleted or long expired', async () => {
   const clock = new FakeClock()
   const service = await startService({ config: sessionAgents, limits: unlimited, clock })
   const { key, userId } = await service.createPerson()

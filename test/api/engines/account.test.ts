@@ -96,7 +96,7 @@ test('the balance reflects credits, charges and refunds immediately', async () =
   await service.stop()
 })
 
-test('every key shows the account of its own user', async () => {
+test('every key returns the account of its own user', async () => {
   const service = await startService()
   const [one, other] = [await service.createPerson(), await service.createPerson()]
   const { body } = await service.get('/api/account', one.key)
@@ -142,7 +142,7 @@ test('without a rate limit the body shows 0 and no headers are sent', async () =
   await service.stop()
 })
 
-test('a browser login shows whether the user has a password and is an admin', async () => {
+test('the account of a browser login shows whether the user has a password and is an admin', async () => {
   const service = await startService()
   const admin = await signUpAdmin(service, { passwordHash: 'of a password' })
   expect((await admin.browser.get('/api/account')).body).toMatchObject({ isAdmin: true, hasPassword: true })

@@ -27,29 +27,32 @@ const input = (json: unknown) => `?input=${encodeURIComponent(JSON.stringify({ j
 
 const reads: [title: string, path: (own: { taskId: string; keyId: string }) => string][] = [
   ['a task', ({ taskId }) => `/api/tasks/${taskId}`],
-  ['a task, waiting for it', ({ taskId }) => `/api/tasks/${taskId}?wait=60`],
+  ['a task with wait', ({ taskId }) => `/api/tasks/${taskId}?wait=60`],
   ['a task over typed RPC', ({ taskId }) => `/trpc/tasks.get${input({ taskId })}`],
   ['the transactions of a task', ({ taskId }) => `/api/transactions?taskId=${taskId}`],
   ['the transactions of a task over typed RPC', ({ taskId }) => `/trpc/transactions.list${input({ taskId })}`],
   ['the payload of a task', ({ taskId }) => `/api/payloads/${taskId}`],
 ]
 
-test.each(reads)("another user's object reads exactly like an unknown one: %s", async (_title, path) => {
-  const { service, person } = guarded
-  const owner = await createOwner()
-  const unknown = { taskId: newId('task', Date.now()), keyId: newId('key', Date.now()) }
-  await expectUnchanged(guarded, async () => {
-    const foreign = await service.get(path(owner), person.key)
-    expect(said(foreign)).toEqual(said(await service.get(path(unknown), person.key)))
-    expect(JSON.stringify(foreign.body)).not.toContain(owner.person.userId)
-  })
-  expect((await service.get(`/api/tasks/${owner.taskId}`, owner.person.key)).status).toBe(200)
-})
+test.each(reads)(
+  "reading another user's object returns the same response as an unknown id: %s",
+  async (_title, path) => {
+    const { service, person } = guarded
+    const owner = await createOwner()
+    const unknown = { taskId: newId('task', Date.now()), keyId: newId('key', Date.now()) }
+    await expectUnchanged(guarded, async () => {
+      const foreign = await service.get(path(owner), person.key)
+      expect(said(foreign)).toEqual(said(await service.get(path(unknown), person.key)))
+      expect(JSON.stringify(foreign.body)).not.toContain(owner.person.userId)
+    })
+    expect((await service.get(`/api/tasks/${owner.taskId}`, owner.person.key)).status).toBe(200)
+  },
+)
 
 const changes: [title: string, method: string, path: (keyId: string) => string, body?: (keyId: string) => unknown][] = [
   ['revoke', 'DELETE', (keyId) => `/api/keys/${keyId}`],
   ['rotate', 'POST', (keyId) => `/api/keys/${keyId}/rotate`, () => ({})],
-  ['rotate at once', 'POST', (keyId) => `/api/keys/${keyId}/rotate`, () => ({ overlapSeconds: 0 })],
+  ['rotate without overlap', 'POST', (keyId) => `/api/keys/${keyId}/rotate`, () => ({ overlapSeconds: 0 })],
   ['revoke over typed RPC', 'POST', () => '/trpc/keys.revoke', (keyId) => ({ json: { keyId } })],
   ['rotate over typed RPC', 'POST', () => '/trpc/keys.rotate', (keyId) => ({ json: { keyId } })],
 ]
@@ -102,7 +105,7 @@ test('lists contain no objects of other users', async () => {
   expect(body.keys.map(({ id }: { id: string }) => id)).not.toContain(owner.keyId)
 })
 
-test('an agent hidden from the caller reads like an unknown one', async () => {
+test('reading an agent hidden from the caller returns the same response as an unknown agent', async () => {
   const { service, person } = guarded
   const [hidden, unknown] = [
     await service.get('/api/agents/hidden', person.key),

@@ -39,7 +39,7 @@ async function expectNothingWritten(service: TestService, key: string, balanceUs
   expect((await service.get('/api/account', key)).body.balanceUsd).toBe(balanceUsd)
 }
 
-test('returns the id, pending and a message; the task is charged and completes', async () => {
+test('returns the task id, status pending and a message; the task is charged and completes', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson({ balanceUsd: '1.0000' })
   const created = await service.createTask(key, 'test.echo', { hello: 'world' })
@@ -131,7 +131,7 @@ test('a task whose agent throws fails with its error and is refunded in full', a
   await service.stop()
 })
 
-test('returns objects and strings as they are and wraps other values in result', async () => {
+test('returns objects and strings unchanged and wraps other values in `result`', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const pairs: [unknown, unknown][] = [
@@ -267,7 +267,7 @@ test('returns 404 for an unknown endpoint or connector', async () => {
   await service.stop()
 })
 
-test('returns 413 for a too large body and 415 for a non-JSON body', async () => {
+test('returns 413 for an oversized body and 415 for a non-JSON body', async () => {
   const service = await startService({ limits: { maxBodyBytes: 200 } })
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const large = await service.createTask(key, 'test.echo', { text: 'x'.repeat(200) })

@@ -5,7 +5,7 @@ import { startService } from '../../support/test-service.ts'
 import { PlatformCalls } from '../platform-calls.ts'
 import { signUp } from '../signed-in.ts'
 
-test("acting for a user by either id uses that user's balance and rate limit", async () => {
+test("acting for a user, by internal or external id, uses that user's balance and rate limit", async () => {
   const service = await startService({ limits: { executionsPerMinute: 3 } })
   const platform = await PlatformCalls.open(service)
   const userId = await platform.newUser('customer-1')
@@ -24,7 +24,7 @@ test("acting for a user by either id uses that user's balance and rate limit", a
   expect(byRpc.status).toBe(200)
   const listed = await platform.get(`/trpc/tasks.list?input=${encodeURIComponent('{"json":{}}')}`, userId)
   expect(listed.body.result.data.json.total).toBe(2)
-  // Another user of the same platform sees nothing of it.
+  // Another user of the same platform does not see these tasks.
   expect((await platform.get(path, other)).status).toBe(404)
   expect((await platform.get('/api/tasks', 'ext:customer-2')).body.total).toBe(0)
   expect((await platform.get('/api/account', userId)).body).toMatchObject({ userId, balanceUsd: '9.9800' })

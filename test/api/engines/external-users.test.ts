@@ -4,7 +4,7 @@ import { startService } from '../../support/test-service.ts'
 import { PlatformCalls } from '../platform-calls.ts'
 import { signUpAdmin } from '../signed-in.ts'
 
-test('creates a user by external id and finds it by either id', async () => {
+test('creates a user by external id and finds it by internal and external id', async () => {
   const service = await startService()
   const platform = await PlatformCalls.open(service)
   const made = await platform.openUser('customer-42')
@@ -42,7 +42,7 @@ test('creates a user by external id and finds it by either id', async () => {
   await service.stop()
 })
 
-test('a new user gets the given email; a taken or invalid email is rejected', async () => {
+test('a new user gets the requested email; a taken or invalid email is rejected', async () => {
   const service = await startService()
   const taken = await service.createPerson()
   const platform = await PlatformCalls.open(service)
@@ -105,17 +105,17 @@ test('external ids are case-sensitive and may contain any visible characters', a
 })
 
 test.each([
-  ['of 1 KB', 'x'.repeat(1024)],
-  ['of 201 characters', 'x'.repeat(201)],
+  ['1 KB long', 'x'.repeat(1024)],
+  ['201 characters long', 'x'.repeat(201)],
   ['with a control character', 'a\u0000b'],
   ['with a line break', 'a\nb'],
-  ['with a character of no width', 'a\u200Bb'],
-  ['that turns the direction of text', 'a\u202Eb'],
+  ['with a zero-width space', 'a\u200Bb'],
+  ['with a right-to-left override', 'a\u202Eb'],
   ['with a soft hyphen', 'a\u00ADb'],
-  ['with a selector of a variant', 'a\uFE0F'],
-  ['in another normal form', 'u\u0308'],
-  ['with a space at its end', 'a '],
-  ['of a space', ' '],
+  ['with a variation selector', 'a\uFE0F'],
+  ['with a combining mark', 'u\u0308'],
+  ['with a trailing space', 'a '],
+  ['of a single space', ' '],
 ])('rejects an external id %s in path and header, creating no user', async (_, externalId) => {
   const service = await startService()
   const platform = await PlatformCalls.open(service)
@@ -136,7 +136,7 @@ test('a user created by a platform has no password', async () => {
   await service.stop()
 })
 
-test('a platform suspends users and manages their keys, limited to read and execute', async () => {
+test('a platform can suspend users and manage their keys, whose scopes are limited to read and execute', async () => {
   const service = await startService()
   const platform = await PlatformCalls.open(service)
   const userId = await platform.newUser('customer-1')
@@ -164,7 +164,7 @@ test('a platform suspends users and manages their keys, limited to read and exec
   await service.stop()
 })
 
-test('a platform key creates at most a million users but still finds existing ones', async () => {
+test('a platform key can create at most a million users, after which it still finds existing users', async () => {
   const service = await startService()
   const platform = await PlatformCalls.open(service)
   const first = await platform.openUser('first')

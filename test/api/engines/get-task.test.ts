@@ -30,7 +30,7 @@ function gated() {
   return { config, open: gate.resolve }
 }
 
-test('each status returns exactly its fields and omits times not yet reached', async () => {
+test('a task in each status has exactly its fields and omits times of later steps', async () => {
   const { config, open } = gated()
   const clock = new FakeClock(Date.UTC(2026, 1, 3, 4, 5, 6, 7))
   // Only one task runs at a time, so the second one stays pending while the first runs.
@@ -109,7 +109,7 @@ test('returns uncacheable JSON; HEAD returns the same headers without a body', a
   await service.stop()
 })
 
-test('wait holds the response until the task ends', async () => {
+test('wait delays the response until the task ends', async () => {
   const { config, open } = gated()
   const service = await startService({ config })
   const { key } = await service.createPerson()
@@ -124,7 +124,7 @@ test('wait holds the response until the task ends', async () => {
   await service.stop()
 })
 
-test('wait returns the current task when the time is up', async () => {
+test('wait returns the current task when the wait time is up', async () => {
   const { config, open } = gated()
   const service = await startService({ config })
   const { key } = await service.createPerson()
@@ -182,7 +182,7 @@ test('returns 403 for a key without the read scope', async () => {
   await service.stop()
 })
 
-test('replaces only large requests and responses with a preview and a link', async () => {
+test('returns large requests and responses as a preview and a link, and small ones in full', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const params = { text: 'é'.repeat(10_000) }

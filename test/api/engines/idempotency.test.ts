@@ -24,7 +24,7 @@ async function stateOf(service: TestService, key: string): Promise<[number, stri
   return [(await service.get('/api/tasks', key)).body.total, body.balanceUsd]
 }
 
-test('repeated requests with one key create and charge one task, even after it has ended', async () => {
+test('repeated requests with the same key create and charge one task, even after that task has ended', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const first = await service.createTask(key, 'test.echo', { a: 1 }, named('order-1'))
@@ -41,7 +41,7 @@ test('repeated requests with one key create and charge one task, even after it h
   await service.stop()
 })
 
-test('twenty parallel requests with one key create one task', async () => {
+test('twenty parallel requests with the same key create one task', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   await warmUp(service, 20)
@@ -54,7 +54,7 @@ test('twenty parallel requests with one key create one task', async () => {
   await service.stop()
 })
 
-test('accepts one of several parallel requests with one key and different bodies, 409 for others', async () => {
+test('accepts one of several parallel requests with the same key and different bodies; others get 409', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   await warmUp(service, 8)
@@ -106,7 +106,7 @@ test('ignores key order and whitespace in the body', async () => {
   await service.stop()
 })
 
-test('answers a replay without using a slot, even without remaining rate or balance', async () => {
+test('answers a replay without using a slot, even if rate limit and balance are used up', async () => {
   const service = await startService({ clock: new FakeClock(), limits: { executionsPerMinute: 2 } })
   const { key } = await service.createPerson({ balanceUsd: '0.0200' })
   const replay = () => service.createTask(key, 'test.echo', {}, named('kept'))
@@ -190,7 +190,7 @@ test('REST and RPC share idempotency keys', async () => {
   await service.stop()
 })
 
-test('a rejected request leaves its key free for a retry', async () => {
+test('a rejected request leaves its key unused for a retry', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson({ balanceUsd: '0.0000' })
   const create = (): Promise<Answer> => service.createTask(key, 'test.echo', {}, named('retry'))

@@ -112,7 +112,7 @@ test('Reset is when the oldest execution expires, rounded up to seconds, or now 
   await service.stop()
 })
 
-test('adds the headers to every authenticated response, including errors and reads, and to no other', async () => {
+test('adds the headers to all authenticated responses, errors and reads included, and to no others', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { key } = await service.createPerson()
   const { taskId } = (await service.createTask(key, 'test.echo')).body
@@ -145,7 +145,7 @@ test('adds the headers to every authenticated response, including errors and rea
   await service.stop()
 })
 
-test('a rejected request uses no slot, whatever the reason', async () => {
+test('a rejected request uses no slot, regardless of the reason', async () => {
   const service = await startService({ clock: new FakeClock(), limits: { executionsPerMinute: 1 } })
   const { key, userId } = await service.createPerson({ balanceUsd: '0.0100' })
   const refusals: [number, () => Promise<Answer>][] = [

@@ -134,7 +134,7 @@ test.each(vias)('returns 403 over %s for a key without the required scope', asyn
   await service.stop()
 })
 
-test('parallel requests with one Idempotency-Key and body create one session across REST and RPC', async () => {
+test('parallel requests with the same Idempotency-Key and body create one session across REST and RPC', async () => {
   const service = await startService({ config })
   const { key, userId } = await service.createPerson()
   const rest = new SessionCalls(service, key)

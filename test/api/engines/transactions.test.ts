@@ -84,7 +84,7 @@ test('each transaction type has exactly its fields, including balanceAfterUsd, n
   await service.stop()
 })
 
-test('filters by type and taskId, alone and together', async () => {
+test('filters by type, by taskId and by both', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const failed = await service.runTask(key, 'test.fail')
@@ -140,7 +140,7 @@ test("turnId finds one chat's charge, alone and with other filters, but only for
   await service.stop()
 })
 
-test('amounts add up to the balance, after every single transaction too', async () => {
+test('amounts add up to the balance, also after each individual transaction', async () => {
   const service = await startService({ limits: { executionsPerMinute: 0 } })
   const { key } = await service.createPerson({ balanceUsd: '3.0000' })
   const endpoints = ['test.echo', 'test.fail', 'test.free', 'test.dear']

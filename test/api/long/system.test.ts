@@ -42,7 +42,7 @@ async function prepare(options: Parameters<typeof startService>[0] = {}) {
   return { service, admin, read }
 }
 
-test('counts pending and processing tasks and open chats only while they last', async () => {
+test('counts pending tasks, processing tasks and open chats, and stops counting those that end', async () => {
   const { config, open } = gated()
   const { read, service } = await prepare({ config, limits: { taskConcurrency: 2 } })
   const { key } = await service.createPerson()

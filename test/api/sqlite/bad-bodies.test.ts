@@ -28,8 +28,8 @@ const wrongTypes: [title: string, lines: string[]][] = [
   ['a form', ['Content-Type: application/x-www-form-urlencoded']],
   ['a multipart form', ['Content-Type: multipart/form-data; boundary=x']],
   ['a multipart form without a boundary', ['Content-Type: multipart/form-data']],
-  ['bytes', ['Content-Type: application/octet-stream']],
-  ['a suffix of JSON', ['Content-Type: application/vnd.api+json']],
+  ['application/octet-stream', ['Content-Type: application/octet-stream']],
+  ['a type with a +json suffix', ['Content-Type: application/vnd.api+json']],
   ['JSON lines', ['Content-Type: application/jsonl']],
   ['the charset latin1', [`${json}; charset=latin1`]],
   ['the charset UTF-16', [`${json}; charset=utf-16`]],
@@ -81,9 +81,9 @@ test.each([
 
 const brokenJson: Case[] = [
   ['an empty body', [], ''],
-  ['an empty body of a length', ['Content-Length: 0'], ''],
+  ['an empty body with Content-Length 0', ['Content-Length: 0'], ''],
   ['whitespace', [], ' \r\n\t '],
-  ['a brace', [], '{'],
+  ['an opening brace', [], '{'],
   ['a body that stops in a key', [], '{"endpoint'],
   ['a body that stops in a value', [], '{"endpointId":"test.fr'],
   ['a body without its last brace', [], task.slice(0, -1)],
@@ -98,22 +98,30 @@ const brokenJson: Case[] = [
   ['Infinity', [], '{"endpointId":"test.free","params":{"a":Infinity}}'],
   ['-Infinity', [], '{"endpointId":"test.free","params":{"a":-Infinity}}'],
   ['a leading zero', [], '{"endpointId":"test.free","params":{"a":01}}'],
-  ['a number without its zero', [], '{"endpointId":"test.free","params":{"a":.5}}'],
+  ['a number without a leading zero', [], '{"endpointId":"test.free","params":{"a":.5}}'],
   ['a plus sign', [], '{"endpointId":"test.free","params":{"a":+1}}'],
-  ['a number in hexadecimal', [], '{"endpointId":"test.free","params":{"a":0x10}}'],
+  ['a hexadecimal number', [], '{"endpointId":"test.free","params":{"a":0x10}}'],
   ['a line break in a string', [], '{"endpointId":"test.\nfree","params":{}}'],
   ['a NUL in a string', [], '{"endpointId":"test.\0free","params":{}}'],
   ['a NUL after the object', [], `${task}\0`],
-  ['a half escape', [], '{"endpointId":"\\u12","params":{}}'],
+  ['an incomplete escape', [], '{"endpointId":"\\u12","params":{}}'],
   ['a form', [], 'endpointId=test.free&params={}'],
   ['XML', [], '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>'],
   ['a byte order mark', [], Buffer.from(`\ufeff${task}`)],
   ['UTF-16', [], Buffer.from(`\ufeff${task}`, 'utf16le')],
-  ['a byte that is no UTF-8', [], Buffer.concat([Buffer.from('{"endpointId":"'), Buffer.of(0xff), Buffer.from('"}')])],
+  ['an invalid UTF-8 byte', [], Buffer.concat([Buffer.from('{"endpointId":"'), Buffer.of(0xff), Buffer.from('"}')])],
   ['latin1', [], Buffer.from('{"endpointId":"caf\xe9","params":{}}', 'latin1')],
-  ['an overlong slash', [], Buffer.concat([Buffer.from('{"endpointId":"'), Buffer.of(0xc0, 0xaf), Buffer.from('"}')])],
-  ['half a pair as bytes', [], Buffer.concat([Buffer.from('{"a":"'), Buffer.of(0xed, 0xa0, 0x80), Buffer.from('"}')])],
-  ['half a character at the end', [], Buffer.concat([Buffer.from(task), Buffer.of(0xe2, 0x82)])],
+  [
+    'an overlong UTF-8 encoding of a slash',
+    [],
+    Buffer.concat([Buffer.from('{"endpointId":"'), Buffer.of(0xc0, 0xaf), Buffer.from('"}')]),
+  ],
+  [
+    'a surrogate encoded in UTF-8',
+    [],
+    Buffer.concat([Buffer.from('{"a":"'), Buffer.of(0xed, 0xa0, 0x80), Buffer.from('"}')]),
+  ],
+  ['a truncated UTF-8 character at the end', [], Buffer.concat([Buffer.from(task), Buffer.of(0xe2, 0x82)])],
   ['an emoji', [], '😀'],
 ]
 
@@ -187,7 +195,7 @@ test('reads a body of many chunks completely', async () => {
   expect((await connection.readAnswer())!.status).toBe(200)
 })
 
-test('a client still sending a large body receives the 413', async () => {
+test('a client that is still sending a large body receives the 413', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   for (let count = 0; count < 10; count++) {

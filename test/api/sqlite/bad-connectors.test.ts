@@ -54,7 +54,7 @@ test.each([
   ['a number', 1],
   ['an array', ['Docs']],
   ['of 61 characters', long(61)],
-  ['half a character', '\ud800'],
+  ['a lone surrogate', '\ud800'],
 ])('returns 400 and names the field "name" if it is %s', async (_title, name) => {
   await expectBothRefused('name', { name })
 })
@@ -76,21 +76,21 @@ test.each([
   ['null', null],
   ['empty', ''],
   ['a number', 1],
-  ['no URL', 'mcp.example.com'],
+  ['not a URL', 'mcp.example.com'],
   ['without a host', 'https://'],
   ['relative', '/mcp'],
   ['of 2,001 characters', `https://mcp.example.com/${long(1977)}`],
-  ['of another scheme', 'ftp://mcp.example.com/'],
-  ['a file', 'file:///etc/passwd'],
-  ['a script', 'javascript:alert(1)'],
-  ['data', 'data:text/plain,x'],
-  ['of a WebSocket', 'wss://mcp.example.com/'],
+  ['of an unsupported scheme', 'ftp://mcp.example.com/'],
+  ['a file: URL', 'file:///etc/passwd'],
+  ['a javascript: URL', 'javascript:alert(1)'],
+  ['a data: URL', 'data:text/plain,x'],
+  ['a WebSocket URL', 'wss://mcp.example.com/'],
   ['with a user name', 'https://user@mcp.example.com/'],
   ['with a password', 'https://:password@mcp.example.com/'],
-  ['with credentials, on a host that is allowed', 'http://user:password@127.0.0.1:4000/'],
+  ['on an allowed host, with credentials', 'http://user:password@127.0.0.1:4000/'],
   ['not encrypted', 'http://mcp.example.com/'],
-  ['not encrypted, on another port than the one allowed', 'http://127.0.0.1:4001/'],
-  ['not encrypted, below a host that is allowed', 'http://a.mcp.internal/'],
+  ['not encrypted, on a different port of an allowed host', 'http://127.0.0.1:4001/'],
+  ['not encrypted, on a subdomain of an allowed host', 'http://a.mcp.internal/'],
 ])('returns 400 and names url if it is %s', async (_title, bad) => {
   await expectBothRefused('url', { url: bad })
 })
@@ -113,19 +113,19 @@ const badAuth: [title: string, auth: unknown, field: string][] = [
   ['null', null, 'auth'],
   ['a string', 'a-token', 'auth'],
   ['without a type', { token: 'x' }, 'auth.type'],
-  ['of another type', { type: 'basic', token: 'x' }, 'auth.type'],
-  ['without its token', { type: 'bearer' }, 'auth.token'],
+  ['of an unknown type', { type: 'basic', token: 'x' }, 'auth.type'],
+  ['without a token', { type: 'bearer' }, 'auth.token'],
   ['with an empty token', { type: 'bearer', token: '' }, 'auth.token'],
-  ['with a token of two lines', { type: 'bearer', token: 'one\r\ntwo: 2' }, 'auth.token'],
+  ['with a token that contains a line break', { type: 'bearer', token: 'one\r\ntwo: 2' }, 'auth.token'],
   ['with a token that ends in a line break', { type: 'bearer', token: 'one\n' }, 'auth.token'],
   ['with a token with a space', { type: 'bearer', token: 'one two' }, 'auth.token'],
-  ['with a token beyond ASCII', { type: 'bearer', token: 'schlüssel' }, 'auth.token'],
+  ['with a non-ASCII token', { type: 'bearer', token: 'schlüssel' }, 'auth.token'],
   ['with a token of 8,193 characters', { type: 'bearer', token: long(8193) }, 'auth.token'],
-  ['without its headers', { type: 'headers' }, 'auth.headers'],
-  ['with no header', { type: 'headers', headers: {} }, 'auth.headers'],
-  ['with headers as a list', { type: 'headers', headers: [['X-Api-Key', 'one']] }, 'auth.headers'],
+  ['without headers', { type: 'headers' }, 'auth.headers'],
+  ['with empty headers', { type: 'headers', headers: {} }, 'auth.headers'],
+  ['with an array as headers', { type: 'headers', headers: [['X-Api-Key', 'one']] }, 'auth.headers'],
   [
-    'with more than 16,384 characters in all headers together',
+    'with headers of more than 16,384 characters in total',
     { type: 'headers', headers: { A: long(8192), B: long(8192), C: 'x' } },
     'auth.headers',
   ],
@@ -153,12 +153,12 @@ test.each([
   ['empty', ''],
   ['a number', 1],
   ['null', null],
-  ['of two lines', 'one\r\nX-Two: two'],
+  ['a string with a line break', 'one\r\nX-Two: two'],
   ['with a NUL', 'one\0'],
-  ['with a space before it', ' one'],
-  ['with a space after it', 'one '],
+  ['a string with a leading space', ' one'],
+  ['a string with a trailing space', 'one '],
   ['with a tab', 'one\ttwo'],
-  ['beyond ASCII', 'schlüssel'],
+  ['not ASCII', 'schlüssel'],
   ['of 8,193 characters', long(8193)],
 ])('returns 400 and names the header whose value is %s', async (_title, value) => {
   await expectBothRefused('auth.headers.X-Api-Key', { auth: { type: 'headers', headers: { 'X-Api-Key': value } } })
@@ -177,15 +177,15 @@ test.each(wordsOf(ownHeaders))('returns 400 for the header %s, which the connect
 test.each([
   ['a string', 'look', 'allowedTools'],
   ['an object', { look: true }, 'allowedTools'],
-  ['a list of numbers', ['look', 1], 'allowedTools[1]'],
-  ['a list with an empty name', [''], 'allowedTools[0]'],
-  ['a list with a name of 201 characters', [long(201)], 'allowedTools[0]'],
+  ['an array with a number', ['look', 1], 'allowedTools[1]'],
+  ['an array with an empty name', [''], 'allowedTools[0]'],
+  ['an array with a name of 201 characters', [long(201)], 'allowedTools[0]'],
   ['501 names', Array.from({ length: 501 }, (_, n) => `t${n}`), 'allowedTools'],
 ])('returns 400 and names allowedTools if it is %s', async (_title, allowedTools, field) => {
   await expectBothRefused(field, { allowedTools })
 })
 
-test('returns 400 for an unknown server or one that does not accept the auth', async () => {
+test('returns 400 for an unknown server and for a server that does not accept the auth', async () => {
   for (const server of ['nope', 'Plain', '__proto__', 'constructor', '']) {
     await expectCreateRefused({ status: 400, field: 'server' }, { url: undefined, server })
   }
@@ -203,10 +203,10 @@ test('returns 400 for an unknown server or one that does not accept the auth', a
 
 test.each([
   ['another host', 'https://evil.example.com/mcp'],
-  ['a host below', 'https://a.mcp.example.com/mcp'],
+  ['a subdomain', 'https://a.mcp.example.com/mcp'],
   ['another port', 'https://mcp.example.com:8443/mcp'],
-  ['a host that looks alike', 'https://mcp.example.com.evil.example/mcp'],
-  ['a host that is allowed to be private', 'http://mcp.internal/mcp'],
+  ['a host that starts with the same name', 'https://mcp.example.com.evil.example/mcp'],
+  ['an allowed private host', 'http://mcp.internal/mcp'],
 ])('returns 400 and names auth if secrets would be sent to %s', async (_title, other) => {
   await expectUpdateRefused({ status: 400, field: 'auth' }, { url: other })
   await expectUpdateRefused({ status: 400, field: 'auth' }, { url: other, name: 'Renamed', allowedTools: [] })

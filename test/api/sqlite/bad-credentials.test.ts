@@ -20,37 +20,37 @@ const credentials: [title: string, lines: (key: string) => string[]][] = [
   ['an empty header', () => ['Authorization:']],
   ['the key without a scheme', (key) => [`Authorization: ${key}`]],
   ['the scheme without a key', () => ['Authorization: Bearer']],
-  ['the scheme and spaces', () => ['Authorization: Bearer    ']],
-  ['scheme and key run together', (key) => [`Authorization: Bearer${key}`]],
+  ['the scheme followed by spaces', () => ['Authorization: Bearer    ']],
+  ['no space between scheme and key', (key) => [`Authorization: Bearer${key}`]],
   ['the scheme Basic', (key) => [`Authorization: Basic ${key}`]],
   ['the scheme Token', (key) => [`Authorization: Token ${key}`]],
   ['the scheme twice', (key) => [`Authorization: Bearer Bearer ${key}`]],
-  ['a tab for the space', (key) => [`Authorization: Bearer\t${key}`]],
+  ['a tab instead of the space', (key) => [`Authorization: Bearer\t${key}`]],
   ['text after the key', (key) => [`Authorization: Bearer ${key} x`]],
   ['a comma after the key', (key) => [`Authorization: Bearer ${key},`]],
   ['a tab and text after the key', (key) => [`Authorization: Bearer ${key}\tx`]],
   ['a quoted key', (key) => [`Authorization: Bearer "${key}"`]],
   ['a key in lower case', (key) => [`Authorization: Bearer ${key.toLowerCase()}`]],
   ['a key in upper case', (key) => [`Authorization: Bearer ${key.toUpperCase()}`]],
-  ['a key with another checksum', (key) => [`Authorization: Bearer ${withOtherEnd(key)}`]],
-  ['a key that lost its last character', (key) => [`Authorization: Bearer ${key.slice(0, -1)}`]],
-  ['a key with a character more', (key) => [`Authorization: Bearer ${key}0`]],
+  ['a key with a wrong checksum', (key) => [`Authorization: Bearer ${withOtherEnd(key)}`]],
+  ['a key without its last character', (key) => [`Authorization: Bearer ${key.slice(0, -1)}`]],
+  ['a key with an extra character', (key) => [`Authorization: Bearer ${key}0`]],
   ['a key without its prefix', (key) => [`Authorization: Bearer ${key.slice('errand_sk_'.length)}`]],
   ['a key of 10 KB', () => [`Authorization: Bearer errand_sk_${'a'.repeat(10_000)}`]],
   ['10 KB of spaces', () => [`Authorization: Bearer ${' '.repeat(10_000)}x y`]],
-  ['a key in Cyrillic letters', () => ['Authorization: Bearer еrrаnd_sk_ключ']],
-  ['bytes that are no UTF-8', () => ['Authorization: Bearer \xff\xfe']],
+  ['a key with Cyrillic letters', () => ['Authorization: Bearer еrrаnd_sk_ключ']],
+  ['invalid UTF-8 bytes', () => ['Authorization: Bearer \xff\xfe']],
   ['a well-formed key that does not exist', () => [`Authorization: Bearer ${newToken('key')}`]],
-  ['SQL for a key', () => [`Authorization: Bearer ' OR '1'='1`]],
+  ['SQL instead of a key', () => [`Authorization: Bearer ' OR '1'='1`]],
   ['SQL without spaces', () => [`Authorization: Bearer errand_sk_'/**/OR/**/1=1--`]],
   ['SQL as long as a key', () => [`Authorization: Bearer errand_sk_${`'OR(1=1)OR'`.padEnd(36, '0')}`]],
-  ['__proto__ for a key', () => ['Authorization: Bearer __proto__']],
+  ['__proto__ instead of a key', () => ['Authorization: Bearer __proto__']],
   ['the key in a cookie', (key) => [`Cookie: __Host-errand=${key}; errand=${key}`]],
   ['the key in Proxy-Authorization', (key) => [`Proxy-Authorization: Bearer ${key}`]],
   ['the key in X-Api-Key', (key) => [`X-Api-Key: ${key}`]],
   // Two proxies in a row might each take a different key for the caller's.
-  ['a bad key, then a good one', (key) => ['Authorization: Bearer x', `Authorization: Bearer ${key}`]],
-  ['a good key, then a bad one', (key) => [`Authorization: Bearer ${key}`, 'Authorization: Bearer x']],
+  ['an invalid key, then a valid one', (key) => ['Authorization: Bearer x', `Authorization: Bearer ${key}`]],
+  ['a valid key, then an invalid one', (key) => [`Authorization: Bearer ${key}`, 'Authorization: Bearer x']],
 ]
 
 function withOtherEnd(key: string): string {
@@ -111,7 +111,7 @@ test('returns 401 for an expired key and says that it expired', async () => {
 
 test.each([
   ['a broken body', 'POST /api/tasks', '{'],
-  ['another content type', 'POST /api/tasks', '{}'],
+  ['an unsupported content type', 'POST /api/tasks', '{}'],
   ['a broken query', 'GET /api/tasks?limit=abc', ''],
 ])('returns 401 before validating the request: %s', async (_title, target, text) => {
   await expectRefused(guarded, { status: 401 }, () => sendRaw(guarded.service.url, rawRequest(target, [], text)))
@@ -132,7 +132,7 @@ test('returns 401 without waiting for the body', async () => {
 test.each([
   ['the scheme in lower case', (key: string) => `bearer ${key}`],
   ['the scheme in upper case', (key: string) => `BEARER ${key}`],
-  ['several spaces, which the grammar of the header allows', (key: string) => `Bearer   ${key}`],
+  ['several spaces, as the header grammar allows', (key: string) => `Bearer   ${key}`],
   ['spaces and tabs around the value', (key: string) => ` \tBearer ${key}\t `],
 ])('accepts a valid key with %s', async (_title, value) => {
   const { service, person } = guarded

@@ -59,37 +59,37 @@ const wrong: [title: string, path: (link: Link) => string][] = [
   ['no expiry', ({ id, signature }) => `/api/payloads/${id}?signature=${signature}`],
   ['an empty signature', (link) => target({ ...link, signature: '' })],
   ['an empty expiry', (link) => target({ ...link, expires: '' })],
-  ['an expiry further off', (link) => target({ ...link, expires: String(Number(link.expires) + 1) })],
+  ['a later expiry', (link) => target({ ...link, expires: String(Number(link.expires) + 1) })],
   ['an expiry in the past', (link) => target({ ...link, expires: '1' })],
   ['an expiry of zero', (link) => target({ ...link, expires: '0' })],
   ['a negative expiry', (link) => target({ ...link, expires: '-1' })],
-  ['an expiry with a zero before it', (link) => target({ ...link, expires: `0${link.expires}` })],
+  ['an expiry with a leading zero', (link) => target({ ...link, expires: `0${link.expires}` })],
   ['an expiry with a fraction', (link) => target({ ...link, expires: `${link.expires}.0` })],
   ['an expiry with an exponent', (link) => target({ ...link, expires: `${link.expires}e0` })],
   ['an expiry of 400 digits', (link) => target({ ...link, expires: '9'.repeat(400) })],
-  ['an expiry that is no number', (link) => target({ ...link, expires: 'NaN' })],
+  ['an expiry that is not a number', (link) => target({ ...link, expires: 'NaN' })],
   ['an expiry with a space', (link) => target({ ...link, expires: `%20${link.expires}` })],
   ['an expiry with a line break', (link) => target({ ...link, expires: `${link.expires}%0A` })],
   ['the expiry twice', (link) => `${target(link)}&expires=${link.expires}`],
-  ['a later expiry before it', (link) => target(link).replace('?', '?expires=9999999999&')],
+  ['a second, later expiry in front', (link) => target(link).replace('?', '?expires=9999999999&')],
   ['the signature twice', (link) => `${target(link)}&signature=${link.signature}`],
   ['a signature with padding', (link) => target({ ...link, signature: `${link.signature}=` })],
-  ['a signature cut short', (link) => target({ ...link, signature: link.signature.slice(0, -1) })],
+  ['a truncated signature', (link) => target({ ...link, signature: link.signature.slice(0, -1) })],
   ['a signature in hexadecimal', (link) => target({ ...link, signature: hex(link.signature) })],
   ['a signature in base64', (link) => target({ ...link, signature: encodeURIComponent(base64(link.signature)) })],
   ['a signature of 10 KB', (link) => target({ ...link, signature: 'a'.repeat(10_000) })],
-  ['a signature beyond ASCII', (link) => target({ ...link, signature: `${link.signature.slice(0, -2)}%C3%A9` })],
-  ['names in upper case', (link) => target(link).replace('signature', 'Signature')],
-  ['parameters as arrays', (link) => target(link).replace('signature', 'signature[]')],
+  ['a non-ASCII signature', (link) => target({ ...link, signature: `${link.signature.slice(0, -2)}%C3%A9` })],
+  ['an uppercase parameter name', (link) => target(link).replace('signature', 'Signature')],
+  ['a parameter as an array', (link) => target(link).replace('signature', 'signature[]')],
   ['an id in upper case', (link) => target({ ...link, id: link.id.toUpperCase() })],
   ['an encoded id', (link) => target({ ...link, id: `%70${link.id.slice(1)}` })],
   ['an id with a suffix', (link) => target({ ...link, id: `${link.id}.json` })],
   ['an unknown id', (link) => target({ ...link, id: `pay_${'0'.repeat(26)}` })],
   ['an empty id', (link) => target({ ...link, id: '' })],
   ['the parent folder', (link) => target({ ...link, id: '..' })],
-  ['an encoded way up', (link) => target({ ...link, id: '..%2f..%2ferrand.db' })],
-  ['an encoded way up with backslashes', (link) => target({ ...link, id: '..%5c..%5cerrand.db' })],
-  ['a double encoded way up', (link) => target({ ...link, id: '%252e%252e%252ferrand.db' })],
+  ['an encoded path traversal', (link) => target({ ...link, id: '..%2f..%2ferrand.db' })],
+  ['an encoded path traversal with backslashes', (link) => target({ ...link, id: '..%5c..%5cerrand.db' })],
+  ['a double-encoded path traversal', (link) => target({ ...link, id: '%252e%252e%252ferrand.db' })],
   ['an absolute path', (link) => target({ ...link, id: '%2fetc%2fpasswd' })],
   ['a NUL', (link) => target({ ...link, id: `${link.id}%00` })],
   ['broken percent-encoding', (link) => target({ ...link, id: '%zz' })],
@@ -125,7 +125,7 @@ test('a link opens only its own payload', async () => {
   }
 })
 
-test('a key cannot replace a link, and a bad key does not break one', async () => {
+test('a key does not replace a link, and a link works even with an invalid key', async () => {
   const link = await createLink()
   const { service, person } = guarded
   expect((await service.get(`/api/payloads/${link.id}`, person.key)).status).toBe(403)
@@ -151,7 +151,7 @@ test('HEAD also requires the signature and returns no body', async () => {
   expect(await head(`/api/payloads/${link.id}`)).toMatchObject({ status: 403, body: '' })
 })
 
-test('a payload is sent complete, as a JSON attachment that pages cannot execute', async () => {
+test('a payload is sent in full, as a JSON attachment that browsers do not execute', async () => {
   const link = await createLink()
   const { status, headers, body } = (await get(target(link)))!
   expect({ status, body }).toEqual({ status: 200, body: { text: 'x'.repeat(20_000) } })

@@ -16,25 +16,28 @@ const paths = (count: number, end = '') =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}${end}`, ['undefined']]))
 
 test.each([
-  ['too many notes', { values: paths(5001), v: 1 }],
-  ['too many equalities', { referentialEqualities: { params: Array.from({ length: 10_001 }, () => 'params') }, v: 1 }],
+  ['too many type annotations', { values: paths(5001), v: 1 }],
+  [
+    'too many referential equalities',
+    { referentialEqualities: { params: Array.from({ length: 10_001 }, () => 'params') }, v: 1 },
+  ],
   ['too many characters in paths', { values: paths(5, 'a'.repeat(14_000)), v: 1 }],
-  ['too many characters in a text', { values: { a: ['a'.repeat(70_000)] }, v: 1 }],
-  ['too many characters in all', { referentialEqualities: { a: Array(700).fill('a'.repeat(100)) }, v: 1 }],
+  ['too many characters in one string', { values: { a: ['a'.repeat(70_000)] }, v: 1 }],
+  ['too many characters in total', { referentialEqualities: { a: Array(700).fill('a'.repeat(100)) }, v: 1 }],
   ['too many levels', { values: nested(50, ['undefined']), v: 1 }],
-  ['too much of something else', { other: Array.from({ length: 10_001 }, () => 0), v: 1 }],
+  ['too many values in an unknown field', { other: Array.from({ length: 10_001 }, () => 0), v: 1 }],
 ])('returns 400 for a `meta` with %s', async (_title, meta) => {
   await expectRpcRefused(guarded, { status: 400, field: '', message: /`meta`.*larger than/ }, () => post(meta))
 })
 
 test.each([
-  ['a text', 'x'],
-  ['a list', []],
+  ['a string', 'x'],
+  ['an array', []],
   ['a number', 5],
-  ['values that are a text', { values: 'undefined' }],
-  ['notes in notes', { values: { params: { a: ['undefined'] } }, v: 1 }],
-  ['a note without a kind', { values: { params: [] }, v: 1 }],
-  ['a note of two kinds', { values: { params: ['undefined', ['undefined']] }, v: 1 }],
+  ['an object whose values are a string', { values: 'undefined' }],
+  ['an object with nested annotations', { values: { params: { a: ['undefined'] } }, v: 1 }],
+  ['an object with an annotation without a type', { values: { params: [] }, v: 1 }],
+  ['an object with an annotation of two types', { values: { params: ['undefined', ['undefined']] }, v: 1 }],
 ])('returns 400 for a `meta` that is %s', async (_title, meta) => {
   await expectRpcRefused(guarded, { status: 400, message: /`meta`.*malformed/ }, () => post(meta))
 })

@@ -9,24 +9,24 @@ const create = (endpointId: string) => ({ json: { endpointId, params: {} } })
 
 test.each([
   ['broken JSON', '{'],
-  ['nothing', ''],
+  ['empty', ''],
   ['null', 'null'],
   ['a number', '5'],
   ['a string', '"x"'],
   ['true', 'true'],
   ['an array', '[]'],
-  ['an array of an envelope', '[{"json":{}}]'],
+  ['an array with an envelope', '[{"json":{}}]'],
   ['an envelope without its content', '{}'],
-  ['an input outside of its envelope', '{"limit":5}'],
+  ['an input without its envelope', '{"limit":5}'],
   ['content that is null', '{"json":null}'],
   ['content that is an array', '{"json":[]}'],
   ['content that is a string', '{"json":"{}"}'],
   ['percent signs', '%zz%'],
-  ['bytes that are no UTF-8', '%ff'],
-  ['a lone half of a pair', '{"json":{"agentId":"\\ud800"}}'],
-  ['__proto__ as a key', '{"json":{"__proto__":{"limit":1}}}'],
-  ['a number beyond a double', '{"json":{"offset":1e400}}'],
-  ['nesting', `{"json":{"limit":${'['.repeat(2000)}${']'.repeat(2000)}}}`],
+  ['invalid UTF-8', '%ff'],
+  ['content with a lone surrogate', '{"json":{"agentId":"\\ud800"}}'],
+  ['content with the key __proto__', '{"json":{"__proto__":{"limit":1}}}'],
+  ['content with a number too large for a double', '{"json":{"offset":1e400}}'],
+  ['nested too deeply', `{"json":{"limit":${'['.repeat(2000)}${']'.repeat(2000)}}}`],
 ])('returns 400 for a query input that is %s', async (_title, input) => {
   const encoded = input.startsWith('%') ? input : encodeURIComponent(input)
   await expectRpcRefused(guarded, { status: 400 }, () => get(`tasks.list?input=${encoded}`))
@@ -72,9 +72,9 @@ test.each([
   ['a number', '5'],
   ['a string', '"x"'],
   ['an array', '[{"json":{}}]'],
-  ['null for its call', '{"0":null}'],
-  ['a number for its call', '{"0":5}'],
-  ['an input outside of its envelope', '{"0":{"limit":5}}'],
+  ['null for that call', '{"0":null}'],
+  ['a number for that call', '{"0":5}'],
+  ['an input without its envelope', '{"0":{"limit":5}}'],
   ['the input of another call', '{"1":{"json":{}}}'],
 ])('returns 400 for each call of a batch whose inputs are %s', async (_title, input) => {
   const answer = await expectUnchanged(guarded, () => get(`tasks.list?batch=1&input=${encodeURIComponent(input)}`))
@@ -132,7 +132,7 @@ test('returns 400 for a stream outside a batch; a rejected stream contains the e
 test.each([
   ['an event id', 'account.get?lastEventId=1'],
   ['several inputs', 'account.get?input=%7B%7D&input=%7B'],
-  ['names of every object', 'account.get?__proto__=1&constructor=2&toString=3'],
+  ['names of built-in object members', 'account.get?__proto__=1&constructor=2&toString=3'],
   ['a percent-encoded name', 'account%2Eget'],
 ])('a request with %s in its URL succeeds', async (_title, path) => {
   expect((await expectUnchanged(guarded, () => get(path))).status).toBe(200)

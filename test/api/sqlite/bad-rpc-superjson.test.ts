@@ -11,33 +11,33 @@ const post = (body: unknown, key = guarded.person.key) => guarded.service.post('
 const types: [title: string, value: unknown, type: unknown][] = [
   ['a bigint', '12', ['bigint']],
   ['a bigint of 1,000 digits', '9'.repeat(1000), ['bigint']],
-  ['a bigint that is none', 'x', ['bigint']],
+  ['an invalid bigint', 'x', ['bigint']],
   ['a date', '2026-01-01T00:00:00.000Z', ['Date']],
-  ['a date that is none', 'x', ['Date']],
+  ['an invalid date', 'x', ['Date']],
   ['NaN', 'NaN', ['number']],
   ['Infinity', 'Infinity', ['number']],
   ['-Infinity', '-Infinity', ['number']],
   ['a set', [1, 2], ['set']],
-  ['a set of nothing', 5, ['set']],
+  ['a set, for a number', 5, ['set']],
   ['a map', [[1, 2]], ['map']],
-  ['a map of nothing', 'x', ['map']],
-  ['an expression', '/(a+)+$/g', ['regexp']],
-  ['a broken expression', '/(/zz', ['regexp']],
-  ['an address', 'https://example.com', ['URL']],
-  ['an address that is none', 'x', ['URL']],
+  ['a map, for a string', 'x', ['map']],
+  ['a regular expression', '/(a+)+$/g', ['regexp']],
+  ['an invalid regular expression', '/(/zz', ['regexp']],
+  ['a URL', 'https://example.com', ['URL']],
+  ['an invalid URL', 'x', ['URL']],
   ['an error', { name: 'Error', message: 'm', stack: 's' }, ['Error']],
-  ['an error of nothing', null, ['Error']],
+  ['an error, for null', null, ['Error']],
   ['a symbol', 'iterator', [['symbol', 'iterator']]],
   ['a class', {}, [['class', 'Object']]],
-  ['something custom', {}, [['custom', 'x']]],
-  ['bytes', [1, 2], [['typed-array', 'Uint8Array']]],
+  ['a custom type', {}, [['custom', 'x']]],
+  ['a byte array', [1, 2], [['typed-array', 'Uint8Array']]],
   // A few bytes ask for an array of this many elements.
-  ['a million bytes', 1_000_000, [['typed-array', 'Uint8Array']]],
-  ['more numbers than fit', 9_007_199_254_740_991, [['typed-array', 'Float64Array']]],
-  ['an unknown array', [1], [['typed-array', 'constructor']]],
+  ['a byte array of a million bytes', 1_000_000, [['typed-array', 'Uint8Array']]],
+  ['a typed array longer than possible', 9_007_199_254_740_991, [['typed-array', 'Float64Array']]],
+  ['an unknown typed array', [1], [['typed-array', 'constructor']]],
   ['an unknown type', 'x', ['nonsense']],
-  ['a type named as every object has it', 'x', ['constructor']],
-  ['a type named __proto__', 'x', ['__defineGetter__']],
+  ['a type named like a built-in object member', 'x', ['constructor']],
+  ['a type named __defineGetter__', 'x', ['__defineGetter__']],
 ]
 
 test.each(types)('returns 400 if `meta` declares a param to be %s', async (_title, value, type) => {
@@ -46,10 +46,14 @@ test.each(types)('returns 400 if `meta` declares a param to be %s', async (_titl
 })
 
 test.each([
-  ['a circle', { a: { b: null } }, { 'params.a': ['params.a.b'] }],
-  ['a circle through the root', { a: { b: null } }, [['params.a.b']]],
-  ['a circle of the params themselves', { a: null }, { params: ['params.a'] }],
-  ['a circle of two', { a: { b: null }, c: { d: null } }, { 'params.a': ['params.c.d'], 'params.c': ['params.a.b'] }],
+  ['a cycle', { a: { b: null } }, { 'params.a': ['params.a.b'] }],
+  ['a cycle through the root', { a: { b: null } }, [['params.a.b']]],
+  ['a cycle of the params themselves', { a: null }, { params: ['params.a'] }],
+  [
+    'a cycle of two objects',
+    { a: { b: null }, c: { d: null } },
+    { 'params.a': ['params.c.d'], 'params.c': ['params.a.b'] },
+  ],
 ])('returns 400 if `meta` creates %s', async (_title, params, referentialEqualities) => {
   await expectRpcRefused(guarded, { status: 400 }, () => post(envelope(params, { referentialEqualities, v: 1 })))
 })
@@ -111,11 +115,11 @@ test.each([
   ['a number', 5],
   ['an empty array', []],
   ['nested arrays', [[[[]]]]],
-  ['a path to nowhere', { 'params.x.y.z': ['Date'] }],
+  ['an unknown path', { 'params.x.y.z': ['Date'] }],
   ['a path into a string', { 'endpointId.0': ['bigint'] }],
   ['a broken path', { 'params\\a': ['Date'] }],
-  ['a type of the whole', ['map']],
-  ['a tree without a type', { params: { a: { b: ['Date'] } } }],
+  ['a type for the whole input', ['map']],
+  ['a tree whose inner nodes have no type', { params: { a: { b: ['Date'] } } }],
 ])('rejects or ignores `meta` values that are %s', async (_title, values) => {
   await expectPoorRefused(envelope({ a: 'x' }, { values, v: 1 }))
 })

@@ -105,7 +105,7 @@ test('returns 304 for a cached asset, with a separate ETag per encoding', async 
   await stop()
 })
 
-test('serves nothing except pages and assets, whatever the path', async () => {
+test('serves nothing except pages and assets, regardless of the path', async () => {
   const { service, stop } = await startWithConsole()
   const paths = ['/index.html', '/secret.txt', '/assets/', '/assets/none.js', '/assets/main-abc.js.br', '/tasks/a/b']
   for (const path of [...paths, '/assets/..%2fsecret.txt', '/assets/%2e%2e/secret.txt', '/assets/../secret.txt']) {
@@ -191,7 +191,7 @@ test('without a built console, pages explain how to build it and work once built
 test('retries reading the console after a failed read', async () => {
   const { folder, service, stop } = await startWithConsole()
   const assets = join(folder, 'assets')
-  // As happens while another build is moved into place.
+  // This happens while a new build replaces the old one.
   renameSync(assets, `${assets}.away`)
   expect((await ask(`${service.url}/`)).status).toBe(500)
   renameSync(`${assets}.away`, assets)

@@ -52,7 +52,7 @@ test('/docs loads its scripts, styles and icon from this service', async () => {
   await service.stop()
 })
 
-test('the page references no other host, and its policy allows only this one', async () => {
+test('the page references no other host, and its content security policy allows only its own host', async () => {
   const service = await startService()
   for (const path of ['/docs', '/docs/start.js', '/docs/swagger-ui.css']) {
     const { body, headers } = await service.get(path)
@@ -89,7 +89,7 @@ async function ask(url: string, headers: Record<string, string> = {}): Promise<[
   return [response, await buffer(response)]
 }
 
-test('compresses files as the request accepts and returns 304 for cached ones', async () => {
+test('compresses files with an accepted encoding and returns 304 for cached files', async () => {
   const service = await startService()
   for (const path of ['/openapi.json', '/docs', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui.css']) {
     const url = service.url + path

@@ -44,7 +44,7 @@ test.each(wrongMethods)('%s gets 405 with the allowed methods', async (target, a
   expect(methods(answer.headers.get('allow'))).toEqual(allow)
 })
 
-test('HEAD of an unreadable path gets 405 without a body', async () => {
+test('HEAD of a path without GET gets 405 without a body', async () => {
   const answer = await expectUnchanged(guarded, () => send('HEAD /api/keys/key_1/rotate', [authorization()], true))
   expect(answer).toMatchObject({ status: 405, body: '' })
   expect(methods(answer!.headers.get('allow'))).toEqual(['OPTIONS', 'POST'])
@@ -131,11 +131,11 @@ test('a preflight allows bearer requests from any origin, without credentials', 
 })
 
 test.each([
-  ['a success', 'GET /api/account', 200],
-  ['a refusal', 'GET /api/tasks?limit=0', 400],
+  ['a valid request', 'GET /api/account', 200],
+  ['an invalid request', 'GET /api/tasks?limit=0', 400],
   ['an unknown path', 'GET /api/nope', 404],
   ['a wrong method', 'PUT /api/tasks', 405],
-])('pages of other origins can read %s and its headers', async (_title, target, status) => {
+])('pages of other origins can read the response to %s and its headers', async (_title, target, status) => {
   const answer = await send(target, [authorization(), 'Origin: https://app.example'])
   expect(answer!.status).toBe(status)
   expect(answer!.headers.get('access-control-allow-origin')).toBe('*')

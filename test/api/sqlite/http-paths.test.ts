@@ -92,7 +92,7 @@ test.each([
   ['a task', 'GET /api/tasks/', 'taskId'],
   ['a key', 'DELETE /api/keys/', 'keyId'],
   ['an agent', 'GET /api/agents/', 'agentId'],
-])('returns 400 for an id of %s longer than 200 characters', async (_title, target, field) => {
+])('returns 400 if the id of %s is longer than 200 characters', async (_title, target, field) => {
   await expectRefused(guarded, { status: 400, field }, () => send(target + 'x'.repeat(201)))
 })
 

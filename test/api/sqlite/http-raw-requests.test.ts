@@ -19,14 +19,14 @@ test.each([
   ['a bare word', 'api/account'],
   ['an asterisk', '*'],
   ['a host and port', 'example.com:80'],
-  ['another scheme', 'ftp://example.com/api/account'],
+  ['an unsupported scheme', 'ftp://example.com/api/account'],
   ['a scheme without slashes', 'http:/api/account'],
   ['a scheme without a host', 'http://'],
   ['a scheme without a host but with a path', 'http:///api/account'],
   ['a question mark', '?limit=1'],
   ['a fragment', '#x'],
-  ['bytes beyond ASCII', '/caf\xc3\xa9'],
-  ['a byte that is no UTF-8', '/\xff'],
+  ['non-ASCII bytes', '/caf\xc3\xa9'],
+  ['an invalid UTF-8 byte', '/\xff'],
   ['a control character', '/api/\x01account'],
   ['a NUL', '/api/account\0'],
   ['a space in the path', '/api/account x'],
@@ -41,7 +41,7 @@ test.each([
   'http://[::1]/api/account',
   'http://[2001:db8::192.0.2.1]:80/api/account',
   'http://under_score.example:/api/account',
-])('serves an absolute-form target by its path, whatever its host: %s', async (target) => {
+])('serves an absolute-form target by its path, regardless of its host: %s', async (target) => {
   const answer = await expectUnchanged(guarded, () => send(rawRequest(`GET ${target}`, [authorization()])))
   expect(answer).toMatchObject({ status: 200, body: { userId: guarded.person.userId } })
 })
@@ -83,7 +83,7 @@ test.each([
   ['WebSocket', ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==']],
   // Java's HTTP client and curl --http2 add these to every plain request.
   ['HTTP/2', ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA']],
-  ['something unknown', ['Connection: Upgrade', 'Upgrade: x/1']],
+  ['an unknown protocol', ['Connection: Upgrade', 'Upgrade: x/1']],
 ])('ignores an offered upgrade to %s', async (_title, lines) => {
   const answer = await expectUnchanged(guarded, () => send(rawRequest('GET /api/account', [authorization(), ...lines])))
   expect(answer).toMatchObject({ status: 200, body: { userId: guarded.person.userId } })
@@ -95,8 +95,8 @@ test('HTTP/1.0 works without a Host header', async () => {
 })
 
 test.each([
-  ['no Host', []],
-  ['two Hosts', ['Host: a', 'Host: b']],
+  ['no Host header', []],
+  ['two Host headers', ['Host: a', 'Host: b']],
 ])('HTTP/1.1 requires exactly one Host header: 400 for %s', async (_title, lines) => {
   const bytes = ['GET /api/account HTTP/1.1', ...lines, authorization(), '', ''].join('\r\n')
   await expectRefused(guarded, { status: 400 }, () => send(bytes))
@@ -139,8 +139,8 @@ test.each([
 
 const invalid: [title: string, bytes: string | Buffer][] = [
   ['a word', 'HELLO\r\n\r\n'],
-  ['a greeting of TLS', Buffer.from('16030100c8010000c40303', 'hex')],
-  ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+  ['a TLS ClientHello', Buffer.from('16030100c8010000c40303', 'hex')],
+  ['the HTTP/2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ['version 9.9', 'GET /healthz HTTP/9.9\r\nHost: a\r\n\r\n'],
   ['version 2', 'GET /healthz HTTP/2\r\nHost: a\r\n\r\n'],
   ['a method in lower case', 'get /healthz HTTP/1.1\r\nHost: a\r\n\r\n'],
@@ -150,16 +150,16 @@ const invalid: [title: string, bytes: string | Buffer][] = [
   ['a NUL in a header', 'GET /healthz HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n'],
   ['a carriage return in a header', 'GET /healthz HTTP/1.1\r\nHost: a\r\nX: a\rb\r\n\r\n'],
   ['a negative length', 'POST /api/tasks HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n'],
-  ['a length that is no number', 'POST /api/tasks HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n'],
+  ['a length that is not a number', 'POST /api/tasks HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n'],
   ['a length with a sign', 'POST /api/tasks HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\n'],
   ['a length in hexadecimal', 'POST /api/tasks HTTP/1.1\r\nHost: a\r\nContent-Length: 0x1\r\n\r\n'],
   ['a length beyond 64 bits', `POST /api/tasks HTTP/1.1\r\nHost: a\r\nContent-Length: ${'9'.repeat(30)}\r\n\r\n`],
   ['two lengths', 'POST /api/tasks HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
   [
-    'a length and chunks',
+    'a length and chunked encoding',
     'POST /api/tasks HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
   ],
-  ['another transfer coding', 'POST /api/tasks HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\nab'],
+  ['an unsupported transfer coding', 'POST /api/tasks HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\nab'],
   ['chunked before another coding', 'POST /api/tasks HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, x\r\n\r\n'],
 ]
 
@@ -174,7 +174,7 @@ test.each(invalid)('returns 400 for invalid HTTP: %s', async (_title, bytes) => 
 })
 
 test.each([
-  ['a size that is no number', 'zz\r\nab\r\n0\r\n\r\n'],
+  ['a size that is not a number', 'zz\r\nab\r\n0\r\n\r\n'],
   ['a negative size', '-1\r\nab\r\n0\r\n\r\n'],
   ['more bytes than its size', '1\r\nabc\r\n0\r\n\r\n'],
   ['a size beyond 64 bits', 'fffffffffffffffff\r\nab\r\n0\r\n\r\n'],

@@ -175,7 +175,7 @@ test('accepts same-origin changes under each local host name, and reads from any
   await service.stop()
 })
 
-test('with an https base URL accepts only that origin, not local ones', async () => {
+test('with an https base URL, accepts only that origin and no local origins', async () => {
   const origin = 'https://errand.example.com'
   const service = await startService({ baseUrl: origin })
   const { email } = await service.createPerson({ password })

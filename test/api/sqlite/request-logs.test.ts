@@ -190,7 +190,7 @@ test('debug logs contain no keys, passwords, cookies, links, connector secrets o
   }
 })
 
-test('logs a fault with type, code and stack, but not the extra properties of errors', async () => {
+test('logs an unexpected error with type, code and stack, but without its extra properties', async () => {
   const { log, lines } = keepLog('info')
   const parsed = () => JSON.parse('{"a secret of a user"') as unknown
   const cause = Object.assign(new Error('the disk'), { code: 'EIO', path: '/a', requestBody: 'a secret' })

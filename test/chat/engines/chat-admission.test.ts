@@ -70,7 +70,7 @@ test("unknown, deleted and other users' sessions get the same 404 SESSION_NOT_FO
   await service.stop()
 })
 
-test('a session idle for 24 hours is 410 with the stream code SESSION_NOT_FOUND', async () => {
+test('a chat in a session idle for 24 hours gets 410 with the stream code SESSION_NOT_FOUND', async () => {
   const { clock, service, talker } = await onClock()
   expectOneEnd(await talker.chat('Hello'), 'done')
   clock.advance(86_400_000 - 1)
@@ -80,7 +80,7 @@ test('a session idle for 24 hours is 410 with the stream code SESSION_NOT_FOUND'
   await service.stop()
 })
 
-test('a completed session is 409 SESSION_COMPLETED', async () => {
+test('a chat in a completed session gets 409 SESSION_COMPLETED', async () => {
   const { service, talker } = await onClock()
   await service.request('PATCH', `/api/sessions/${talker.sessionId}`, {
     key: talker.key,
@@ -95,7 +95,7 @@ async function stop({ key, service }: Talker, { headers }: ChatReader): Promise<
   expect(status).toBe(200)
 }
 
-test("a second concurrent message is 409 SESSION_BUSY until the first one's terminal event", async () => {
+test('a second concurrent message gets 409 SESSION_BUSY until the terminal event of the first', async () => {
   const { service, talker } = await onClock()
   const reader = await talker.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
   await reader.until('assistant_delta')
@@ -148,7 +148,7 @@ test('a failed chat keeps its slot in the rate window', async () => {
   await service.stop()
 })
 
-test('a low balance is 403 INSUFFICIENT_BALANCE and states balance and required cost', async () => {
+test('a chat with a low balance gets 403 INSUFFICIENT_BALANCE with the balance and the required cost', async () => {
   const service = await startTalk({ limits: { executionsPerMinute: 10 } })
   const talker = await Talker.create(service, { balanceUsd: '0.0001' })
   // Two prompt tokens and one output token, 0.00030001 + 0.0006, rounded up.
@@ -182,7 +182,7 @@ test('an insufficient balance error names the amount that another chat holds', a
   await service.stop()
 })
 
-test('a key without the scope execute gets a plain 403, whatever the session', async () => {
+test('a key without the scope execute gets a plain 403 for any session', async () => {
   const { service, talker } = await onClock()
   const key = await service.createKey(talker.person.userId, ['read', 'manage'])
   const before = await talker.state()
@@ -216,7 +216,7 @@ test('an agent hidden from the user after the session began answers as if remove
   await service.stop()
 })
 
-test('an agent removed from the configuration is 404 as a stream error', async () => {
+test('a chat with an agent removed from the configuration gets 404 as a stream error', async () => {
   const { service, talker } = await onClock()
   const { userId } = talker.person
   for (const [sessionId, agentId] of [
@@ -302,7 +302,7 @@ test('rejects missing or invalid fields with 400, names them and writes nothing'
   await service.stop()
 })
 
-test('stores and forwards messages exactly, with line ends, control characters and all of Unicode', async () => {
+test('stores and forwards messages unchanged, including line ends, control characters and all of Unicode', async () => {
   const { service, talker } = await onClock({ executionsPerMinute: 0 })
   const messages = [
     '\n',

@@ -8,7 +8,7 @@ import { expectOneEnd, expectSound, startTalk, Talker } from '../chat-checks.ts'
 
 const once = { 'idempotency-key': 'chat-1' }
 
-test('a used Idempotency-Key replays the same message, and is 409 for another message or session', async () => {
+test('a reused Idempotency-Key replays the same message, and gets 409 for another message or session', async () => {
   const service = await startTalk({ limits: { executionsPerMinute: 10 } })
   const talker = await Talker.create(service)
   const other = await talker.another()
@@ -39,7 +39,7 @@ test('a used Idempotency-Key replays the same message, and is 409 for another me
   await service.stop()
 })
 
-test('exactly one of twenty concurrent chats with one key in different sessions runs', async () => {
+test('exactly one of twenty concurrent chats with the same key in different sessions runs', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '1000' })
   const talkers = [talker, ...(await Promise.all(Array.from({ length: 19 }, () => talker.another())))]
@@ -51,7 +51,7 @@ test('exactly one of twenty concurrent chats with one key in different sessions 
   await service.stop()
 })
 
-test('twenty concurrent chats with one key in one session run once and share the reply', async () => {
+test('twenty concurrent chats with the same key in one session run once and share the reply', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const readers = await Promise.all(Array.from({ length: 20 }, () => talker.open('Hello', { headers: once })))
@@ -78,7 +78,7 @@ test('twenty concurrent chats with one key in one session run once and share the
   await service.stop()
 })
 
-test('concurrent chats with one key do not deadlock if all of them are rejected', async () => {
+test('concurrent chats with the same key do not deadlock if all of them are rejected', async () => {
   const service = await startTalk()
   const poor = await Talker.create(service, { balanceUsd: '0' })
   const readers = await Promise.all(Array.from({ length: 8 }, () => poor.open('Hello', { headers: once })))

@@ -45,7 +45,7 @@ test("chats waiting for their own user's holds block no other user's writes, and
   await service.stop()
 })
 
-test('rejects a chat beyond the queue limit immediately, with a reason and without a trace', async () => {
+test('rejects a chat beyond the queue limit immediately, with a reason, and writes nothing', async () => {
   const { first, holder, service, waiting } = await startLine()
   const late = await first.another()
   const before = await late.state()

@@ -82,7 +82,7 @@ test(`${sessions} concurrent chats of 1,000 tokens in small deltas: the 20 that 
   await result.service.stop()
 }, 180_000)
 
-test('a chat that outgrows the balance ends with INSUFFICIENT_BALANCE, charged at most that, stored truncated', async () => {
+test('a chat that exceeds the balance is charged at most the balance and stored as truncated', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '0.5000' })
   const reader = await talker.do({ do: 'flood', times: 100_000, delta: 'sixteen letters ', everyMs: 1 })
@@ -113,7 +113,7 @@ test('a chat that outgrows the balance ends with INSUFFICIENT_BALANCE, charged a
 
 const report: Step = { do: 'usage', promptTokens: 0, completionTokens: 10_000 }
 
-test('usage reported past the balance ends the reply, and the excess is written off and reported', async () => {
+test('usage reported beyond the balance ends the reply, and the excess is written off and reported', async () => {
   const lines: string[] = []
   const log = createServiceLog('warn', { write: (line: string) => void lines.push(line) })
   const service = await startTalk({ log })
@@ -193,7 +193,7 @@ test('a reply whose settlement fails is free and does not end with done', async 
 })
 
 test.for([{ isInline: true }, { isInline: false }])(
-  'an agent makes only tool calls that can be held, without a write-off (inline: $isInline)',
+  'an agent makes only tool calls whose cost can be held, without a write-off (inline: $isInline)',
   async ({ isInline }) => {
     const service = await startTalk({ isInline })
     const talker = await Talker.create(service, { agentId: 'tools', balanceUsd: '0.3500' })
@@ -232,7 +232,7 @@ test('tasks cannot spend the amount that a chat holds', async () => {
   await service.stop()
 })
 
-test('a report past the balance that arrives with text is charged up to the balance', async () => {
+test('usage beyond the balance that is reported together with text is charged up to the balance', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '0.5000' })
   const message = say({ do: 'text', delta: 'x' }, { do: 'usage', promptTokens: 0, completionTokens: 10_000 })
@@ -243,7 +243,7 @@ test('a report past the balance that arrives with text is charged up to the bala
   await service.stop()
 })
 
-test('a client that leaves a turn waiting for balance pays for no unsent, unstored text', async () => {
+test('a client that leaves a turn while it waits for balance pays only for text that is stored', async () => {
   const service = await startTalk()
   const idle = await Talker.create(service, { balanceUsd: '1.6000' })
   const holding = await idle.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })

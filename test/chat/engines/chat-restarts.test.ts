@@ -51,7 +51,7 @@ test('after kill -9 mid-chat, turns are closed without a charge and sessions sta
   rmSync(dataDir, { recursive: true })
 })
 
-test('a shutdown lets chats finish within the drain time and rejects new ones with 503', async () => {
+test('a shutdown lets chats finish within the drain time and rejects new chats with 503', async () => {
   const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service)
   const other = await talker.another()
@@ -120,7 +120,7 @@ test('a chat being admitted at shutdown is rejected or interrupted, and does not
   }
 })
 
-test('ending a thread that one chat blocks interrupts its other chats; all sessions stay usable', async () => {
+test("ending a thread blocked by one chat interrupts the thread's other chats; all sessions stay usable", async () => {
   const service = await startTalk({ isInline: false, limits: { agentThreads: 1, turnTimeoutSeconds: 6 } })
   const [talker, beside] = [await Talker.create(service), await Talker.create(service)]
   const before = await talker.state()

@@ -30,31 +30,34 @@ test.for([{ isInline: true }, { isInline: false }])(
 )
 
 test.for([
-  ['of its own', 200, undefined],
-  ["of the client's", undefined, { maxTokens: 300 }],
-  ["of the agent's", undefined, undefined],
-] as const)('a client that leaves during a model call pays prompt and output so far, not the bound %s', async (of) => {
-  const [, own, params] = of
-  const service = await startTalk()
-  const talker = await Talker.create(service)
-  const steps: Step[] = [
-    step(50, own),
-    { do: 'reasoning', delta: 'I think.' },
-    { do: 'call', id: 'a', arguments: { city: 'Bern' } },
-    { do: 'text', delta: 'A short reply' },
-    { do: 'await-abort' },
-  ]
-  const reader = await talker.open(JSON.stringify(steps), { params })
-  await reader.until('assistant_delta')
-  reader.leave()
-  await talker.settled()
-  const [{ amountUsd, breakdown }] = await talker.charges()
-  // Three reasoning tokens, five for arguments and three for text.
-  expect(breakdown).toMatchObject({ promptTokens: 50, completionTokens: 11, reasoningTokens: 3, isEstimated: true })
-  expect(-unitsOf(amountUsd)).toBe(priceOf(breakdown))
-  await expectSound(talker)
-  await service.stop()
-})
+  ['of the call', 200, undefined],
+  ['of the client', undefined, { maxTokens: 300 }],
+  ['of the agent', undefined, undefined],
+] as const)(
+  'a client that leaves during a model call pays prompt and output so far, not the output limit %s',
+  async (of) => {
+    const [, own, params] = of
+    const service = await startTalk()
+    const talker = await Talker.create(service)
+    const steps: Step[] = [
+      step(50, own),
+      { do: 'reasoning', delta: 'I think.' },
+      { do: 'call', id: 'a', arguments: { city: 'Bern' } },
+      { do: 'text', delta: 'A short reply' },
+      { do: 'await-abort' },
+    ]
+    const reader = await talker.open(JSON.stringify(steps), { params })
+    await reader.until('assistant_delta')
+    reader.leave()
+    await talker.settled()
+    const [{ amountUsd, breakdown }] = await talker.charges()
+    // Three reasoning tokens, five for arguments and three for text.
+    expect(breakdown).toMatchObject({ promptTokens: 50, completionTokens: 11, reasoningTokens: 3, isEstimated: true })
+    expect(-unitsOf(amountUsd)).toBe(priceOf(breakdown))
+    await expectSound(talker)
+    await service.stop()
+  },
+)
 
 test('a reply whose first model call is rejected is free', async () => {
   const service = await startTalk()
@@ -66,7 +69,7 @@ test('a reply whose first model call is rejected is free', async () => {
   await service.stop()
 })
 
-test('output longer than its model was allowed is charged up to the hold, without a write-off', async () => {
+test('output longer than the model call allowed is charged up to the hold, without a write-off', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '1.5000' })
   // At 16 bytes per token it has at least 6,250 tokens, which cost 3.75 USD, or 5.63 USD as reasoning.
@@ -86,7 +89,7 @@ test('output longer than its model was allowed is charged up to the hold, withou
   await service.stop()
 })
 
-test('the size of a model prompt in one session does not raise holds of others', async () => {
+test('a large model prompt in one session does not raise the holds of other sessions', async () => {
   const service = await startTalk()
   const [first, other] = [await Talker.create(service), await Talker.create(service)]
   const second = await first.another()
@@ -108,7 +111,7 @@ test('the size of a model prompt in one session does not raise holds of others',
   await service.stop()
 })
 
-test('an invalid step fails the reply, free of charge', async () => {
+test('a reply with an invalid step fails and is free', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   for (const promptTokens of [-1, 0.5, Infinity]) {

@@ -11,7 +11,7 @@ import { expectOneEnd, soon, startTalk, Talker, textOf } from '../chat-checks.ts
 
 const config = fileURLToPath(new URL('../../support/chat-agents.ts', import.meta.url))
 
-test('after kill -9 an unread reply ends as in the ledger, and an ended one is gone', async () => {
+test('after kill -9 an unread reply ends as the ledger says, and the events of an ended reply are gone', async () => {
   const dataDir = newDataDir()
   const { key } = await openAccount(dataDir)
   const server = await startProcess({ dataDir, config })
@@ -60,7 +60,7 @@ test('after kill -9 an unread reply ends as in the ledger, and an ended one is g
   rmSync(dataDir, { recursive: true })
 })
 
-test('a charged reply that lost its last events in a crash breaks off, then answers 410', async () => {
+test('a charged reply that lost its last events in a crash breaks off on reading; later events get 410', async () => {
   const dataDir = newDataDir()
   const { key } = await openAccount(dataDir)
   const server = await startProcess({ dataDir, config })
@@ -112,7 +112,7 @@ async function readFlood({ after = 0, times }: { times: number; after?: number }
 
 const delta = 'x'.repeat(1000)
 
-test('stores an unread reply whole, however fast and in however large pieces its agent writes', async () => {
+test('stores an unread reply completely, even if its agent writes fast and in large pieces', async () => {
   const times = 7000
   const { whole } = await readFlood({ times })
   expect([whole.status, whole.events.length]).toEqual([200, times + 2])
@@ -121,7 +121,7 @@ test('stores an unread reply whole, however fast and in however large pieces its
   expect(textOf(whole.events)).toBe(`First${delta.repeat(times)}`)
 })
 
-test('an unread reply beyond 8 MB keeps its newest events, and the oldest are 410', async () => {
+test('an unread reply beyond 8 MB keeps its newest events; reading the oldest gets 410', async () => {
   const times = 20_000
   const after = times - 5000
   const { reply, rest, whole } = await readFlood({ times, after })

@@ -63,7 +63,7 @@ test('a reply beyond the shared reply memory is cut off, charged and stored as s
   await service.stop()
 })
 
-test('the longest replies in progress give way to a reply of another user', async () => {
+test('one of the longest replies in progress is ended to make room for a reply of another user', async () => {
   const service = await startTalk({ isInline: false, limits: { maxOpenReplyBytes: 800_000 } })
   const longest: Talker[] = []
   const readers: ChatReader[] = []

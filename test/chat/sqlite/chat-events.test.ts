@@ -5,7 +5,7 @@ import { expectOneEnd, expectSound, isoMs, priceOf, startTalk, Talker, textOf, u
 
 const timestamp = expect.stringMatching(isoMs)
 
-test('streams one JSON object per line with exact fields, and done last with the receipt', async () => {
+test('streams one JSON object per line with exact fields; the last is `done` with the receipt', async () => {
   const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service)
   const message = say(
@@ -113,7 +113,7 @@ test.each([
   ['content_filter', 'content_filter'],
   ['stop', 'stop'],
   [undefined, 'stop'],
-])("maps the agent's finishReason %s to that of its reply", async (finishReason, told) => {
+])("maps the agent's finishReason %s to the finishReason of the reply", async (finishReason, told) => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const part = { type: 'usage', promptTokens: 1, completionTokens: 1, finishReason }
@@ -160,7 +160,7 @@ test('adds up several usage reports, and rounds their sum once', async () => {
   await service.stop()
 })
 
-test('cached prompt tokens add up, appear in the receipt and have their own rate', async () => {
+test('cached prompt tokens are summed, appear in the receipt and have a separate rate', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const message = say(
@@ -211,7 +211,7 @@ test('counts estimated reasoning tokens as reasoning, not as plain output', asyn
   await service.stop()
 })
 
-test('reasoning of an agent without it enabled is neither sent nor stored, but charged', async () => {
+test('reasoning is neither sent nor stored, but is charged, if the agent does not enable it', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { agentId: 'quiet' })
   const events = await talker.chat(
@@ -235,7 +235,7 @@ test('enabled reasoning is sent but is not part of the stored reply', async () =
   await service.stop()
 })
 
-test('sends events as they are produced, not when the reply has ended', async () => {
+test('sends events as they are produced, without waiting for the reply to end', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const reader = await talker.do({ do: 'text', delta: 'First' }, { do: 'await-abort' })

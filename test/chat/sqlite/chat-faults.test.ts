@@ -116,7 +116,7 @@ const faults: Fault[] = [
   { what: 'returns no async iterable', agentId: 'nothing', steps: [text], message: /async iterable/ },
 ]
 
-test('each agent fault is one error event, free of charge, and leaves the session unchanged', async () => {
+test('each agent fault causes one error event, costs nothing and leaves the session unchanged', async () => {
   const service = await startTalk({ isInline: false })
   for (const { agentId = 'talk', given = '', message, steps, what } of faults) {
     const talker = await Talker.create(service, { agentId })
@@ -139,7 +139,7 @@ test('each agent fault is one error event, free of charge, and leaves the sessio
   await service.stop()
 })
 
-test('an uncaught error of an agent harms neither its own reply nor concurrent ones', async () => {
+test('an uncaught error of an agent affects neither its own reply nor concurrent replies', async () => {
   const service = await startTalk({ isInline: false, limits: { agentThreads: 1 } })
   const [one, other] = [await Talker.create(service), await Talker.create(service)]
   const beside = await other.do(text, { do: 'wait', ms: 300 }, { do: 'text', delta: 'Done.' })
@@ -155,7 +155,7 @@ test('an uncaught error of an agent harms neither its own reply nor concurrent o
 const depths = ofTier([400, 100_000], [400, 1500, 3000, 10_000, 100_000])
 
 test.for(depths.flatMap((levels) => [false, true].map((isInline) => ({ isInline, levels }))))(
-  'output nested $levels levels deep is sent whole or fails only its own reply (inline: $isInline)',
+  'output nested $levels levels deep is sent in full or fails only its own reply (inline: $isInline)',
   async ({ isInline, levels }) => {
     const service = await startTalk({ isInline, limits: { agentThreads: 1, turnTimeoutSeconds: 30 } })
     const [one, other] = [await Talker.create(service), await Talker.create(service)]
@@ -174,7 +174,7 @@ test.for(depths.flatMap((levels) => [false, true].map((isInline) => ({ isInline,
   },
 )
 
-test('an endless reply is AGENT_TIMEOUT after turnTimeoutSeconds: charged, and stored as truncated', async () => {
+test('an endless reply ends with AGENT_TIMEOUT after turnTimeoutSeconds, charged and stored as truncated', async () => {
   const service = await startTalk({ isInline: false, limits: { turnTimeoutSeconds: 4 } })
   const talker = await Talker.create(service)
   const message = say(usage, text, { do: 'wait', ms: 600_000 })
@@ -206,7 +206,7 @@ test('ends a reply that ignores its signal, and drops what it yields afterwards'
   await service.stop()
 })
 
-test("a reply that blocks its thread is AGENT_TIMEOUT, and does not delay other threads' chats", async () => {
+test('a reply that blocks its thread ends with AGENT_TIMEOUT and does not delay chats in other threads', async () => {
   const service = await startTalk({ isInline: false, limits: { turnTimeoutSeconds: 8, agentThreads: 2 } })
   const [talker, other] = [await Talker.create(service), await Talker.create(service)]
   const before = await talker.account()
@@ -220,7 +220,7 @@ test("a reply that blocks its thread is AGENT_TIMEOUT, and does not delay other 
   await service.stop()
 })
 
-test('a reply that blocks its thread forever midway is charged once for what it sent', async () => {
+test('a reply that blocks its thread forever midway is charged once for the text sent before', async () => {
   const service = await startTalk({ isInline: false, limits: { turnTimeoutSeconds: 4, agentThreads: 1 } })
   const talker = await Talker.create(service)
   const events = await talker.chat(say(text, { do: 'sleep', ms: 50 }, { do: 'block', ms: 600_000 }))

@@ -142,7 +142,7 @@ test('accepts usage reports that add up to exactly a billion tokens', async () =
   await service.stop()
 })
 
-test("a chat left by its client does not end a thread that runs another user's task", async () => {
+test("a client that leaves its chat does not end a thread that runs another user's task", async () => {
   const service = await startTalk({
     config: testAgents,
     configFile: fileURLToPath(new URL('../../support/test-agents.ts', import.meta.url)),
@@ -197,7 +197,7 @@ test('three clients chatting concurrently are never rejected while the balance c
   await service.stop()
 }, 120_000)
 
-test('admits a chat short of free balance if another settles before its rejection is known', async () => {
+test('admits a chat that lacks free balance if another chat settles before it is rejected', async () => {
   const service = await startTalk({ isInline: false })
   const first = await Talker.create(service, { balanceUsd: '0.9000' })
   const second = await first.another()
@@ -262,7 +262,7 @@ async function store({ person, service, sessionId }: Talker, { message, reply }:
   })
 }
 
-test('a reply in a long session gets, and pays for, only exchanges that fit contextTokens', async () => {
+test('a reply in a long session includes, and is charged for, only exchanges that fit contextTokens', async () => {
   const service = await startTalk(only({ contextTokens: 110_000 }))
   const talker = await Talker.create(service, { balanceUsd: '1000' })
   const exchanges = Array.from({ length: 200 }, (_, n) => ({ message: `${n} `.padEnd(100_000, 'x'), reply: 'Yes.' }))
@@ -299,7 +299,7 @@ test('stores an exchange cut off before its first word, but omits it from the hi
   await service.stop()
 })
 
-test("a long message cut off before its reply's first word takes no room in the history", async () => {
+test('a long message whose reply was cut off before its first word takes no space in the history', async () => {
   const service = await startTalk(only({ contextTokens: 1000 }))
   const talker = await Talker.create(service)
   await talker.chat('One')

@@ -94,7 +94,7 @@ test('a cost is the exact sum of its components in rational numbers, to the bill
   )
 })
 
-test('a hold is the cost rounded up, and covers any carried amount', () => {
+test('a hold is the cost rounded up, and also covers any fraction carried over from earlier chats', () => {
   fc.assert(
     fc.property(used, rates, fc.integer({ min: 0, max: 99_999 }), (usage, written, carried) => {
       const hold = chatHold(usage, parsed(written))
@@ -119,7 +119,7 @@ test.for([
   expect(chatCost(chatUse({ toolCalls: 1 }), only({ toolCall: toolCall as string }))).toEqual({ cost, remainder })
 })
 
-test('components are not rounded one by one: five below a unit are two units together', () => {
+test('components are not rounded individually: five components of less than a unit add up to two units', () => {
   const usage = chatUse({
     promptTokens: 2,
     cachedPromptTokens: 1,
@@ -131,12 +131,12 @@ test('components are not rounded one by one: five below a unit are two units tog
   expect(chatCost(usage, parsed(each))).toEqual({ cost: 2, remainder: 45_000 })
 })
 
-test('reasoning tokens are part of the completion and are charged at their own rate alone', () => {
+test('reasoning tokens count as completion tokens but are charged only at their own rate', () => {
   const usage = chatUse({ completionTokens: 1000, reasoningTokens: 400 })
   expect(chatCost(usage, only({ output: '1', reasoning: '10' }))).toEqual({ cost: 6000 + 40_000, remainder: 0 })
 })
 
-test('cached prompt tokens are part of the prompt and are charged at their own rate alone', () => {
+test('cached prompt tokens count as prompt tokens but are charged only at their own rate', () => {
   const usage = chatUse({ promptTokens: 1000, cachedPromptTokens: 400 })
   expect(chatCost(usage, only({ input: '10', cachedInput: '1' }))).toEqual({ cost: 60_000 + 4000, remainder: 0 })
 })
@@ -148,7 +148,7 @@ test('a billion tokens at the highest rate still fit into a safe integer of unit
   expect(Number.isSafeInteger(units)).toBe(true)
 })
 
-test('a rate stays the same if it is written and parsed again', () => {
+test('a rate stays the same when formatted and parsed again', () => {
   fc.assert(
     fc.property(rate, (text) => {
       const millionths = parseRate(text)!

@@ -107,7 +107,7 @@ test('two chats in one batch stream concurrently', async () => {
   await service.stop()
 })
 
-test('rejects a plain call before anything is written, by httpLink and by hand', async () => {
+test('rejects a non-streaming call before anything is written, from httpLink and from raw HTTP', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const before = await talker.state()
@@ -128,7 +128,7 @@ test('rejects a plain call before anything is written, by httpLink and by hand',
   await service.stop()
 })
 
-test('rejections are errors of the call with their code and status, and write nothing', async () => {
+test('a rejection is an error of the call with its code and status, and writes nothing', async () => {
   const service = await startTalk({ limits: { executionsPerMinute: 1 } })
   const talker = await Talker.create(service)
   const client = streaming(talker)
@@ -158,7 +158,7 @@ test('rejections are errors of the call with their code and status, and write no
   await service.stop()
 })
 
-test('an agent fault is the last event over typed RPC too, free of charge', async () => {
+test('an agent fault is the last event over typed RPC too, and the reply is free', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const before = await talker.state()
@@ -173,7 +173,7 @@ test('an agent fault is the last event over typed RPC too, free of charge', asyn
   await service.stop()
 })
 
-test('a typed RPC reader stalled for writeStallSeconds counts as gone too', async () => {
+test('a typed RPC reader stalled for writeStallSeconds counts as disconnected too', async () => {
   const service = await startTalk({ limits: { writeStallSeconds: 1 } })
   const talker = await Talker.create(service, { balanceUsd: '10000' })
   const file = filesIn(service)('aborted')

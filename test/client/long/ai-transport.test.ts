@@ -174,7 +174,7 @@ test('a stop from another tab ends the reply without an error on the page', asyn
   await close()
 })
 
-test('a stop before the response or its first event ends the reply too', async () => {
+test('a stop before the response or before its first event also ends the reply', async () => {
   const { close, ends, openPage, talker } = await open()
   const answered = Promise.withResolvers<void>()
   const handedOn = Promise.withResolvers<void>()
@@ -208,7 +208,7 @@ test('a stop before the response or its first event ends the reply too', async (
   await close()
 })
 
-test('a reload or second tab replays the reply from the start, charged once', async () => {
+test('a reload or a second tab replays the reply from the start without another charge', async () => {
   const { client, close, openPage, service, talker } = await open()
   const file = filesIn(service)('go')
   const first = openPage()
@@ -237,7 +237,7 @@ test('a reload or second tab replays the reply from the start, charged once', as
   await close()
 })
 
-test('remounting while resuming stops nothing, but stopping a resumed reply does', async () => {
+test('remounting during a resume does not stop the reply, but stopping a resumed reply does', async () => {
   const { close, ends, openPage, talker } = await open()
   const first = openPage({ onEnd: undefined })
   const sent = first.say({ do: 'text', delta: 'Some text. ' }, { do: 'await-abort' })
@@ -258,7 +258,7 @@ test('remounting while resuming stops nothing, but stopping a resumed reply does
   await close()
 })
 
-test('with onDisconnect stop, a leaving page ends its reply', async () => {
+test('with onDisconnect stop, a reply ends when its page is left', async () => {
   const { close, openPage, talker } = await open()
   let connections = new AbortController()
   const transport = new ErrandChatTransport({

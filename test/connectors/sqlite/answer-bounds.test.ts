@@ -18,7 +18,7 @@ afterEach(stopAll)
 const tooMuch = (megabytes: number) =>
   `Your connectors can have at most ${megabytes} MB of incomplete answers, and less while the service is busy. Call fewer tools at the same time.`
 
-test('drops the slowest response of the largest user when another needs memory', () => {
+test('drops the slowest response of the user with the most memory when another user needs some', () => {
   let now = 0
   const places = new FairPlaces({ perUser: 6 * megabyte, total: 8 * megabyte, now: () => now })
   const given: string[] = []
@@ -57,7 +57,7 @@ test("incomplete responses count against their user's limit until they are relea
 const lines = fc.array(fc.constantFrom('data: {"a":[1,"x,[{\\"\\n"]}', ':"', '', 'event: message', 'data: ☃'))
 const ends = fc.constantFrom('\n', '\r', '\r\n')
 
-test('passes events through unchanged except for normalized line ends, however they are split', () => {
+test('passes events through unchanged except for normalized line ends, regardless of how they are split', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(lines, ends)), fc.array(fc.integer({ min: 1, max: 9 })), (parts, cuts) => {
       const text = parts.flatMap(([of, end]) => of.map((line) => line + end)).join('')
@@ -95,7 +95,7 @@ test('counts the values of a response or event before parsing, ignoring those in
   expect(() => new AnswerMeter({ isEvents: true }).take(hidden)).toThrow('more than 50000 values')
 })
 
-test('rejects property names longer than V8 hashes whole, but not long strings', () => {
+test('rejects property names too long for V8 to hash in full, but accepts long strings', () => {
   const long = 'x'.repeat(jsonNameBytesMax)
   const take = (text: string, isEvents = false) => new AnswerMeter({ isEvents }).take(Buffer.from(text))
   const bad = `{"${long}x":1}`
@@ -108,7 +108,7 @@ test('rejects property names longer than V8 hashes whole, but not long strings',
   expect(heavinessOf(Buffer.from(good), valuesMax)).toBeUndefined()
 })
 
-test('limits the lines of an event stream, whatever they contain', () => {
+test('limits the number of lines of an event stream, regardless of their content', () => {
   for (const line of ['a\n', '\n', '\r', ':\r\n', 'data: {}\n\n']) {
     const meter = new AnswerMeter({ isEvents: true })
     const lines = line.match(/\r\n|\r|\n/g)!.length

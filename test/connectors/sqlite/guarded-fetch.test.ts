@@ -161,7 +161,7 @@ test.each([
   },
 )
 
-test('never tries the private addresses of a name that also has public ones', async () => {
+test('never tries the private addresses of a name that also has public addresses', async () => {
   const server = await startServer(echo)
   for (const addresses of [
     ['127.0.0.1', unrouted],
@@ -173,7 +173,7 @@ test('never tries the private addresses of a name that also has public ones', as
   expect(server.connections).toEqual([])
 })
 
-test('skips private addresses for single-address connections too', async () => {
+test('skips private addresses also for connections to a single address', async () => {
   const server = await startServer(echo)
   const before = getDefaultAutoSelectFamily()
   setDefaultAutoSelectFamily(false)
@@ -271,7 +271,7 @@ test('rejects credentials in the URL of an allowed host too', async () => {
   expect(await refusalOf(openGuardFor([server]), url)).toMatch('must not contain a user name or password')
 })
 
-test('reports an unknown name, or one without addresses, as not found', async () => {
+test('reports an unknown name, or a name without addresses, as not found', async () => {
   const lookups = [answering(), () => Promise.reject(new HostNotFoundError())]
   for (const lookup of lookups) {
     expect(await refusalOf(openGuard({ lookup }), 'https://nowhere.example/')).toBe(isPrivate)
@@ -304,7 +304,7 @@ test('the connect timeout covers the DNS lookup and the TLS handshake', async ()
 
 const opensslTest = testNeeding('openssl', missingCommand('openssl', 'version'))
 
-opensslTest(`sends nothing to an untrusted certificate or one of another name`, async () => {
+opensslTest(`sends nothing to a server whose certificate is untrusted or for another name`, async () => {
   const tls = makeCertificate('DNS:elsewhere.example')
   const server = await startServer(echo, { tls })
   const before = getCACertificates('default')

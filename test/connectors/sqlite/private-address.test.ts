@@ -43,7 +43,7 @@ test.each([
 
 test.each([
   ['loopback', '::1'],
-  ['loopback, spelled out', '0:0:0:0:0:0:0:1'],
+  ['loopback in full form', '0:0:0:0:0:0:0:1'],
   ['unspecified', '::'],
   ['link-local', 'fe80::1'],
   ['link-local with a zone', 'fe80::1%eth0'],
@@ -52,20 +52,20 @@ test.each([
   ['unique local', 'fd12:3456::1'],
   ['multicast', 'ff02::1'],
   ['a mapped private address', '::ffff:10.0.0.1'],
-  ['a mapped loopback in hexadecimal', '::ffff:7f00:1'],
-  ['a mapped loopback in capitals', '::FFFF:127.0.0.1'],
-  ['a mapped loopback, spelled out', '0:0:0:0:0:ffff:7f00:0001'],
+  ['a mapped loopback address in hexadecimal', '::ffff:7f00:1'],
+  ['a mapped loopback address in uppercase', '::FFFF:127.0.0.1'],
+  ['a mapped loopback address in full form', '0:0:0:0:0:ffff:7f00:0001'],
   ['a mapped public address', '::ffff:8.8.8.8'],
-  ['a compatible address', '::8.8.8.8'],
-  ['a translated address', '::ffff:0:8.8.8.8'],
+  ['an IPv4-compatible address', '::8.8.8.8'],
+  ['an IPv4-translated address', '::ffff:0:8.8.8.8'],
   ['NAT64', '64:ff9b::7f00:1'],
   ['NAT64 with a public address', '64:ff9b::8.8.8.8'],
   ['local NAT64', '64:ff9b:1::1'],
   ['6to4 of loopback', '2002:7f00:1::'],
   ['Teredo', '2001:0:4136:e378:8000:63bf:3fff:fdd2'],
-  ['discard only', '100::1'],
+  ['discard-only', '100::1'],
   ['segment routing', '5f00::1'],
-])('special IPv6 addresses are not public: %s, %s', (_, address) => {
+])('special IPv6 addresses are not public: %s (%s)', (_, address) => {
   expect(isPublicAddress(address)).toBe(false)
 })
 
@@ -116,7 +116,7 @@ test('IPv4 addresses follow the block list, and their IPv6-mapped forms are neve
   fc.assert(property, { numRuns: 3000 })
 })
 
-test('IPv6 addresses are public according to their first groups', () => {
+test('the first groups of an IPv6 address determine whether it is public', () => {
   const group = fc.integer({ min: 0, max: 0xffff })
   const first = fc.oneof(fc.constantFrom(0x2000, 0x2001, 0x2002, 0x2003, 0x3fff, 0x4000, 0x1fff, 0xfe80, 0), group)
   const second = fc.oneof(fc.constantFrom(0, 0x1ff, 0x200, 0xdb7, 0xdb8, 0xdb9, 0xfff, 0x1000), group)

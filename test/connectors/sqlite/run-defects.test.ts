@@ -44,7 +44,7 @@ test.for(['code', 'model'])(
 // 2.-3. Belongs to run-secrets.test.ts (server/connectors/thread/tool-answer.ts, withoutSecrets)
 const oddSecrets = [
   {
-    what: 'with quotes, in a text that is JSON',
+    what: 'with quotes, inside a JSON string',
     token: 'quo"ted\\token-123',
     server: 'keyed',
     name: 'get-env',
@@ -93,7 +93,7 @@ const largeAnswers = [
   { name: 'nest', args: { levels: 501 }, text: /nested deeper than \d+ levels\.$/ },
 ]
 
-test.for(largeAnswers)('limits the size of a result of $name and still passes it on', async ({ args, name, text }) => {
+test.for(largeAnswers)('a result of $name is limited in size and still passed on', async ({ args, name, text }) => {
   const world = await startWorld()
   const person = await world.service.createPerson()
   const connectorIds = [await connect(world, person, { server: 'serve' })]

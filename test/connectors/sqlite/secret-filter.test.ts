@@ -28,7 +28,7 @@ test('removes all secrets from a string and nothing else', () => {
   )
 })
 
-test('a shortened string shows no partial secret, even after earlier replacements', () => {
+test('a truncated string shows no partial secret, even after earlier replacements', () => {
   fc.assert(
     fc.property(fc.array(letters, { minLength: 1, maxLength: 6 }), fc.nat(40), (secrets, charsMax) => {
       const text = secrets.join('-')
@@ -40,7 +40,7 @@ test('a shortened string shows no partial secret, even after earlier replacement
 })
 
 // Ten headers of 8 KB had 11,000 words, each formerly searched for separately in each string of a response.
-test('thousands of secrets, or long near matches, cost one pass', () => {
+test('thousands of secrets, or long near matches, take only one pass', () => {
   const words = Array.from({ length: 11_000 }, (_, n) => `word${n}`)
   const nearly = ['a', 'ba', 'ab'].map((around) => `${'a'.repeat(4000)}${around}${'a'.repeat(4000)}b`)
   const texts = [['a'.repeat(1_900_000)], Array.from({ length: 70_000 }, () => 'a')]

@@ -27,7 +27,7 @@ test('treats a result as an error only if isError is `true`', () => {
   expect([true, false, undefined, 'true', 1].map(isError)).toEqual([true, false, false, false, false])
 })
 
-test("handles results without a structure, and the first protocol's values as JSON", () => {
+test('handles results without structured content, and converts values of the oldest protocol to JSON', () => {
   expect(toToolAnswer({ content: [] }, [])).toEqual({ content: [], isError: false, text: '' })
   expect(toToolAnswer({ toolResult: { a: 1 } }, []).text).toBe('{"a":1}')
   expect(toToolAnswer({ toolResult: null }, []).text).toBe('null')
@@ -74,7 +74,7 @@ test('ignores secrets under six characters, which occur in ordinary words', () =
   expect(new SecretFilter(['abcdef']).clean({ a: 'abcde abcdef' })).toEqual({ a: 'abcde …' })
 })
 
-test('secrets that are numbers, JSON fragments or prefixes leave other values intact', () => {
+test('secrets that are numbers, JSON fragments or prefixes of other values leave those values intact', () => {
   const value = { n: 1234567, list: [[[[[['x']]]]]], type: 'object', both: 'abcdefghij abcdef' }
   const secrets = ['123456', '"]]]]]]', 'abcdef', 'abcdefghij']
   expect(new SecretFilter(secrets).clean(value)).toEqual({ ...value, both: '… …' })
@@ -85,7 +85,7 @@ test('leaves a value without secrets unchanged', () => {
   expect(new SecretFilter([secret]).clean(value)).toEqual(value)
 })
 
-test('no string of a result contains a secret, whatever surrounds it', () => {
+test('no string of a result contains a secret, regardless of the surrounding text', () => {
   const visible = fc.stringMatching(/^[A-Za-z][!-~]{5,30}$/)
   fc.assert(
     fc.property(visible, fc.array(fc.string({ unit: 'binary' }), { minLength: 1 }), (given, around) => {

@@ -34,7 +34,7 @@ test('the owner can open sealed secrets, also with another vault of the same sec
   )
 })
 
-test('sealing hides secrets, names and key, and never repeats itself', () => {
+test('sealing hides secrets, names and key, and never gives the same output twice', () => {
   const vault = only(first)
   const secrets = { 'X-Api-Key': 'hunter2-hunter2-hunter2' }
   const texts = Array.from({ length: 50 }, () => vault.seal(secrets, owner))
@@ -116,7 +116,7 @@ test('a vault error reveals nothing of the sealed secrets', () => {
   }
 })
 
-test('after rotation, previous secrets still open and the new one seals', () => {
+test('after rotation, data sealed with a previous secret still opens, and the new secret seals new data', () => {
   const old = only(first).seal({ token: 'x' }, owner)
   const middle = only(second, first).seal({ token: 'y' }, owner)
   const vault = only(third, second, first)
@@ -129,7 +129,7 @@ test('after rotation, previous secrets still open and the new one seals', () => 
   expectRefused(only(second, first), anew)
 })
 
-test('a running vault picks up a rotated secret by itself', () => {
+test('a running vault picks up a rotated secret automatically', () => {
   let secrets: Secrets = { current: first, previous: [] }
   let reads = 0
   const vault = new SecretVault(() => {

@@ -45,7 +45,7 @@ testConsole(
 )
 
 testConsole(
-  'the agents page shows prices, rates, visibility and how to change it',
+  'the agents page shows prices, rates and visibility, and how to change visibility',
   async (opened) => {
     const page = await opened.open('/admin/agents')
     await page.getByRole('row', { name: /text\.summarize .*\$0\.0100/ }).waitFor()
@@ -65,7 +65,7 @@ testConsole(
 )
 
 testConsole(
-  'code examples do the same from the command line and from a program',
+  'the code examples have the same effect from the command line and from a program',
   async (opened) => {
     const { userId } = await opened.service.createPerson({ email: 'grace@example.com', balanceUsd: '1.0000' })
     const page = await opened.open(`/admin/users/${userId}`)

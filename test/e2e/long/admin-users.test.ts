@@ -108,7 +108,7 @@ async function writeOff(service: TestService, { key, userId }: Pick<Person, 'key
 }
 
 testConsole(
-  'an admin deducts by keyboard alone; errors appear at the field, and it is booked once',
+  'an admin deducts credit by keyboard alone; errors appear at the field; it is deducted once',
   async (opened) => {
     opened.allow(/status of 400|Failed to fetch|ERR_FAILED/)
     const { store } = opened.service.app
@@ -167,7 +167,7 @@ testConsole(
 )
 
 testConsole(
-  'rejects an impossible deduction or credit with the maximum, and sends nothing',
+  'rejects a deduction or credit above the maximum, names the maximum, and sends nothing',
   async (opened) => {
     const { service } = opened
     const { userId } = await service.createPerson({ ...grace, balanceUsd: '1007.5000' })

@@ -28,7 +28,7 @@ async function openForm(opened: OpenConsole) {
   return { page, box, choose, drop, sent }
 }
 
-testConsole('rejects a binary or oversized file immediately by its name, and sends nothing', async (opened) => {
+testConsole('rejects a binary or oversized file immediately, names it, and sends nothing', async (opened) => {
   const { box, choose, page, sent } = await openForm(opened)
   await box.fill('What was there before.')
   const binary = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7919) % 256))
@@ -45,7 +45,7 @@ testConsole('rejects a binary or oversized file immediately by its name, and sen
     expect(await box.inputValue(), name).toBe('What was there before.')
   }
   await opened.check('agent-file-refused')
-  // The same file again, and then another text.
+  // Chooses the same file again, then edits the text.
   await choose(file('blank.txt', words))
   await page.getByText(`Filled from blank.txt, ${Buffer.byteLength(words)} bytes.`).waitFor()
   await box.fill('Another text.')

@@ -160,7 +160,7 @@ testConsole(
 )
 
 testConsole(
-  'form and JSON share the same params, including some that the form does not know',
+  'form and JSON view share the same params, including fields that the form does not know',
   async (opened) => {
     const page = await opened.open('/agents/form?endpoint=form.everything')
     await field(page, 'Title').fill('Nova')
@@ -187,7 +187,7 @@ testConsole(
 )
 
 testConsole(
-  'errors that only the service can find appear at their field, by keyboard too',
+  'errors found only by the service appear at their field, also with keyboard use',
   async (opened) => {
     opened.allow(/status of 400/)
     const page = await opened.open('/agents/form?endpoint=form.picky')

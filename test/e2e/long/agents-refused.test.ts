@@ -28,7 +28,7 @@ testConsole(
 )
 
 testConsole(
-  'a rate limit shows when it ends, and the rejected run is not charged',
+  'at the rate limit, the page shows when to retry, and the rejected run is not charged',
   async (opened) => {
     opened.allow(/status of 429/)
     const page = await opened.open('/agents/demo?endpoint=demo.wait')

@@ -10,7 +10,7 @@ async function balanceOf({ service, visitor }: OpenConsole): Promise<number | un
   return (await service.app.store.getAccount(visitor.userId))?.balance
 }
 
-testConsole('leads by mouse from the catalog to a task result at the price shown', async (opened) => {
+testConsole('a task can be run by mouse from the catalog to its result, at the price shown', async (opened) => {
   const page = await opened.open('/')
   await page.getByRole('link', { name: 'Agents' }).click()
   await page.getByRole('heading', { name: 'Text tools' }).waitFor()
@@ -21,7 +21,7 @@ testConsole('leads by mouse from the catalog to a task result at the price shown
   // Optional fields show their default, and required ones are marked.
   expect(await page.getByLabel('Sentences').inputValue()).toBe('3')
   await opened.check('agent')
-  // Credit added meanwhile appears when the page regains focus.
+  // Newly added credit appears when the page regains focus.
   const { userId } = opened.visitor
   await opened.service.app.store.credit({ userId, amount: 10_000, description: 'More', idempotencyKey: null })
   await page.evaluate(() => dispatchEvent(new Event('focus')))
@@ -57,7 +57,7 @@ testConsole('leads by mouse from the catalog to a task result at the price shown
 })
 
 testConsole(
-  'works by keyboard alone: focus goes to the first mistake, Enter in an input runs nothing',
+  'the form works by keyboard alone: focus moves to the first error, and Enter in an input runs nothing',
   async (opened) => {
     const page = await opened.open('/agents/demo?endpoint=demo.wait')
     await page.keyboard.press('Tab')

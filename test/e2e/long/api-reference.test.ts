@@ -3,7 +3,7 @@ import { operations } from '../../pins/documented-answers.ts'
 import { testConsole } from '../open-console.ts'
 
 testConsole(
-  'the reference at /docs shows every operation, with bodies, responses and examples if opened',
+  'the reference at /docs shows every operation, and when opened its bodies, responses and examples',
   async (opened) => {
     const { page, service } = opened
     await page.goto(`${service.url}/docs`)

@@ -29,7 +29,7 @@ async function tabTo(page: Page, name: string): Promise<void> {
   throw new Error(`The keyboard does not reach ${name}.`)
 }
 
-testConsole('transactions are listed with links, filtered by type, and lead to their receipts', async (opened) => {
+testConsole('transactions are listed with links to their receipts, and can be filtered by type', async (opened) => {
   const { failed, sessionId, task } = await spend(opened)
   const page = await opened.open('/billing')
   const rows = page.getByRole('table', { name: 'Transactions' }).locator('tbody tr')
@@ -97,7 +97,7 @@ testConsole(
   },
 )
 
-testConsole('a failed export or list says so and can be retried', async (opened) => {
+testConsole('a failed export or list shows an error and can be retried', async (opened) => {
   opened.allow(/Failed to load resource/)
   const page = await opened.open('/billing')
   await page.route('**/trpc/transactions.list**', (route) => route.abort())
@@ -122,7 +122,7 @@ testConsole('a failed export or list says so and can be retried', async (opened)
 })
 
 testConsole(
-  'an account without transactions and a page past the end say what to do',
+  'an empty transaction list and a page past the end say what to do',
   async (opened) => {
     const page = await opened.open('/billing')
     await page.getByText('No transactions yet').waitFor()

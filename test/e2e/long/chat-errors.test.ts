@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'errand-chat-errors-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 testConsole(
-  'stores and prices a reply cut off by the balance, and rejects the next message',
+  'stores and charges a reply cut off by the balance, and rejects the next message',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'writer')
@@ -61,7 +61,7 @@ testConsole(
 )
 
 testConsole(
-  'a failed reply is free and returns the message; another tab explains a busy session',
+  'a failed reply is free and its message returns to the input; another tab explains a busy session',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'writer')
@@ -104,7 +104,7 @@ testConsole(
 )
 
 testConsole(
-  'a reply whose connection breaks continues over another, without loss',
+  'a reply whose connection breaks continues over a new connection, without loss',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'writer')
@@ -158,7 +158,7 @@ testConsole(
 )
 
 testConsole(
-  'an outage is reported once and recovers; a session ended elsewhere keeps the message',
+  'an outage is reported once; a message to a session ended in another tab stays in the input',
   async (opened) => {
     const { page } = opened
     opened.allow(/ERR_FAILED|Failed to fetch|status of 4(?:09|10)/)

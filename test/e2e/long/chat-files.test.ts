@@ -41,7 +41,7 @@ const picture = png(120, 80)
 const upload = (name: string, mimeType: string, buffer: Buffer) => ({ name, mimeType, buffer })
 
 testConsole(
-  'files can be attached by button, paste and drop, and later turns see them again',
+  'files can be attached by button, paste and drop, and the agent gets them again in later turns',
   async (opened) => {
     const page = await opened.open('/chat')
     const sessionId = await createChat(page, 'viewer')
@@ -104,7 +104,7 @@ testConsole(
 )
 
 testConsole(
-  'a file with other content is rejected and restored; agents without files show no button',
+  'a file whose content does not match its type is rejected and restored; no button without file support',
   async (opened) => {
     const page = await opened.open('/chat')
     const sessionId = await createChat(page, 'viewer')

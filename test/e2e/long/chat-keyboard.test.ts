@@ -102,7 +102,7 @@ testConsole('the list and a conversation are separate screens on a phone', async
 })
 
 testConsole(
-  'a message sent before the transcript has loaded is sent once it has',
+  'a message entered before the transcript has loaded is sent once the transcript has loaded',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'writer')

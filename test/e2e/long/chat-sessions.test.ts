@@ -59,7 +59,7 @@ testConsole(
 )
 
 testConsole(
-  'a chat can be started with a connector, and the server pages the list',
+  'a chat can be started with a connector, and the session list is paged by the server',
   async (opened) => {
     const { page } = opened
     const connector = await callApi(page, 'POST', '/api/connectors', {

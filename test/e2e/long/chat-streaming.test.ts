@@ -13,7 +13,7 @@ const lines = (from: number, count: number) =>
   Array.from({ length: count }, (_, index) => `Line ${from + index}\n\n`).join('')
 
 testConsole(
-  'scrolls with a reply only at its end; a stopped reply is charged and marked',
+  'the page scrolls with a reply only if it is at the end; a stopped reply is charged and marked',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'writer')
@@ -70,7 +70,7 @@ function isAtEnd(): boolean {
 }
 
 testConsole(
-  'the page and its stop button work during five megabytes in many deltas',
+  'the page and its stop button work during a reply of five megabytes in many deltas',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'free')
@@ -104,7 +104,7 @@ testConsole(
 )
 
 testConsole(
-  'earlier messages are shown on demand, above the one being read',
+  'earlier messages are loaded on demand, without moving the message being read',
   async (opened) => {
     const { page } = opened
     const messages = Array.from({ length: 14 }, (_, index) => `Message ${index + 1}`)

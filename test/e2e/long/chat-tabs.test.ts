@@ -31,7 +31,7 @@ async function expectSameMoney(page: Page, other: Page): Promise<void> {
 }
 
 testConsole(
-  'two tabs on one session agree on messages, amounts and whether it is busy',
+  'two tabs on one session show the same messages, amounts and busy state',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'writer', ['Hello'])
@@ -69,7 +69,7 @@ testConsole(
 )
 
 testConsole(
-  'a reply to a program is followed while it keeps the session busy',
+  'a reply to another client is shown while it keeps the session busy',
   async (opened) => {
     const { page, service, visitor } = opened
     const sessionId = await createChat(page, 'writer')

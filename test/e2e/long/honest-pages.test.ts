@@ -8,7 +8,7 @@ const stub = await StripeStub.start()
 afterAll(() => stub.stop())
 
 testConsole(
-  'payment is one click away without a balance, and no page mentions an admin',
+  'without a balance, payment is one click away, and no page mentions an admin',
   async (opened) => {
     const page = await opened.open('/')
     const link = page.getByRole('main').getByRole('link', { name: 'Add credit' })

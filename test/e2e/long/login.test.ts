@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { testConsole } from '../open-console.ts'
 
-testConsole('a visitor who is not logged in is sent to the login, and back to the page', async (opened) => {
+testConsole('a visitor who is not logged in is sent to the login, and then back to the page', async (opened) => {
   opened.allow(/status of 401/)
   const page = await opened.newVisit()
   await page.goto('/tasks?status=failed')
@@ -53,7 +53,7 @@ testConsole('logging out leads to the login, and pages require a login again', a
   await page.waitForURL('**/login?returnTo=%2Fbilling')
 })
 
-testConsole('an invalid invitation link says so', async (opened) => {
+testConsole('an invalid invitation link shows an error', async (opened) => {
   opened.allow(/status of 40[04]/)
   const page = await opened.newVisit()
   await opened.open('/invitation#nothing', page)
@@ -95,28 +95,31 @@ testConsole(
   { isAdmin: true },
 )
 
-testConsole('too many wrong passwords show the wait, and disable the button until then', async (opened) => {
-  opened.allow(/status of 4(?:01|29)/)
-  const page = await opened.newVisit()
-  await opened.open('/login', page)
-  const button = page.getByRole('button', { name: /Log in|Try again in/ })
-  await page.getByLabel('Email').fill('ada@example.com')
-  await page.getByLabel('Password', { exact: true }).fill('wrong')
-  await expect
-    .poll(
-      async () => {
-        if (!(await button.isDisabled())) await button.click()
-        return await button.textContent()
-      },
-      { timeout: 30_000 },
-    )
-    .toMatch(/^Try again in \d+ minutes$/)
-  await opened.check('login-throttled', page)
+testConsole(
+  'too many wrong passwords show the remaining wait, and disable the button during that time',
+  async (opened) => {
+    opened.allow(/status of 4(?:01|29)/)
+    const page = await opened.newVisit()
+    await opened.open('/login', page)
+    const button = page.getByRole('button', { name: /Log in|Try again in/ })
+    await page.getByLabel('Email').fill('ada@example.com')
+    await page.getByLabel('Password', { exact: true }).fill('wrong')
+    await expect
+      .poll(
+        async () => {
+          if (!(await button.isDisabled())) await button.click()
+          return await button.textContent()
+        },
+        { timeout: 30_000 },
+      )
+      .toMatch(/^Try again in \d+ minutes$/)
+    await opened.check('login-throttled', page)
 
-  // Other emails do not have to wait.
-  await page.getByLabel('Email').fill('grace@example.com')
-  expect(await button.textContent()).toBe('Log in')
-  expect(await button.isEnabled()).toBe(true)
-  await page.getByLabel('Email').fill('Ada@example.com')
-  expect(await button.textContent()).toMatch(/^Try again in/)
-})
+    // Other emails do not have to wait.
+    await page.getByLabel('Email').fill('grace@example.com')
+    expect(await button.textContent()).toBe('Log in')
+    expect(await button.isEnabled()).toBe(true)
+    await page.getByLabel('Email').fill('Ada@example.com')
+    expect(await button.textContent()).toMatch(/^Try again in/)
+  },
+)

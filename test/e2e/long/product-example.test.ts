@@ -135,7 +135,7 @@ test("two users sign up, pay and chat in their browsers without seeing each othe
   }),
 )
 
-test('a repeated order is credited once, and a stranger gets no token', { timeout: timeoutMs }, () =>
+test('a repeated order is credited once, and an unauthenticated visitor gets no token', { timeout: timeoutMs }, () =>
   withProduct(async (_, url) => {
     const ada = await Visitor.signedUp(url, 'Ada')
     try {
@@ -152,7 +152,7 @@ test('a repeated order is credited once, and a stranger gets no token', { timeou
   }),
 )
 
-test('a customer gets a session after a failed attempt, and a new one after expiry', async () => {
+test('a customer gets a session after a failed attempt, and a new session after expiry', async () => {
   const clock = new FakeClock()
   await withProduct(
     async (service, url) => {

@@ -14,7 +14,7 @@ const clock = new FakeClock(Date.now() - days * dayMs)
 
 // The pictures in the README are copies of these screenshots from test/.output/screenshots.
 testConsole(
-  'two weeks of tasks and a chat add up on the overview',
+  'the overview totals of two weeks of tasks and a chat add up',
   async (opened) => {
     const { service, visitor } = opened
     const key = await service.createKey(visitor.userId)

@@ -55,7 +55,7 @@ async function travelIn(folder: string, program: string): Promise<unknown> {
 }
 
 test(
-  'the packed client works as modules in a page of another origin, with a traceparent',
+  'the packed client works as ES modules in a page of another origin, with a traceparent',
   { timeout: runMsMax },
   async () => {
     const project = await installedProject()
@@ -73,7 +73,7 @@ test(
   },
 )
 
-test('the client works in a page of another origin that Vite built', { timeout: runMsMax }, async () => {
+test('the client works in a page of another origin, built with Vite', { timeout: runMsMax }, async () => {
   const project = await installedProject(
     {
       'index.html': '<!doctype html><title>App</title><script type="module" src="/main.js"></script>',

@@ -82,7 +82,7 @@ testConsole('a page of another origin may send trace headers', async (opened) =>
   })
 })
 
-testConsole("a page of another origin cannot read or change anything with its visitor's login", async (opened) => {
+testConsole("a page of another origin cannot read or change anything with the visitor's login", async (opened) => {
   opened.allow(/CORS policy|net::ERR_FAILED|status of (?:401|403|415)/)
   const { service } = opened
   await openElsewhere(opened, async (page) => {

@@ -4,7 +4,7 @@ import { loginCookieName } from '../../../server/auth/logins/login-cookie.ts'
 import { newSecretToken } from '../../../server/auth/logins/login-token.ts'
 import { testConsole, type OpenConsole } from '../open-console.ts'
 
-testConsole('changing the password ends the other logins, but not this one', async (opened) => {
+testConsole('changing the password ends all other logins, but not the current one', async (opened) => {
   opened.allow(/status of 40[01]/)
   const { visitor } = opened
   const other = await logIn(opened, visitor.password)
@@ -56,7 +56,7 @@ testConsole('too many wrong passwords show how long to wait', async (opened) => 
   await opened.check('password-throttled')
 })
 
-testConsole('an account without a password shows how to get one, and its login provider', async (opened) => {
+testConsole('an account without a password shows its login provider and how to get a password', async (opened) => {
   const page = await enterBySingleSignOn(opened)
   await opened.open('/settings/password', page)
   await page.getByText('This account has no password').waitFor()
@@ -94,7 +94,7 @@ testConsole('logins are listed readably, and can be ended one by one or all toge
   await third.waitForURL('**/login?returnTo=%2Fsettings%2Flogins')
 })
 
-testConsole('ending this login logs out', async (opened) => {
+testConsole('ending the current login logs out', async (opened) => {
   opened.allow(/status of 401/)
   const page = await opened.open('/settings/logins')
   await page.getByRole('button', { name: 'Log out of this browser' }).click()

@@ -127,57 +127,63 @@ testConsole('a key can be rotated by keyboard alone, and the old one works durin
   expect((await service.get('/api/account', token)).status).toBe(401)
 })
 
-testConsole('scopes and expiry are stored as chosen, and an invalid day count is reported there', async (opened) => {
-  const page = await opened.open('/settings/keys')
-  const dialog = page.getByRole('dialog')
-  await page.getByRole('button', { name: 'Create API key' }).first().click()
-  await dialog.getByLabel('Name').fill('reader')
-  for (const scope of ['Read', 'Execute', 'Manage']) await dialog.getByLabel(scope).uncheck()
-  await dialog.getByLabel('Expires').selectOption('other')
-  await dialog.getByLabel('Days').fill('0')
-  await dialog.getByRole('button', { name: 'Create API key' }).click()
-  await dialog.getByText('Select at least one').waitFor()
-  await dialog.getByText('Enter a whole number from 1 to 3650').waitFor()
-  await opened.check('key-create-errors')
-  await dialog.getByLabel('Execute').check()
-  await dialog.getByLabel('Days').fill('45')
-  await dialog.getByRole('button', { name: 'Create API key' }).click()
-  const token = (await dialog.getByLabel('New API key', { exact: true }).textContent()) ?? ''
-  // For a key without read permission, the suggested command creates a session.
-  const command = (await dialog.getByLabel('Command with the new key', { exact: true }).textContent()) ?? ''
-  const agentId = /"agentId":"([^"]+)"/.exec(command)?.[1]
-  expect((await opened.service.post('/api/sessions', { agentId }, { key: token })).status).toBe(200)
-  expect((await opened.service.get('/api/account', token)).status).toBe(403)
-  await page.keyboard.press('Escape')
-  await dialog.getByRole('button', { name: 'Close anyway' }).click()
-  await dialog.waitFor({ state: 'detached' })
-  const { keys } = await opened.service.app.store.listKeys({ userId: opened.visitor.userId, limit: 9, offset: 0 })
-  expect(keys).toHaveLength(1)
-  expect(keys[0]).toMatchObject({ name: 'reader', scopes: ['execute'] })
-  expect(Math.round((keys[0]!.expiresAt! - keys[0]!.createdAt) / 86_400_000)).toBe(45)
-})
+testConsole(
+  'scopes and expiry are stored as chosen, and an invalid number of days is reported at its field',
+  async (opened) => {
+    const page = await opened.open('/settings/keys')
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Create API key' }).first().click()
+    await dialog.getByLabel('Name').fill('reader')
+    for (const scope of ['Read', 'Execute', 'Manage']) await dialog.getByLabel(scope).uncheck()
+    await dialog.getByLabel('Expires').selectOption('other')
+    await dialog.getByLabel('Days').fill('0')
+    await dialog.getByRole('button', { name: 'Create API key' }).click()
+    await dialog.getByText('Select at least one').waitFor()
+    await dialog.getByText('Enter a whole number from 1 to 3650').waitFor()
+    await opened.check('key-create-errors')
+    await dialog.getByLabel('Execute').check()
+    await dialog.getByLabel('Days').fill('45')
+    await dialog.getByRole('button', { name: 'Create API key' }).click()
+    const token = (await dialog.getByLabel('New API key', { exact: true }).textContent()) ?? ''
+    // For a key without read permission, the suggested command creates a session.
+    const command = (await dialog.getByLabel('Command with the new key', { exact: true }).textContent()) ?? ''
+    const agentId = /"agentId":"([^"]+)"/.exec(command)?.[1]
+    expect((await opened.service.post('/api/sessions', { agentId }, { key: token })).status).toBe(200)
+    expect((await opened.service.get('/api/account', token)).status).toBe(403)
+    await page.keyboard.press('Escape')
+    await dialog.getByRole('button', { name: 'Close anyway' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    const { keys } = await opened.service.app.store.listKeys({ userId: opened.visitor.userId, limit: 9, offset: 0 })
+    expect(keys).toHaveLength(1)
+    expect(keys[0]).toMatchObject({ name: 'reader', scopes: ['execute'] })
+    expect(Math.round((keys[0]!.expiresAt! - keys[0]!.createdAt) / 86_400_000)).toBe(45)
+  },
+)
 
-testConsole('old keys show that rotation is due, ended ones are separate, the list has pages', async (opened) => {
-  const { service, visitor } = opened
-  const { store } = service.app
-  for (let n = 0; n < 55; n++) await add(opened, `key ${n}`, n === 3 ? Date.now() + 86_400_000 : null)
-  const { keys } = await store.listKeys({ userId: visitor.userId, limit: 100, offset: 0 })
-  await store.revokeKey({ userId: visitor.userId, keyId: keys[52]!.id })
-  age(service.dataDir, { id: keys[54]!.id, days: 91 })
-  const page = await opened.open('/settings/keys')
-  await page.getByText('1–50 of 54').waitFor()
-  expect(await page.getByText('older than 90 days').count()).toBe(0)
-  await page.getByRole('button', { name: 'Next' }).click()
-  await page.getByText('51–54 of 54').waitFor()
-  expect(new URL(page.url()).search).toBe('?offset=50')
-  await page.getByText('key 0 is older than 90 days').waitFor()
-  await page.getByRole('row', { name: 'key 0' }).getByText('Rotation due').waitFor()
-  await page.getByRole('row', { name: 'key 3' }).getByText('Expires soon').waitFor()
-  await page.getByRole('table', { name: 'Revoked and expired keys' }).getByText('key 2').waitFor()
-  await opened.check('keys-filled')
-  await page.goBack()
-  await page.getByText('1–50 of 54').waitFor()
-})
+testConsole(
+  'old keys show that rotation is due, inactive keys are listed separately, and the list has pages',
+  async (opened) => {
+    const { service, visitor } = opened
+    const { store } = service.app
+    for (let n = 0; n < 55; n++) await add(opened, `key ${n}`, n === 3 ? Date.now() + 86_400_000 : null)
+    const { keys } = await store.listKeys({ userId: visitor.userId, limit: 100, offset: 0 })
+    await store.revokeKey({ userId: visitor.userId, keyId: keys[52]!.id })
+    age(service.dataDir, { id: keys[54]!.id, days: 91 })
+    const page = await opened.open('/settings/keys')
+    await page.getByText('1–50 of 54').waitFor()
+    expect(await page.getByText('older than 90 days').count()).toBe(0)
+    await page.getByRole('button', { name: 'Next' }).click()
+    await page.getByText('51–54 of 54').waitFor()
+    expect(new URL(page.url()).search).toBe('?offset=50')
+    await page.getByText('key 0 is older than 90 days').waitFor()
+    await page.getByRole('row', { name: 'key 0' }).getByText('Rotation due').waitFor()
+    await page.getByRole('row', { name: 'key 3' }).getByText('Expires soon').waitFor()
+    await page.getByRole('table', { name: 'Revoked and expired keys' }).getByText('key 2').waitFor()
+    await opened.check('keys-filled')
+    await page.goBack()
+    await page.getByText('1–50 of 54').waitFor()
+  },
+)
 
 testConsole('the dialog shows the reason if the service rejects a request', async (opened) => {
   opened.allow(/status of 409/)

@@ -6,7 +6,7 @@ import { testConsole } from '../open-console.ts'
 const plans = { free: { tasksWaiting: 5, spendPerDayUsd: '1.0000' }, paid: { executionsPerMinute: 100 } }
 const config = { ...quickstart, plans, defaultPlan: 'free' }
 
-testConsole('a key can be created with limits, shows its spending, and can get new limits', async (opened) => {
+testConsole('a key can be created with limits, shows its spending, and its limits can be changed', async (opened) => {
   opened.allow(/400 \(Bad Request\).*keys\.create/)
   const page = await opened.open('/settings/keys')
   const dialog = page.getByRole('dialog')

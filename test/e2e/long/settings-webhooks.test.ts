@@ -67,7 +67,7 @@ testConsole(
 )
 
 testConsole(
-  'a failing webhook says so, and can be changed, disabled and deleted',
+  'a failing webhook is shown as failing, and can be changed, disabled and deleted',
   async (opened) => {
     const receiver = await startReceiver()
     receiver.answers.set('/broken', 500)

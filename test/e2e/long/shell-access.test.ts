@@ -1,17 +1,20 @@
 import { expect } from 'vitest'
 import { testConsole } from '../open-console.ts'
 
-testConsole('the shell is accessible in light, dark and on a phone, and links to every area', async (opened) => {
-  const page = await opened.open('/settings/keys')
-  await opened.check('shell')
-  for (const area of ['Overview', 'Agents', 'Tasks', 'Chat', 'Billing', 'Settings']) {
-    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: area }).click()
-    await page.waitForFunction(() => document.activeElement?.tagName === 'H1')
-    expect(await page.title()).toMatch(/ · Errand$/)
-  }
-  expect(await page.getByRole('link', { name: 'Admin' }).count()).toBe(0)
-  expect(await page.getByRole('link', { name: /Balance/ }).textContent()).toContain('$25.0000')
-})
+testConsole(
+  'the shell is accessible in light and dark mode and on a phone, and links to every area',
+  async (opened) => {
+    const page = await opened.open('/settings/keys')
+    await opened.check('shell')
+    for (const area of ['Overview', 'Agents', 'Tasks', 'Chat', 'Billing', 'Settings']) {
+      await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: area }).click()
+      await page.waitForFunction(() => document.activeElement?.tagName === 'H1')
+      expect(await page.title()).toMatch(/ · Errand$/)
+    }
+    expect(await page.getByRole('link', { name: 'Admin' }).count()).toBe(0)
+    expect(await page.getByRole('link', { name: /Balance/ }).textContent()).toContain('$25.0000')
+  },
+)
 
 testConsole('the keyboard alone can skip the navigation and change the color scheme', async (opened) => {
   const page = await opened.open('/tasks')

@@ -81,7 +81,7 @@ testConsole(
 )
 
 testConsole(
-  "the service's message about a low balance uses the same notation",
+  "the service's message about a low balance uses the notation of the pages",
   async (opened) => {
     opened.allow(/status of 403/)
     const page = await opened.open('/agents/text?endpoint=text.summarize')

@@ -25,7 +25,7 @@ testConsole('a page not yet loaded reports that it is offline, and appears once 
   await page.getByText('Available').first().waitFor()
 })
 
-testConsole("other pages' code is preloaded while idle, so they open offline", async (opened) => {
+testConsole('code of other pages is preloaded while idle, so that these pages open offline', async (opened) => {
   opened.allow(/ERR_INTERNET_DISCONNECTED|ERR_FAILED/)
   const { page } = opened
   const loaded: string[] = []

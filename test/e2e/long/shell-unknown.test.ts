@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { testConsole } from '../open-console.ts'
 
-testConsole('an unknown URL says so within the console, and a trailing slash does no harm', async (opened) => {
+testConsole('the console reports an unknown URL, and accepts a trailing slash', async (opened) => {
   opened.allow(/status of 404/)
   const { page } = opened
   for (const path of ['/nowhere', '/settings/xyz', '/tasks/a/b']) {

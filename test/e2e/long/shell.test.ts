@@ -18,7 +18,7 @@ testConsole(
   { isAdmin: true },
 )
 
-testConsole("a tab drops its account's data once another tab logs in as somebody else", async (opened) => {
+testConsole("a tab discards its account's data once another tab logs in as a different user", async (opened) => {
   const { service } = opened
   const grace = { email: 'grace@example.com', password: 'a long password of grace' }
   await service.createPerson({ ...grace, balanceUsd: '7.0000' })

@@ -25,7 +25,7 @@ async function runTask({ service, visitor }: OpenConsole) {
 }
 
 testConsole(
-  'a run with connectors can be repeated with them, from the page and its snippet',
+  'a run with connectors can be repeated with the same connectors, from the page and its snippet',
   async (opened) => {
     const { connectorId, key, taskId } = await runTask(opened)
     const page = await opened.open(`/tasks/${taskId}`)
@@ -51,7 +51,7 @@ testConsole(
 )
 
 testConsole(
-  'a deleted connector is named as such, and must be removed from the run',
+  'a deleted connector is shown as deleted, and must be removed from the run',
   async (opened) => {
     const { connectorId, key, taskId } = await runTask(opened)
     await opened.service.request('DELETE', `/api/connectors/${connectorId}`, { key })

@@ -111,7 +111,7 @@ testConsole(
     await page.getByRole('button', { name: 'Cancel task' }).click()
     const dialog = page.getByRole('dialog', { name: 'Cancel this task?' })
     await dialog.getByText('It has not started and will not run.').waitFor()
-    // Meanwhile the task starts, so the service rejects the cancel and says why.
+    // The task starts while the dialog is open.
     release()
     await page.getByText('can only be canceled before').or(dialog).first().waitFor()
     await opened.open(`/tasks/${atWork}`)

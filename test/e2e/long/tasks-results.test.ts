@@ -69,7 +69,7 @@ async function flaws(page: Page): Promise<string[]> {
 }
 
 testConsole(
-  'nothing covers the text of a result, and no number wraps, at any width',
+  'at any width, nothing covers the text of a result, and no number wraps',
   async (opened) => {
     const { service, visitor } = opened
     const key = await service.createKey(visitor.userId)

@@ -78,36 +78,39 @@ testConsole('an empty task list says what to do', async (opened) => {
   await page.waitForURL('**/agents')
 })
 
-testConsole('the service pages and filters ten thousand tasks, with the state in the URL', async (opened) => {
-  const { page, service, visitor } = opened
-  insertTasks(service.dataDir, { users: [{ userId: visitor.userId, key: '' }], count: 10_000, status: 'completed' })
-  await opened.open('/tasks')
-  const range = page.getByRole('navigation', { name: 'Pages of tasks' })
-  await range.getByText('1–25 of 10,000').waitFor()
-  // A header and the maximum rows of a page.
-  expect(await page.getByRole('row').count()).toBe(26)
-  await opened.check('tasks')
-  await page.getByRole('button', { name: 'Next' }).click()
-  await range.getByText('26–50 of 10,000').waitFor()
-  expect(new URL(page.url()).search).toBe('?offset=25')
-  await opened.open('/tasks?offset=9975')
-  await range.getByText('9,976–10,000 of 10,000').waitFor()
-  expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
+testConsole(
+  'the list of ten thousand tasks is paged and filtered by the service, with the state in the URL',
+  async (opened) => {
+    const { page, service, visitor } = opened
+    insertTasks(service.dataDir, { users: [{ userId: visitor.userId, key: '' }], count: 10_000, status: 'completed' })
+    await opened.open('/tasks')
+    const range = page.getByRole('navigation', { name: 'Pages of tasks' })
+    await range.getByText('1–25 of 10,000').waitFor()
+    // A header and the maximum rows of a page.
+    expect(await page.getByRole('row').count()).toBe(26)
+    await opened.check('tasks')
+    await page.getByRole('button', { name: 'Next' }).click()
+    await range.getByText('26–50 of 10,000').waitFor()
+    expect(new URL(page.url()).search).toBe('?offset=25')
+    await opened.open('/tasks?offset=9975')
+    await range.getByText('9,976–10,000 of 10,000').waitFor()
+    expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
 
-  await page.getByRole('textbox', { name: 'Status' }).click()
-  await page.getByRole('option', { name: 'Failed' }).click()
-  await page.getByText('No tasks match these filters').waitFor()
-  expect(new URL(page.url()).search).toBe('?status=failed')
-  await opened.check('tasks-filtered')
-  await page.getByRole('button', { name: 'Clear filters' }).first().click()
-  await range.getByText('1–25 of 10,000').waitFor()
-  // Includes agents that are no longer configured.
-  await opened.open('/tasks?agent=bench&status=completed')
-  await range.getByText('1–25 of 10,000').waitFor()
-  expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain(
-    'status=completed&agentId=bench',
-  )
-})
+    await page.getByRole('textbox', { name: 'Status' }).click()
+    await page.getByRole('option', { name: 'Failed' }).click()
+    await page.getByText('No tasks match these filters').waitFor()
+    expect(new URL(page.url()).search).toBe('?status=failed')
+    await opened.check('tasks-filtered')
+    await page.getByRole('button', { name: 'Clear filters' }).first().click()
+    await range.getByText('1–25 of 10,000').waitFor()
+    // Includes agents that are no longer configured.
+    await opened.open('/tasks?agent=bench&status=completed')
+    await range.getByText('1–25 of 10,000').waitFor()
+    expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain(
+      'status=completed&agentId=bench',
+    )
+  },
+)
 
 testConsole(
   'an open task updates in the list and on its page until it has its result',
@@ -151,7 +154,7 @@ testConsole(
 )
 
 testConsole(
-  'large params and results are shown in part, loaded, downloaded, and run again whole',
+  'large params and results are shown as previews, and can be loaded, downloaded and run again in full',
   async (opened) => {
     const { page } = opened
     const text = `${'A line of text.\n'.repeat(1500)}The end.`
@@ -182,7 +185,7 @@ testConsole(
 )
 
 testConsole(
-  'a result is shown as tables, lists and strings, marks empty values, and as JSON',
+  'a result is shown as JSON and as tables, lists and strings with marked empty values',
   async (opened) => {
     const { page } = opened
     const { taskId, ended } = await createTask(opened, 'gate.report')
@@ -215,7 +218,7 @@ testConsole(
 )
 
 testConsole(
-  'data that failed to load in an outage appears by itself, even mid-task',
+  'data that failed to load in an outage appears automatically, even while a task runs',
   async (opened) => {
     opened.allow(/ERR_FAILED/)
     const { page } = opened

@@ -97,7 +97,7 @@ test('a callback works only once, even with a copied cookie', async () => {
   await on.stop()
 })
 
-test('a second login in the same browser replaces the pending first one', async () => {
+test('a second login in the same browser replaces the pending first login', async () => {
   const on = await startWithAda()
   const browser = new TestBrowser({ person: 'subject-ada' })
   const earlier = await comeBack(on, browser)

@@ -13,7 +13,7 @@ function createLog(): { log: pino.Logger; lines: string[]; warnings: () => strin
   return { lines, log: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }), warnings }
 }
 
-test('logs why a login failed, without any secrets of the flow', async () => {
+test('logs why a login failed, without any secrets of the login flow', async () => {
   const { lines, log, warnings } = createLog()
   const on = await startSignOn({ service: { log }, provider: { tellsInIdToken: false } })
   const { provider, service } = on

@@ -22,7 +22,7 @@ test('login URLs accept only GET; an unknown provider returns 404', async () => 
   await on.stop()
 })
 
-test('returns only to a path of the service, whatever returnTo contains', async () => {
+test('returns only to a path of the service, regardless of returnTo', async () => {
   const on = await startSignOn()
   on.provider.people.set('subject-ada', ada)
   await on.service.createPerson({ email: ada.email })
@@ -107,7 +107,7 @@ test('the flow cookie is HttpOnly, lasts ten minutes and reveals nothing', async
   await on.stop()
 })
 
-test('clears the flow cookie after a rejected login too', async () => {
+test('clears the flow cookie also after a rejected login', async () => {
   const on = await startSignOn()
   on.provider.people.set('subject-eve', { email: 'eve@example.com', email_verified: true })
   const { browser, page } = await signOn(on, 'subject-eve')

@@ -150,7 +150,7 @@ test("rejects another issuer's discovery document and refetches it at the next l
   })
 })
 
-test('rejects a callback with a wrong issuer, or without a promised one', async () => {
+test('rejects a callback with a wrong issuer, or without an issuer that the provider promised', async () => {
   await withRogue(async (parts) => {
     const { rogue } = parts
     rogue.answer = (parameters) => parameters.set('iss', 'https://another.example')

@@ -17,7 +17,7 @@ async function tokenOf(service: TestService, key: string, input: object): Promis
   return { key: (await expectStatus(200, service.post('/api/client-tokens', input, { key }))).token }
 }
 
-test("a client token calls its agents' tools within its cap, and a task-bound token none", async () => {
+test("a client token calls its agents' tools within its cap; a task-bound token calls no tools", async () => {
   const service = await start()
   const { key } = await service.createPerson()
   const token = await tokenOf(service, key, { agents: ['a'], maxCostUsd: '0.01' })
@@ -37,7 +37,7 @@ test("a client token calls its agents' tools within its cap, and a task-bound to
   await service.stop()
 })
 
-test('a platform key calls tools for a user, who pays, and has none of its own', async () => {
+test('a platform key calls tools for a user, who pays; without a user it has no tools', async () => {
   const service = await start()
   const platform = await PlatformCalls.open(service)
   const user = await platform.newUser('customer-1', '1')
@@ -48,7 +48,7 @@ test('a platform key calls tools for a user, who pays, and has none of its own',
   await service.stop()
 })
 
-test('an agent restricted to some users is a tool for them', async () => {
+test('an agent restricted to some users is a tool only for these users', async () => {
   const service = await start()
   const vip = await service.createPerson({ email: 'vip@example.com' })
   expect(namesIn((await send(service, 'tools/list', {}, vip)).body)).toContain('private_echo')

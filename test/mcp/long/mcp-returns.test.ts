@@ -36,7 +36,7 @@ test('an abandoned task is not given to a call of another tool with equal argume
   await service.stop()
 })
 
-test('a task continues for a second waiting request if the first one leaves', async () => {
+test('a task continues for a second waiting request if the first one disconnects', async () => {
   const { key, service } = await startWorld()
   const gate = newGate()
   const headers = { 'Mcp-Session-Id': 'one client' }
@@ -52,7 +52,7 @@ test('a task continues for a second waiting request if the first one leaves', as
   await expect.poll(() => runsOf(gate), soon).toBe(1)
   const ended = await requestsEnded(service)
   const second = call()
-  // By then it is known to wait, because a connection's requests are served in order.
+  // After this pause the second call is waiting, because requests of a connection are served in order.
   await pause(300)
   leaving.abort()
   await first

@@ -119,7 +119,7 @@ test('a client of the current revision that supports tasks gets a task and its r
   await service.stop()
 })
 
-test("another user's task answers as unknown, and reading a task needs the scope", async () => {
+test("another user's task is reported as unknown, and reading a task needs the scope", async () => {
   const { key, service, userId } = await startWorld()
   const { taskId } = await begin(service, key, 'desk_fail', {})
   const stranger = await service.createPerson()
@@ -149,13 +149,13 @@ test("another user's task answers as unknown, and reading a task needs the scope
   await service.stop()
 })
 
-test('a request that a client sends several times simultaneously is one task', async () => {
+test('a request that a client sends several times simultaneously creates one task', async () => {
   const { key, service } = await startWorld()
   const sent = { key, headers: { 'Mcp-Session-Id': 'one client' }, id: 5 }
   const gate = newGate()
   const calls = Array.from({ length: 5 }, () => callTool(service, 'desk_wait', { gate }, sent))
   await expect.poll(() => runsOf(gate), soon).toBeGreaterThan(0)
-  // All are waiting once later requests were answered; a request after the end would be a new one.
+  // All calls are waiting once later requests have been answered. After the end, a repeat would be a new call.
   for (let n = 0; n < 5; n++) await send(service, 'tools/list', {}, { key })
   openGate(gate)
   const ids = (await Promise.all(calls)).map(({ body }) => body.result['_meta'].taskId)
@@ -164,7 +164,7 @@ test('a request that a client sends several times simultaneously is one task', a
   await service.stop()
 })
 
-test('a rejection with a task is a tool result, as without one', async () => {
+test('a rejected call that asks for a task gets a tool result, like a plain call', async () => {
   const { service } = await startWorld()
   const { key } = await service.createPerson({ balanceUsd: '0.0000' })
   const call = { name: 'desk_fail', arguments: {}, task: {} }

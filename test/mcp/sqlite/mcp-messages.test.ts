@@ -70,10 +70,16 @@ const method = 'tools/list'
 const named = 'io.modelcontextprotocol/protocolVersion'
 const current: [what: string, params: { _meta?: object }, headers: object, code: number, status: number][] = [
   ['an unknown method', {}, { 'Mcp-Method': 'ping' }, -32_020, 400],
-  ['no header of the method', {}, { 'Mcp-Method': '' }, -32_020, 400],
-  ['a header of another version', {}, { 'MCP-Protocol-Version': '2025-11-25' }, -32_020, 400],
-  ['another version', { _meta: { [named]: '2099-01-01' } }, { 'MCP-Protocol-Version': '2099-01-01' }, -32_022, 400],
-  ['a version that is no text', { _meta: { [named]: 7 } }, {}, -32_602, 400],
+  ['no method header', {}, { 'Mcp-Method': '' }, -32_020, 400],
+  ['a version header that differs', {}, { 'MCP-Protocol-Version': '2025-11-25' }, -32_020, 400],
+  [
+    'an unsupported version',
+    { _meta: { [named]: '2099-01-01' } },
+    { 'MCP-Protocol-Version': '2099-01-01' },
+    -32_022,
+    400,
+  ],
+  ['a version that is not a string', { _meta: { [named]: 7 } }, {}, -32_602, 400],
   ['no capabilities', { _meta: { 'io.modelcontextprotocol/clientCapabilities': 7 } }, {}, -32_602, 400],
 ]
 
@@ -82,7 +88,7 @@ test.each(current)('rejects a message of the current revision with %s', async (_
   expect({ status: answer.status, code: answer.body.error.code }).toEqual({ status, code })
 })
 
-test('an unknown method is 404 in the current revision, and an unknown version gets the supported ones', async () => {
+test('an unknown method gets 404 in the current revision; an unknown version gets the supported versions', async () => {
   expect(await sendCurrent(guarded.service, 'ping', {}, { key: key() })).toMatchObject({
     status: 404,
     body: { id: 1, error: { code: -32_601 } },
@@ -112,22 +118,22 @@ test('compares the header with the tool name, plain and in Base64', async () => 
 })
 
 const texts: [what: string, text: string, code: number, id?: unknown][] = [
-  ['half a message', '{"jsonrpc":"2.0","id":1,', -32_700],
-  ['no message', '', -32_700],
+  ['a truncated message', '{"jsonrpc":"2.0","id":1,', -32_700],
+  ['an empty body', '', -32_700],
   ['a batch', '[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32_600],
   ['an empty batch', '[]', -32_600],
-  ['a text', '"ping"', -32_600],
+  ['a string', '"ping"', -32_600],
   ['null', 'null', -32_600],
-  ['another JSON-RPC', '{"jsonrpc":"1.0","id":1,"method":"ping"}', -32_600, 1],
+  ['another JSON-RPC version', '{"jsonrpc":"1.0","id":1,"method":"ping"}', -32_600, 1],
   ['no method', '{"jsonrpc":"2.0","id":1}', -32_600, 1],
-  ['a method that is no text', '{"jsonrpc":"2.0","id":1,"method":7}', -32_600, 1],
-  ['an id that is null', '{"jsonrpc":"2.0","id":null,"method":"ping"}', -32_600],
-  ['an id that is an object', '{"jsonrpc":"2.0","id":{},"method":"ping"}', -32_600],
+  ['a method that is not a string', '{"jsonrpc":"2.0","id":1,"method":7}', -32_600, 1],
+  ['a null id', '{"jsonrpc":"2.0","id":null,"method":"ping"}', -32_600],
+  ['an object as id', '{"jsonrpc":"2.0","id":{},"method":"ping"}', -32_600],
   ['an id that is too long', `{"jsonrpc":"2.0","id":"${'x'.repeat(1025)}","method":"ping"}`, -32_600],
-  ['an id that is a fraction', '{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32_600],
-  ['params that are a list', '{"jsonrpc":"2.0","id":"a","method":"ping","params":[]}', -32_600, 'a'],
-  ['_meta that is a text', '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":""}}', -32_602, 1],
-  ['a name that is forbidden', '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"__proto__":{}}}', -32_700],
+  ['a fractional id', '{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32_600],
+  ['an array as params', '{"jsonrpc":"2.0","id":"a","method":"ping","params":[]}', -32_600, 'a'],
+  ['a string as _meta', '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":""}}', -32_602, 1],
+  ['the forbidden name __proto__', '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"__proto__":{}}}', -32_700],
 ]
 
 test.each(texts)('%s is rejected with its code', async (_, text, code, id = null) => {
@@ -198,7 +204,7 @@ test('rejects wrong content types, unusable Accept headers and oversized message
   })
 })
 
-test('a missing key is 401 with the authentication scheme, and a missing scope 403', async () => {
+test('a missing key gets 401 with the authentication scheme, and a missing scope gets 403', async () => {
   const text = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
   const stranger = await guarded.service.request('POST', '/mcp', { body: text })
   expect(stranger).toMatchObject({ status: 401, body: { jsonrpc: '2.0', error: { code: 401 } } })
@@ -241,7 +247,7 @@ test('an unknown or hidden tool, or arguments that are not an object, are protoc
   }
 })
 
-test('arguments that fail the schema are a tool result that names them', async () => {
+test('arguments that fail the schema give a tool result that names them', async () => {
   const { body } = await expectUnchanged(guarded, () =>
     callTool(guarded.service, 'desk_wait', { gate: 7 }, { key: key() }),
   )

@@ -28,25 +28,25 @@ const badKey =
 /** Failures with the same result in a chat and a task. */
 const both: Failure[] = [
   {
-    what: '429 again and again',
+    what: 'repeated 429',
     script: refuse(429, 'Rate limit reached.'),
     message: /^The model's provider answered 429: Rate limit reached\.$/,
     calls: 3,
   },
   {
-    what: '500 again and again',
+    what: 'repeated 500',
     script: refuse(500, 'The server had an error'),
     message: /^The model's provider answered 500: The server had an error\.$/,
     calls: 3,
   },
   {
-    what: '500 with a page of HTML',
+    what: '500 with an HTML page',
     script: sendBytes(['<html><h1>nginx</h1></html>'], { status: 500, type: 'text/html' }),
     message: /^The model's provider answered 500: Internal Server Error\.$/,
     calls: 3,
   },
   {
-    what: '401 with words that hold the key and an address',
+    what: '401 with a message that contains the key and a URL',
     script: refuse(401, badKey),
     message: /^The model's provider answered 401: Incorrect API key provided: …/,
   },
@@ -56,7 +56,7 @@ const both: Failure[] = [
     message: /^The model's provider answered 400: This model's maximum context length is 8192 tokens\.$/,
   },
   {
-    what: '404 in the words of another server',
+    what: "404 in another server's format",
     script: sendBytes(['{"detail":"Model stub-1 not found"}'], { status: 404 }),
     message: /^The model's provider answered 404: Model stub-1 not found\.$/,
   },
@@ -64,7 +64,7 @@ const both: Failure[] = [
 
 const ofStreams: Failure[] = [
   {
-    what: 'figures of usage that are none',
+    what: 'invalid usage figures',
     script: reply({ text: ['Half '], usage: { prompt_tokens: -5, completion_tokens: 1 } }),
     message: /must be a whole number of tokens/,
   },
@@ -82,27 +82,27 @@ const ofStreams: Failure[] = [
     message: /^The model's provider answered 503: Overloaded, see … now\.$/,
   },
   {
-    what: 'an error event of another form',
+    what: 'an error event of a different form',
     script: replyThen({ text: ['Half '] }, sendLast({ error: 'out of memory' })),
     message: /^The model's provider failed: out of memory\.$/,
   },
   {
-    what: 'a connection that is cut in the middle',
+    what: 'a connection lost in the middle',
     script: replyThen({ text: ['Half '] }, cut),
     message: /^The connection to the model's provider was lost/,
   },
   {
-    what: 'an answer that ends in the middle as if it were whole',
+    what: 'a response that ends in the middle without an error',
     script: replyThen({ text: ['Half '] }, endEarly),
     message: /ended without a finish reason\.$/,
   },
   {
-    what: 'an event that is no JSON',
+    what: 'an event that is not JSON',
     script: replyThen({ text: ['Half '] }, sendBytesOn('data: {"choices": [nonsense\n\n')),
     message: /^The model provider's response is malformed\.$/,
   },
   {
-    what: 'a page instead of a stream',
+    what: 'an HTML page instead of a stream',
     script: sendBytes(['<html>Sign in</html>'], { type: 'text/html' }),
     message: /finish reason|cannot be read/,
   },
@@ -110,28 +110,28 @@ const ofStreams: Failure[] = [
 
 const ofWholes: Failure[] = [
   {
-    what: 'an answer that is cut off',
+    what: 'a truncated response',
     script: cutWhole,
     message: /^The connection to the model's provider was lost|Could not reach/,
     calls: 3,
   },
   {
-    what: 'an answer that is no JSON',
+    what: 'a response that is not JSON',
     script: sendBytes(['{"choices": ['], { type: 'application/json' }),
     message: /^The model provider's response is malformed\.$/,
   },
   {
-    what: 'an answer without choices',
+    what: 'a response without choices',
     script: sendBytes(['{"choices": []}'], { type: 'application/json' }),
     message: /choices/,
   },
   {
-    what: 'an answer that the provider filtered out',
+    what: 'a response filtered by the provider',
     script: reply({ text: [], finish: 'content_filter' }),
     message: /content filter/,
   },
   {
-    what: 'calls of tools without end',
+    what: 'endless tool calls',
     script: reply({ calls: [{ id: 'a', name: 'weather', args: '{"city":"Bern"}' }] }),
     message: /returned no text/,
     calls: 3,
@@ -148,7 +148,7 @@ function cutWhole(...[response]: Parameters<Script>): void {
 }
 
 test.for([...both, ...ofStreams])(
-  'a chat fails with one error of one sentence, free of charge: $what',
+  'a chat fails free of charge with one error of one sentence: $what',
   async ({ calls = 1, message, script }) => {
     const world = await startModels()
     const talker = await Talker.create(world.service, { agentId: 'model' })
@@ -179,7 +179,7 @@ test.for([...both, ...ofWholes])(
   },
 )
 
-test('a step failing after successful ones yields one error, no charge and an unchanged session', async () => {
+test('a step that fails after successful steps yields one error, no charge and an unchanged session', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(

@@ -49,7 +49,7 @@ async function startQuickstart(env: Record<string, string>) {
   return { server, key, call, stop }
 }
 
-test('ERRAND_MODEL_BASE_URL and ERRAND_MODEL_NAME add an agent of that model with tools', async () => {
+test('ERRAND_MODEL_BASE_URL and ERRAND_MODEL_NAME add an agent with that model and tools', async () => {
   const provider = await ModelProvider.start()
   const { call, key, server, stop } = await startQuickstart({
     ERRAND_MODEL_BASE_URL: `${provider.url}/v1`,

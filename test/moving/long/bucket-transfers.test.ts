@@ -24,9 +24,9 @@ import { usersIn } from '../transfer-runs.ts'
 const main = fileURLToPath(new URL('../../../server/main.ts', import.meta.url))
 
 const buckets: S3Server[] = []
-await describeS3('an installation is transferred to a bucket', (server) => void buckets.push(server))
+await describeS3('transferring an installation to a bucket', (server) => void buckets.push(server))
 for (const s3 of buckets)
-  await describePostgres('an installation is transferred to a bucket', (server) => transfersTo(s3, server))
+  await describePostgres('transferring an installation to a bucket', (server) => transfersTo(s3, server))
 
 /** The exit code and one-line message of a failed command. */
 async function failureOf(ran: Promise<string>): Promise<string> {
@@ -79,7 +79,7 @@ async function newInstallation(payloadBucket?: PayloadBucket) {
 }
 
 function transfersTo(s3: S3Server, server: PostgresServer): void {
-  test('file payloads are all in the bucket despite a kill, and served byte for byte', async () => {
+  test('after a killed and repeated import, all file payloads are in the bucket, byte for byte', async () => {
     const bucket = await s3.newBucket()
     const { dataDir, person, stored } = await newInstallation()
     const file = join(dataDir, 'export.ndjson')
@@ -138,7 +138,7 @@ function transfersTo(s3: S3Server, server: PostgresServer): void {
     rmSync(dataDir, { recursive: true })
   }, 120_000)
 
-  test('an unusable bucket is rejected before any write, and one lost midway leaves no row', async () => {
+  test('an unusable bucket is rejected before any write, and a bucket lost midway leaves no rows', async () => {
     const bucket = await s3.newBucket()
     const { dataDir } = await newInstallation()
     const file = join(dataDir, 'export.ndjson')

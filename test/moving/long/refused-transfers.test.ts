@@ -29,7 +29,7 @@ function changed(lines: readonly string[], table: string, change: (row: any[], c
   return lines.with(start + 1, `${JSON.stringify(row)}\n`)
 }
 
-await describePostgres('exports and imports are refused', (server: PostgresServer) => {
+await describePostgres('rejected exports and imports', (server: PostgresServer) => {
   test('no command opens an exported installation until the export is undone', async () => {
     const { dataDir, file } = await newExport()
     const exported =
@@ -60,7 +60,7 @@ await describePostgres('exports and imports are refused', (server: PostgresServe
     rmSync(dataDir, { recursive: true })
   }, 120_000)
 
-  test('importing a truncated, changed or incompatible export leaves nothing in either engine', async () => {
+  test('importing a truncated, altered or incompatible export leaves no data in either engine', async () => {
     const { dataDir, lines } = await newExport()
     const [header = '', ...rows] = lines
     const end = lines.at(-1)!
@@ -139,7 +139,7 @@ await describePostgres('exports and imports are refused', (server: PostgresServe
     for (const folder of [dataDir, target]) rmSync(folder, { recursive: true })
   }, 240_000)
 
-  test('rejects a database in use, with a wrong ledger or missing, and changes nothing', async () => {
+  test('rejects a database that is in use, missing or has a wrong ledger, and changes nothing', async () => {
     const { dataDir, file } = await newExport()
     const own = newDataDir()
     await openAccount(own)
@@ -192,7 +192,7 @@ await describePostgres('exports and imports are refused', (server: PostgresServe
     for (const folder of [dataDir, own]) rmSync(folder, { recursive: true })
   }, 120_000)
 
-  test('names missing or damaged payloads, and leaves them behind only on request', async () => {
+  test('names missing or damaged payloads, and omits them only on request', async () => {
     const dataDir = newDataDir()
     const service = await startService({ dataDir })
     const { key } = await service.createPerson()
@@ -229,7 +229,7 @@ await describePostgres('exports and imports are refused', (server: PostgresServe
     rmSync(dataDir, { recursive: true })
   }, 60_000)
 
-  test('all nodes share the exported secret, and commands that do not need it work without', async () => {
+  test('all nodes must use the exported secret, and commands that do not need the secret work without it', async () => {
     const dataDir = newDataDir()
     const first = 'the-first-secret-of-all'
     writeFileSync(join(dataDir, 'secret'), `${first}\n`, { mode: 0o600 })

@@ -15,8 +15,8 @@ import { killImport, rowsOf, usersIn } from '../transfer-runs.ts'
 const verified = async (args: string[], env: Record<string, string> = {}) =>
   (JSON.parse(await runErrand(['ledger', 'verify', '--json', ...args], env)) as { ok: boolean }).ok
 
-await describePostgres('an installation is exported and imported', (server) => {
-  test('all rows survive SQLite to PostgreSQL and back, and a killed import leaves nothing', async () => {
+await describePostgres('export and import', (server) => {
+  test('all rows survive the transfer from SQLite to PostgreSQL and back; a killed import leaves no data', async () => {
     const dataDir = newDataDir()
     const mcp = await startStubMcpServer()
     const { filled, seen } = await fill(dataDir, mcp)

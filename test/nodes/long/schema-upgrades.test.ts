@@ -8,7 +8,7 @@ import { engine } from '../../support/test-engine.ts'
 import { startProcess } from '../../support/test-process.ts'
 import { newDataDir } from '../../support/test-service.ts'
 
-test('a newer node does not start while an older one runs, which continues its work', async () => {
+test('a newer node does not start while an older node runs, and the older node continues its work', async () => {
   const dataDir = newDataDir()
   const databaseUrl = (await engine().databaseUrl(dataDir))!
   const { key } = await openAccount(dataDir)

@@ -34,7 +34,7 @@ async function moneyOf(node: TestService, { key }: Person) {
   return (await node.get('/api/transactions?type=chat_charge', key)).body.total
 }
 
-test('retries at another node get the first reply, even if it outlasts their timeout', async () => {
+test('retries at another node get the first reply, even if it takes longer than their timeout', async () => {
   const { nodes, stop } = await startNodes(options, options)
   const [first, second] = nodes as [TestService, TestService]
   const person = await first.createPerson()

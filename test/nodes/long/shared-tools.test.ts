@@ -7,7 +7,7 @@ import { engine } from '../../support/test-engine.ts'
 import type { TestService } from '../../support/test-service.ts'
 import { startNodes } from '../start-nodes.ts'
 
-test('a tool called at one node runs on another, and stops if its client stays away', async () => {
+test('a tool called at one node runs on another, and stops if its client does not return', async () => {
   const front = { config, limits: { ...unlimited, taskConcurrency: 0, mcpReturnSeconds: 1 } }
   const { nodes, start, stop } = await startNodes(front)
   const [asked] = nodes
@@ -27,7 +27,7 @@ test('a tool called at one node runs on another, and stops if its client stays a
   await stop()
 })
 
-test('a client with an idempotency key can return to another node, for one charge', async () => {
+test('a client with an idempotency key can return to another node, and is charged once', async () => {
   const own = { config, limits: { ...unlimited, mcpReturnSeconds: 1 } }
   const { nodes, stop } = await startNodes(own, own)
   const [first, second] = nodes
@@ -82,7 +82,7 @@ test('a client that repeats an abandoned call at another node gets its first tas
   }
 })
 
-test('one request that reaches two nodes simultaneously is one task', async () => {
+test('a request that reaches two nodes simultaneously creates one task', async () => {
   const own = { config, limits: unlimited }
   const { nodes, stop } = await startNodes(own, own)
   const { key } = await nodes[0]!.createPerson({ balanceUsd: '1.0000' })

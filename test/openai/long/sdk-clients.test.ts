@@ -39,7 +39,7 @@ test('images and files from both AI SDK providers reach an agent and are charged
   await stop()
 })
 
-test('an AI SDK conversation continues from whole messages or from a response id', async () => {
+test('an AI SDK conversation continues from all earlier messages or from a response id', async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
   const model = createOpenAI({ baseURL: `${service.url}/v1`, apiKey: mine.person.key }).responses('talk')
@@ -108,7 +108,7 @@ test('the OpenAI provider of the AI SDK continues by reply ids in its default mo
   await service.stop()
 })
 
-test('the AI SDK reads reasoning apart from text, whole and streamed', async () => {
+test('the AI SDK reads reasoning separately from text, with and without streaming', async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
   const model = createOpenAI({ baseURL: `${service.url}/v1`, apiKey: mine.person.key }).responses('talk')

@@ -30,7 +30,7 @@ test("a completion sends its image unchanged, charges the provider's count and l
   await stop()
 })
 
-test('a conversation sent whole includes, reserves and charges the files of earlier messages', async () => {
+test('a conversation sent in full includes the files of earlier messages, with hold and charge', async () => {
   const { mine, provider, stop } = await start()
   const [first, second] = [urlOf(png()), urlOf(jpeg(), 'image/jpeg')]
   let held = 0
@@ -68,7 +68,7 @@ test('a conversation sent whole includes, reserves and charges the files of earl
   await stop()
 })
 
-test('a stored response keeps its file for the next one until its session is deleted', async () => {
+test('a stored response keeps its file for the next response until its session is deleted', async () => {
   const { mine, provider, service, stop } = await start()
   const url = urlOf(png())
   const first = await mine.respondWith([text('What is this?', 'input_text'), image(url, 'input_image')])
@@ -100,7 +100,7 @@ test('a stored response keeps its file for the next one until its session is del
   await stop()
 })
 
-test('a failed reply leaves no file, and an unstored one says so', async () => {
+test('a failed reply leaves no file, and neither does a response with `store: false`', async () => {
   const { mine, stop } = await start()
   for (const path of ['/chat/completions', '/responses']) {
     const content = [text('Fail'), image(urlOf(png()))]
@@ -144,7 +144,7 @@ test('repeated requests with an image are paid once, and leave no file', async (
   await stop()
 })
 
-test('a client that leaves before the end leaves no file', async () => {
+test('a request whose client leaves before the end leaves no file', async () => {
   const { mine, provider, service, stop } = await start()
   provider.play(replyThen({ text: ['A grey'] }, () => {}))
   const left = new AbortController()

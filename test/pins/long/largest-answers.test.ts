@@ -149,7 +149,7 @@ const largest: Record<string, (world: World) => Promise<{ body: unknown }>> = {
 
 const streams = new Set(['chat.stream', 'chat.resume', 'chat.resumeSession', 'tasks.events'])
 
-test('every operation except the streams has a response size bound here', () => {
+test('every operation except streams has a response size bound in this file', () => {
   const operations = Object.keys(proceduresOf(describedRouter)).filter((name) => !streams.has(name))
   expect(Object.keys(bounds).toSorted()).toEqual(operations.toSorted())
 })

@@ -273,7 +273,7 @@ test.each(operations)('POST %s accepts well-formed requests', async (path, bodie
 })
 
 test.each(operations)(
-  'POST %s replies to a broken request, or names its field and changes nothing',
+  'POST %s replies to a mutated request, or names the invalid field and changes nothing',
   async (path, bodies, known, limitName) => {
     const { mine } = shared.wire
     const seen = { refused: 0, replied: 0 }
@@ -320,6 +320,6 @@ test('rejects unknown response and conversation ids and names the parameter', as
   })
 })
 
-test('the ledger balances afterwards', async () => {
+test('the ledger balances after all these requests', async () => {
   await shared.wire.mine.expectSound()
 })

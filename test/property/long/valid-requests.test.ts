@@ -191,7 +191,7 @@ async function settle({ id }: Operation, { taskId }: { taskId: string }): Promis
 
 const served = operations.filter(({ id }) => id !== 'getPayload')
 
-test.each(named(served))('%s answers every valid request as its schema promises', async (_id, operation) => {
+test.each(named(served))('%s responds to every valid request according to its schema', async (_id, operation) => {
   const { world } = shared
   const senders = fc.constantFrom(...world.sendersOf(operation))
   const values = fc.tuple(senders, validDraft(world, operation), unknownFields(operation), forms)
@@ -225,7 +225,7 @@ const called = served.filter(({ id }) => !streams.has(id))
 const answered = new Set<string>()
 
 test.each(named(called))(
-  'the procedure of %s answers every valid input as its schema promises',
+  'the procedure of %s responds to every valid input according to its schema',
   async (_id, operation) => {
     const { world } = shared
     const senders = fc.constantFrom(...world.sendersOf(operation))
@@ -293,7 +293,7 @@ test('rejects a payload link with one changed character', async () => {
   })
 })
 
-test('every operation of the document was called and answered', () => {
+test('every documented operation was called and succeeded', () => {
   const all = operations.map(({ id }) => id)
   const { seen } = shared.world.checker
   expect(all.length).toBeGreaterThan(40)
@@ -302,7 +302,7 @@ test('every operation of the document was called and answered', () => {
   expect(all.filter((id) => !answered.has(id))).toEqual([...streams, 'getPayload'])
 })
 
-test('the ledger still balances after all of these', async () => {
+test('the ledger still balances after all these requests', async () => {
   const { service } = shared.world
   const { transactions } = (await service.get('/api/transactions?limit=100', shared.world.person.key)).body
   expect(transactions.length).toBeGreaterThan(10)

@@ -158,7 +158,7 @@ test.each(inRpc.map((operation) => [operation.id, operation] as const))(
   },
 )
 
-test('the tests above break every field in every way its schema allows', () => {
+test('the tests above break fields in at least a thousand ways', () => {
   expect(addressed.length).toBeGreaterThan(100)
   expect(waysOfBodies).toBeGreaterThan(300)
   expect(waysOfRpc).toBeGreaterThan(700)

@@ -37,7 +37,7 @@ test('every internal link of the built pages leads to an existing file and eleme
   expect(broken).toEqual([])
 })
 
-test('the README is the home page, the menu shows the version, search knows every page', () => {
+test('the README is the home page with the version in the menu, and search finds every page', () => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
   expect(pages.get('index.html')).toContain('Follow the money')
   expect(pages.get('index.html')).toContain(`v${version}`)
@@ -49,7 +49,7 @@ test('the README is the home page, the menu shows the version, search knows ever
   expect(addresses.filter((address) => !text.includes(`"/${address}`))).toEqual([])
 })
 
-test('the API pages contain every operation and its call', () => {
+test('the API pages contain every operation with an example call', () => {
   const api = [...pages].filter(([page]) => page.startsWith('api/'))
   const ids = new Set(api.flatMap(([, html]) => values(html, 'id')))
   expect(operations.length).toBeGreaterThan(70)

@@ -67,7 +67,7 @@ async function startProxy(service: TestService): Promise<Proxy> {
 for (const [part, { args, command, file, language, version }] of programs) {
   const [known = '', ...rest] = version
   testNeeding(part, missingCommand(known, ...rest))(
-    `the ${part} program pays once despite a lost response, and reads a rejection and a chat`,
+    `the ${part} program pays once despite a lost response, and handles a rejection and a chat`,
     async () => {
       const service = await startService({ config: quickstart })
       const proxy = await startProxy(service)

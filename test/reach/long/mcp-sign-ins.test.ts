@@ -15,7 +15,7 @@ const client = fileURLToPath(new URL('../conformance-client.ts', import.meta.url
 const run = promisify(execFile)
 
 test.for(['auth', 'backcompat', 'draft', 'extensions'])(
-  "connector sign-ins pass the protocol's suite, except for the baseline: %s",
+  "connector sign-ins pass the protocol's conformance suite, except for the known failures: %s",
   { timeout: suiteMsMax },
   async (suite) => {
     const world = await startWorld({

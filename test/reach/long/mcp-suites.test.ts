@@ -128,7 +128,7 @@ async function startProxy(service: TestService, key: string) {
   return { url: `http://${own}/mcp`, stop }
 }
 
-test("passes the protocol's conformance suite, except for the baseline", { timeout: suiteMsMax }, async () => {
+test("passes the protocol's conformance suite, except for the known failures", { timeout: suiteMsMax }, async () => {
   const { bin, key, service } = await startWorld()
   const proxy = await startProxy(service, key)
   const args = ['server', '--url', proxy.url, '--suite', 'all', '--expected-failures', baseline]
@@ -143,7 +143,7 @@ test("passes the protocol's conformance suite, except for the baseline", { timeo
   await service.stop()
 })
 
-test('the inspector lists our tools on the command line and calls one', { timeout: suiteMsMax }, async () => {
+test('the MCP inspector lists the tools on the command line and calls one', { timeout: suiteMsMax }, async () => {
   const { bin, key, service } = await startWorld()
   const inspect = async (...args: string[]) => {
     const server = ['--cli', `${service.url}/mcp`, '--transport', 'http', '--header', `Authorization: Bearer ${key}`]

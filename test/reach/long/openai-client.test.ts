@@ -53,7 +53,7 @@ async function refusal(make: () => Promise<unknown>): Promise<any> {
   )
 }
 
-test('models and chat completions work whole, streamed and by helpers, and report their cost', async () => {
+test('models and chat completions work with and without streaming and with helpers, and report their cost', async () => {
   const { client, person, service } = await start()
   const listed: any = await call(1, () => client.models.list())
   expect(listed.data.map(({ id }: any) => id)).toContain('talk')
@@ -165,7 +165,7 @@ test('a request retried after a timeout is paid once; an aborted one is stopped 
   await service.stop()
 })
 
-test('images and files of messages reach the model; a remote one is rejected by field', async () => {
+test('images and files of messages reach the model; a remote file is rejected with its field name', async () => {
   await load()
   const { mine, provider, service, stop } = await startWithFiles()
   const { person } = mine
@@ -199,7 +199,7 @@ test('images and files of messages reach the model; a remote one is rejected by 
   await stop()
 })
 
-test('sampling parameters of OpenAI and other servers reach the model by both endpoints', async () => {
+test('sampling parameters of OpenAI and other servers reach the model through both endpoints', async () => {
   await load()
   const { mine, provider, service, stop } = await startWithFiles()
   const { person } = mine
@@ -224,7 +224,7 @@ test('sampling parameters of OpenAI and other servers reach the model by both en
   await stop()
 })
 
-test('responses are created, streamed, read, streamed again, canceled, and run in the background', async () => {
+test('responses can be created, streamed, read, streamed again, canceled, and run in the background', async () => {
   const { client, person, service } = await start()
   const of = (input: string) => ({ model: 'talk', input })
   const first: any = await call(19, () => client.responses.create({ ...of('Hello'), instructions: 'Be brief.' }))

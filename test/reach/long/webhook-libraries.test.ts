@@ -36,7 +36,7 @@ function mutate({ body, headers }: Signed, n: number): Signed {
   return { body, headers: { ...headers, [part]: `${version},${change(signature.slice(0, -2))}${signature.slice(-2)}` } }
 }
 
-test('standardwebhooks, svix and the client verify deliveries, and reject 1,000 changed ones', async () => {
+test('standardwebhooks, svix and the client verify deliveries, and reject 1,000 altered ones', async () => {
   const require = createRequire(join(await installTools('webhooks'), 'here.js'))
   const libraries = ['standardwebhooks', 'svix'].map((name) => (require(name) as { Webhook: Verifier }).Webhook)
   const receiver = await startReceiver()

@@ -97,7 +97,7 @@ test('after kill -9 under load, every accepted task is completed or refunded, ex
   rmSync(dataDir, { recursive: true })
 }, 120_000)
 
-test('after kill -9, running tasks are interrupted or retried, and pending ones run', async () => {
+test('after kill -9, running tasks are interrupted or retried, and pending tasks run', async () => {
   const dataDir = newDataDir()
   const { key } = await openAccount(dataDir)
   const few = { ...env, ERRAND_TASK_CONCURRENCY: '2' }

@@ -86,7 +86,7 @@ test('runs that exceed drainSeconds are refunded, or run again after the restart
   rmSync(dataDir, { recursive: true })
 })
 
-test('a task being claimed when the stop begins gets its drain time', async () => {
+test('a task being claimed when the stop begins gets the drain time', async () => {
   const dataDir = newDataDir()
   const options = { config: rogueAgents, configFile: rogueFile, dataDir, limits: { ...unlimited, agentThreads: 1 } }
   const service = await startService(options)
@@ -112,7 +112,7 @@ test('a task being claimed when the stop begins gets its drain time', async () =
   rmSync(dataDir, { recursive: true })
 })
 
-test('an endless inline agent never delays a stop, whenever the stop comes', async () => {
+test('an endless inline agent never delays a stop, regardless of timing', async () => {
   const dataDir = newDataDir()
   const options = { config: rogueAgents, dataDir, limits: { ...unlimited, drainSeconds: 0 } }
   const service = await startService(options)

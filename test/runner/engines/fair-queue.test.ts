@@ -72,7 +72,7 @@ test("a task starts in one of the next two slots despite another user's 10,000 q
   await service.stop()
 })
 
-test('behind a flood, each of ten users waits for at most one task per other user', async () => {
+test('behind a flood of tasks, each of ten users waits for at most one task per other user', async () => {
   const { nextSlot, service, submit } = await flooded(2)
   const people = await Promise.all(Array.from({ length: 10 }, () => service.createPerson()))
   for (const [n, { key }] of people.entries()) for (let task = 0; task < 3; task++) await submit(key, `user ${n}`)

@@ -15,7 +15,7 @@ function linesOf(file: string): string[] {
   return lines.map((line) => line.split(' ').slice(0, 2).join(' '))
 }
 
-test('a run longer than every period of the service runs once beside a backlog', async () => {
+test('a run longer than every interval of the service runs once, even with a backlog', async () => {
   const service = await startService({
     config: notedAgents,
     configFile: noted,
@@ -49,7 +49,7 @@ test('a non-retryable run interrupted by kill -9 is refunded and never runs agai
     const client = new ProcessClient(server.url, key)
     const ended = (await client.get(`/api/tasks/${body.taskId}?wait=20`)).body
     expect(ended).toMatchObject({ status: 'failed', error: { code: 'AGENT_INTERRUPTED' } })
-    // A later task has run, so this one would have run by now.
+    // A later task has run, so this task would have run too.
     expect((await client.runTask('test.echo', {})).status).toBe('completed')
     expect((await client.get('/api/account')).body.balanceUsd).toBe(restart === 0 ? '999.9900' : '999.9800')
     await server.end('SIGTERM')

@@ -103,7 +103,7 @@ test('invalid progress throws an explanation and the run keeps the previous prog
   await service.stop()
 })
 
-test('saves progress once a second, after a store failure too, and at the end', async () => {
+test('saves no progress of a short run, and saves it again after a store failure', async () => {
   const { key, service, userId } = await startWorld()
   const { store } = service.app
   let writes = 0

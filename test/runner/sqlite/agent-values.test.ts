@@ -22,7 +22,7 @@ const inThreads = {
 /** Stack frames, or paths and URLs of the service's files. */
 const internals = /\n\s+at |file:\/\/|node:internal|node_modules|odd-values|\.ts\b/
 
-test('anything an agent throws fails only that run, with a complete error and one refund', async () => {
+test('any value an agent throws fails only that run, with a complete error and one refund', async () => {
   const service = await startService(inThreads)
   const { key } = await service.createPerson()
   const files = signalFiles(service.dataDir)

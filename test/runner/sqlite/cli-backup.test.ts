@@ -23,7 +23,7 @@ function admitMany(dataDir: string, userId: string): Promise<string[]> {
   })
 }
 
-test('a backup under load completes with the existing data and a sound ledger', async () => {
+test('a backup under load completes with all existing data and a correct ledger', async () => {
   const dataDir = newDataDir()
   const { key, userId } = await openAccount(dataDir)
   const before = await admitMany(dataDir, userId)
@@ -40,7 +40,7 @@ test('a backup under load completes with the existing data and a sound ledger', 
   isLoading = false
   await load
   expect(JSON.parse(written)).toEqual({ file, payloads: `${file}.payloads` })
-  // It contains all users' data.
+  // The backup contains the data of all users.
   expect(statSync(file).mode & 0o077).toBe(0)
   expect(await server.end('SIGTERM')).toBe(0)
 

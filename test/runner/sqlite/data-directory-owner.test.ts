@@ -5,7 +5,7 @@ import { newDataDir } from '../../support/test-service.ts'
 import { openAccount, ProcessClient } from '../process-client.ts'
 import { rogueFile } from '../task-checks.ts'
 
-test('a second server on a data directory exits 1 immediately and says why', async () => {
+test('a second server on a data directory exits with 1 immediately and states the reason', async () => {
   const dataDir = newDataDir()
   const { key } = await openAccount(dataDir)
   const first = await startProcess({ dataDir, config: rogueFile })

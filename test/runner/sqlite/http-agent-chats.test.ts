@@ -59,26 +59,26 @@ test.each<[string, (string | Buffer)[]]>([
   ['in one chunk', [`${hello}\n${hello}\n`]],
   ['byte by byte', [...Buffer.from(`${hello}\n${hello}\n`)].map((byte) => Buffer.of(byte))],
   ['with CRLF', [`${hello}\r\n${hello}\r\n`]],
-  ['with no newline at its end', [`${hello}\n`, hello]],
+  ['without a final newline', [`${hello}\n`, hello]],
   ['with blank lines', [`\n\n${hello}\n`, '\n', `\r\n${hello}\n\n`]],
 ])('reads a reply %s completely', async (_, pieces) => {
   expect(await outcomeOfAnswer(replyWith(...pieces))).toEqual({ parts: [helloPart, helloPart], failure: '' })
 })
 
-test('accepts an empty reply, and one with a Content-Length', async () => {
+test('accepts an empty reply, and a reply with Content-Length', async () => {
   expect(await outcomeOfAnswer(replyWith())).toEqual({ parts: [], failure: '' })
   const fixed = answerWith(200, hello, { 'Content-Type': 'application/x-ndjson; charset=utf-8' })
   expect(await outcomeOfAnswer(fixed)).toEqual({ parts: [helloPart], failure: '' })
 })
 
 test.each<[string, string, string]>([
-  ['is no JSON', 'data: {}', "The agent's service sent a line that is not JSON."],
-  ['is cut', hello.slice(0, -5), "The agent's service sent a line that is not JSON."],
+  ['is not JSON', 'data: {}', "The agent's service sent a line that is not JSON."],
+  ['is truncated', hello.slice(0, -5), "The agent's service sent a line that is not JSON."],
   ['is a number', '7', "The agent's service sent a line that is not a JSON object."],
   ['is an array', '[]', "The agent's service sent a line that is not a JSON object."],
   ['is null', 'null', "The agent's service sent a line that is not a JSON object."],
   ['is an error', '{"type":"error","message":"The model is away."}', 'The model is away.'],
-  ['is an error without words', '{"type":"error"}', "The agent's service reported an error without a message."],
+  ['is an error without a message', '{"type":"error"}', "The agent's service reported an error without a message."],
   [
     'is an error with a number',
     '{"type":"error","message":5}',
@@ -96,7 +96,7 @@ const streaming = { 'Content-Type': 'application/x-ndjson' }
 
 test.each<[string, ServiceAnswer, string, number]>([
   [
-    'is cut between two lines',
+    'is cut off between two lines',
     (response) => {
       response.writeHead(200, streaming)
       response.write(`${hello}\n`, () => response.socket!.end())
@@ -105,7 +105,7 @@ test.each<[string, ServiceAnswer, string, number]>([
     1,
   ],
   [
-    'is cut in a line',
+    'is cut off within a line',
     (response) => {
       response.writeHead(200, streaming)
       response.write(`${hello}\n${hello}`, () => response.socket!.end())
@@ -114,7 +114,7 @@ test.each<[string, ServiceAnswer, string, number]>([
     1,
   ],
   [
-    'is cut before the announced length',
+    'is cut off before the announced length',
     (response) => {
       response.writeHead(200, { ...streaming, 'Content-Length': 1000 })
       response.write(`${hello}\n`, () => response.socket!.end())
@@ -128,10 +128,10 @@ test.each<[string, ServiceAnswer, string, number]>([
     'answered with the content type application/json instead of application/x-ndjson.',
     0,
   ],
-  ['is a refusal', answerWith(429, '{"message":"Slowly."}'), 'answered 429: Slowly.', 0],
+  ['is a rejection', answerWith(429, '{"message":"Slowly."}'), 'answered 429: Slowly.', 0],
   ['is a redirect', answerWith(307, '', { Location: '/' }), 'answered 307, and redirects are not followed.', 0],
   [
-    'is no UTF-8',
+    'is not UTF-8',
     replyWith(`${hello}\n`, Buffer.from('{"type":"text","delta":"\xff"}\n', 'latin1')),
     'sent a line that is not UTF-8.',
     1,
@@ -156,7 +156,7 @@ test('rejects a reply delimited by connection close, which could be truncated', 
 
 test.each([
   ['line', `{"type":"text","delta":"`, 'x'.repeat(65_536), 'a line of more than 10 MB'],
-  ['row of blank lines', '', '\n'.repeat(65_536), 'more than 10 MB of blank lines'],
+  ['sequence of blank lines', '', '\n'.repeat(65_536), 'more than 10 MB of blank lines'],
 ])('an endless %s fails the turn and closes the connection', async (_, start, more, what) => {
   const left = Promise.withResolvers<void>()
   const service = await startAgentService(async (response) => {
@@ -206,7 +206,7 @@ test('a part reaches the reader when sent, not when the reply ends', async () =>
   await service.stop()
 })
 
-test('reads a service no faster than its parts are consumed', async () => {
+test('reads a response no faster than its parts are consumed', async () => {
   const line = `${JSON.stringify({ type: 'text', delta: 'x'.repeat(10_000) })}\n`
   const total = 64 * 1024 * 1024
   let written = 0
@@ -236,7 +236,7 @@ test('reads a service no faster than its parts are consumed', async () => {
   await service.stop()
 })
 
-test('a leaving reader closes the connection', async () => {
+test('a reader that leaves closes the connection', async () => {
   const left = Promise.withResolvers<void>()
   const service = await startAgentService((response) => {
     response.once('close', left.resolve)

@@ -61,8 +61,8 @@ test("lines report progress and charges, and the result line is the task's value
 })
 
 test.each([
-  ['a charge beyond the maximum is cut at it', [{ type: 'charge', event: 'page', count: 9 }], { page: 5 }],
-  ['no event and no progress', [], {}],
+  ['a charge beyond the maximum is limited to the maximum', [{ type: 'charge', event: 'page', count: 9 }], { page: 5 }],
+  ['a task without charges and progress succeeds', [], {}],
 ])('%s', async (_, events, usage) => {
   expect(await outcomeOf(lines(...events, { type: 'result', result: 'r' }))).toMatchObject({ value: 'r', usage })
 })
@@ -78,9 +78,9 @@ test.each([
     `${sent} sent a line of type "delta"; the type must be progress,`,
   ],
   ['a line without a type', [{}], `${sent} sent a line of type none; the type must be`],
-  ['no result', [{ type: 'progress' }], `${sent} ended its response without a result line.`],
-  ['nothing', [], `${sent} ended its response without a result line.`],
-  ['a line that is no object', [7], `${sent} sent a line that is not a JSON object.`],
+  ['a missing result', [{ type: 'progress' }], `${sent} ended its response without a result line.`],
+  ['an empty response', [], `${sent} ended its response without a result line.`],
+  ['a line that is not an object', [7], `${sent} sent a line that is not a JSON object.`],
 ])('%s fails the task with a reason', async (_, events, failure) => {
   expect((await outcomeOf(lines(...events))) as { failure: string }).toMatchObject({
     failure: expect.stringContaining(failure),

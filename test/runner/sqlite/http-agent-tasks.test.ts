@@ -97,11 +97,7 @@ test.each<[string, ServiceAnswer, string]>([
   ['204', answerWith(204, ''), 'answered 204.'],
   ['an empty body', answerWith(200, ''), 'answered with an empty body.'],
   ['invalid JSON', answerWith(200, '{"a":1'), 'answered with a body that is not JSON.'],
-  [
-    'bytes that are no UTF-8',
-    answerWith(200, Buffer.from([0x22, 0xff, 0x22])),
-    'answered with a body that is not JSON.',
-  ],
+  ['invalid UTF-8', answerWith(200, Buffer.from([0x22, 0xff, 0x22])), 'answered with a body that is not JSON.'],
   [
     'HTML',
     answerWith(200, '<p>Hello</p>', { 'Content-Type': 'text/html; charset=utf-8' }),
@@ -118,7 +114,7 @@ test.each<[string, ServiceAnswer, string]>([
     'compressed its answer, although the request did not allow compression.',
   ],
   [
-    'more than it may, announced',
+    'more than 50 MB according to Content-Length',
     (response) => {
       response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': 50 * 1024 * 1024 + 1 })
       response.write('"')
@@ -126,7 +122,7 @@ test.each<[string, ServiceAnswer, string]>([
     'answered with more than 50 MB.',
   ],
   [
-    'a connection cut within its chunks',
+    'a body cut off between chunks',
     (response) => {
       response.writeHead(200, { 'Content-Type': 'application/json' })
       response.write('{}', () => response.socket!.end())
@@ -134,37 +130,33 @@ test.each<[string, ServiceAnswer, string]>([
     'closed the connection before its answer was complete.',
   ],
   [
-    'a connection cut before the announced length',
+    'a body cut off before the announced length',
     (response) => {
       response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': 10 })
       response.write('{}', () => response.socket!.destroy())
     },
     'closed the connection before its answer was complete.',
   ],
-  ['nothing at all', (response) => void response.socket!.destroy(), 'closed the connection without an answer.'],
+  ['no bytes', (response) => void response.socket!.destroy(), 'closed the connection without an answer.'],
 ])('a response of %s fails the task', async (_, answer, ending) => {
   expect(await outcomeOfAnswer(answer)).toEqual({ failure: `The agent's service ${ending}` })
 })
 
 test.each<[string, string, string]>([
-  ['no HTTP', 'SSH-2.0-OpenSSH_9.9\r\n', 'answered with something other than HTTP.'],
-  ['half a head', 'HTTP/1.1 200 OK\r\nContent-Ty', 'closed the connection without an answer.'],
+  ['another protocol', 'SSH-2.0-OpenSSH_9.9\r\n', 'answered with something other than HTTP.'],
+  ['truncated headers', 'HTTP/1.1 200 OK\r\nContent-Ty', 'closed the connection without an answer.'],
   [
     'a chunk without a size',
     'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
     'closed the connection before its answer was complete.',
   ],
-  [
-    'headers without end',
-    `HTTP/1.1 200 OK\r\n${'X: y\r\n'.repeat(10_000)}`,
-    'answered with something other than HTTP.',
-  ],
+  ['endless headers', `HTTP/1.1 200 OK\r\n${'X: y\r\n'.repeat(10_000)}`, 'answered with something other than HTTP.'],
   ['an upgrade', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n', 'answered 101.'],
-])('a connection that carries %s fails the task', async (_, bytes, ending) => {
+])('a response of raw bytes fails the task: %s', async (_, bytes, ending) => {
   expect(await outcomeOfBytes(bytes)).toEqual({ failure: `The agent's service ${ending}` })
 })
 
-test('accepts an HTTP/1.0 response ended by connection close, also after a 103', async () => {
+test('accepts an HTTP/1.0 response that ends when the connection closes, also after a 103', async () => {
   const head = 'HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n'
   expect(await outcomeOfBytes(`${head}{"a":1}`)).toEqual({ value: { a: 1 } })
   expect(await outcomeOfBytes(`HTTP/1.1 103 Early Hints\r\n\r\n${head}{"a":1}`)).toEqual({ value: { a: 1 } })

@@ -63,7 +63,7 @@ test.for([false, true])('refreshes a token rejected mid-run once, in threads: %s
   await world.stop()
 })
 
-test('a denied refresh ends the sign-in, refunds the running task and rejects new ones', async () => {
+test('a denied refresh ends the sign-in, refunds the running task and rejects new tasks', async () => {
   const world = await startSignInWorld()
   const { mcp, oauth, service } = world
   const { connectorId, owner } = await signedIn(world)
@@ -99,7 +99,7 @@ test('a denied refresh ends the sign-in, refunds the running task and rejects ne
   await world.stop()
 })
 
-test('a server that forgot the client ends the sign-in; the next registers a new client', async () => {
+test('a server that forgot the client ends the sign-in; the next sign-in registers a new client', async () => {
   const world = await startSignInWorld({ oauth: { tokenSeconds: 1 } })
   const { oauth, service } = world
   const { connectorId, owner } = await signedIn(world)
@@ -130,7 +130,7 @@ test('a failed refresh request fails the run but keeps the sign-in', async () =>
   await world.stop()
 })
 
-test('revokes refreshed tokens if the connector was deleted or given another URL meanwhile', async () => {
+test('revokes refreshed tokens if the connector was deleted or got another URL during the refresh', async () => {
   const world = await startSignInWorld()
   const { mcp, oauth, service } = world
   const owner = await createOwner(service)
@@ -167,7 +167,7 @@ test('revokes refreshed tokens if the connector was deleted or given another URL
   await world.stop()
 })
 
-test('revokes tokens of a sign-in whose connector changed its URL meanwhile', async () => {
+test('revokes tokens of a sign-in if the URL of its connector changed during the sign-in', async () => {
   const world = await startSignInWorld()
   const { mcp, oauth, service } = world
   const owner = await createOwner(service)

@@ -245,7 +245,7 @@ test('the error names the file and a command that recovers everything before the
   expect(readable(dataDir)).toBe(kept)
 })
 
-test('suggests emptying a fully checkpointed log but no truncation for a partly checkpointed one', () => {
+test('suggests emptying a fully checkpointed log, but does not suggest truncating a partly checkpointed one', () => {
   for (let n = 0; n < commits; n++) commitNote()
   const { log } = crashed()
   db.pragma('wal_checkpoint(FULL)')

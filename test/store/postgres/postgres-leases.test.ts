@@ -43,7 +43,7 @@ await describePostgres('leases of nodes that share a database', (server) => {
     })
   }
 
-  nodesTest('each queued task goes to one node, oldest first, even with parallel takers', async (nodes) => {
+  nodesTest('each queued task goes to one node, oldest first, even if nodes take tasks in parallel', async (nodes) => {
     const { one, two } = nodes
     const taskIds = await admit(nodes, 40)
     const first = await take(one, 5)
@@ -111,7 +111,7 @@ await describePostgres('leases of nodes that share a database', (server) => {
     expect(await one.store.getTask({ userId, taskId })).toMatchObject({ status: 'completed', attempt: 2 })
   })
 
-  nodesTest('a task of a dead node is refunded once, whichever node settles it', async (nodes) => {
+  nodesTest('a task of a dead node is refunded once, no matter how many nodes try to settle it', async (nodes) => {
     const { clock, one, two, userId } = nodes
     const [taskId = ''] = await admit(nodes, 1)
     await take(one, 1)

@@ -47,7 +47,7 @@ class Reached {
   }
 }
 
-test('a starting node leaves the work of others alone for one lease', async () => {
+test('a starting node does not take over the work of other nodes for one lease', async () => {
   const reached = new Reached()
   const startedAt = performance.now()
   reached.keeper.start()
@@ -55,10 +55,10 @@ test('a starting node leaves the work of others alone for one lease', async () =
   await reached.keeper.stop()
 })
 
-// Each ends with a renewal, after which the others may take up to a lease to renew theirs.
+// Each break ends with a renewal. After that, other nodes may take up to one lease to renew theirs.
 const breaks: [string, (reached: Reached) => Promise<number>][] = [
   [
-    'an outage of the database',
+    'a database outage',
     async (reached) => {
       let failures = 0
       reached.trouble = () => (failures++ < 2 ? Promise.reject(new Error('the database is away')) : Promise.resolve())
@@ -67,7 +67,7 @@ const breaks: [string, (reached: Reached) => Promise<number>][] = [
     },
   ],
   [
-    'a standstill of the database',
+    'a database stall',
     async (reached) => {
       let wasStill = false
       reached.trouble = async () => {
@@ -80,7 +80,7 @@ const breaks: [string, (reached: Reached) => Promise<number>][] = [
     },
   ],
   [
-    'a standstill of the nodes themselves',
+    'a stall of the nodes themselves',
     async (reached) => {
       const before = reached.renewedAt
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, leaseMs)
@@ -89,7 +89,7 @@ const breaks: [string, (reached: Reached) => Promise<number>][] = [
     },
   ],
   [
-    "a step of the database's clock",
+    'a jump of the database clock',
     async (reached) => {
       reached.clockStepMs = 3_600_000
       const before = reached.renewedAt
@@ -99,7 +99,7 @@ const breaks: [string, (reached: Reached) => Promise<number>][] = [
   ],
 ]
 
-test.for(breaks)('after %s a node leaves the work of others alone for one lease', async ([, happen]) => {
+test.for(breaks)('after %s, a node does not take over the work of other nodes for one lease', async ([, happen]) => {
   const reached = new Reached()
   reached.keeper.start()
   await reached.settles()

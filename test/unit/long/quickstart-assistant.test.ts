@@ -117,7 +117,7 @@ test('accepts a request before or after the pasted data, separated by an empty l
   }
 })
 
-test('uses the newest of several tables, even if a text follows it', async () => {
+test('uses the newest of several tables, even if text follows it', async () => {
   const before = [sales, 'amount,fee\n1,2\n3,5', freedoms]
   expect((await ask({ before, message: 'total amount' })).text).toContain('is 4, over all 2 rows')
 })
@@ -131,7 +131,7 @@ test('treats prose with commas as text, not as a table', async () => {
   }
 })
 
-test('reports broken quotes with their line, and the call still has a result', async () => {
+test('reports broken quotes with their line, and the tool call still has a result', async () => {
   const { outputs, text } = await ask({ message: 'a,b\n1,2\n3,"x" y\n4,5' })
   expect(outputs).toEqual([{ error: text }])
   expect(text).toContain('at line 3')

@@ -95,7 +95,7 @@ test('finds no keywords in a text without real words', async () => {
   }
 })
 
-test('finds the frequent phrases among very many, and adds a note', async () => {
+test('finds the frequent phrases among very many phrases, and adds a note', async () => {
   const noise = Array.from({ length: 110_000 }, (_, i) => `w${i.toString(36)}x`)
   const text = noise.map((word, i) => `${word}${i % 100 === 0 ? ' about dark matter.' : ''}`).join(' ')
   const { keywords, notes } = await findKeywords(text, { limit: 1 })

@@ -128,7 +128,7 @@ test('a column has the narrowest type that fits all its values', async () => {
   })
 })
 
-test('orders dates by time across offsets and shows them as written', async () => {
+test('orders dates by time across time zone offsets and shows them as written', async () => {
   const dates = ['2024-01-01T00:30+02:00', '2023-12-31T22:45Z', '2023-12-31 22:15', '2024-01-01']
   expect(await profileColumn(dates)).toMatchObject({ type: 'date', min: '2023-12-31 22:15', max: '2024-01-01' })
 })
@@ -152,12 +152,12 @@ test.each([
 
 test.each([
   ['commas', 'a,b,c;d\n1,2,3', ','],
-  ['semicolons, beside decimal commas', 'a;b\n1,5;2\n2,5;3', ';'],
+  ['semicolons, with decimal commas', 'a;b\n1,5;2\n2,5;3', ';'],
   ['tabs', 'a\tb, c\n1\t2\n', '\t'],
-  ['bars', 'a|b\n"1,2,3"|2\n', '|'],
-  ['nothing', 'a\n1\n2', ','],
-  ['commas, beside quoted semicolons', '"x;y",1\n"z;w",2', ','],
-  ['commas in quoted values only', '"a,b"|c\n"d,e"|f', '|'],
+  ['pipes', 'a|b\n"1,2,3"|2\n', '|'],
+  ['a single column', 'a\n1\n2', ','],
+  ['commas, with semicolons inside quotes', '"x;y",1\n"z;w",2', ','],
+  ['pipes, with commas only in quoted values', '"a,b"|c\n"d,e"|f', '|'],
 ])('detects the delimiter: %s', async (_name, csv, delimiter) => {
   expect((await profileCsv(csv)).delimiter).toBe(delimiter)
 })
@@ -196,7 +196,7 @@ test('quoted values may contain delimiters, quotes and line breaks', async () =>
   expect(columns).toMatchObject([{ top: [{ value: '1\r\n2' }] }, { top: [{ value: 'say "hi", ok' }] }])
 })
 
-test('counts ragged rows and treats absent values as missing', async () => {
+test('counts rows with too few or too many cells, and treats absent cells as missing values', async () => {
   const { rows, columns, warnings } = await profileCsv(`a,b\n"x\ny",1\n2\n${'1,2,3\n'.repeat(7)}`)
   expect(rows).toBe(9)
   expect(columns[1]).toMatchObject({ count: 8, missing: 1 })
@@ -206,13 +206,13 @@ test('counts ragged rows and treats absent values as missing', async () => {
   ])
 })
 
-test('names a nameless column by its number', async () => {
+test('names a column without a name by its number', async () => {
   const { columns } = await profileCsv('id,,id,__proto__\n1,2,3,4')
   expect(columns.map(({ name }) => name)).toEqual(['id', 'column 2', 'id', '__proto__'])
   expect(columns.map((column) => 'max' in column && column.max)).toEqual([1, 2, 3, 4])
 })
 
-test('without a header every row is data and columns are numbered', async () => {
+test('without a header, every row counts as data and columns are numbered', async () => {
   const { rows, columns, header, warnings } = await profileCsv('1,x\n2,y', { header: false })
   expect({ rows, header, warnings }).toEqual({ rows: 2, header: false, warnings: [] })
   expect(columns).toMatchObject([{ name: 'column 1', type: 'integer', max: 2 }, { name: 'column 2' }])

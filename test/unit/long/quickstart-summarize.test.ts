@@ -35,7 +35,7 @@ test.each([
   expect(result.notes).toEqual([])
 })
 
-test("summarizes Roosevelt's speech by its subject: democracy, war and the freedoms", async () => {
+test("the summary of Roosevelt's speech covers its subject: democracy, war and the freedoms", async () => {
   const { summary, language } = await summarizeText(fourFreedoms, { sentences: 6 })
   expect(language).toBe('en')
   expect(summary).toContain('the democratic way of life is at this moment being directly assailed')
@@ -43,7 +43,7 @@ test("summarizes Roosevelt's speech by its subject: democracy, war and the freed
   expect(summary).toContain('Even when the World War broke out in 1914')
 })
 
-test("summarizes Melville's chapter by the kinds of whales, not by its farewell", async () => {
+test("the summary of Melville's chapter covers the kinds of whales, not its closing words", async () => {
   const { summary } = await summarizeText(cetology, { sentences: 6 })
   expect(summary).toContain('As the type of the FOLIO I present the Sperm Whale')
   expect(summary).toContain('Whalebone Whales, that is, whales with baleen')
@@ -111,7 +111,7 @@ test('identical sentences are chosen once and counted each time', async () => {
   expect(result.notes).toEqual(['Different sentences of the text: only 1.'])
 })
 
-test('the earlier of two sentences with equal scores wins', async () => {
+test('of two sentences with equal scores, the earlier one is chosen', async () => {
   const { sentences } = await summarizeText('Red apples grow. Blue rivers flow. Green hills rest.', { sentences: 2 })
   expect(sentences.map((sentence) => sentence.index)).toEqual([0, 1])
 })
@@ -154,7 +154,7 @@ test.each([
 test.each([
   ['one long word', 'a'.repeat(50_000)],
   ['words without punctuation', 'word '.repeat(10_000)],
-  ['pairs of surrogates', `a${'𠀀'.repeat(20_000)}`],
+  ['surrogate pairs', `a${'𠀀'.repeat(20_000)}`],
 ])('splits %s into parts of bounded length', async (_name, text) => {
   const result = await summarizeText(text, { sentences: 2 })
   for (const sentence of result.sentences) {

@@ -53,7 +53,7 @@ const sendTest = (webhookId: string, signal?: AbortSignal) =>
     ...(signal && { signal }),
   })
 
-/** Tasks of these users, in turn, name each origin; all origins give this response. */
+/** Creates one task per origin, alternating between these users. All origins give this response. */
 async function taskOfEach(answer: RequestListener, owners = [other]): Promise<void> {
   const server = createServer(answer).listen(0, '0.0.0.0')
   await once(server, 'listening')
@@ -81,7 +81,7 @@ async function arrivesSoon(): Promise<void> {
   expect(performance.now() - startedAt).toBeLessThan(soonMs)
 }
 
-test('ten thousand deliveries to one dead endpoint, and eight that hang, delay no others', async () => {
+test('ten thousand deliveries to a dead endpoint and eight hanging endpoints delay no other deliveries', async () => {
   await create(at('/dead'), other)
   receiver.answers.set('/dead', (request) => request.socket.destroy())
   for (let n = 0; n < 8; n++) {
@@ -94,14 +94,14 @@ test('ten thousand deliveries to one dead endpoint, and eight that hang, delay n
   for (let n = 0; n < 5; n++) await arrivesSoon()
 })
 
-test("hundreds of hanging origins, named by one user's tasks, delay no others", async () => {
+test("hundreds of hanging origins in one user's tasks delay no other deliveries", async () => {
   await create(null, other)
   await create(at('/alive'), person)
   await taskOfEach(() => {})
   for (let n = 0; n < 3; n++) await arrivesSoon()
 })
 
-test('hanging origins of two users leave room for others, even before any was slow', async () => {
+test('hanging origins of two users leave room for other users, even before they count as slow', async () => {
   const third = await service.createPerson()
   for (const owner of [other, third]) await create(null, owner)
   await create(at('/alive'), person)
@@ -134,7 +134,7 @@ test("four slowly failing webhooks of one user do not delay another user's retry
   expect(JSON.parse(second!.body).data.taskId).toBe(id)
 })
 
-test('every origin of one user is tried, however many of them fail', async () => {
+test('every origin of a user is tried, no matter how many of them fail', async () => {
   const failed = new Set<string>()
   await create(null, other)
   await taskOfEach(({ headers }, response) => {

@@ -16,7 +16,7 @@ test('a service killed before storing a delivery repeats it with the same id and
   const secret = await createWebhook(killed.url, key, receiver)
   let ended: Promise<unknown> | undefined
   receiver.answers.set('/', (_, response) => {
-    // The first has arrived completely, but its sender gets no response.
+    // The first attempt has arrived completely, but the service gets no response.
     if (ended === undefined) ended = killed.end('SIGKILL')
     else response.writeHead(204).end()
   })

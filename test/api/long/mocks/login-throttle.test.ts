@@ -69,7 +69,7 @@ test('the eleventh attempt per email gets 429 with Retry-After, without checking
   await service.stop()
 })
 
-test('checks exactly ten of thirty simultaneous attempts, whether or not the user exists', async () => {
+test('checks the password in exactly ten of thirty simultaneous attempts, for any email address', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { email } = await service.createPerson({ password })
   for (const tried of [email, 'nobody@example.com']) {
@@ -116,7 +116,7 @@ test('a correct password resets the count of wrong ones', async () => {
   await service.stop()
 })
 
-test('a password change resets the count of wrong passwords, for logins too', async () => {
+test('a password change resets the count of wrong passwords, including those at login', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })

@@ -32,7 +32,7 @@ function taskOf(values: number): { endpointId: string; params: object } {
   return { endpointId: 'test.free', params: { items: Array.from({ length: values - 5 }, () => 0), end: '"[,{\\' } }
 }
 
-test('accepts a body of 250,000 values and rejects one more over REST and RPC', async () => {
+test('accepts a body of 250,000 values and rejects one with more over REST and RPC', async () => {
   const { person, service } = guarded
   const expected = { status: 400, field: '', message: /more than 250000 values/ }
   const over = taskOf(valuesMax + 1)
@@ -58,7 +58,7 @@ test('accepts property names of 16,000 bytes and rejects longer ones over REST a
   expect((await service.post('/api/tasks', named(16_000), { key })).status).toBe(200)
 })
 
-test('a long string counts as one value, whatever it contains', async () => {
+test('a long string counts as one value, regardless of its content', async () => {
   const { service } = guarded
   const { key } = await service.createPerson()
   const text = ',[{"\\'.repeat(200_000)
@@ -67,7 +67,7 @@ test('a long string counts as one value, whatever it contains', async () => {
   expect((await service.get(`/api/tasks/${answer.body.taskId}?wait=20`, key)).body.status).toBe('completed')
 })
 
-test('accepts 50,000 distinct names in a body and rejects one more over REST and RPC', async () => {
+test('accepts a body with 50,000 distinct names and rejects one with more over REST and RPC', async () => {
   const { person, service } = guarded
   const named = (names: number) => {
     // Besides the names in the params, the body has three.
@@ -85,7 +85,7 @@ test('accepts 50,000 distinct names in a body and rejects one more over REST and
   expect((await service.get(`/api/tasks/${taken.body.taskId}?wait=20`, key)).body.status).toBe('completed')
 })
 
-test('repeated names count once, however many rows use them', async () => {
+test('repeated names count once, no matter how many rows use them', async () => {
   const { person, service } = guarded
   const row = Object.fromEntries(Array.from('abcdefghijk', (name, at) => [name, at]))
   const table = (rows: number) => ({ endpointId: 'test.free', params: { rows: Array(rows).fill(row) } })
@@ -103,7 +103,7 @@ test('repeated names count once, however many rows use them', async () => {
   }
 })
 
-test('rejects a large, too deeply nested body before parsing it', async () => {
+test('rejects a large body that is nested too deeply before parsing it', async () => {
   const { person, service } = guarded
   const deep = `{"endpointId":"test.free","params":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`
   const expected = { status: 400, field: '', message: /nested deeper than 100 levels/ }
@@ -251,7 +251,7 @@ async function hoard(accounts: number[][]): Promise<{ key: string; uploads: RawC
 const half = [largest - 1, largest - 1, largest - 1, largest - 1, 7 * megabyte]
 const eighth = [largest - 1, megabyte]
 
-test('two slow senders leave room for large bodies of other users', async () => {
+test('two users with slow uploads leave room for large bodies of other users', async () => {
   const { service } = guarded
   const hoards = await hoard([half, half])
   for (const { key } of await Promise.all([1, 2].map(() => service.createPerson()))) {
@@ -263,7 +263,7 @@ test('two slow senders leave room for large bodies of other users', async () => 
   )
 })
 
-test('if memory is full, drops only the slowest upload of the user holding most', async () => {
+test('if memory is full, drops only the slowest upload of the user with the most memory', async () => {
   const { service } = guarded
   const hoards = await hoard([half, eighth, eighth, eighth, eighth])
   const isAnswered = ({ received }: RawConnection) => received.length > 0

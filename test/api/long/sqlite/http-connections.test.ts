@@ -43,7 +43,7 @@ test.each([
   })
 })
 
-test('many simultaneous stalled requests leave room for others', async () => {
+test('other requests are served while many requests stall', async () => {
   const { service } = guarded
   const { key } = await service.createPerson()
   const stalled = await Promise.all(Array.from({ length: 100 }, () => RawConnection.open(service.url)))
@@ -87,8 +87,8 @@ test('does not treat the body of a rejected request as another request', async (
 })
 
 test.each([
-  ['what is no HTTP', garbage],
-  ['a CONNECT', rawRequest('CONNECT a:1', [])],
+  ['invalid HTTP', garbage],
+  ['a CONNECT request', rawRequest('CONNECT a:1', [])],
 ])('never answers %s in place of the preceding request', async (_what, bytes) => {
   const { service } = guarded
   const { key } = await service.createPerson()

@@ -76,7 +76,7 @@ test('accepts a file of the maximum size, and rejects malformed base64 of that s
   await service.stop()
 })
 
-test('reads no files of a message that balance or rate limit rejects anyway', async () => {
+test('reads no files of a message that is rejected because of balance or rate limit', async () => {
   const service = await startService({ config, limits: { executionsPerMinute: 2 } })
   const talker = await Talker.create(service, { agentId: 'reads', balanceUsd: '1000.0000' })
   const file = await storedFile(talker)
@@ -99,7 +99,7 @@ test('reads no files of a message that balance or rate limit rejects anyway', as
   await service.stop()
 })
 
-test("files of one user's many chats take bounded memory and leave room for others", async () => {
+test('files in many chats of one user take bounded memory and leave room for other users', async () => {
   const service = await startService({ config, limits: { executionsPerMinute: 0 } })
   const talker = await Talker.create(service, { agentId: 'reads', balanceUsd: '1000.0000' })
   const other = await Talker.create(service, { agentId: 'reads', balanceUsd: '1000.0000' })
@@ -132,7 +132,7 @@ test("files of one user's many chats take bounded memory and leave room for othe
   await service.stop()
 })
 
-test('a quote opens no stored file, and equals the cost of sending that file', async () => {
+test('a quote for a stored file does not open it, and equals the cost of sending it', async () => {
   const any = { ...chat, accepts: ['*/*'] }
   const bounded = { ...agent, id: 'bounds', chat: { ...any, imageTokensMax: 5000, documentTokensMax: 3000 } }
   const service = await startService({
@@ -174,7 +174,7 @@ test('a quote opens no stored file, and equals the cost of sending that file', a
   await service.stop()
 })
 
-test('quotes beyond the write rate are 429 and open no stored file', async () => {
+test('quotes beyond the write rate get 429 and open no stored file', async () => {
   const clock = new FakeClock()
   const service = await startService({ config, clock, limits: { executionsPerMinute: 0, writesPerMinute: 10 } })
   const talker = await Talker.create(service, { agentId: 'reads', balanceUsd: '1000.0000' })

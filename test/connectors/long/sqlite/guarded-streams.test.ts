@@ -83,7 +83,7 @@ test.each([204, 205, 304])('a response with status %s has no body', async (statu
   expect([response.status, response.body]).toEqual([status, null])
 })
 
-test('a response to HEAD has no body, whatever its headers say', async () => {
+test('a response to HEAD has no body, regardless of its headers', async () => {
   const server = await startServer((response) => response.writeHead(200, { 'Content-Length': megabyte * 2 }).end())
   expect(await (await openGuardFor([server]).fetch(server.origin, { method: 'HEAD' })).text()).toBe('')
 })
@@ -164,7 +164,7 @@ test('an already aborted signal opens no connection', async () => {
   expect(server.connections).toEqual([])
 })
 
-test.each(['a text', 0])("rejects with the signal's reason, whatever its type: %s", async (reason) => {
+test.each(['a text', 0])("rejects with the signal's reason, regardless of its type: %s", async (reason) => {
   const server = await startTcpServer(() => controller.abort(reason))
   const controller = new AbortController()
   const url = server.origin.replace('http', 'https')
@@ -209,7 +209,7 @@ test('an abort before the response closes the connection', async () => {
 })
 
 test.each(['unread', 'being read'])(
-  'an abort while the body streams, %s, fails the body and closes the connection',
+  'an abort while the body streams (%s) fails the body and closes the connection',
   async (state) => {
     const { answered, server } = await startHeldServer()
     const controller = new AbortController()
@@ -280,15 +280,11 @@ const garbled = 'The connector answered with something other than HTTP.'
 test.each([
   ['garbage', 'SSH-2.0-OpenSSH_9.6\r\n', garbled],
   ['a broken header', 'HTTP/1.1 200 OK\r\nBad Header\r\n\r\n', garbled],
-  ['headers without end', `HTTP/1.1 200 OK\r\nA: ${'a'.repeat(100_000)}\r\n\r\n`, garbled],
+  ['endless headers', `HTTP/1.1 200 OK\r\nA: ${'a'.repeat(100_000)}\r\n\r\n`, garbled],
   ['nothing', '', unanswered],
-  ['half a head', 'HTTP/1.1 200 OK\r\nA: b', unanswered],
+  ['a truncated header block', 'HTTP/1.1 200 OK\r\nA: b', unanswered],
   ['another protocol', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n', unanswered],
-  [
-    'a status that there is not',
-    'HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n',
-    'The connector answered with the status 999.',
-  ],
+  ['an invalid status', 'HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n', 'The connector answered with the status 999.'],
 ])('rejects %s instead of a response and closes the connection', async (_, bytes, message) => {
   const server = await startTcpServer((socket) => void socket.once('data', () => socket.end(bytes)))
   expect(await messageOf(openGuardFor([server]).fetch(server.origin, post()))).toBe(message)

@@ -57,7 +57,7 @@ test('resolves local host names without a name server', async () => {
   expect([...server.names]).toEqual([])
 })
 
-test('a lookup ends when its signal aborts, whatever the name servers do', async () => {
+test('a lookup ends when its signal aborts, regardless of the name servers', async () => {
   const server = await serve(() => 'silent')
   const controller = new AbortController()
   const looking = lookUpHost('dead.example', {
@@ -89,14 +89,14 @@ test('limits a user to eight concurrent lookups without delaying other users or 
   await expect.poll(() => server.names.size).toBe(8)
   const other = openGuard({ lookups: lookupsAt(server, { places, userId: 'two' }) })
   await expect(other.fetch('https://alive.example/', post())).rejects.toThrow('is not public')
-  // Of the threads of the process, which names of the system and files are looked up in, none is taken.
+  // The process's thread pool, which looks up system names and reads files, still has free threads.
   await Promise.all([lookup('localhost'), lookup('localhost'), lookup('localhost'), lookup('localhost'), stat('.')])
   expect(server.names).toEqual(new Set([...Array.from({ length: 8 }, (_, n) => `dead${n}.example`), 'alive.example']))
   for (const guard of guards) guard.close()
   expect(new Set(await Promise.all(failures))).toEqual(new Set(['The connection to this connector was closed.']))
 })
 
-test('internal host names and missing ones give the same error', async () => {
+test('internal and nonexistent host names give the same error', async () => {
   const server = await serve((name) => {
     if (name.startsWith('private')) return ['10.0.0.1']
     if (name.startsWith('own')) return ['127.0.0.1', 'fe80:0:0:0:0:0:0:1']

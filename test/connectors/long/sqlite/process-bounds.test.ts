@@ -109,7 +109,7 @@ test.for([false, true])(
   },
 )
 
-test('one user fills half the slots, others an eighth; missing slots count as no failure', async () => {
+test('one user gets half the slots, others an eighth; running out of slots does not count as a failure', async () => {
   const world = await startWorld({ limits: { maxConnectorProcesses: 20, abuseFailures: 1 } })
   const [person, other] = [await world.service.createPerson(), await world.service.createPerson()]
   const [id] = await tokens(world, person, 1)

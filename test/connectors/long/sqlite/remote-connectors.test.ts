@@ -51,7 +51,7 @@ function start(processesMax = 8) {
   return { connect, ends, open }
 }
 
-test('losing the connector thread fails calls without blaming the connector; the next run recovers', async () => {
+test('losing the connector thread fails calls without blaming the connector; the next run works', async () => {
   const { ends, open } = start()
   const run = await open()
   const calls = [run.call('hang'), run.call('hang')].map((call) => call.catch((error: unknown) => error))
@@ -90,7 +90,7 @@ test('a dying server, an unknown tool and a stop each fail calls with their own 
   ends[0]!.close()
 })
 
-test('a task whose connectors were lost is interrupted, whatever its agent throws', async () => {
+test('a task whose connectors were lost is interrupted, regardless of what its agent throws', async () => {
   const { connect, ends } = start()
   const catalogue = new Catalogue({
     agents: [
@@ -179,7 +179,7 @@ function chatWith(reply: Reply, signal: AbortSignal, connect?: Connect) {
   return { called, outcome }
 }
 
-test('calling an unknown tool does not count as connector use, so the failure is free', async () => {
+test('calling an unknown tool does not count as connector use, so a failed run is free', async () => {
   const { signal } = new AbortController()
   const wrong = chatWith(async function* ({ connectors }) {
     yield { type: 'text', delta: 'Said.' }

@@ -95,7 +95,7 @@ test("an agent's own tool keeps its name; the connector's namesake gets a prefix
   await world.stop()
 })
 
-test('turns invalid tool names into unique valid ones that call the right tool', async () => {
+test('replaces invalid tool names with unique valid names that call the right tool', async () => {
   const world = await startWorld()
   const person = await world.service.createPerson()
   const connectorIds = [await connect(world, person, { name: 'Ödd', server: 'odd-names' })]

@@ -90,7 +90,7 @@ test('a server sees only its configured environment variables', async () => {
   await client.close()
 })
 
-test('finds a command on PATH and runs it in its folder or the temporary one', async () => {
+test('finds a command on PATH and runs it in its folder or in the temporary folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'errand-stdio-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   for (const cwd of [folder, null]) {
@@ -104,10 +104,10 @@ test('finds a command on PATH and runs it in its folder or the temporary one', a
 
 test.each<[string, (folder: string) => Partial<StdioTarget>, string]>([
   ['no such command', () => ({ command: 'no-such-command' }), 'its command was not found'],
-  ['a file that is no program', (folder) => ({ command: join(folder, 'text') }), 'its command is not executable'],
+  ['a file that is not executable', (folder) => ({ command: join(folder, 'text') }), 'its command is not executable'],
   ['no such folder', (folder) => ({ cwd: join(folder, 'missing') }), 'its folder does not exist'],
-  ['a file for a folder', (folder) => ({ cwd: join(folder, 'text') }), 'the system returned ENOTDIR'],
-  ['a zero byte', () => ({ args: ['\0'] }), 'the system returned ERR_INVALID_ARG_VALUE'],
+  ['a file instead of a folder', (folder) => ({ cwd: join(folder, 'text') }), 'the system returned ENOTDIR'],
+  ['a NUL in an argument', () => ({ args: ['\0'] }), 'the system returned ERR_INVALID_ARG_VALUE'],
 ])('reports why a server cannot start: %s', async (_, target, reason) => {
   const folder = mkdtempSync(join(tmpdir(), 'errand-stdio-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -126,7 +126,7 @@ test.each([
   ['kill', 'was ended by SIGKILL before it answered.'],
   ['garbage', 'wrote something other than MCP messages to its standard output.'],
   ['endless-line', 'sent a message that is larger than allowed.'],
-])('a server in mode "%s" fails before it is initialized and is gone', async (mode, ending) => {
+])('a server in mode "%s" fails before it is initialized, and its process ends', async (mode, ending) => {
   const { pids, transport } = rogueTransport(mode)
   await expect(connect(transport)).rejects.toThrow()
   expect(transport.failure).toEqual(new ConnectorError(`The connector's server ${ending}`))
@@ -134,7 +134,7 @@ test.each([
   await expectGone(pids[0]!)
 })
 
-test('a server that never responds times out and is gone after close', async () => {
+test('calls to a server that never responds time out, and close ends the server', async () => {
   const { pids, transport } = rogueTransport('silent')
   await expect(connect(transport, 300)).rejects.toThrow('timed out after 300ms')
   await transport.close()
@@ -156,7 +156,7 @@ test('gives a server time to exit after its input ends', async () => {
   await expectGone(pids[0]!)
 })
 
-test('ignores blank lines and up to twenty other lines before the first message', async () => {
+test('ignores blank lines and up to twenty non-message lines before the first message', async () => {
   const { transport } = rogueTransport('banner')
   const client = await connect(transport)
   expect(await call(client, 'huge', { bytes: 3 })).toBe('xxx')
@@ -176,7 +176,7 @@ test.each([
   expect(transport.failure).toEqual(new ConnectorError(`The connector's server ${ending}`))
   await expect(call(client, 'hang')).rejects.toThrow()
   await expect(transport.send({ jsonrpc: '2.0', id: 1, method: 'ping' })).rejects.toBe(transport.failure)
-  // It exited without `close`.
+  // The server exited without `close`.
   await expectGone(pids[0]!)
   await transport.close()
 })
@@ -308,7 +308,7 @@ test('terminating the owner thread ends the server and its children', async () =
 const parentOf = (pid: number) => Number(/\) \w (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))![1])
 
 test.runIf(process.platform === 'linux')(
-  'a small launcher starts servers and lowers the priority of the next one',
+  'a small launcher process starts servers and gives the next server a lower priority',
   async () => {
     const { pids, transport } = rogueTransport('serve')
     const client = await connect(transport)
@@ -360,7 +360,7 @@ test('a transport closed before it has started starts no process', async () => {
   expect(pids).toEqual([])
 })
 
-test('an aborted start leaves no process behind, whatever the timing', async () => {
+test('an aborted start leaves no process behind, regardless of timing', async () => {
   for (const afterMs of [0, 1, 20, 100]) {
     const { pids, transport } = rogueTransport('silent')
     const initializationOptions = { signal: AbortSignal.timeout(afterMs) }

@@ -202,7 +202,7 @@ const otherTypes = [
 ]
 
 test.each(named(withBody))(
-  '%s rejects a body of another media type with 415 and writes nothing',
+  '%s rejects a body of an unsupported media type with 415 and writes nothing',
   async (_id, operation) => {
     const types = otherTypes.filter(([type]) => type !== 'Content-Type: application/json\t')
     await always(runs, fc.tuple(good(operation), fc.constantFrom(...types)), async ([{ draft, sender }, type]) => {

@@ -118,7 +118,7 @@ function badCredentials(): fc.Arbitrary<readonly string[]> {
   )
 }
 
-test.each(named)('%s rejects wrong, ended and missing credentials', async (_id, operation) => {
+test.each(named)('%s rejects wrong, expired, revoked and missing credentials', async (_id, operation) => {
   const values = fc.tuple(validDraft(shared.world, operation), badCredentials())
   await always(runs * 2, values, async ([draft, lines]) => {
     const { world } = shared
@@ -131,7 +131,7 @@ test.each(named)('%s rejects wrong, ended and missing credentials', async (_id, 
   })
 })
 
-test.each(named)('%s rejects a suspended user and a browser on another page', async (_id, operation) => {
+test.each(named)('%s rejects a suspended user, and a browser request from another site', async (_id, operation) => {
   const { service } = shared.world
   const [sender] = shared.world.sendersOf(operation).filter(({ lines }) => lines[0]!.startsWith('Cookie')) as [Sender]
   const [cookie] = sender.lines as [string]
@@ -157,7 +157,7 @@ test.each(named)('%s rejects a suspended user and a browser on another page', as
 
 const forBrowsers = named.filter(([, { spec }]) => spec['security'].every((one: object) => !('apiKey' in one)))
 
-test.each(forBrowsers)('%s rejects every key, and users if it is only for admins', async (_id, operation) => {
+test.each(forBrowsers)('%s rejects every key, and non-admin users if it is only for admins', async (_id, operation) => {
   const { cookie, key } = shared.world.senders
   const isForAdmins = !shared.world.sendersOf(operation).includes(cookie)
   const lines = [key.lines, [bearer(ended.adminKey)], ...(isForAdmins ? [cookie.lines] : [])]

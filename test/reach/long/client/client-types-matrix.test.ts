@@ -122,7 +122,7 @@ async function gzipped(entry: string): Promise<number> {
 }
 
 test(
-  'an app bundles at most 10 KB for tasks, 16 for everything, 2 for webhooks, 4 for ai-sdk',
+  'an app bundles at most 10 KB for tasks, 16 KB for everything, 2 KB for webhooks, 4 KB for ai-sdk',
   { timeout: runMsMax },
   async () => {
     const tasks = await gzipped(

@@ -108,7 +108,7 @@ test(
 )
 
 test(
-  'the service runs without a console if its packages cannot be installed, and says why',
+  'the service runs without a console if console packages cannot be installed, and reports the reason',
   async () => {
     const folder = copyCheckout()
     rmSync(join(folder, 'console/dist'), { recursive: true })
@@ -127,7 +127,7 @@ test(
 )
 
 test(
-  'errand init from a clone packs Errand, so its project needs no registry for it',
+  'errand init from a clone packs Errand, so the project does not need it from a registry',
   async () => {
     const clone = copyCheckout()
     linkPackages(clone)
@@ -141,7 +141,7 @@ test(
   runMsMax,
 )
 
-test('a git dependency says in one line what to install instead', async () => {
+test('installing from git fails with one line that says what to install instead', async () => {
   const folder = temporaryFolder('git-dependency')
   const source = join(folder, 'node_modules/errand')
   for (const name of ['server/errand.cjs', 'server/main.ts', 'package.json']) {

@@ -115,7 +115,7 @@ test(
   runMsMax,
 )
 
-test('every deployment gives the service longer to stop than its drain time', () => {
+test('every deployment gives the service more time to stop than its drain time', () => {
   const least = limits.drainSeconds.default
   const [, unit] = /^TimeoutStopSec=(\d+)$/m.exec(read('deploy/errand.service')) ?? []
   expect(Number(unit)).toBeGreaterThan(least)

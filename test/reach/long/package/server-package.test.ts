@@ -28,7 +28,7 @@ beforeAll(async () => {
 const sizeMb = (folder: string) =>
   Number(/^\d+/.exec(execFileSync('du', ['-sk', folder], { encoding: 'utf8' }))![0]) / 1000
 
-test('an installation is small, with no TypeScript to run and no development packages', () => {
+test('an installation is small and contains no TypeScript sources or development packages', () => {
   const modules = join(project, 'node_modules')
   const size = sizeMb(modules)
   console.log(`installed: ${size.toFixed(1)} MB of ${installedMbMax}`)
@@ -39,7 +39,7 @@ test('an installation is small, with no TypeScript to run and no development pac
   expect(existsSync(join(modules, 'vite'))).toBe(false)
 })
 
-test('its pages link only to files that it contains', () => {
+test('the pages of the package link only to files in the package', () => {
   const folder = join(project, 'node_modules', 'errand')
   const files = globSync('{*,docs/**/*}.md', { cwd: folder })
   expect(files.length).toBeGreaterThan(20)
@@ -48,7 +48,7 @@ test('its pages link only to files that it contains', () => {
 })
 
 test(
-  'npx errand in an empty folder bills a task, stops with npm, and starts again',
+  'npx errand in an empty folder charges a task, stops with npm, and starts again',
   async () => {
     const folder = temporaryFolder('npx')
     const npx = ['--yes', '--prefer-offline', '--package', await packServer(), 'errand']
@@ -92,7 +92,7 @@ test(
 )
 
 test(
-  'a TypeScript configuration runs as it is and type-checks without skipLibCheck',
+  'a TypeScript configuration runs unchanged and type-checks without skipLibCheck',
   async () => {
     writeFileSync(join(project, 'errand.config.ts'), agents)
     writeFileSync(join(project, 'common.cts'), agents)
@@ -183,7 +183,7 @@ test(
   setUpMsMax,
 )
 
-test('errand init requires the Errand version that it is part of', async () => {
+test('a project created by errand init requires the same Errand version', async () => {
   const folder = join(temporaryFolder('init'), 'my-agents')
   await run(join(project, 'node_modules/.bin/errand'), ['init', folder], project)
   const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
@@ -259,7 +259,7 @@ test(
 )
 
 test(
-  'prints the start time from the package next to that from source',
+  'prints the start times from the package and from source for comparison',
   async () => {
     const mains = [join(project, 'node_modules/errand/server/errand.cjs'), join(root, 'server/main.ts')]
     const times = mains.map((): number[] => [])

@@ -46,7 +46,7 @@ test('names an occupied port and how to choose another', async () => {
   rmSync(dataDir, { recursive: true })
 })
 
-test('runs a configuration with type errors; rejects one that throws or exports nothing', async () => {
+test('runs a configuration with type errors; rejects a configuration that throws or exports nothing', async () => {
   const dataDir = newDataDir()
   const config = (name: string, text: string) => {
     const file = join(dataDir, name)
@@ -67,7 +67,7 @@ test('runs a configuration with type errors; rejects one that throws or exports 
   rmSync(dataDir, { recursive: true })
 })
 
-test("refuses to start without the database's secret until it is restored or given up", async () => {
+test("refuses to start without the database's secret until the secret is restored or abandoned", async () => {
   const dataDir = newDataDir()
   expect(await failureOf({ dataDir, env: { ERRAND_SECRET: 'the secret of this database' } })).toBe('it started; exit 0')
   for (const env of [{}, { ERRAND_SECRET: 'the secret of another one' }]) {

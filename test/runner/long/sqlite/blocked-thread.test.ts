@@ -70,7 +70,7 @@ test('replaces an unresponsive thread; its other runs are refunded or retried', 
   await service.stop()
 })
 
-test('a short run that blocks its thread forever does not time out the others', async () => {
+test("a short run that blocks its thread forever does not make the thread's other runs time out", async () => {
   const service = await startService(inThreads(1))
   const { key } = await service.createPerson()
   const beside = signalFiles(service.dataDir)

@@ -56,7 +56,7 @@ async function keep(dataDir: string, secret: string, { count = 1, from = 0 } = {
   return ids
 }
 
-test("rotation replaces the data directory's secret, keeps the old one and can be repeated", async () => {
+test("rotation replaces the data directory's secret, keeps the old secret and can be repeated", async () => {
   const dataDir = newDataDir()
   const first = 'the-secret-of-the-directory'
   writeFileSync(fileOf(dataDir), first)
@@ -79,7 +79,7 @@ test("rotation replaces the data directory's secret, keeps the old one and can b
   rmSync(dataDir, { recursive: true })
 })
 
-test('re-encrypts all connectors of all users, however many', async () => {
+test('re-encrypts all connectors of all users, even if there are many', async () => {
   const dataDir = newDataDir()
   const first = 'the-secret-of-the-directory'
   writeFileSync(fileOf(dataDir), first)
@@ -169,7 +169,7 @@ test('rotates between secrets from the environment without creating a file', asy
   rmSync(dataDir, { recursive: true })
 })
 
-test("rotates from the directory's secret to one from the environment", async () => {
+test("rotates from the data directory's secret to a secret from the environment", async () => {
   const dataDir = newDataDir()
   const kept = 'the-secret-of-the-directory'
   writeFileSync(fileOf(dataDir), kept)

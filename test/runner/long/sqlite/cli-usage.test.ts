@@ -25,7 +25,7 @@ async function failuresOf(commands: string[][]): Promise<Map<string[], Failure>>
   return failures
 }
 
-test('wrong usage exits 2 with one line on standard error and creates no data directory', async () => {
+test('a usage error exits with 2 and one line on standard error, and creates no data directory', async () => {
   const dataDir = join(newDataDir(), 'never-made')
   const failures = await failuresOf([
     ['unknown'],
@@ -62,7 +62,7 @@ test('wrong usage exits 2 with one line on standard error and creates no data di
   expect(existsSync(dataDir)).toBe(false)
 })
 
-test('every other error exits 1 with one line on standard error', async () => {
+test('every other error exits with 1 and one line on standard error', async () => {
   const dataDir = newDataDir()
   await runErrand(['users', 'create', '--email', 'a@example.com', '--data', dataDir])
   const config = (name: string, text: string) => {

@@ -144,7 +144,7 @@ test.each([
   expect(() => httpReply(agent)).toThrow(message)
 })
 
-test('a stopped task ends immediately and closes its request', async () => {
+test('a stopped task ends immediately and closes its connection', async () => {
   for (const head of [false, true]) {
     const asked = Promise.withResolvers<void>()
     const left = Promise.withResolvers<void>()
@@ -163,7 +163,7 @@ test('a stopped task ends immediately and closes its request', async () => {
   }
 })
 
-test('a stopped chat ends without a failure and closes its request', async () => {
+test('a stopped chat ends without a failure and closes its connection', async () => {
   for (const head of [false, true]) {
     const asked = Promise.withResolvers<void>()
     const left = Promise.withResolvers<void>()
@@ -182,7 +182,7 @@ test('a stopped chat ends without a failure and closes its request', async () =>
   }
 })
 
-test('closes the connection of a useless response without waiting for its end', async () => {
+test('closes the connection of an invalid response without waiting for its end', async () => {
   for (const status of [200, 307, 500]) {
     const left: Promise<void>[] = []
     const service = await startAgentService((response) => {
@@ -246,7 +246,7 @@ function makeCertificate(name: string): { key: string; cert: string } {
   return made
 }
 
-opensslTest(`sends nothing to an untrusted certificate or one of another name`, async () => {
+opensslTest(`sends nothing to a server whose certificate is untrusted or for another name`, async () => {
   const other = makeCertificate('DNS:elsewhere.example')
   const before = getCACertificates('default')
   for (const isTrusted of [false, true]) {

@@ -115,7 +115,7 @@ pythonTest(`the Python example accepts a signature for five minutes and only for
   await agent.stop()
 })
 
-pythonTest("the Python example's configuration serves it to users, who are charged", async () => {
+pythonTest("users can run the Python example's agent with its configuration, and are charged", async () => {
   const agent = await startPython()
   Object.assign(process.env, { AGENT_URL: agent.url, AGENT_SECRET: secret })
   const { default: config } = await import('../../../../examples/python-agent/errand.config.ts')

@@ -13,7 +13,7 @@ type World = { remote: AgentService; service: TestService; person: Person; stop:
 async function startWorld(answer: ServiceAnswer): Promise<World> {
   const remote = await startAgentService(answer)
   process.env[remoteUrlVariable] = remote.url
-  // The threads read the URL from their environment; the catalogue does not need it.
+  // The threads read the URL from their environment; the catalog does not need it.
   const service = await startService({ config: remoteAgents, configFile, limits: { executionsPerMinute: 0 } })
   const person = await service.createPerson({ balanceUsd: '1.0000' })
   const stop = async () => {
@@ -37,7 +37,7 @@ async function balance({ person, service }: World): Promise<{ balanceUsd: string
   return { balanceUsd, heldUsd }
 }
 
-test("the remote service receives the task's id; results except objects and strings are wrapped", async () => {
+test("the remote service receives the task's id; results other than objects and strings are wrapped", async () => {
   const world = await startWorld((response, request) =>
     answerWith(200, JSON.stringify(request.body.params.value))(response, request),
   )
@@ -99,9 +99,9 @@ test.each(floods)('a remote service sending %s fails its task with AGENT_OUTPUT_
 })
 
 test.each([
-  ['its chunks', {}],
-  ['its announced length', { 'Content-Length': 100 }],
-])('a task whose response is cut within %s fails with AGENT_ERROR and is refunded', async (_, headers) => {
+  ['a chunked body', {}],
+  ['a body with Content-Length', { 'Content-Length': 100 }],
+])('a task whose response is cut off within %s fails with AGENT_ERROR and is refunded', async (_, headers) => {
   const world = await startWorld((response) => {
     response.writeHead(200, { 'Content-Type': 'application/json', ...headers })
     response.write('{"words":', () => response.socket!.destroy())
@@ -115,7 +115,7 @@ test.each([
   await stop()
 })
 
-test('a timed-out task fails, is refunded and closes its request', async () => {
+test('a timed-out task fails, is refunded and closes its connection', async () => {
   const left = Promise.withResolvers<void>()
   const world = await startWorld((response) => void response.once('close', left.resolve))
   expect(await world.service.runTask(world.person.key, 'remote.brief')).toMatchObject({
@@ -156,7 +156,7 @@ test("a remote reply is streamed, charged and part of the next turn's history", 
 
 test.each<[string, ServiceAnswer, string]>([
   [
-    'is cut in the middle',
+    'is cut off in the middle',
     (response) => {
       response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
       response.write('{"type":"text","delta":"Half a"}\n', () => response.socket!.end())
@@ -169,7 +169,7 @@ test.each<[string, ServiceAnswer, string]>([
     'The model is away.',
   ],
   [
-    'has a line of another kind',
+    'has a line of an unknown type',
     replyWith('{"type":"text","delta":"Half a"}\n', '{"type":"image"}\n'),
     'The agent yielded a part of unknown type "image".',
   ],
@@ -184,7 +184,7 @@ test.each<[string, ServiceAnswer, string]>([
   await world.stop()
 })
 
-test('a leaving client closes the remote request and pays for the received part', async () => {
+test('a client that leaves closes the remote connection and pays for the received part', async () => {
   const left = Promise.withResolvers<void>()
   const world = await startWorld((response) => {
     response.once('close', left.resolve)

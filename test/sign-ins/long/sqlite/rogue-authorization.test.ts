@@ -24,7 +24,7 @@ function alter(
   oauth.change = (text) => change(JSON.parse(text) as Record<string, unknown>)
 }
 
-test('accepts form-encoded token responses, for refreshes too', async () => {
+test('accepts form-encoded token responses, also for refreshes', async () => {
   const world = await startSignInWorld({ oauth: { tokenSeconds: 1 } })
   const { oauth, service } = world
   const form = 'application/x-www-form-urlencoded'
@@ -43,11 +43,11 @@ test('accepts form-encoded token responses, for refreshes too', async () => {
 })
 
 const noSignIn: Record<string, { answer: [string, string, number?]; message: RegExp }> = {
-  'an error with the status 200': {
+  'an error with status 200': {
     answer: ['application/json', '{"error":"bad_verification_code","error_description":"The code is wrong."}'],
     message: /returned an error \(bad_verification_code: The code is wrong\.\)/,
   },
-  'a token of another type': {
+  'a token of an unsupported type': {
     answer: ['application/json', '{"access_token":"abc","token_type":"DPoP"}'],
     message: /not a bearer token/,
   },
@@ -55,9 +55,9 @@ const noSignIn: Record<string, { answer: [string, string, number?]; message: Reg
     answer: ['application/json', String.raw`{"access_token":"abc\r\nX-Evil: 1","token_type":"bearer"}`],
     message: /visible ASCII/,
   },
-  'no JSON': { answer: ['text/html', '<p>Hello</p>'], message: /is invalid/ },
+  'HTML instead of JSON': { answer: ['text/html', '<p>Hello</p>'], message: /is invalid/ },
   'a server error': { answer: ['text/plain', 'oops', 500], message: /is invalid/ },
-  'too much': { answer: ['application/json', `{"a":"${'x'.repeat(300_000)}"}`], message: /more than 0\.25 MB/ },
+  'too large a body': { answer: ['application/json', `{"a":"${'x'.repeat(300_000)}"}`], message: /more than 0\.25 MB/ },
 }
 
 test.for(Object.entries(noSignIn))(
@@ -151,7 +151,7 @@ const bad: Record<
   string,
   { server?: (own: Metadata) => Metadata; resource?: (url: string) => object; message: RegExp }
 > = {
-  'the metadata of another issuer': {
+  'a different issuer': {
     server: (own) => ({ ...own, issuer: 'https://auth.example.com' }),
     message: /for a different issuer/,
   },
@@ -160,15 +160,15 @@ const bad: Record<
     server: (own) => ({ ...own, code_challenge_methods_supported: ['plain'] }),
     message: /PKCE/,
   },
-  'an authorization endpoint that is a script': {
+  'a javascript: URL as authorization endpoint': {
     server: (own) => ({ ...own, authorization_endpoint: 'javascript:alert(1)' }),
     message: /authorization endpoint is not an https URL/,
   },
-  'an authorization endpoint inside': {
+  'a private authorization endpoint': {
     server: (own) => ({ ...own, authorization_endpoint: 'https://10.0.0.1/auth' }),
     message: /is not public/,
   },
-  'a registration inside': {
+  'a private registration endpoint': {
     server: (own) => ({ ...own, registration_endpoint: 'https://169.254.169.254/reg' }),
     message: /is not public/,
   },
@@ -176,7 +176,7 @@ const bad: Record<
     server: ({ token_endpoint: _, ...own }) => own,
     message: /is invalid \(token_endpoint\)/,
   },
-  'another resource': {
+  'a different resource': {
     resource: () => ({ resource: 'https://mail.example.com/mcp', authorization_servers: ['https://auth.example.com'] }),
     message: /for a different resource/,
   },

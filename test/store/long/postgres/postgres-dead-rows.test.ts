@@ -88,7 +88,7 @@ async function readsOf(
   }
 }
 
-test('writes and lists read few rows despite many dead ones', async () => {
+test('writes and lists read few rows despite many dead rows', async () => {
   const world = await startWithDeadRows({ dead, onSeeded: (raw) => raw.query('ANALYZE') })
   const statements = await statementsOf(world.call)
   const client = new pg.Client({ connectionString: await engine().databaseUrl(world.dataDir) })

@@ -13,9 +13,9 @@ import { eventRows, noLimits, StoreWorld, type EventRow } from '../../store-worl
  */
 const stride = Number(process.env['ERRAND_PAYMENT_KILLS'] ?? 12)
 
-await describePostgres('payments whose statements fail', ({ dropDatabase, newDatabase }) => {
+await describePostgres('payments with failing statements', ({ dropDatabase, newDatabase }) => {
   test(
-    'PostgreSQL: payment events are applied once and completely, whichever statement is cut off',
+    'PostgreSQL: payment events are applied once and completely, whichever statement is interrupted',
     async () => {
       const url = new URL(await newDatabase())
       const wire = new CuttingWire(Number(url.port))

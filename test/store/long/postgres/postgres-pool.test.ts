@@ -73,7 +73,7 @@ await describePostgres('connections of a node', (server) => {
 
   const page = { limit: 10, offset: 0 }
 
-  test("one user's slow lists leave connections to others, and excess ones are rejected", async () => {
+  test("one user's slow lists leave connections for other users, and excess lists are rejected", async () => {
     const { close, store, unlock, userIds } = await behindLock(60_000)
     const [busy, other] = userIds
     let ended = 0
