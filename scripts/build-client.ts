@@ -74,7 +74,9 @@ function manifest() {
     version,
     description:
       'The typed client of Errand, for Node, browsers and edge runtimes: run tasks, stream chats, verify webhooks.',
+    keywords: ['agents', 'ai', 'client', 'errand', 'llm'],
     license,
+    ...repositoryFields('client'),
     type: 'module',
     sideEffects: false,
     engines: { node: '>=20' },

@@ -3,6 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { repositoryFields } from './repository-fields.ts'
 
 // Checks, builds and packs a release of the three packages. Publishes them if `NODE_AUTH_TOKEN` is set. Otherwise
 // prints what it would publish.
@@ -38,6 +39,13 @@ note(
   'create-errand has the version and requires errand of it',
   'set both in create-errand/package.json',
 )
+
+if (token !== '')
+  note(
+    repositoryFields().repository !== undefined,
+    'the remote origin is on a host',
+    'npm accepts provenance only from a known repository: git remote set-url origin URL',
+  )
 
 run('npm', 'run', 'build')
 run('npm', 'run', 'pack')

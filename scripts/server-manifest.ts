@@ -1,4 +1,5 @@
 import { packageOf } from './bundle-packages.ts'
+import { repositoryFields } from './repository-fields.ts'
 
 /** Fields of the repository's package.json that the published package.json also needs. */
 export type RootManifest = {
@@ -29,6 +30,7 @@ export function serverManifest(root: RootManifest, needed: readonly string[]): o
     description,
     keywords: ['agents', 'ai', 'billing', 'llm', 'mcp', 'tasks'],
     license,
+    ...repositoryFields(),
     type: 'module',
     bin: { errand: 'server/errand.cjs' },
     // For tools that ignore `exports`.

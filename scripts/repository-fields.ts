@@ -1,0 +1,33 @@
+import { spawnSync } from 'node:child_process'
+import { posix } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+type RepositoryFields = {
+  repository?: { type: 'git'; url: string; directory?: string }
+  homepage?: string
+  bugs?: string
+}
+
+/** An https or ssh address of a repository. Matches its host and path. */
+const address = /^(?:https:\/\/(?:[^@/]+@)?|ssh:\/\/git@|git@)([\w.-]+)(?::\d+\/|[/:])([\w.~-]+(?:\/[\w.~-]+)+)$/
+
+/**
+ * Returns the fields of a published package.json that name the repository: the clone's remote `origin`. npm accepts
+ * provenance only if they match the repository of the workflow. Without a remote on a host, returns no fields.
+ */
+export function repositoryFields(directory?: string): RepositoryFields {
+  const root = fileURLToPath(new URL('../', import.meta.url))
+  const { stdout } = spawnSync('git', ['remote', 'get-url', 'origin'], { cwd: root, encoding: 'utf8' })
+  return fieldsOf(stdout.trim(), directory)
+}
+
+export function fieldsOf(remote: string, directory?: string): RepositoryFields {
+  const [, host, path] = address.exec(remote.replace(/(?:\.git)?\/?$/, '')) ?? []
+  if (host === undefined || path === undefined) return {}
+  const url = `https://${posix.join(host, path)}`
+  return {
+    repository: { type: 'git', url: `git+${url}.git`, ...(directory !== undefined && { directory }) },
+    homepage: `${url}#readme`,
+    bugs: `${url}/issues`,
+  }
+}
