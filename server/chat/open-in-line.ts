@@ -23,7 +23,7 @@ type Opening = {
   signal: AbortSignal
 }
 
-/** Opens the turn. Waits for other turns of the user if their holds leave too little of the balance. */
+/** Opens the turn. If the holds of the user's other turns leave too little balance, waits for those turns first. */
 export async function openInLine(
   { assertAccepting, store }: OpenParts,
   { amounts, onWait, recount, signal, turn, users }: Opening,

@@ -154,7 +154,7 @@ export class UserTurns {
     }
   }
 
-  /** Resolves at the next change of the user's turns, or after a second. */
+  /** Resolves when one of the user's turns changes, or after one second. */
   change(userId: string): Promise<void> {
     const user = this.#user(userId)
     return new Promise((resolve) => {

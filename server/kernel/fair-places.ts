@@ -9,7 +9,7 @@ type Bounds = {
   now?: () => number
 }
 
-/** Why a place cannot grow: its user already has the maximum share, or the total is reached. */
+/** Why a place cannot grow: its user already has the maximum share, or the overall limit is reached. */
 export type Refusal = 'share' | 'full'
 
 /** Amount held by one piece of work, from zero to a limit. It can grow and shrink until it is released. */

@@ -385,7 +385,7 @@ export type Store = {
   readState(): Promise<StoreState>
   /** Whether a write would succeed. If the last write failed, tries another write. */
   canWrite(): Promise<boolean>
-  /** Whether waiting commands keep every database connection busy, so that a further command would only wait too. */
+  /** Whether waiting commands keep every database connection busy, so that a further command would have to wait as well. */
   hasBacklog(): boolean
   /** Writes events for a bounded number of expired sessions. Returns true if there may be more. */
   noteExpired(): Promise<boolean>

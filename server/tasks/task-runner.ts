@@ -58,7 +58,7 @@ export class TaskRunner {
   #after = ''
   #state: 'waiting' | 'running' | 'draining' | 'interrupted' = 'waiting'
   #unsubscribe: (() => void) | undefined
-  /** Number of queued tasks that no runner has claimed, including tasks that this runner has taken and will claim. */
+  /** Number of queued tasks that no runner has claimed. Includes tasks that this runner has taken from the store but not claimed yet. */
   #queuedCount = 0
   #hasMore = true
   /** Like `#hasMore`, but for users who can use the reserved slots. */

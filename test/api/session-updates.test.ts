@@ -124,7 +124,7 @@ test.each(vias)('a session expires over %s after exactly 24 idle hours and then 
   await service.stop()
 })
 
-test('updates and chats restart the 24 hours; reads, rejections and failed chats do not', async () => {
+test('updates and chats extend the session by 24 hours; reads, rejections and failed chats do not', async () => {
   const { calls, clock, service } = await start()
   const counts = {
     metadata: (id: string) => calls.update(id, { metadata: { a: 1 } }),

@@ -45,7 +45,7 @@ test('a user has exactly the documented fields', async () => {
   await service.stop()
 })
 
-test('lists 2,500 users page by page in order of creation, each once', async () => {
+test('lists 2,500 users page by page in creation order, each exactly once', async () => {
   const service = await startService()
   const { browser, email } = await signUpAdmin(service)
   const emails = Array.from({ length: 2500 }, (_, index) => `user-${(index * 7919) % 2500}@example.com`)

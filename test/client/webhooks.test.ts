@@ -95,7 +95,7 @@ test('names a missing or malformed header', async () => {
   expect(soon.message).toContain('webhook-timestamp')
 })
 
-test('an invalid secret gives INVALID_ARGUMENT unquoted; signed non-JSON gives BAD_RESPONSE', async () => {
+test('an invalid secret gives INVALID_ARGUMENT without echoing it; signed non-JSON gives BAD_RESPONSE', async () => {
   for (const wrong of ['', 'whsec_', 'whsec_§§§', undefined as never]) {
     const error = await rejection(unwrap(body, headers, wrong))
     expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', details: [{ path: 'secret' }] })

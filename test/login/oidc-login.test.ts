@@ -142,7 +142,7 @@ test('login fails while the provider is down and works after it recovers', async
   await on.stop()
 })
 
-test('reports denied access to the user; logs other provider errors as failures', async () => {
+test('tells the user about denied access; logs other errors of the provider as failures', async () => {
   const lines: object[] = []
   const log = { debug() {}, info() {}, error() {}, warn: (fields: object) => void lines.push(fields) }
   const on = await startSignOn({ service: { log } })

@@ -43,7 +43,7 @@ test('an automatic retry gets the first response and is paid once', async () => 
   await service.stop()
 })
 
-test('repeated requests with one Idempotency-Key are paid once, and a different request is rejected', async () => {
+test('repeated requests with an Idempotency-Key are charged once; a different request with that key is rejected', async () => {
   const { mine, service } = await start()
   const key = (name: string) => ({ 'Idempotency-Key': name })
   const first = await mine.complete('Hello', {}, key('one'))

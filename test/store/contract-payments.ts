@@ -195,7 +195,7 @@ export function describePayments(contractTest: ContractTest): void {
     expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 10_000 })
   })
 
-  contractTest('a dispute takes back money already spent and returns it if won', async (world) => {
+  contractTest('a dispute takes back the money even if it was spent; winning the dispute returns it', async (world) => {
     const { topup, userId } = await spent(world, 60_000)
     await tell(world, topup, paid(whole, { disputed: whole }))
     expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 60_000 })

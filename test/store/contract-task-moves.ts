@@ -161,7 +161,7 @@ export function describeTaskMoves(contractTest: ContractTest): void {
     )
   })
 
-  contractTest('times stay in order even if the clock is set back', async (world) => {
+  contractTest('timestamps stay in order even if the clock is set back', async (world) => {
     const hour = 3_600_000
     const userId = await world.createUser()
     for (const end of ['complete', 'fail', 'interrupt'] as const) {

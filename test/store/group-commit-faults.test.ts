@@ -93,7 +93,7 @@ test('a commit that happened but reported failure is never reported as success',
   expect(fatal).toEqual([])
 })
 
-test('if committing stays impossible, reports one fatal error and rejects everything', async () => {
+test('if commits keep failing, reports one fatal error and rejects everything', async () => {
   const second = syncFailed()
   faults.set('COMMIT', [syncFailed(), second])
   let waiting: Promise<unknown> | undefined

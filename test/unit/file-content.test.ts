@@ -112,7 +112,7 @@ test('estimates PDF tokens by visible pages, but sets no maximum', () => {
   }
 })
 
-test('accepts listed media types, wildcards of a kind, or any type', () => {
+test('accepts listed media types, wildcards such as image/*, or any type', () => {
   expect(isAccepted('image/png', ['image/*'])).toBe(true)
   expect(isAccepted('image/png', ['text/*', 'image/png'])).toBe(true)
   expect(isAccepted('imagery/png', ['image/*'])).toBe(false)

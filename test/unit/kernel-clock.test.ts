@@ -39,7 +39,7 @@ test('after the wall clock is set back, runs at half speed until both meet', () 
   expect(clock.now()).toBe(start + 1550)
 })
 
-test('rounding does not distort half speed, no matter how often the time is read', () => {
+test('a clock at half speed does not drift from rounding, no matter how often it is read', () => {
   const clock = new SystemClock()
   clock.now()
   pass(0, -hour)

@@ -72,7 +72,7 @@ test('accepts URLs that the operator allows, including http', async () => {
   }
 })
 
-test('a task with a webhook URL is rejected without a signing webhook', async () => {
+test('a task with a webhook URL is rejected if the account has no webhook to sign with', async () => {
   const other = await service.createPerson()
   const body = { endpointId: 'test.echo', params: {}, webhookUrl: 'https://example.com/' }
   const refused = await service.post('/api/tasks', body, { key: other.key })

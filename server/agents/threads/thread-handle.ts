@@ -127,7 +127,7 @@ export class ThreadHandle {
     return this.#runs.size
   }
 
-  /** Load used to choose a thread: its runs, plus a large penalty if it is a beat or two late. */
+  /** Load used to choose a thread: its number of runs, plus a large penalty if its heartbeat is late. */
   get load(): number {
     const isLate = performance.now() - this.#beatSeenAt > onTimeWithinMs
     return this.#runs.size + (isLate ? lateLoad : 0)

@@ -21,8 +21,9 @@ type Waiting = {
   onWaiting?: (isWaiting: boolean) => void
   onStep?: (request: StepRequest) => Promise<number>
   /**
-   * Set only for a chat. After an abort the host first waits briefly for the chat's own outcome. The thread may be busy
-   * with other runs for a good reason. So the host does not terminate it for this chat before the time limit.
+   * Set only for chats. After an abort, the host first waits briefly for the chat to end by itself. The thread may
+   * be legitimately busy with other runs, so the host does not terminate it because of this chat before the time
+   * limit.
    */
   chat?: { limitMs: number }
   /** Called with the thread and run number each time the run is sent to a thread. */

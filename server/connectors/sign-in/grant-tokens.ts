@@ -95,7 +95,7 @@ export class GrantTokens {
     }))
   }
 
-  /** Undefined if the grant's secrets cannot be decrypted. */
+  /** Returns undefined if the grant's secrets cannot be decrypted. */
   open(grant: GrantRecord): Kept | undefined {
     try {
       const { kept = '{}' } = this.#parts.vault.open(grant.sealed, grantOwner(grant))

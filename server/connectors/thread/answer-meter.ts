@@ -32,8 +32,8 @@ export class AnswerMeter {
   }
 
   /**
-   * Measures a chunk and returns it. In an event stream, replaces all line ends by line feeds, because the parser
-   * rescans its buffer to find other line ends.
+   * Measures a chunk and returns it. In an event stream, converts line endings to LF: the parser rescans its whole
+   * buffer for any other line ending.
    */
   take(given: Buffer): Buffer {
     const chunk = this.#isEvents ? this.#withFeeds(given) : given

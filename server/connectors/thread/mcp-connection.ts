@@ -83,7 +83,7 @@ export class McpConnection {
       connection.#client = await createMCPClient({
         transport: connection.#transport(options),
         clientName: 'errand',
-        // Some stdio servers exit on a request before the handshake (`initialize`), others leave it unanswered.
+        // Some stdio servers exit on a request before the handshake (`initialize`); others leave it unanswered.
         protocolVersionDiscovery: spec.target.kind !== 'stdio',
         initializationOptions: { timeout: connection.#openMs, signal },
         // Ignore these errors, because the request that failed reports them.

@@ -4,7 +4,7 @@ import { must } from '../../kernel/assert.ts'
 import type { RoutedRequest } from '../routed-request.ts'
 import { compressedAsset, sendAsset, type StaticAsset } from './static-asset.ts'
 
-// The API reference: Swagger UI and the committed document, both served from this folder, so it works offline.
+// The API reference: Swagger UI and the repository's OpenAPI document. Both are served locally, so the reference works offline.
 
 export const documentFile = fileURLToPath(new URL('../../../openapi/openapi.json', import.meta.url))
 

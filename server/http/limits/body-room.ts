@@ -11,7 +11,7 @@ const strangers = ''
 
 const releases = new WeakMap<IncomingMessage, () => void>()
 
-/** Frees the memory of a body whose response continues for a long time. */
+/** Frees the memory of a request's body early, because its response will continue for a long time. */
 export function releaseBody(request: IncomingMessage): void {
   releases.get(request)?.()
 }

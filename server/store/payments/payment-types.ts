@@ -114,7 +114,7 @@ export type PaymentAccount = {
   rechargeOffReason: string | null
 }
 
-/** A top-up to pay with the user's saved method. */
+/** A top-up that is due to be charged to the user's saved payment method. */
 export type DueRecharge = {
   topup: TopupRecord
   customerId: string

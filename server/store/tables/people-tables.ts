@@ -195,7 +195,7 @@ export function peopleTables(
     expiresAt: number('expires_at'),
     /** A refresh token works only once. While one node exchanges it, the other nodes wait until this time. */
     refreshUntil: number('refresh_until'),
-    /** Version of the tokens, so that only one exchange of each refresh token is stored. */
+    /** Version of the tokens. If a refresh token is exchanged twice simultaneously, only one result is stored. */
     version: number().notNull(),
     updatedAt: number('updated_at').notNull(),
   })

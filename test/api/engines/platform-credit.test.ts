@@ -96,7 +96,7 @@ test('a key debits up to its daily ceiling across all users', async () => {
   await service.stop()
 })
 
-test('a key revoked during a credit adds nothing afterwards', async () => {
+test('a key that is revoked during a credit cannot credit anything afterwards', async () => {
   const service = await startService()
   const { userId } = await service.createPerson({ balanceUsd: '0' })
   const platform = await PlatformCalls.open(service)

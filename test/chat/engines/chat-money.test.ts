@@ -232,7 +232,7 @@ test('tasks cannot spend the amount that a chat holds', async () => {
   await service.stop()
 })
 
-test('usage beyond the balance that is reported together with text is charged up to the balance', async () => {
+test('if the usage reported with text exceeds the balance, only the balance is charged', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '0.5000' })
   const message = say({ do: 'text', delta: 'x' }, { do: 'usage', promptTokens: 0, completionTokens: 10_000 })

@@ -121,7 +121,7 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     await dropDatabase(url)
   })
 
-  test('the command line initializes an empty database only if allowed', async () => {
+  test('the CLI initializes an empty database only if its caller allows it', async () => {
     const url = await newDatabase({ isEmpty: true })
     const beside = (mayCreate: boolean) => openPostgresStoreBeside({ databaseUrl: url, limits: noLimits, mayCreate })
     await expect(beside(false)).rejects.toThrow(StoreOpenError)

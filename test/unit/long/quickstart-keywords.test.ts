@@ -89,7 +89,7 @@ test('joins Chinese words into phrases without spaces', async () => {
   ])
 })
 
-test('finds no keywords in a text without real words', async () => {
+test('finds no keywords in text without real words', async () => {
   for (const text of ['the and of the', 'a'.repeat(100_000), '', '?!', '😀', '\0']) {
     expect((await findKeywords(text, { limit: 5 })).keywords).toEqual([])
   }
