@@ -21,7 +21,7 @@ type Waiting = {
   onWaiting?: (isWaiting: boolean) => void
   onStep?: (request: StepRequest) => Promise<number>
   /**
-   * Set only for chats. After an abort, the host first waits briefly for the chat to end by itself. The thread may
+   * Set only for chats. After an abort, the host first waits briefly for the chat to end. The thread may
    * be legitimately busy with other runs, so the host does not terminate it because of this chat before the time
    * limit.
    */
