@@ -67,7 +67,8 @@ export class SecretVault {
   open(sealed: string, owner: SecretOwner): Record<string, string> {
     const [form, id = '', body = ''] = sealed.split('.')
     const key = form === version ? this.#find(id) : undefined
-    if (!key) throw new SealedSecretsError('These secrets were encrypted with an unknown key.')
+    if (!key)
+      throw new SealedSecretsError('The stored secrets were encrypted with a key that the service no longer has.')
     const bytes = Buffer.from(body, 'base64url')
     try {
       const decipher = createDecipheriv(algorithm, key.key, bytes.subarray(0, ivBytes), options).setAAD(describe(owner))

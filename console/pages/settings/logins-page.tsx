@@ -124,8 +124,8 @@ function EndButton({ login: { id, current, userAgent } }: { login: Login }) {
     return (
       <ConfirmButton
         label="Log out"
-        ariaLabel="Log out of this browser"
-        title="Log out of this browser?"
+        ariaLabel="Log out on this browser"
+        title="Log out on this browser?"
         confirmLabel="Log out"
         onConfirm={async () => {
           await client.login.end()

@@ -93,6 +93,6 @@ export class OAuthRequests {
 
 function noPublicHost(): ConnectorError {
   return new ConnectorError(
-    'The host of a URL given by the authorization server was not found or is not public, and the operator does not allow it.',
+    'The authorization server named a URL whose host does not exist or is private. The operator must allow private hosts.',
   )
 }

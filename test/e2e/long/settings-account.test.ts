@@ -97,7 +97,7 @@ testConsole('logins are listed readably, and can be ended one by one or all toge
 testConsole('ending the current login logs out', async (opened) => {
   opened.allow(/status of 401/)
   const page = await opened.open('/settings/logins')
-  await page.getByRole('button', { name: 'Log out of this browser' }).click()
+  await page.getByRole('button', { name: 'Log out on this browser' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Log out' }).click()
   await page.waitForURL('**/login')
   await page.goto('/settings/logins')

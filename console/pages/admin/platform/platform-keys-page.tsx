@@ -46,7 +46,7 @@ export function PlatformKeysPage() {
           isEmpty={({ total }) => total === 0}
           empty={
             <EmptyState title="No platform keys yet" action={createButton}>
-              Create one for a product that has its own users.
+              Create a platform key if your product has its own users.
             </EmptyState>
           }
         >

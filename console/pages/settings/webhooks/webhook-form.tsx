@@ -71,7 +71,7 @@ export function WebhookForm({ of, onCancel, onChanged, onCreated }: WebhookFormP
               <Radio
                 value="tasks"
                 label="Task callbacks"
-                description="Calls each task's own webhookUrl. Creates the secret that signs those calls."
+                description="Sends events to the webhook URL of each task. Creates the secret that signs them."
               />
             </Stack>
           </Radio.Group>

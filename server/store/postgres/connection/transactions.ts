@@ -179,7 +179,7 @@ export class Transactions {
       this.#isFailing = true
       if (!(await this.#tookPlace(tx, failure.error))) return { again: failure.error }
     } else client.release()
-    if (tx.unsent !== undefined) throw new Error('A statement of a transaction could not be sent', { cause: tx.unsent })
+    if (tx.unsent !== undefined) throw new Error('A statement could not be sent to the database.', { cause: tx.unsent })
     this.#isFailing = false
     this.#options.onCommitted(tx)
     const syncMs = performance.now() - commitsAt
@@ -256,7 +256,7 @@ async function commit(client: PgClient): Promise<{ error: unknown } | undefined>
     const { command } = await client.query('COMMIT')
     // If a statement of the transaction failed, the server answers COMMIT with a rollback and without an error.
     if (command === 'COMMIT') return undefined
-    return { error: Object.assign(new Error('The transaction was rolled back.'), { code: afterFailure }) }
+    return { error: Object.assign(new Error('The database rolled the transaction back.'), { code: afterFailure }) }
   } catch (error) {
     return { error }
   }
