@@ -73,6 +73,24 @@ test('refunds and disputes are debited and can cause debt, and a won dispute is 
   expect(await ledgerOf(service)).toMatchObject({ ok: true })
 })
 
+test('a lost dispute keeps the withdrawn money, and later credit pays the debt', async () => {
+  const { account, begin, person, service, stub, tell } = await startPaying()
+  const topup = await begin('10.00')
+  await tell(stub.pay(stub.sessionOf(topup.id)))
+  await service.app.store.credit({ userId: person.userId, amount: -60_000, description: 'Spent', idempotencyKey: null })
+  const { id, withdrawn } = stub.dispute(stub.intentOf(topup.id), 700)
+  await tell(withdrawn)
+  const indebted = { balanceUsd: '0.0000', owedUsd: '3.0000' }
+  expect(await account()).toMatchObject(indebted)
+  for (const event of stub.endDispute(id, 'lost')) await tell(event)
+  expect(await account()).toMatchObject(indebted)
+  const read = (await service.get(`/api/topups/${topup.id}`, person.key)).body
+  expect(read).toMatchObject({ refundedUsd: '0.0000', disputedUsd: '7.0000' })
+  await service.app.store.credit({ userId: person.userId, amount: 50_000, description: 'Paid', idempotencyKey: null })
+  expect(await account()).toMatchObject({ balanceUsd: '2.0000', owedUsd: '0.0000' })
+  expect(await ledgerOf(service)).toMatchObject({ ok: true })
+})
+
 test('an event of any kind syncs the full provider state, in any order and repeatedly', async () => {
   const { account, begin, person, service, stub, tell } = await startPaying()
   const topup = await begin('10.00')

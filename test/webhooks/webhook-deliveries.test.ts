@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { webhooks } from '../../client/webhooks.ts'
 import { leaseMs } from '../../server/webhooks/webhook-dispatcher.ts'
+import { say } from '../support/chat-agents.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type Person, type TestService } from '../support/test-service.ts'
 import { until, waitMsMax } from '../support/until.ts'
@@ -101,6 +102,28 @@ test('task ends and credits are delivered with a signature and without content',
     expect(JSON.stringify(one)).not.toContain('an answer')
   }
   expect(receiver.connections()).toBeLessThanOrEqual(3)
+})
+
+test('the end of a chat is delivered with its outcome and cost, and without content', async () => {
+  const { id, secret } = await create({ url: at('/chats'), types: ['chat.settled'] })
+  const { body: session } = await service.post('/api/sessions', { agentId: 'talk' }, { key: person.key })
+  const message = say({ do: 'text', delta: 'secret words' })
+  await service.post('/api/chat', { sessionId: session.sessionId, message }, { key: person.key })
+  await ended(id)
+  const [received] = await receiver.waitFor(1)
+  const { transactions } = (await service.get('/api/transactions?limit=1', person.key)).body
+  expect(await unwrap(received!, secret)).toEqual({
+    type: 'chat.settled',
+    timestamp: expect.any(String),
+    data: {
+      turnId: expect.stringMatching(/^turn_/),
+      sessionId: session.sessionId,
+      agentId: 'talk',
+      outcome: 'finished',
+      costUsd: transactions[0].amountUsd.slice(1),
+    },
+  })
+  expect(received!.body).not.toContain('secret words')
 })
 
 test('a webhook gets only the event types it names, and no events of other users', async () => {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { defineConfig } from '../../../server/agents/config/define-config.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { startService } from '../../support/test-service.ts'
+import { until, waitMsMax } from '../../support/until.ts'
 
 /** Defines an endpoint that ends its runs when `open` is called, and one that throws a given error. */
 function gated() {
@@ -164,6 +165,29 @@ test("returns the same 404 for an unknown task and another user's task", async (
     expect(body).toEqual({ error: 'Not found', message: 'Task not found', statusCode: 404, code: 'NOT_FOUND' })
   }
   expect((await service.get(`/api/tasks/${id}`, owner.key)).status).toBe(200)
+  await service.stop()
+})
+
+test('a task that is polled repeatedly stays current and private, and its path names it', async () => {
+  const { config, open } = gated()
+  const service = await startService({ config })
+  const [owner, stranger] = [await service.createPerson(), await service.createPerson()]
+  const [first, second] = [
+    (await service.createTask(owner.key, 'gate.run')).body.taskId as string,
+    (await service.createTask(owner.key, 'gate.run')).body.taskId as string,
+  ]
+  const path = `/api/tasks/${first}`
+  for (let n = 0; n < 5; n++) {
+    const { body } = await service.get(path, owner.key)
+    expect(body).toMatchObject({ id: first, response: null })
+    expect((await service.get(path, stranger.key)).status).toBe(404)
+  }
+  expect((await service.get(`${path}?taskId=${second}`, owner.key)).body.id).toBe(first)
+  open()
+  await until('the task ends', waitMsMax, async () => (await service.get(path, owner.key)).body.status === 'completed')
+  const answers = await Promise.all(Array.from({ length: 5 }, () => service.get(path, owner.key)))
+  const read = await service.get(`${path}?wait=1`, owner.key)
+  for (const { body } of answers) expect(body).toEqual(read.body)
   await service.stop()
 })
 
