@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 import { flatDeclarations } from './flat-declarations.ts'
 import { packageReadmes } from './package-pages.ts'
+import { repositoryFields } from './repository-fields.ts'
 
 // Builds the publishable package `errand-client` in dist/errand-client: JavaScript for `import` and `require` with
 // source maps, flat declarations, and no dependencies.
