@@ -83,8 +83,10 @@ test(
       HOME: '/nonexistent',
     }
     const begin = () => {
-      const [first = '', ...rest] = [...as, process.execPath, ...command.slice(1)]
-      return start(first, rest, app, settings)
+      // Only the service gets the image's environment: setpriv aborts if jemalloc is preloaded.
+      const given = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
+      const [first = '', ...rest] = [...as, 'env', ...given, process.execPath, ...command.slice(1)]
+      return start(first, rest, app)
     }
     const isHealthy = () => {
       const line = [process.execPath, ...check.slice(1)]
