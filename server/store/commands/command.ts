@@ -186,14 +186,17 @@ export type Engine = {
   readonly atOnce: number
   /** If `listOf` is set, queues the read behind that user's other list reads. */
   read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>, listOf?: string): Promise<Value>
-  /** Reads the data a credential is checked against, by token hash. Never older than the last commit of any process. */
+  /**
+   * Reads the data a credential is checked against, by token hash, with all changes of this process, and all but the last
+   * millisecond's of other processes.
+   */
   holderOf<Holder>(
     of: Holding,
     read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
   ): (tokenHash: string) => Promise<Holder | undefined>
   /**
-   * Reads a user's task. Never older than the last commit of any process. Reads of an unchanged task can return the same
-   * object, which is then frozen.
+   * Reads a user's task, with all changes of this process, and all but the last millisecond's of other processes. Reads
+   * of an unchanged task can return the same object, which is then frozen.
    */
   taskOf(
     read: (on: Reads, of: TaskOf) => Answer<TaskRecord | undefined>,

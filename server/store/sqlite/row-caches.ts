@@ -3,8 +3,8 @@ import type { Database, Statement } from 'better-sqlite3'
 /**
  * Caches of rows that requests read again and again: polled tasks, and the data that credentials are checked against.
  * The rows are valid while no other connection has committed (`data_version`). This connection's commands drop the rows
- * that they change. So a change applies to the next request, no matter which process made it. Requests in the same tick
- * share one check of the version, which takes a tenth of the time of a read. Their senders cannot know of a later change.
+ * that they change. Requests in the same tick share one check of the version, which takes a tenth of the time of a read.
+ * So a change by this process applies immediately, and a change by another process within a millisecond.
  */
 export class RowCaches {
   readonly #dataVersion: Statement
@@ -26,7 +26,7 @@ export class RowCaches {
   }
 
   compare(): void {
-    // An immediate that compares would otherwise exempt the requests of the next tick, too.
+    // If an immediate compares, the flag is reset only after the requests of the next tick.
     if (this.#isCompared && performance.now() - this.#comparedAt < 1) return
     const version = this.#dataVersion.get()
     if (version !== this.#version) {
