@@ -30,7 +30,8 @@ export const errorWords: Record<ErrorCode, Words> = {
   INSUFFICIENT_BALANCE: {
     cause:
       'The available balance is lower than the cost, or the account owes money after a refund or dispute. The message states the amounts.',
-    remedy: 'Add credit, wait until other chats release their holds, or lower `maxTokens`.',
+    remedy:
+      'If there is a `Retry-After`, other chats hold the balance: retry when they have ended. Otherwise add credit, or lower `maxTokens`.',
   },
   BUDGET_REACHED: {
     cause:
@@ -96,7 +97,7 @@ export const errorWords: Record<ErrorCode, Words> = {
       'Fix the connector and test it with `POST /api/connectors/{connectorId}/test`. To sign in, use `POST /api/connectors/{connectorId}/sign-in`.',
   },
   RATE_LIMIT_EXCEEDED: {
-    cause: 'The account exceeded a limit on executions, writes, connector checks, webhook tests or waiting chats.',
+    cause: 'The account exceeded a limit on executions, writes, connector checks or webhook tests.',
     remedy: 'Wait for `Retry-After`. For executions, `X-RateLimit-Reset` is the time of the next allowed one.',
   },
   LOGIN_THROTTLED: {

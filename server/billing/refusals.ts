@@ -12,11 +12,18 @@ export function rateRefusal(rate: RateState): ErrandError {
   return new ErrandError('RATE_LIMIT_EXCEEDED', message, { retryAfterSeconds: secondsUntil(freeAt, rate.now) })
 }
 
+/** Retry delay for a client whose balance would suffice if part of it were not held. */
+const heldRetrySeconds = 5
+
 export function balanceRefusal({
   balance,
   held,
   required,
 }: Record<'balance' | 'held' | 'required', Units>): ErrandError {
+  if (balance >= required) {
+    const message = `${formatUsd(held)} USD of the balance of ${formatUsd(balance)} USD is held for chats in progress, and the rest does not cover this request. Retry when they have ended.`
+    return new ErrandError('INSUFFICIENT_BALANCE', message, { retryAfterSeconds: heldRetrySeconds })
+  }
   const ofWhich = held > 0 ? ` (of which ${formatUsd(held)} USD is held)` : ''
   const message = `Balance ${formatUsd(balance)} USD${ofWhich} is lower than the required ${formatUsd(required)} USD.`
   return new ErrandError('INSUFFICIENT_BALANCE', message)

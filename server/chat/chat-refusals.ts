@@ -12,12 +12,10 @@ import { sessionRefusal } from '../sessions/session-operations.ts'
 import type { OpenTurnResult } from '../store/sessions/session-types.ts'
 import { quoteUsed } from '../billing/quotes.ts'
 import { eventsGone } from './events/turn-feed.ts'
-import { lineMax } from './user-turns.ts'
 
-/** Retry delay for a chat that was rejected because the user's line was full. */
-const lineRetrySeconds = 5
+export type RefusedTurn = Extract<OpenTurnResult, { outcome: 'refused' }>
 
-export function turnRefusal(result: Extract<OpenTurnResult, { outcome: 'refused' }>): ErrandError {
+export function turnRefusal(result: RefusedTurn): ErrandError {
   switch (result.reason) {
     case 'rate':
       return rateRefusal(result.rate)
@@ -59,11 +57,6 @@ export function keyUsed(): ErrandError {
 /** Error that ends the admission of a disconnected client, which never sees it. */
 export function clientLeft(): ErrandError {
   return new ErrandError('REQUEST_TIMEOUT', 'The client disconnected before the chat started.')
-}
-
-export function lineFull(): ErrandError {
-  const message = `This account already has ${lineMax} chats waiting for balance, the maximum. Send the message again when one has started.`
-  return new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: lineRetrySeconds })
 }
 
 export function busy(): ErrandError {

@@ -28,7 +28,6 @@ import { KeptReply } from './kept-reply.ts'
 import { settleSurely, toldInTime, type Settled } from './settle-turn.ts'
 import { describeEnd, isCutByHold, isHoldLimit, readOnMsOf, type StopCause } from './turn-ends.ts'
 import { TurnHold } from './turn-hold.ts'
-import type { Membership } from './user-turns.ts'
 
 export type ChatTurnParts = {
   agents: AgentHost
@@ -54,8 +53,6 @@ type TurnStart = {
   span: Span | undefined
   /** Amount that the account holds for the turn. */
   held: Units
-  /** This turn's entry in the user's set of concurrent turns. */
-  membership: Membership
   /** Receives the maximum number of tokens sent to the first model call. */
   onFirstStep: (promptTokensMax: number) => void
   onSettled: () => void
@@ -114,14 +111,12 @@ export class ChatTurn {
   constructor(parts: ChatTurnParts, begin: TurnStart) {
     this.#parts = parts
     this.#begin = begin
-    const { held, membership } = begin
     const { rates, userId } = begin.request
     this.#room = parts.replyRoom.open(userId, () => this.stop('memory'))
-    this.#hold = new TurnHold(held, {
+    this.#hold = new TurnHold(begin.held, {
       store: parts.store,
       turnId: this.turnId,
       rates,
-      membership,
       step: chatHold(chatUse({ completionTokens: holdStepTokens }), rates),
       isOver: () => this.#isOver,
       onFault: (error) => {
@@ -220,9 +215,7 @@ export class ChatTurn {
    */
   async #coveredBatches(): Promise<number> {
     const waiting = [...this.#inbox]
-    const { bound } = waiting.at(-1)!
-    if (await this.#hold.cover(bound)) return waiting.length
-    if (!(await this.#hold.coverSome(bound, waiting[0]!.bound))) return 0
+    if (!(await this.#hold.cover(waiting.at(-1)!.bound, { least: waiting[0]!.bound }))) return 0
     const beyond = waiting.findIndex((batch) => !this.#hold.covers(batch.bound))
     return beyond === -1 ? waiting.length : beyond
   }
@@ -251,7 +244,7 @@ export class ChatTurn {
       addUse(bound, dearestUse({ promptTokens: next.promptTokensMax, completionTokens }, rates))
     if (!this.#hasBegunStep) this.#begin.onFirstStep(next.promptTokensMax)
     this.#hasBegunStep = true
-    const isHeld = await this.#hold.coverSome(upTo(next.outputTokensMax), upTo(1))
+    const isHeld = await this.#hold.cover(upTo(next.outputTokensMax), { least: upTo(1), isWhole: true })
     if (!isHeld || this.#isOver) return await this.#refuseStep()
     const tokens = Math.min(next.outputTokensMax, outputWithin(this.#hold.held, { used: upTo(0), rates }))
     const used = addUse(known.used, chatUse({ promptTokens: next.promptTokens }))

@@ -12,7 +12,7 @@ import type { History, SessionRecord } from '../store/sessions/session-types.ts'
 import type { Idempotency } from '../store/tasks/task-types.ts'
 import type { WireRequest } from '../store/requests/wire-request-types.ts'
 import { admissible, type Admissible, type Ask } from './admissible-message.ts'
-import { busy, clientLeft, turnRefusal } from './chat-refusals.ts'
+import { busy, clientLeft, turnRefusal, type RefusedTurn } from './chat-refusals.ts'
 import { ChatTurn, type ChatTurnParts } from './chat-turn.ts'
 import { bodyHashOf, earlierTokens, given, leastOf, maxCostOf, modelParams, subjectOf } from './message-input.ts'
 import { KeptTurns } from './events/kept-turns.ts'
@@ -20,10 +20,9 @@ import { ReadTurns } from './events/read-turns.ts'
 import type { TurnReader } from './events/turn-feed.ts'
 import { foreseeRefusal } from './foresee-refusal.ts'
 import { noFiles, TurnFiles, type TurnFilesParts } from './files/turn-files.ts'
-import { openInLine } from './open-in-line.ts'
+import { openTurn } from './open-turn.ts'
 import { settleSurely } from './settle-turn.ts'
 import { traceParentOf } from '../tracing/trace-parent.ts'
-import { lineMax, UserTurns } from './user-turns.ts'
 import { weighMessage, type Weighed, type WeighMessage, type WeighParts } from './weigh-message.ts'
 
 export type ChatTurnsParts = ChatTurnParts &
@@ -45,11 +44,13 @@ type Start = Ask & {
   request?: WireRequest | null
   /** Receives the rate window state that the admission saw. */
   onRate: (rate: RateState) => void
-  /** Called when the chat starts to wait for other chats of its user. */
+  /** Called when the request starts to wait for the admission of an earlier request with the same key. */
   onWait: () => void
   signal: AbortSignal
 }
 
+/** Max requests that wait for the admission of an earlier request with the same Idempotency-Key. */
+const repeatsMax = 20
 /** Minimum time for which providers keep a prompt in their cache. */
 const cacheKeptMs = 300_000
 /** Poll intervals for a session with a turn being settled: in this process, and on another node. */
@@ -63,7 +64,6 @@ const settleMsMax = 10_000
 /** Admits the chats of this process, and ends them when their session or the service ends. */
 export class ChatTurns {
   readonly #parts: ChatTurnsParts
-  readonly #users: UserTurns
   readonly #files: TurnFiles
   /** The turn of each session, or its admission until the turn has started. */
   readonly #sessions = new Map<string, ChatTurn | Admission>()
@@ -80,21 +80,13 @@ export class ChatTurns {
   constructor(parts: ChatTurnsParts) {
     this.#parts = parts
     this.#files = new TurnFiles(parts)
-    const { store } = parts
-    const heldOf = async (userId: string) => (await store.getAccount(userId))?.held ?? 0
     this.#kept = new KeptTurns(parts)
     this.reads = new ReadTurns(this.#kept, parts)
-    this.#users = new UserTurns(store.shared && heldOf)
-    store.shared?.signals.on('session-stopped', (sessionId) => this.#turn(sessionId)?.stop('deleted'))
+    parts.store.shared?.signals.on('session-stopped', (sessionId) => this.#turn(sessionId)?.stop('deleted'))
   }
 
   get runningCount(): number {
     return this.#sessions.size
-  }
-
-  /** Number of these chats that wait for other chats of their user. */
-  get waitingCount(): number {
-    return this.#users.waitingCount
   }
 
   /**
@@ -139,18 +131,8 @@ export class ChatTurns {
     const { agent, chat, connectorIds, draft, earlier: said, session } = admitted
     const rates = quote?.terms.rates ?? chat.rates
     const maxCost = leastOf([maxCostOf(input), quote?.terms.most ?? null])
-    for (let other = this.#sessions.get(sessionId); other; other = this.#sessions.get(sessionId)) {
-      if (!idempotency) throw busy()
-      if (!(other instanceof ChatTurn) && other.key === idempotency.key && other.waiting < lineMax) {
-        other.waiting++
-        onWait()
-        await other.over
-      }
-      const same = await this.reads.openEarlier(caller, idempotency)
-      if (same) return { reader: same }
-      // If the other request was rejected while this one waited, this one proceeds.
-      if (this.#sessions.get(sessionId) === other) throw busy()
-    }
+    const same = await this.#replyInProgress({ caller, idempotency, onWait, sessionId })
+    if (same) return { reader: same }
     const turnId = newId('turn', this.#parts.clock.now())
     const { promise: over, resolve: admissionOver } = Promise.withResolvers<void>()
     this.#sessions.set(sessionId, { key: idempotencyKey, over, waiting: 0 })
@@ -165,26 +147,21 @@ export class ChatTurns {
       const under = { quoteId: quote?.id ?? null, limits: caller.limits, files: stored.files }
       const own = session ? under : { ...under, agentId: agent.id }
       const turn = { sessionId, turnId, userId, idempotency, request, maxCost, ...own }
-      const opened = await openInLine(this.#parts, { users: this.#users, turn, amounts, recount, onWait, signal })
+      const opened = await openTurn(this.#parts, { turn, amounts, recount, signal })
       onRate(opened.rate)
       if (opened.outcome === 'refused') {
-        const isUsed = idempotency && opened.reason === 'idempotency-conflict'
-        const same = isUsed
-          ? await this.reads.openEarlier(caller, idempotency)
-          : opened.reason === 'repeated' && (await this.reads.open({ caller, turnId: opened.turnId, after: 0 }))
-        if (!same) throw turnRefusal(opened)
+        const earlier = await this.#earlierReply(opened, { caller, idempotency })
+        if (!earlier) throw turnRefusal(opened)
         this.#sessions.delete(sessionId)
         await this.#files.ended(stored.files)
-        return { reader: same }
+        return { reader: earlier }
       }
-      const membership = this.#users.join(userId, { held: opened.held, most: amounts.most })
       const seen = { agent, history, place, session, tokensMax }
       const latest = await this.#latest(seen).catch((error: unknown) => ({ error }))
       if (signal.aborted || 'error' in latest) {
         const breakdown = { ...chatUse({}), rates: writtenRates(rates), isEstimated: false }
         const settle = { turnId, outcome: 'failed', cost: 0, breakdown, exchange: null } as const
         await settleSurely(this.#parts, { userId, settle })
-        membership.leave()
         throw 'error' in latest ? latest.error : clientLeft()
       }
       about.turnId = turnId
@@ -214,7 +191,6 @@ export class ChatTurns {
         hidesReasoning: chat.hidesReasoning,
         isKept: session !== undefined,
         held: opened.held,
-        membership,
         onFirstStep: (promptTokensMax) => {
           const isAsSeen = latest.history === history && connectors.length === 0 && !hasFiles
           if (session && !chat.isModel && isAsSeen) {
@@ -223,7 +199,6 @@ export class ChatTurns {
         },
         onSettled: () => {
           this.#sessions.delete(sessionId)
-          membership.leave()
           place.release()
           void this.#files.ended(stored.files)
         },
@@ -239,6 +214,38 @@ export class ChatTurns {
     } finally {
       admissionOver()
     }
+  }
+
+  /**
+   * Reads the reply to an earlier request with the same key, if the session has a turn. Waits while that request is
+   * being admitted. Undefined if it was rejected, or if the session has no turn.
+   */
+  async #replyInProgress({
+    caller,
+    idempotency,
+    onWait,
+    sessionId,
+  }: Earlier & { onWait: () => void; sessionId: string }): Promise<TurnReader | undefined> {
+    for (let other = this.#sessions.get(sessionId); other; other = this.#sessions.get(sessionId)) {
+      if (!idempotency) throw busy()
+      if (!(other instanceof ChatTurn) && other.key === idempotency.key && other.waiting < repeatsMax) {
+        other.waiting++
+        onWait()
+        await other.over
+      }
+      const same = await this.reads.openEarlier(caller, idempotency)
+      if (same) return same
+      // If the other request was rejected while this one waited, this one proceeds.
+      if (this.#sessions.get(sessionId) === other) throw busy()
+    }
+    return undefined
+  }
+
+  /** Reads the reply to an earlier copy of a rejected request. Undefined if there is none. */
+  async #earlierReply(refused: RefusedTurn, { caller, idempotency }: Earlier): Promise<TurnReader | undefined> {
+    if (refused.reason === 'repeated') return await this.reads.open({ caller, turnId: refused.turnId, after: 0 })
+    if (refused.reason !== 'idempotency-conflict' || !idempotency) return undefined
+    return await this.reads.openEarlier(caller, idempotency)
   }
 
   /**
@@ -380,4 +387,5 @@ type Admission = { key: string | null; over: Promise<void>; waiting: number }
 type QuotedChat = { rates: ChatRates; most: Units | null }
 export type ChatQuote = QuotedChat & { agentId: string; expiresAt: EpochMs; hold: Units; quoteId: string }
 
+type Earlier = { caller: Start['caller']; idempotency: Idempotency | null }
 type MessageContext = { history: History; session: SessionRecord | undefined; tokensMax: number }

@@ -5,7 +5,7 @@ import { unitsPerUsd } from '../kernel/money.ts'
 import type { StoreState } from '../store/store.ts'
 
 export type StateParts = {
-  chats: { readonly runningCount: number; readonly waitingCount: number }
+  chats: { readonly runningCount: number }
   connections: () => number
   gate: { readonly inFlight: { reads: number; writes: number } }
   runner: { readonly runningCount: number }
@@ -32,7 +32,6 @@ export class StateMetrics {
       accepting: gauge('errand_accepting', 'Whether new work is accepted: 0 while the service is stopping.'),
       tasks: gauge('errand_tasks', 'Unfinished tasks; pending ones are queued.', 'status'),
       running: gauge('errand_running', 'Runs in progress in this process.', 'kind'),
-      waiting: gauge('errand_chats_waiting', 'Chats waiting for balance that is held by other chats of their user.'),
       inFlight: gauge('errand_requests_in_flight', 'Requests in progress, excluding streams.', 'kind'),
       connections: gauge('errand_http_connections', 'Open connections of clients.'),
       threads: gauge('errand_agent_threads', 'Agent threads, by whether they respond.', 'responding'),
@@ -86,7 +85,6 @@ export class StateMetrics {
     const gauges = this.#gauges
     gauges.info.set({ version: system.version }, 1)
     gauges.accepting.set(system.isAccepting() ? 1 : 0)
-    gauges.waiting.set(chats.waitingCount)
     gauges.running.set({ kind: 'task' }, runner.runningCount)
     gauges.running.set({ kind: 'chat' }, chats.runningCount)
     const { reads, writes } = gate.inFlight

@@ -214,7 +214,6 @@ test('counters start at zero, and known series exist before the first event', as
     'errand_database_commit_failures_total',
     'errand_tasks{status="pending"}',
     'errand_running{kind="task"}',
-    'errand_chats_waiting',
   ]) {
     expect(samples.get(series), series).toBe(0)
   }

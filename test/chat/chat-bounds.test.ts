@@ -43,7 +43,7 @@ async function store(
 ): Promise<void> {
   const { person, service, sessionId } = talker
   const turnId = `turn_bounds_${++turns}`
-  const of = { userId: person.userId, sessionId, turnId, idempotency: null, required: 1, hold: 1, leaving: 0 }
+  const of = { userId: person.userId, sessionId, turnId, idempotency: null, required: 1, hold: 1 }
   expect(await service.app.store.openTurn(of)).toMatchObject({ outcome: 'opened' })
   await service.app.store.settleTurn({
     turnId,

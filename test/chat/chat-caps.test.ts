@@ -164,21 +164,6 @@ test.for([
   },
 )
 
-test('a chat ended by its cap does not wait for other chats of its user', async () => {
-  const service = await startTalk()
-  const other = await Talker.create(service, { balanceUsd: '1.5000' })
-  const waiting = await other.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
-  await waiting.until('assistant_delta')
-  const talker = await other.another()
-  // If the balance were the reason, it would wait for the other chat's hold.
-  const end = expectOneEnd(await (await open(talker, [flood], { maxCostUsd: '0.0500' })).all(), 'error')
-  expect(end.error.code).toBe('BUDGET_REACHED')
-  expect((await other.session()).messageCount).toBe(0)
-  waiting.leave()
-  await other.settled()
-  await service.stop()
-})
-
 test("a session cap raised during a chat applies to that chat; a cap below the chat's hold is rejected", async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)

@@ -1,5 +1,5 @@
 import type { Attack } from './hostile-attack.ts'
-import { floods, largeMessages, leavers, smallBalances, stalledPages, waitingChats } from './hostile-chats.ts'
+import { floods, largeMessages, leavers, smallBalances, stalledPages, chatsBeyondBalance } from './hostile-chats.ts'
 import {
   checks,
   deadNames,
@@ -42,7 +42,7 @@ export const attacks = {
   'leaving mid-reasoning': leavers,
   'small balances': smallBalances,
   'huge tools and answers': hugeTools,
-  'waiting chats': waitingChats,
+  'chats beyond the balance': chatsBeyondBalance,
   'checks with secrets': checks,
   'dead name servers': deadNames,
   'rows for nothing': rows,

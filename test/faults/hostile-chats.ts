@@ -101,7 +101,7 @@ export function smallBalances(): Attack {
   }
 }
 
-export function waitingChats(): Attack {
+export function chatsBeyondBalance(): Attack {
   const sessions: string[] = []
   return {
     accounts: 1,

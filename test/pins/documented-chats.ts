@@ -41,7 +41,7 @@ export async function checkChats(checker: Checker): Promise<void> {
   // Like a long reply from before a restart.
   const { store } = service.app
   const lost = 'turn_of_before'
-  await store.openTurn({ turnId: lost, sessionId, userId, idempotency: null, required: 0, hold: 0, leaving: 0 })
+  await store.openTurn({ turnId: lost, sessionId, userId, idempotency: null, required: 0, hold: 0 })
   await store.turnEvents.keep([{ turnId: lost, firstSeq: 5, lastSeq: 5, lines: '{}\n' }])
   for (const path of [`/api/chat/${lost}/events`, `${at}/stream`]) await check(410, `GET ${path}`)
   const breakdown = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }

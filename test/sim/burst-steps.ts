@@ -3,7 +3,7 @@ import { ampleUnits, isLimitedBy } from './chat-caps.ts'
 import { unitsOfUsd } from './chat-cost.ts'
 import { finishingScript } from './chat-scripts.ts'
 import { checkLines, checkTerminal, readToEnd } from './chat-ends.ts'
-import { hasHeldChat, openChat } from './chat-steps.ts'
+import { openChat } from './chat-steps.ts'
 import { checkReadAgain, leaveChat, statelessOnce, type LeftTurn } from './detached-steps.ts'
 import { happen } from './payment-steps.ts'
 import { checkKept, crash } from './restart-steps.ts'
@@ -115,7 +115,7 @@ export async function chatBurst(world: SimWorld): Promise<number> {
       model.sessionStatus(session, world.chats.has(session.id), world.now) === 'active' &&
       !world.chats.has(session.id),
   )
-  if (usable.length === 0 || hasHeldChat(world, person)) return 0
+  if (usable.length === 0) return 0
   const sessions = usable.slice(-random.between(1, 6))
   const visits = [...sessions, ...(random.chance(0.5) ? [sessions[0]!] : [])]
   world.note(`${visits.length} chats of ${person.userId} at once`)
@@ -234,11 +234,10 @@ function isThere(world: SimWorld, taskId: string): boolean {
   return world.audit.reader.task(taskId) !== undefined
 }
 
-/** Sessions of people without a waiting chat. A waiting chat would block a second one. */
+/** Sessions without a chat in progress. */
 function idleSessions(world: SimWorld): SimSession[] {
   return [...world.state.sessions.values()].filter(
-    (session) =>
-      session.agentId === 'sim' && !session.isDeleted && !hasHeldChat(world, world.model.person(session.userId)),
+    (session) => session.agentId === 'sim' && !session.isDeleted && !world.chats.has(session.id),
   )
 }
 

@@ -142,10 +142,6 @@ export async function chatStep(world: SimWorld): Promise<number> {
   const maxCost = drawCap(world)
   const by = world.credentialOf(person)
   const foreseen = foreseeChat(world, session, { message, key, maxCost, by })
-  // This chat could block on money that the person's other chat has reserved.
-  if (foreseen === 'unsure' && hasHeldChat(world, person)) return 0
-  if (foreseen === 200 && hasHeldChat(world, person) && person.balance - person.held < ampleUnits) return 0
-  if (foreseen === 403 && hasHeldChat(world, person)) return 0
   // With a nearly empty balance any reply may end early.
   const isCapped = leftWithin(session, maxCost) < Infinity
   const isLimited = isLimitedBy(world, { person, key: by.key })
@@ -190,6 +186,9 @@ function checkRefusedChat(world: SimWorld, { isCapped, isLimited, person, reader
   if (line.error.code === 'INSUFFICIENT_BALANCE') {
     const stated = usdOfUnits(person.owed > 0 ? person.owed : person.balance)
     checks.that(String(line.message).includes(stated), `"${line.message}" states the balance, or what is owed`)
+    const isHeld = person.owed === 0 && String(line.message).includes('is held for chats in progress')
+    checks.same(reader.headers['retry-after'], isHeld ? '5' : undefined, 'the Retry-After of a refusal for balance')
+    checks.that(!isHeld || person.held > 0, 'a chat is not refused for holds that do not exist')
   }
   checks.that(isLimited || line.error.code !== 'LIMIT_REACHED', 'a chat without a limit is not refused for one')
   checks.that(isCapped || line.error.code !== 'BUDGET_REACHED', 'a chat without a cap is not refused for one')
@@ -208,7 +207,7 @@ export async function floodStep(world: SimWorld): Promise<number> {
   // A flood with enough money would run to its own end.
   const isRich = Math.min(free, ofLimits) > 6000
   const mayFlood = !isRich || world.random.chance(0.5)
-  if (hasHeldChat(world, person) || !mayFlood) return await chatStep(world)
+  if (!mayFlood) return await chatStep(world)
   const isCapped = isRich || world.random.chance(0.2)
   const maxCost = isCapped ? world.random.between(10, 3000) : null
   const steps: ChatStep[] = [{ do: 'text', delta: 'many words of it ', times: 12_000 }]

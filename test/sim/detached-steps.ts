@@ -257,7 +257,6 @@ function sendAlone(world: SimWorld, of: Alone & { key: string | null }): Promise
 export async function statelessStep(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
   const person = world.person()
-  if (hasHeldChat(world, person)) return 0
   const script = finishingScript(world)
   const isStream = random.chance(0.5)
   const by = world.credentialOf(person)

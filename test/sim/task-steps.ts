@@ -107,13 +107,16 @@ export async function createTaskStep(
   checks.same(answer.status, foreseen.status, `the status of ${asked.endpointId} for ${person.userId}`)
   if ('error' in foreseen) checks.same(answer.body.error, foreseen.error, 'the reason of a refusal')
   if (foreseen.status === 403 && answer.body.error === 'Insufficient balance') {
-    const { balance, owed } = person
+    const { balance, held, owed } = person
     const message: string = answer.body.message
-    const stated = owed > 0 ? [owed] : [balance, simPrices[asked.endpointId]]
+    const cost = simPrices[asked.endpointId]
+    const isHeld = owed === 0 && balance >= cost
+    const stated = owed > 0 ? [owed] : [balance, isHeld ? held : cost]
     checks.that(
       stated.every((units) => message.includes(usdOfUnits(units))),
-      `"${message}" states balance and cost, or what is owed`,
+      `"${message}" states balance and cost or hold, or what is owed`,
     )
+    checks.same(answer.headers['retry-after'], isHeld ? '5' : undefined, 'the Retry-After of a refusal for balance')
   }
   if (refused === 0) checkRate(world, person, answer)
   if (answer.status === 200) checkAccepted(world, answer, 'replays' in foreseen ? foreseen.replays : undefined)

@@ -27,7 +27,7 @@ async function opened(world: StoreWorld, userId: string, changes: Partial<Create
 
 function draftTurn(world: StoreWorld, { id, userId }: SessionRecord, changes: Partial<OpenTurn> = {}): OpenTurn {
   const turnId = newId('turn', world.clock.now())
-  return { turnId, userId, sessionId: id, required: 10, hold: 50, leaving: 0, idempotency: null, ...changes }
+  return { turnId, userId, sessionId: id, required: 10, hold: 50, idempotency: null, ...changes }
 }
 
 async function begun(world: StoreWorld, session: SessionRecord, changes: Partial<OpenTurn> = {}): Promise<string> {
@@ -145,40 +145,53 @@ function describeGrowthCaps(contractTest: ContractTest): void {
     const session = await opened(world, await world.createUser(1000), { maxCost: 100 })
     const turnId = await begun(world, session)
     expect(await world.store.growHold({ turnId, by: 500, least: 20 })).toMatchObject({ outcome: 'held', held: 100 })
-    expect(await world.store.growHold({ turnId, by: 5, least: 1 })).toEqual({
-      outcome: 'refused',
-      reason: 'budget',
-      left: 0,
-    })
+    const refused = { outcome: 'refused', reason: 'budget' }
+    expect(await world.store.growHold({ turnId, by: 5, least: 1 })).toEqual(refused)
     await settled(world, turnId, 70)
     const next = await begun(world, session)
-    expect(await world.store.growHold({ turnId: next, by: 1, least: 1 })).toMatchObject({ reason: 'budget', left: 0 })
+    expect(await world.store.growHold({ turnId: next, by: 1, least: 1 })).toMatchObject({ reason: 'budget' })
     expect(await world.store.growHold({ turnId, by: 1, least: 1 })).toEqual({ outcome: 'refused', reason: 'over' })
     expect(await world.store.growHold({ turnId: 'turn_0', by: 1, least: 1 })).toMatchObject({ reason: 'over' })
   })
 
-  contractTest('a rejected growth reports the budget before the balance', async (world) => {
+  contractTest('a rejected growth names the lower of budget and balance', async (world) => {
     const userId = await world.createUser(60)
     const session = await opened(world, userId)
     const turnId = await begun(world, session, { maxCost: 58 })
-    expect(await world.store.growHold({ turnId, by: 20, least: 20 })).toMatchObject({ reason: 'budget', left: 8 })
+    expect(await world.store.growHold({ turnId, by: 20, least: 20 })).toMatchObject({ reason: 'budget' })
     const other = await opened(world, userId)
     await begun(world, other, { required: 8, hold: 8 })
     expect(await world.store.growHold({ turnId, by: 8, least: 8 })).toEqual({ outcome: 'refused', reason: 'balance' })
     expect(await world.store.growHold({ turnId, by: 8, least: 1 })).toMatchObject({ outcome: 'held', held: 52 })
   })
 
+  contractTest('a turn beside another needs its whole hold free; alone it holds what is free', async (world) => {
+    const userId = await world.createUser(120)
+    const [first, second] = [await opened(world, userId), await opened(world, userId)]
+    const alone = await begun(world, first, { required: 10, hold: 80 })
+    const money = { required: 10, hold: 41 }
+    const refused = { reason: 'balance', balance: 120, held: 80, required: 10 }
+    await expectRefused(world, second, draftTurn(world, second, money), refused)
+    // A cap limits the hold, so 40 are enough.
+    const beside = draftTurn(world, second, { ...money, maxCost: 40 })
+    expect(await world.store.openTurn(beside)).toMatchObject({ outcome: 'opened', held: 40 })
+    await settled(world, alone, 0)
+    await settled(world, beside.turnId, 0)
+    const large = draftTurn(world, second, { required: 10, hold: 500 })
+    expect(await world.store.openTurn(large)).toMatchObject({ outcome: 'opened', held: 120 })
+  })
+
   contractTest('raising or lowering a cap applies to the next growth of an open turn', async (world) => {
     const session = await opened(world, await world.createUser(), { maxCost: 60 })
     const turnId = await begun(world, session)
     const grow = (by: Units) => world.store.growHold({ turnId, by, least: by })
-    expect(await grow(20)).toMatchObject({ reason: 'budget', left: 10 })
+    expect(await grow(20)).toMatchObject({ reason: 'budget' })
     expect(await capped(world, session, 80)).toMatchObject({ outcome: 'updated' })
     expect(await grow(20)).toMatchObject({ outcome: 'held', held: 70 })
     // A cap cannot be lower than the amount already held under it.
     expect(await capped(world, session, 69)).toEqual({ outcome: 'refused', reason: 'cap-too-low', least: 70 })
     expect(await capped(world, session, 70)).toMatchObject({ outcome: 'updated', session: { maxCost: 70 } })
-    expect(await grow(1)).toMatchObject({ reason: 'budget', left: 0 })
+    expect(await grow(1)).toMatchObject({ reason: 'budget' })
     expect(await capped(world, session, null)).toMatchObject({ session: { maxCost: null } })
     expect(await grow(100)).toMatchObject({ outcome: 'held', held: 170 })
     await settled(world, turnId, 40)

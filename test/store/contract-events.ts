@@ -23,7 +23,7 @@ export async function openSession(world: StoreWorld, userId: string): Promise<st
 
 async function openTurn(world: StoreWorld, userId: string, sessionId: string): Promise<string> {
   const turnId = newId('turn', world.clock.now())
-  const money = { required: 50, hold: 50, leaving: 0 }
+  const money = { required: 50, hold: 50 }
   const opened = await world.store.openTurn({ turnId, userId, sessionId, idempotency: null, ...money })
   expect(opened).toMatchObject({ outcome: 'opened' })
   return turnId

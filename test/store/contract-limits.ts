@@ -38,7 +38,7 @@ const keyed = (keyId: string, perMinute: number): CredentialLimits => ({
 })
 
 function openTurn(world: StoreWorld, userId: string, sessionId: string, limits: CredentialLimits | null = null) {
-  const turn = { turnId: `turn_${sessionId}`, required: 10, hold: 50, leaving: 0, idempotency: null }
+  const turn = { turnId: `turn_${sessionId}`, required: 10, hold: 50, idempotency: null }
   return world.store.openTurn({ ...turn, userId, sessionId, limits })
 }
 

@@ -166,7 +166,7 @@ export function describePayments(contractTest: ContractTest): void {
     expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 80_000 })
     await world.expectRefused(world.draft(userId, { cost: 0 }), { outcome: 'refused', reason: 'owed', owed: 80_000 })
     const turn = { turnId: newId('turn', 0), sessionId: await openSession(world, userId), userId, idempotency: null }
-    const asked = { ...turn, required: 0, hold: 0, leaving: 0 }
+    const asked = { ...turn, required: 0, hold: 0 }
     expect(await world.store.openTurn(asked)).toMatchObject({ outcome: 'refused', reason: 'owed', owed: 80_000 })
     const credit = { userId, amount: 50_000, description: 'A gift', idempotencyKey: 'gift' }
     const credited = await world.store.credit(credit)
@@ -183,7 +183,7 @@ export function describePayments(contractTest: ContractTest): void {
     const task = await world.processing(userId, { cost: 30_000 })
     const turnId = newId('turn', world.clock.now())
     const sessionId = await openSession(world, userId)
-    const money = { required: 1, hold: 40_000, leaving: 0 }
+    const money = { required: 1, hold: 40_000 }
     await world.store.openTurn({ turnId, sessionId, userId, idempotency: null, ...money })
     await tell(world, topup, paid(whole, { disputed: whole }))
     expect(await moneyOf(world, userId)).toEqual({ balance: 40_000, owed: 70_000 })

@@ -15,7 +15,7 @@ const all = { limit: 1000, offset: 0 }
 function draftTurn(world: StoreWorld, userId: string, changes: Partial<OpenTurn> = {}): OpenTurn {
   const now = world.clock.now()
   const ids = { turnId: newId('turn', now), sessionId: newId('ses', now) }
-  return { ...ids, userId, agentId: 'text', required: 10, hold: 50, leaving: 0, idempotency: null, ...changes }
+  return { ...ids, userId, agentId: 'text', required: 10, hold: 50, idempotency: null, ...changes }
 }
 
 async function begun(world: StoreWorld, userId: string, changes: Partial<OpenTurn> = {}): Promise<OpenTurn> {
@@ -105,7 +105,7 @@ function describeLimits(contractTest: ContractTest): void {
     await expectRefused(world, draftTurn(world, userId, { maxCost: 9 }), { reason: 'budget', left: 9, required: 10 })
     const { turnId } = await begun(world, userId, { maxCost: 60, hold: 500 })
     expect(await world.store.getAccount(userId)).toMatchObject({ held: 60 })
-    expect(await world.store.growHold({ turnId, by: 1, least: 1 })).toMatchObject({ reason: 'budget', left: 0 })
+    expect(await world.store.growHold({ turnId, by: 1, least: 1 })).toMatchObject({ reason: 'budget' })
     expect(await world.store.settleTurn(ended(turnId, 500))).toEqual({ charged: 60, balance: 940, writtenOff: 440 })
     const other = await begun(world, userId, { maxCost: 60 })
     expect(await world.store.growHold({ ...other, by: 20, least: 5 })).toMatchObject({ outcome: 'held', held: 60 })
@@ -119,7 +119,7 @@ function describeLimits(contractTest: ContractTest): void {
       const { turnId } = await begun(world, userId, { limits, hold: 150 })
       expect(await spentOf(world, limits)).toEqual([0, 150])
       await expectRefused(world, draftTurn(world, userId, { limits, required: 51 }), { reason: 'limit' })
-      expect(await world.store.growHold({ turnId, by: 80, least: 51 })).toMatchObject({ reason: 'limit', left: 50 })
+      expect(await world.store.growHold({ turnId, by: 80, least: 51 })).toMatchObject({ reason: 'limit' })
       expect(await world.store.settleTurn(ended(turnId, 120))).toMatchObject({ charged: 120 })
       expect(await spentOf(world, limits)).toEqual([120, 0])
       expect((await world.store.readLimits(userId))?.spend).toMatchObject({ charged: 120, held: 0, amount: 500 })

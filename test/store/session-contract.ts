@@ -37,7 +37,6 @@ export function draftTurn(world: StoreWorld, { id, userId }: SessionRecord): Ope
     sessionId: id,
     required: 1,
     hold: 50,
-    leaving: 0,
     idempotency: null,
   }
 }

@@ -45,7 +45,7 @@ export async function draftTurn(world: StoreWorld, userId: string, changes: Part
   await world.store.createSession(session)
   const turnId = newId('turn', world.clock.now())
   const { sessionId } = session
-  return { turnId, userId, sessionId, required: 10, hold: 50, leaving: 0, idempotency: null, ...changes }
+  return { turnId, userId, sessionId, required: 10, hold: 50, idempotency: null, ...changes }
 }
 
 export async function begun(world: StoreWorld, userId: string, changes: Partial<OpenTurn> = {}): Promise<string> {

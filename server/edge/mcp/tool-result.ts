@@ -73,7 +73,9 @@ export function refusedResult(error: ErrandError): ToolResult | undefined {
   // MCP clients know the params as `arguments`.
   const said = details?.map(({ message, path }) => `${path.replace(/^params(?=$|[.[])/, 'arguments')}: ${message}`)
   const wait = retryAfterSeconds === undefined ? undefined : `Call again in ${retryAfterSeconds} seconds.`
-  const text = [said?.join('; ') ?? error.message, 'Nothing was charged.', remedies[code] ?? wait]
+  // A balance that is only held becomes free.
+  const remedy = code === 'INSUFFICIENT_BALANCE' && wait ? wait : (remedies[code] ?? wait)
+  const text = [said?.join('; ') ?? error.message, 'Nothing was charged.', remedy]
   return failure(text.filter((part) => part !== undefined).join(' '), {
     code,
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),

@@ -92,7 +92,7 @@ type TurnFacts = Omit<LimitFacts, 'waiting'> & {
  * amount available.
  */
 export function judgeTurn(
-  { hold, leaving, required }: Pick<OpenTurn, 'hold' | 'leaving' | 'required'>,
+  { hold, required }: Pick<OpenTurn, 'hold' | 'required'>,
   { account, blockedUntil, isQuoteUsed, isUsed, keyRate, left, limits, payloads, rate, session, windows }: TurnFacts,
 ): TurnNotOpened | { taken: Units; room: Units } {
   if (isUsed) return { outcome: 'refused', reason: 'idempotency-conflict', rate }
@@ -105,19 +105,19 @@ export function judgeTurn(
   if (isFull(rate)) return { outcome: 'refused', reason: 'rate', rate }
   if (keyRate && keyRate.used >= keyRate.limit) return { outcome: 'refused', reason: 'key-rate', keyRate, rate }
   if (payloads) return { outcome: 'refused', reason: 'payloads', payloads, rate }
-  // Check the budget before the balance, because a turn can wait for balance to become free.
+  // Check the caps before the balance, because more credit does not raise them.
   if (left < required) return { outcome: 'refused', reason: 'budget', left, required, rate }
   const full = fullFor(required, windows)
   if (full) return { outcome: 'refused', reason: 'limit', window: full, required, rate }
   const { balance, held, owed } = account
   if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
   const free = balance - held
-  const room = Math.max(0, Math.min(free, left, ...windows.map(leftOf)))
-  const taken = Math.min(hold, room)
-  if (free < required || free - taken < leaving) {
-    return { outcome: 'refused', reason: 'balance', balance, held, required, rate }
-  }
-  return { taken, room }
+  const allowed = Math.min(left, ...windows.map(leftOf))
+  // Only a chat that runs alone starts with a part of its hold. Otherwise more becomes free once the others end.
+  const needed = held > 0 ? Math.min(hold, allowed) : required
+  if (free < needed) return { outcome: 'refused', reason: 'balance', balance, held, required, rate }
+  const room = Math.max(0, Math.min(free, allowed))
+  return { taken: Math.min(hold, room), room }
 }
 
 /** Returns the amount left for a turn within its own cap and its session's cap; Infinity if there is neither. */

@@ -155,13 +155,12 @@ export type OpenTurn = SessionOf & {
    * expected.
    */
   request?: WireRequest | null
-  /** Amount that must be free in the account. If it is, the turn holds as much of `hold` as is available. */
+  /**
+   * Amount that must be free in the account, and amount to hold. The turn holds as much of `hold` as caps and limits
+   * allow. It also starts with less if the balance covers less, but only while nothing else is held.
+   */
   required: Units
   hold: Units
-  /**
-   * Amount that must stay free after the hold, or the turn is rejected; 0 if the user has no other turn in progress.
-   */
-  leaving: Units
   maxCost?: Units | null
   quoteId?: string | null
   /** Files of the message whose content is stored. */
@@ -199,12 +198,13 @@ export type OpenTurnResult =
 
 /** Increases the hold by `by`, or by whatever is available, but at least by `least`. */
 export type GrowHold = { turnId: string; by: Units; least: Units }
-/** `held`: the turn's new hold. `left`: amount that caps or limits leave beyond the hold. */
+/** Why a hold cannot grow: the balance, a cap of the chat or its session, or a spending limit. */
+export type HoldLimit = 'balance' | 'budget' | 'limit'
 export type GrowHoldResult =
-  /** `free`: amount still available within balance, caps and limits. */
+  /** `held`: the turn's new hold. `free`: amount still available within balance, caps and limits. */
   | { outcome: 'held'; held: Units; free: Units }
-  | { outcome: 'refused'; reason: 'balance' | 'over' }
-  | { outcome: 'refused'; reason: 'budget' | 'limit'; left: Units }
+  /** If several amounts are too low, `reason` names the lowest. `over`: the turn has ended. */
+  | { outcome: 'refused'; reason: HoldLimit | 'over' }
 
 export type SettleTurn = {
   turnId: string

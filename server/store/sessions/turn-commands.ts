@@ -148,7 +148,7 @@ function unkept({ agentId }: OpenTurn) {
   return agentId === undefined ? undefined : ({ status: 'active', agentId, openTurnId: null } as const)
 }
 
-/** Applies the current caps. A session's cap may change while its turn is open. */
+/** Applies the current caps, because a session's cap may change while its turn is open. */
 export function* growHold(tx: Tx, { by, least, turnId }: GrowHold, limits: StoreLimits): Op<GrowHoldResult> {
   if (!(yield* tx.lockOwner({ turnId }))) return { outcome: 'refused', reason: 'over' }
   const turn = yield* tx.get(get, { turnId })
@@ -158,16 +158,14 @@ export function* growHold(tx: Tx, { by, least, turnId }: GrowHold, limits: Store
   const { balance, held } = account
   const ofCaps = leftOf(turn) - turn.held
   const windows = yield* leftInNamed(tx, { account, countedIn, limits })
-  const left = Math.min(ofCaps, windows.left)
-  // Check the caps before the balance, because a turn can wait for balance to become free.
-  if (ofCaps < least) return { outcome: 'refused', reason: 'budget', left }
-  if (windows.least && windows.left < least) {
+  const free = Math.min(balance - held, ofCaps, windows.left)
+  if (free < least) {
+    if (free === ofCaps) return { outcome: 'refused', reason: 'budget' }
+    if (!windows.least || free < windows.left) return { outcome: 'refused', reason: 'balance' }
     yield* noteReached(tx, windows.least, { userId, now: yield* tx.now() })
-    return { outcome: 'refused', reason: 'limit', left }
+    return { outcome: 'refused', reason: 'limit' }
   }
-  const free = Math.min(balance - held, left)
   const taken = Math.min(by, free)
-  if (taken < least) return { outcome: 'refused', reason: 'balance' }
   tx.hold(userId, taken)
   changeCounted(tx, countedIn, { held: taken })
   yield* tx.run(grow, { turnId, by: taken })

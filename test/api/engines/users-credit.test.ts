@@ -63,7 +63,7 @@ test('an adjustment never takes the balance below its holds, and a rejection wri
   const credit = crediting(admin, person.userId)
   const { store } = service.app
   const sessionId = await new SessionCalls(service, person.key).open()
-  const hold = { required: 1, hold: 4000, leaving: 0, idempotency: null }
+  const hold = { required: 1, hold: 4000, idempotency: null }
   expect(await store.openTurn({ turnId: 'turn_1', userId: person.userId, sessionId, ...hold })).toMatchObject({
     outcome: 'opened',
     held: 4000,

@@ -137,20 +137,3 @@ test("ending a thread blocked by one chat interrupts the thread's other chats; a
   await expectSound(beside)
   await service.stop()
 })
-
-test('a chat waiting for balance never starts once the service stops', async () => {
-  const service = await startTalk({ isInline: false, limits: { drainSeconds: 0 } })
-  const idle = await Talker.create(service, { balanceUsd: '0.8000' })
-  const holding = await idle.do({ do: 'text', delta: 'x' }, { do: 'wait', ms: 600_000 })
-  await holding.until('assistant_delta')
-  const talker = await idle.another()
-  const waiting = talker.do({ do: 'text', delta: 'x' }, { do: 'wait', ms: 600_000 })
-  // A session counts as running as soon as its message is being admitted.
-  await expect.poll(() => service.app.services.chats.runningCount, soon).toBe(2)
-  const stopped = service.stop()
-  const reader = await waiting
-  await reader.all()
-  await stopped
-  expect([reader.status, reader.text.includes('assistant_delta')]).toEqual([503, false])
-  expect(expectOneEnd(await holding.all(), 'error').error.code).toBe('AGENT_INTERRUPTED')
-})

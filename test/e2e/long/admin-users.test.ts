@@ -101,7 +101,7 @@ async function writeOff(service: TestService, { key, userId }: Pick<Person, 'key
   const { body } = await service.post('/api/sessions', { agentId: 'assistant' }, { key })
   const { store } = service.app
   const [sessionId, turnId] = [body.sessionId as string, 'turn_written_off']
-  const of = { userId, sessionId, turnId, idempotency: null, required: 1, hold: 1, leaving: 0 }
+  const of = { userId, sessionId, turnId, idempotency: null, required: 1, hold: 1 }
   expect(await store.openTurn(of)).toMatchObject({ outcome: 'opened' })
   const settle = { turnId, outcome: 'failed', cost: 123_456, breakdown: nothingUsed, exchange: null } as const
   expect(await store.settleTurn(settle)).toMatchObject({ charged: 100_000, writtenOff: 23_456 })

@@ -256,7 +256,7 @@ async function fill(service: TestService, url: string): Promise<World> {
   const turnId = 'turn_largest'
   const sessionId = ids['session']!
   for (let n = 0; n < 3; n++) {
-    const of = { userId, sessionId, turnId: `${turnId}${n}`, idempotency: null, required: 1, hold: 1, leaving: 0 }
+    const of = { userId, sessionId, turnId: `${turnId}${n}`, idempotency: null, required: 1, hold: 1 }
     await store.openTurn(of)
     const toolCalls = Array.from({ length: 50 }, (_, call) => {
       return { id: `${call}`, name: wide(200), arguments: {}, output: { text: wide(2000) } }

@@ -151,7 +151,7 @@ await describePostgres('leases of nodes that share a database', (server) => {
     const { clock, one, two, userId } = nodes
     const sessionId = newId('ses', clock.now())
     await one.store.createSession({ sessionId, userId, agentId: 'talk', metadata: {}, idempotency: null })
-    const turn = { userId, sessionId, idempotency: null, required: 10, hold: 100, leaving: 0 }
+    const turn = { userId, sessionId, idempotency: null, required: 10, hold: 100 }
     const turnId = newId('turn', clock.now())
     expect(await one.store.openTurn({ ...turn, turnId })).toMatchObject({ outcome: 'opened' })
     clock.advance(leaseMs - 1)
@@ -177,7 +177,7 @@ await describePostgres('leases of nodes that share a database', (server) => {
     for (const n of [1, 2, 3]) {
       const sessionId = newId('ses', clock.now())
       await one.store.createSession({ sessionId, userId, agentId: 'talk', metadata: {}, idempotency: null })
-      const turn = { sessionId, userId, idempotency: null, required: 10, hold: 100, leaving: 0 }
+      const turn = { sessionId, userId, idempotency: null, required: 10, hold: 100 }
       expect(await one.store.openTurn({ ...turn, turnId: `turn_${n}` })).toMatchObject({ outcome: 'opened' })
       clock.advance(1)
     }

@@ -1,0 +1,33 @@
+import type { OpenTurn, OpenTurnResult } from '../store/sessions/session-types.ts'
+import type { Store } from '../store/store.ts'
+import type { Amounts } from './chat-amounts.ts'
+import { clientLeft } from './chat-refusals.ts'
+
+type OpenParts = { assertAccepting: () => void; store: Pick<Store, 'openTurn'> }
+type Opening = {
+  turn: Omit<OpenTurn, 'required' | 'hold'>
+  amounts: Amounts
+  /** Computes the amounts from an exact token count of the message. */
+  recount: () => Promise<Amounts | undefined>
+  signal: AbortSignal
+}
+
+/** Opens the turn. If there is too little for the upper bound of the message's tokens, counts them and tries again. */
+export async function openTurn(
+  { assertAccepting, store }: OpenParts,
+  { amounts, recount, signal, turn }: Opening,
+): Promise<OpenTurnResult> {
+  const open = ({ hold, required }: Amounts) => {
+    if (signal.aborted) throw clientLeft()
+    assertAccepting()
+    return store.openTurn({ ...turn, required, hold })
+  }
+  const opened = await open(amounts)
+  if (opened.outcome !== 'refused' || !isShort(opened.reason)) return opened
+  const exact = await recount()
+  return exact && exact.required < amounts.required ? await open(exact) : opened
+}
+
+function isShort(reason: string): boolean {
+  return reason === 'balance' || reason === 'budget' || reason === 'limit'
+}
