@@ -10,7 +10,8 @@ export function keep<Value>(
   if (map.size > max) map.delete(map.keys().next().value!)
 }
 
-type Due = { target: string; userId: string; isTroubled: boolean }
+/** A target with a due delivery. `isTroubled`: it failed or was slow recently. */
+export type Due = { target: string; userId: string; isTroubled: boolean }
 
 /** Records when users and their targets were last served. Users and targets without a record come first. */
 export class Turns {

@@ -6,44 +6,36 @@ import { FairPlaces } from '../kernel/fair-places.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import type { AttemptOutcome, EndedAttempt, LeasedDelivery, WebhookStore } from '../store/events/webhook-types.ts'
 import { attemptMs, EndpointError, type WebhookPosts } from './webhook-post.ts'
-import { keep, Turns } from './target-turns.ts'
+import { keep, Turns, type Due } from './target-turns.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-// Sends due deliveries; each node has one dispatcher. Each target, a webhook or a callback URL's origin, has a lane:
+// Sends due deliveries; each node has one dispatcher. A target is a webhook, or the origin of a callback URL of tasks.
 //
-//   store ──lease──▶ lane ──2 at a time──▶ endpoint ──▶ outcomes, stored in batches
-//     ▲                │ its endpoint is slow or fails
-//     └────────────────┘
+//   store ──scan──▶ due targets ──lease──▶ in flight ──▶ outcomes, stored together with the next lease
 //
-// A round scans all webhooks, and the next origins of per-task URLs. Due deliveries then share the free capacity, first
-// by user, then by target. So a user with many targets takes no capacity from other users. The least recently served
-// users and targets come first. A target that answers quickly gets several deliveries in one statement: with one
-// statement per delivery, the dispatcher would not reach a thousand deliveries a second.
+// A scan reads all webhooks, and the next origins of callback URLs. Free places go first to the users served least
+// recently, and among a user's targets to those served least recently. So a user with many targets takes no capacity
+// from other users.
 
 /** Max requests in flight, per user and in total. */
 const inFlightBounds = { perUser: 8, total: 16 }
-const perTargetMax = 2
-/** Max requests in flight to endpoints that recently failed or were slow. Otherwise two users' endpoints could take all slots. */
+/** Max requests in flight to targets that recently failed or were slow. Otherwise two users' endpoints could take all places. */
 const troubledBounds = { perUser: 2, total: 8 }
-/** While a lane has deliveries to send, outcomes are collected for this long and then stored together. */
-const gatherMs = 10
+const perTargetMax = 4
 const testsMax = 8
 const testsWaitingMax = 2
-const waitingMax = 256
-const waitingPerUserMax = 16
-/** Duration of a lease. It covers a delivery's wait in its lane, and its attempt. */
+/** Duration of a lease, more than twice that of an attempt. */
 export const leaseMs = 25_000
 const quickMs = 250
-const pollMs = 250
-const pollAfterFailureMs = 1000
+/** Interval of scans. */
+const scanMs = 250
+const pauseAfterFailureMs = 1000
 const webhooksAtOnce = 32
-/** Max callback origins scanned per webhook per round. */
+/** Max callback origins scanned per webhook and scan. */
 const targetsAtOnce = 128
-/** A round ends early once it has found this many due targets. */
+/** A scan ends early once it has found this many due targets. */
 const dueMax = 10_000
 const endedMax = 5000
-/** Max wait in a lane, so that an attempt fits into the remaining time of the lease. */
-const laneMs = 10_000
 const troubledMs = 5 * 60_000
 const troubledKept = 10_000
 const cursorsKept = 10_000
@@ -53,20 +45,8 @@ const drainMs = 3000
 /** Pauses before each attempt except the first. */
 const pausesMs = [5, 30, 120, 600, 3600, 4 * 3600, 10 * 3600, 24 * 3600].map((s) => s * 1000)
 
-/** `leasedAt` is when the first delivery entered the empty lane, `startedAt` when the latest attempt started. */
-type Lane = {
-  readonly target: string
-  readonly userId: string
-  waiting: LeasedDelivery[]
-  leasedAt: number
-  inFlight: number
-  isQuick: boolean
-  startedAt: number
-}
-/** A user's part of the shared capacity. */
-type Share = { waiting: number; inFlight: number; troubled: number }
-const nothing: Share = { waiting: 0, inFlight: 0, troubled: 0 }
-type Due = { target: string; userId: string; isTroubled: boolean }
+/** Gives a place back. */
+type Release = () => void
 
 type DispatcherParts = {
   clock: Clock
@@ -80,8 +60,6 @@ type DispatcherParts = {
 
 export class WebhookDispatcher {
   readonly #parts: DispatcherParts
-  readonly #lanes = new Map<string, Lane>()
-  readonly #shares = new Map<string, Share>()
   readonly #turns = new Turns()
   /** Targets that recently failed or were slow, with the time of the latest problem. Oldest first. */
   readonly #troubled = new Map<string, number>()
@@ -89,17 +67,21 @@ export class WebhookDispatcher {
   readonly #tests = new FairPlaces({ perUser: 1, total: testsMax })
   readonly #inFlight = new FairPlaces(inFlightBounds)
   readonly #inFlightTroubled = new FairPlaces(troubledBounds)
-  #waiting = 0
+  /** Number of requests in flight by target. */
+  readonly #busy = new Map<string, number>()
   #ended: EndedAttempt[] = []
-  /** Id of the last webhook that the current round has scanned, and the due targets found so far. */
+  /** Due targets of the last scan, next to serve first. A target is removed when a lease finds too little for it. */
+  #due = new Map<string, Due & { turnOf: string }>()
+  /** Id of the last webhook that the current scan has read, and the due targets found so far. */
   #after = ''
-  #due: Due[] = []
-  /** Target after which the next round continues, by webhook, for webhooks with more targets than one round scans. */
+  #found: Due[] = []
+  /** When the last scan ended. */
+  #scannedAt = -Infinity
+  /** Target after which the next scan continues, by webhook, for webhooks with more targets than a scan reads. */
   readonly #cursors = new Map<string, string>()
   #wake: (() => void) | undefined
   /** Whether `#signal` was called while no `#woken` was pending. */
   #isSignaled = false
-  #gathering: NodeJS.Timeout | undefined
   #isStopped = false
   #running: Promise<void> | undefined
 
@@ -116,11 +98,9 @@ export class WebhookDispatcher {
     this.#isStopped = true
     this.#signal()
     await this.#running
-    for (const lane of this.#lanes.values()) this.#putBack(lane)
     const timer = setTimeout(() => this.#stopping.abort(new Error('The service is stopping.')), drainMs)
     while (this.#inFlight.taken > 0) await this.#woken(drainMs)
     clearTimeout(timer)
-    clearTimeout(this.#gathering)
     await this.#flush().catch((error: unknown) => this.#warn(error))
     this.#parts.posts.close()
   }
@@ -143,10 +123,10 @@ export class WebhookDispatcher {
   async #run(): Promise<void> {
     while (!this.#isStopped) {
       try {
-        if (!(await this.#turn())) await this.#woken(pollMs)
+        if (!(await this.#round())) await this.#woken(scanMs)
       } catch (error) {
         if (!this.#isStopped) this.#warn(error)
-        await this.#woken(pollAfterFailureMs)
+        await this.#woken(pauseAfterFailureMs)
       }
     }
   }
@@ -155,12 +135,16 @@ export class WebhookDispatcher {
     this.#parts.log.warn({ err: error }, 'webhook deliveries could not be read or stored; retrying')
   }
 
-  /** Returns false if there is nothing to do until the next signal. */
-  async #turn(): Promise<boolean> {
-    for (const lane of this.#lanes.values()) if (isHeldUp(lane)) this.#putBack(lane)
-    const [, isMore] = await Promise.all([this.#flush(), this.#take()])
-    this.#pump()
-    return isMore
+  /** Returns false if there is nothing to do until the next signal or scan. */
+  async #round(): Promise<boolean> {
+    await Promise.all([this.#flush(), this.#sendDue()])
+    if (this.#isStopped || this.#isFull) return false
+    const isScanned = this.#after === '' && performance.now() - this.#scannedAt < scanMs
+    return !isScanned && (await this.#scan())
+  }
+
+  get #isFull(): boolean {
+    return this.#inFlight.taken >= inFlightBounds.total
   }
 
   async #flush(): Promise<void> {
@@ -175,79 +159,93 @@ export class WebhookDispatcher {
     }
   }
 
-  /** Scans the next webhooks. At the end of a round, leases due deliveries. Returns false after the last webhook or without capacity. */
-  async #take(): Promise<boolean> {
-    if (this.#waiting >= waitingMax || this.#isStopped) return false
+  /** Scans the next webhooks. Returns false if the scan is over and has found nothing. */
+  async #scan(): Promise<boolean> {
     const { store } = this.#parts
     const asked = { after: this.#after, limit: webhooksAtOnce, perWebhook: targetsAtOnce, cursors: this.#cursors }
-    const found = await store.targets(asked)
-    for (const { targets, userId, webhookId } of found) {
+    const page = await store.targets(asked)
+    for (const { targets, userId, webhookId } of page) {
       for (const { hasFailed, isDue, target } of targets) {
-        if (isDue) this.#due.push({ target, userId, isTroubled: hasFailed || this.#isTroubled(target) })
+        if (isDue) this.#found.push({ target, userId, isTroubled: hasFailed || this.#isTroubled(target) })
       }
       if (targets.length === targetsAtOnce)
         keep(this.#cursors, { key: webhookId, value: targets.at(-1)!.target, max: cursorsKept })
       else this.#cursors.delete(webhookId)
     }
-    const isLast = found.length < webhooksAtOnce
-    this.#after = isLast ? '' : found.at(-1)!.webhookId
-    if (!isLast && this.#due.length < dueMax) return true
-    const wanted = this.#divide(this.#due.splice(0))
-    if (wanted.length > 0) for (const delivery of await store.lease({ wanted, leaseMs })) this.#enter(delivery)
-    return !isLast
+    const isLast = page.length < webhooksAtOnce
+    this.#after = isLast ? '' : page.at(-1)!.webhookId
+    if (!isLast && this.#found.length < dueMax) return true
+    this.#due = new Map(this.#turns.inOrder(this.#found.splice(0)).map((due) => [due.target, due]))
+    this.#scannedAt = performance.now()
+    return !isLast || this.#due.size > 0
   }
 
-  /** Returns how many deliveries to lease for each target. */
-  #divide(due: readonly Due[]): { target: string; count: number }[] {
-    const waiting = this.#troubledWaiting()
-    const users = new Map<string, { room: number; troubledRoom: number; targets: number }>()
-    for (const { userId } of due) {
-      const share = this.#shares.get(userId) ?? nothing
-      const troubledRoom = troubledBounds.perUser - share.troubled - (waiting.get(userId) ?? 0)
-      const known = users.get(userId) ?? { room: waitingPerUserMax - share.waiting, troubledRoom, targets: 0 }
-      users.set(userId, { ...known, targets: known.targets + 1 })
+  /** Leases deliveries of due targets, one for each free place, and starts them. */
+  async #sendDue(): Promise<void> {
+    const reserved = this.#reserve()
+    if (reserved.size === 0) return
+    const free = (places: readonly Release[]) => places.forEach((release) => release())
+    const wanted = [...reserved].map(([target, places]) => ({ target, count: places.length }))
+    const leased = await this.#parts.store.lease({ wanted, leaseMs }).catch((error: unknown) => {
+      for (const places of reserved.values()) free(places)
+      throw error
+    })
+    for (const delivery of leased) void this.#send(delivery, reserved.get(delivery.target)!.pop()!)
+    for (const [target, unused] of reserved) {
+      const due = this.#due.get(target)!
+      this.#turns.note(due.turnOf, target)
+      this.#due.delete(target)
+      if (unused.length === 0) this.#due.set(target, due)
+      free(unused)
     }
-    let room = waitingMax - this.#waiting
-    let troubledRoom =
-      troubledBounds.total - this.#inFlightTroubled.taken - [...waiting.values()].reduce((a, b) => a + b, 0)
-    const wanted = []
-    for (const { isTroubled, target, turnOf, userId } of this.#turns.inOrder(due)) {
-      const user = users.get(userId)!
-      const most = isTroubled
-        ? Math.min(1, troubledRoom, user.troubledRoom)
-        : Math.max(perTargetMax, Math.floor(waitingPerUserMax / user.targets))
-      const count = Math.min(room, user.room, roomOf(this.#lanes.get(target)), most)
-      if (count <= 0) continue
-      wanted.push({ target, count })
-      this.#turns.note(turnOf, target)
-      room -= count
-      user.room -= count
-      if (!isTroubled) continue
-      troubledRoom -= count
-      user.troubledRoom -= count
-      this.#noteTrouble(target)
-    }
-    return wanted
+    // Everything that the last scan found is in flight. More may be due by now.
+    if (leased.length > 0 && this.#due.size === 0) this.#scannedAt = -Infinity
   }
 
-  #enter(delivery: LeasedDelivery): void {
-    const { target, userId } = delivery
-    let lane = this.#lanes.get(target)
-    if (!lane) {
-      lane = { target, userId, waiting: [], leasedAt: 0, inFlight: 0, isQuick: false, startedAt: 0 }
-      this.#lanes.set(target, lane)
+  /** Reserves places for deliveries of due targets: one for each target, then a second one for each, and so on. */
+  #reserve(): Map<string, Release[]> {
+    const reserved = new Map<string, Release[]>()
+    const full = new Set<string>()
+    for (let pass = 1; pass <= perTargetMax; pass++) {
+      for (const { isTroubled, target, turnOf, userId } of this.#due.values()) {
+        if (this.#isFull) return reserved
+        const isSlow = isTroubled || this.#isTroubled(target)
+        const places = reserved.get(target) ?? []
+        const inFlight = (this.#busy.get(target) ?? 0) + places.length
+        if (full.has(turnOf) || inFlight >= (isSlow ? 1 : perTargetMax)) continue
+        const release = this.#open(userId, isSlow)
+        if (release) reserved.set(target, [...places, release])
+        else full.add(turnOf)
+      }
     }
-    if (lane.waiting.length === 0) lane.leasedAt = performance.now()
-    lane.waiting.push(delivery)
-    this.#count(userId, { waiting: 1 })
+    return reserved
   }
 
-  #troubledWaiting(): Map<string, number> {
-    const counts = new Map<string, number>()
-    for (const { target, userId, waiting } of this.#lanes.values()) {
-      if (this.#isTroubled(target)) counts.set(userId, (counts.get(userId) ?? 0) + waiting.length)
-    }
-    return counts
+  /** Takes a place for a request of the user. Undefined if there is none. */
+  #open(userId: string, isTroubled: boolean): Release | undefined {
+    const places = (isTroubled ? [this.#inFlightTroubled, this.#inFlight] : [this.#inFlight]).map((of) =>
+      of.open(userId),
+    )
+    const release = () => places.forEach((place) => place.release())
+    if (places.every((place) => place.hold(1) === undefined)) return release
+    release()
+    return undefined
+  }
+
+  async #send(delivery: LeasedDelivery, release: Release): Promise<void> {
+    const { target } = delivery
+    const startedAt = performance.now()
+    this.#busy.set(target, (this.#busy.get(target) ?? 0) + 1)
+    const outcome = await this.#attempt(delivery, { isLast: false })
+    const left = this.#busy.get(target)! - 1
+    if (left > 0) this.#busy.set(target, left)
+    else this.#busy.delete(target)
+    const isQuick = outcome.kind === 'succeeded' && performance.now() - startedAt < quickMs
+    if (isQuick) this.#troubled.delete(target)
+    else keep(this.#troubled, { key: target, value: performance.now(), max: troubledKept })
+    this.#ended.push({ ...delivery, outcome })
+    release()
+    this.#signal()
   }
 
   #isTroubled(target: string): boolean {
@@ -256,84 +254,6 @@ export class WebhookDispatcher {
     if (performance.now() - at < troubledMs) return true
     this.#troubled.delete(target)
     return false
-  }
-
-  #noteTrouble(target: string): void {
-    keep(this.#troubled, { key: target, value: performance.now(), max: troubledKept })
-  }
-
-  #putBack(lane: Lane): void {
-    this.#count(lane.userId, { waiting: -lane.waiting.length })
-    for (const delivery of lane.waiting.splice(0)) this.#ended.push({ ...delivery, outcome: { kind: 'unsent' } })
-  }
-
-  #pump(): void {
-    while (this.#inFlight.taken < inFlightBounds.total && !this.#isStopped) {
-      const lane = this.#nextLane()
-      if (!lane) return
-      // Moves the lane behind all others.
-      this.#lanes.delete(lane.target)
-      this.#lanes.set(lane.target, lane)
-      this.#count(lane.userId, { waiting: -1 })
-      void this.#send(lane.waiting.shift()!, lane)
-    }
-  }
-
-  /** Returns a lane of the user with the fewest requests in flight. */
-  #nextLane(): Lane | undefined {
-    let next: Lane | undefined
-    let fewest = Infinity
-    for (const lane of this.#lanes.values()) {
-      const { inFlight } = this.#shares.get(lane.userId) ?? nothing
-      if (inFlight >= fewest || lane.waiting.length === 0 || lane.inFlight >= perTargetMax) continue
-      if (!this.#inFlight.fits(lane.userId)) continue
-      if (!this.#inFlightTroubled.fits(lane.userId) && this.#isTroubled(lane.target)) continue
-      next = lane
-      fewest = inFlight
-    }
-    return next
-  }
-
-  async #send(delivery: LeasedDelivery, lane: Lane): Promise<void> {
-    const { target, userId } = delivery
-    const troubled = this.#isTroubled(target) ? 1 : 0
-    const slots = [this.#inFlight.open(userId), this.#inFlightTroubled.open(userId)] as const
-    slots[0].hold(1)
-    slots[1].hold(troubled)
-    const startedAt = performance.now()
-    lane.startedAt = startedAt
-    lane.inFlight++
-    this.#count(userId, { inFlight: 1, troubled })
-    const outcome = await this.#attempt(delivery, { isLast: false })
-    this.#ended.push({ ...delivery, outcome })
-    lane.inFlight--
-    this.#count(userId, { inFlight: -1, troubled: -troubled })
-    for (const slot of slots) slot.release()
-    lane.isQuick = outcome.kind === 'succeeded' && performance.now() - startedAt < quickMs
-    if (lane.isQuick) this.#troubled.delete(target)
-    else {
-      this.#noteTrouble(target)
-      this.#putBack(lane)
-    }
-    if (lane.inFlight === 0 && lane.waiting.length === 0) this.#lanes.delete(target)
-    this.#pump()
-    if (lane.waiting.length <= perTargetMax) this.#signal()
-    else this.#gathering ??= setTimeout(this.#gathered, gatherMs)
-  }
-
-  readonly #gathered = (): void => {
-    this.#gathering = undefined
-    this.#signal()
-  }
-
-  #count(userId: string, { inFlight = 0, troubled = 0, waiting = 0 }: Partial<Share>): void {
-    this.#waiting += waiting
-    const share = this.#shares.get(userId) ?? { ...nothing }
-    share.inFlight += inFlight
-    share.troubled += troubled
-    share.waiting += waiting
-    if (share.inFlight === 0 && share.waiting === 0) this.#shares.delete(userId)
-    else this.#shares.set(userId, share)
   }
 
   /** Never throws. */
@@ -384,16 +304,4 @@ export class WebhookDispatcher {
       this.#wake = done
     })
   }
-}
-
-function roomOf(lane: Lane | undefined): number {
-  if (!lane) return perTargetMax
-  return (lane.isQuick ? waitingPerUserMax : perTargetMax) - lane.inFlight - lane.waiting.length
-}
-
-/** Whether a lane should return its deliveries: they wait behind a slow attempt, or have waited long for a slot. */
-function isHeldUp({ inFlight, leasedAt, startedAt, waiting }: Lane): boolean {
-  if (waiting.length === 0) return false
-  const now = performance.now()
-  return now - leasedAt > laneMs || (inFlight > 0 && now - startedAt > quickMs)
 }
