@@ -215,9 +215,11 @@ export class ChatTurn {
    */
   async #coveredBatches(): Promise<number> {
     const waiting = [...this.#inbox]
-    if (!(await this.#hold.cover(waiting.at(-1)!.bound, { least: waiting[0]!.bound }))) return 0
-    const beyond = waiting.findIndex((batch) => !this.#hold.covers(batch.bound))
-    return beyond === -1 ? waiting.length : beyond
+    const { bound } = waiting.at(-1)!
+    if (!(await this.#hold.cover(bound, { least: waiting[0]!.bound }))) return 0
+    // A usage report can lower the bound, so earlier batches may have a higher one.
+    if (this.#hold.covers(bound)) return waiting.length
+    return waiting.findIndex((batch) => !this.#hold.covers(batch.bound))
   }
 
   /** Resolves with the terminal line when the turn is settled. */
