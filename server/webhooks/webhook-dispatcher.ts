@@ -19,9 +19,11 @@ import type { SigningKeys } from './signing-keys.ts'
 
 /** Max requests in flight, per user and in total. */
 const inFlightBounds = { perUser: 8, total: 16 }
-/** Max requests in flight to targets that recently failed or were slow. Otherwise two users' endpoints could take all places. */
+/**
+ * Max requests in flight to targets that recently failed or were slow, each of which gets one at a time. Otherwise two
+ * users' endpoints could take all places.
+ */
 const troubledBounds = { perUser: 2, total: 8 }
-const perTargetMax = 4
 const testsMax = 8
 const testsWaitingMax = 2
 /** Duration of a lease, more than twice that of an attempt. */
@@ -206,13 +208,13 @@ export class WebhookDispatcher {
   #reserve(): Map<string, Release[]> {
     const reserved = new Map<string, Release[]>()
     const full = new Set<string>()
-    for (let pass = 1; pass <= perTargetMax; pass++) {
+    for (let pass = 1; pass <= inFlightBounds.perUser; pass++) {
       for (const { isTroubled, target, turnOf, userId } of this.#due.values()) {
         if (this.#isFull) return reserved
         const isSlow = isTroubled || this.#isTroubled(target)
         const places = reserved.get(target) ?? []
-        const inFlight = (this.#busy.get(target) ?? 0) + places.length
-        if (full.has(turnOf) || inFlight >= (isSlow ? 1 : perTargetMax)) continue
+        const isBusy = this.#busy.has(target) || places.length > 0
+        if (full.has(turnOf) || (isSlow && isBusy)) continue
         const release = this.#open(userId, isSlow)
         if (release) reserved.set(target, [...places, release])
         else full.add(turnOf)
