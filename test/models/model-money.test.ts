@@ -36,7 +36,7 @@ test.for(modes)(
   async ({ inThreads }) => {
     const world = await startModels({ inThreads })
     world.provider.play(dense)
-    const first = await Talker.create(world.service, { agentId: 'model', balanceUsd: '1.9000' })
+    const first = await Talker.create(world.service, { agentId: 'model', balanceUsd: '2.2000' })
     const talkers = [first, ...(await Promise.all(Array.from({ length: 9 }, () => first.another('model'))))]
     const readers = await Promise.all(talkers.map((talker) => talker.open('Digits.')))
     for (const reader of readers) await reader.end()
@@ -46,7 +46,7 @@ test.for(modes)(
     expect(charges.filter(({ breakdown }) => breakdown.writtenOffUsd !== undefined)).toEqual([])
     expect(charged).toBe(providersUnits(world))
     const { balanceUsd, heldUsd } = await first.account()
-    expect([unitsOf(balanceUsd), heldUsd]).toEqual([19_000 - charged, '0.0000'])
+    expect([unitsOf(balanceUsd), heldUsd]).toEqual([22_000 - charged, '0.0000'])
     await world.stop()
   },
 )

@@ -114,7 +114,7 @@ export function judgeTurn(
   const free = balance - held
   const allowed = Math.min(left, ...windows.map(leftOf))
   // Only a chat that runs alone starts with a part of its hold. Otherwise more becomes free once the others end.
-  const needed = held > 0 ? Math.min(hold, allowed) : required
+  const needed = held > 0 ? Math.max(required, Math.min(hold, allowed)) : required
   if (free < needed) return { outcome: 'refused', reason: 'balance', balance, held, required, rate }
   const room = Math.max(0, Math.min(free, allowed))
   return { taken: Math.min(hold, room), room }
