@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { chatUse, type ChatUsed } from '../../server/billing/chat-price.ts'
-import { ChatTurn, type ChatTurnParts } from '../../server/chat/chat-turn.ts'
+import { ChatTurn } from '../../server/chat/chat-turn.ts'
 import { FairPlaces } from '../../server/kernel/fair-places.ts'
 import type { ChatBatch, ChatRequest } from '../../server/agents/run/chat-messages.ts'
 
@@ -47,7 +47,7 @@ function turnWith(batches: readonly ChatBatch[], held: number): ChatTurn {
   }
   const begin = { request, parts: null, hidesReasoning: false, isKept: true, requestId: 'r', span: undefined, held }
   const own = { onFirstStep: () => {}, onSettled: () => {} }
-  return new ChatTurn(parts as never as ChatTurnParts, { ...begin, ...own } as never)
+  return new ChatTurn(parts as never, { ...begin, ...own } as never)
 }
 
 async function readAll(turn: ChatTurn): Promise<string> {

@@ -1,6 +1,5 @@
 import { unlimited } from '../../../server/procedures/caller.ts'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
