@@ -225,7 +225,7 @@ export class ChatTurns {
     idempotency,
     onWait,
     sessionId,
-  }: Earlier & { onWait: () => void; sessionId: string }): Promise<TurnReader | undefined> {
+  }: KeyedRequest & { onWait: () => void; sessionId: string }): Promise<TurnReader | undefined> {
     for (let other = this.#sessions.get(sessionId); other; other = this.#sessions.get(sessionId)) {
       if (!idempotency) throw busy()
       if (!(other instanceof ChatTurn) && other.key === idempotency.key && other.waiting < repeatsMax) {
@@ -242,7 +242,7 @@ export class ChatTurns {
   }
 
   /** Reads the reply to an earlier copy of a rejected request. Undefined if there is none. */
-  async #earlierReply(refused: RefusedTurn, { caller, idempotency }: Earlier): Promise<TurnReader | undefined> {
+  async #earlierReply(refused: RefusedTurn, { caller, idempotency }: KeyedRequest): Promise<TurnReader | undefined> {
     if (refused.reason === 'repeated') return await this.reads.open({ caller, turnId: refused.turnId, after: 0 })
     if (refused.reason !== 'idempotency-conflict' || !idempotency) return undefined
     return await this.reads.openEarlier(caller, idempotency)
@@ -387,5 +387,5 @@ type Admission = { key: string | null; over: Promise<void>; waiting: number }
 type QuotedChat = { rates: ChatRates; most: Units | null }
 export type ChatQuote = QuotedChat & { agentId: string; expiresAt: EpochMs; hold: Units; quoteId: string }
 
-type Earlier = { caller: Start['caller']; idempotency: Idempotency | null }
+type KeyedRequest = { caller: Start['caller']; idempotency: Idempotency | null }
 type MessageContext = { history: History; session: SessionRecord | undefined; tokensMax: number }

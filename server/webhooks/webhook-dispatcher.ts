@@ -139,7 +139,10 @@ export class WebhookDispatcher {
 
   /** Returns false if there is nothing to do until the next signal or scan. */
   async #round(): Promise<boolean> {
-    await Promise.all([this.#flush(), this.#sendDue()])
+    // Waits for both, even if one fails: two leases at a time would reserve places for the same deliveries.
+    for (const done of await Promise.allSettled([this.#flush(), this.#sendDue()])) {
+      if (done.status === 'rejected') throw done.reason
+    }
     if (this.#isStopped || this.#isFull) return false
     const isScanned = this.#after === '' && performance.now() - this.#scannedAt < scanMs
     return !isScanned && (await this.#scan())
@@ -207,17 +210,19 @@ export class WebhookDispatcher {
   /** Reserves places for deliveries of due targets: one for each target, then a second one for each, and so on. */
   #reserve(): Map<string, Release[]> {
     const reserved = new Map<string, Release[]>()
-    const full = new Set<string>()
+    /** Users without a free place, for slow targets and for others. */
+    const full = { slow: new Set<string>(), other: new Set<string>() }
     for (let pass = 1; pass <= inFlightBounds.perUser; pass++) {
-      for (const { isTroubled, target, turnOf, userId } of this.#due.values()) {
+      for (const { isTroubled, target, userId } of this.#due.values()) {
         if (this.#isFull) return reserved
         const isSlow = isTroubled || this.#isTroubled(target)
         const places = reserved.get(target) ?? []
         const isBusy = this.#busy.has(target) || places.length > 0
-        if (full.has(turnOf) || (isSlow && isBusy)) continue
+        const without = isSlow ? full.slow : full.other
+        if (without.has(userId) || (isSlow && isBusy)) continue
         const release = this.#open(userId, isSlow)
         if (release) reserved.set(target, [...places, release])
-        else full.add(turnOf)
+        else without.add(userId)
       }
     }
     return reserved

@@ -73,7 +73,7 @@ export function refusedResult(error: ErrandError): ToolResult | undefined {
   // MCP clients know the params as `arguments`.
   const said = details?.map(({ message, path }) => `${path.replace(/^params(?=$|[.[])/, 'arguments')}: ${message}`)
   const wait = retryAfterSeconds === undefined ? undefined : `Call again in ${retryAfterSeconds} seconds.`
-  // A balance that is only held becomes free.
+  // The balance suffices once other chats have released their holds.
   const remedy = code === 'INSUFFICIENT_BALANCE' && wait ? wait : (remedies[code] ?? wait)
   const text = [said?.join('; ') ?? error.message, 'Nothing was charged.', remedy]
   return failure(text.filter((part) => part !== undefined).join(' '), {
