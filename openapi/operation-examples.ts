@@ -71,6 +71,12 @@ const output = {
 }
 
 const rates = {
+  inputPerMillionUsd: '1',
+  cacheReadPerMillionUsd: '1',
+  cacheWritePerMillionUsd: '1',
+  cacheWrite1hPerMillionUsd: '1',
+  outputPerMillionUsd: '2',
+  reasoningPerMillionUsd: '2',
   inputPer1kUsd: '0.001',
   cachedInputPer1kUsd: '0.001',
   outputPer1kUsd: '0.002',

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { configSchema } from '../server/agents/config/agent-schema.ts'
 
-// Reads the fields of the configuration file. Their meanings come from the comments of `define-config.ts` and
-// `service-config.ts`, their values and defaults from the schemas that validate them.
+// Reads the fields of the configuration file. Their meanings come from the comments of their types, their
+// values and defaults from the schemas that validate them.
 
 type Schema = {
   type?: string
@@ -25,14 +25,14 @@ type Schema = {
 export type FieldRow = { name: string; meaning: string; unit: string; values: string; default: string }
 export type FieldSection = { title: string; rows: FieldRow[] }
 
-const source = ['define-config.ts', 'service-config.ts']
+const source = ['define-config.ts', 'pricing-config.ts', 'service-config.ts']
   .map((file) => readFileSync(new URL(`../server/agents/config/${file}`, import.meta.url), 'utf8'))
   .join('\n')
 
 /** Returns the comments of a type's own fields. */
 function commentsOf(type: string): Map<string, string> {
   const body = new RegExp(String.raw`^(?:export )?type ${type}\b[^\n]*\{\n([\s\S]*?)^\}`, 'm').exec(source)?.[1]
-  if (body === undefined) throw new Error(`No type ${type} is in define-config.ts or service-config.ts`)
+  if (body === undefined) throw new Error(`No type ${type} is in the files of the configuration's types`)
   const members = body.matchAll(/^ {2}\/\*\*([\s\S]*?)\*\/\n(?: {2}\/\/.*\n)*? {2}(?:readonly )?(\w+)\??[:(]/gm)
   return new Map(
     Array.from(members, ([, comment, name]) => [name!, comment!.replaceAll(/\s*\n\s*\*?\s*/g, ' ').trim()]),
@@ -54,6 +54,9 @@ export function fieldSections(): FieldSection[] {
   const base = commentsOf('AgentBase')
   const endpoint = commentsOf('EndpointFields')
   const chat = commentsOf('ChatConfig')
+  const pricing = at(agent('code'), 'chat', 'pricing')
+  const [perMillion, per1k] = [commentsOf('TokenPricing'), commentsOf('Per1kPricing')]
+  const ofPrice = commentsOf('PricingFields')
   const sections: [title: string, schema: Schema, own: Map<string, string>, besides?: Map<string, string>][] = [
     ['The file', root, commentsOf('ErrandConfig')],
     ['Every agent', { ...agent('code')!, properties: only(agent('code'), base) }, base],
@@ -69,7 +72,9 @@ export function fieldSections(): FieldSection[] {
     ],
     ['`endpoints.<name>.pricing`', at(agent('code'), 'endpoints', '*', 'pricing'), commentsOf('EventPricing')],
     ['`chat`', at(agent('code'), 'chat'), chat],
-    ['`pricing`', at(agent('code'), 'chat', 'pricing'), commentsOf('ChatPricing')],
+    ['`pricing`', pricing, new Map([...perMillion, ...ofPrice]), per1k],
+    ['`pricing.longContext`', at(pricing, 'longContext'), commentsOf('LongContextFields'), perMillion],
+    ['`pricing` per 1,000 tokens', pricing, per1k, new Map([...perMillion, ...ofPrice])],
     ['`connectors`', at(root, 'connectors'), commentsOf('ConnectorsConfig')],
     ['`connectors.servers.<id>`', at(root, 'connectors', 'servers', '*'), commentsOf('StdioServerConfig')],
     ['`webhooks`', at(root, 'webhooks'), commentsOf('WebhooksConfig')],

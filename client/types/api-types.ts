@@ -56,18 +56,7 @@ export type Agent = {
 }
 
 export type AgentChat = {
-  pricing: {
-    /** USD amount with at most six decimals */
-    inputPer1kUsd: string
-    /** USD amount with at most six decimals */
-    cachedInputPer1kUsd: string
-    /** USD amount with at most six decimals */
-    outputPer1kUsd: string
-    /** USD amount with at most six decimals */
-    reasoningPer1kUsd: string
-    /** USD amount with at most six decimals */
-    toolCallUsd: string
-  }
+  pricing: ChatRates
   /** Maximum tokens of message and history given to the agent for a reply */
   contextTokens: number
   /** Maximum `maxTokens` of a chat */
@@ -89,19 +78,30 @@ export type AutoRecharge = {
 
 export type ChatBreakdown = {
   promptTokens: number
-  /** The part of `promptTokens` that the provider had cached */
+  /** The part of `promptTokens` that the provider read from its cache */
   cachedPromptTokens: number
+  /** The part of `promptTokens` that the provider wrote to its cache; omitted if none */
+  cacheWriteTokens?: number | undefined
+  /** The part of `cacheWriteTokens` that the provider keeps for an hour; omitted if none */
+  cacheWrite1hTokens?: number | undefined
   /** Includes reasoning tokens */
   completionTokens: number
   reasoningTokens: number
   toolCalls: number
-  rates: {
-    inputPer1kUsd: string
-    cachedInputPer1kUsd: string
-    outputPer1kUsd: string
-    reasoningPer1kUsd: string
-    toolCallUsd: string
-  }
+  /** The part of the tokens that is priced at the rates for long prompts; omitted if none */
+  longContext?: {
+    promptTokens: number
+    /** The part of `promptTokens` that the provider read from its cache */
+    cachedPromptTokens: number
+    /** The part of `promptTokens` that the provider wrote to its cache; omitted if none */
+    cacheWriteTokens?: number | undefined
+    /** The part of `cacheWriteTokens` that the provider keeps for an hour; omitted if none */
+    cacheWrite1hTokens?: number | undefined
+    /** Includes reasoning tokens */
+    completionTokens: number
+    reasoningTokens: number
+  } | undefined
+  rates: ChatRates
   /** Whether tokens were estimated from the text because the agent or its model did not report all of them */
   isEstimated: boolean
   /** The sum of the components; omitted on receipts of older versions, which rounded it */
@@ -181,10 +181,36 @@ export type ChatEvent = {
   stopped?: true | undefined
 }
 
+export type ChatRates = {
+  inputPerMillionUsd: string
+  cacheReadPerMillionUsd: string
+  cacheWritePerMillionUsd: string
+  cacheWrite1hPerMillionUsd: string
+  outputPerMillionUsd: string
+  reasoningPerMillionUsd: string
+  toolCallUsd: string
+  /** Rates of a model call whose prompt has more than `aboveTokens` tokens */
+  longContext?: {
+    aboveTokens: number
+    inputPerMillionUsd: string
+    cacheReadPerMillionUsd: string
+    cacheWritePerMillionUsd: string
+    cacheWrite1hPerMillionUsd: string
+    outputPerMillionUsd: string
+    reasoningPerMillionUsd: string
+  } | undefined
+  inputPer1kUsd: string
+  cachedInputPer1kUsd: string
+  outputPer1kUsd: string
+  reasoningPer1kUsd: string
+}
+
 export type ChatUsage = {
   promptTokens: number
-  /** The part of `promptTokens` that the provider had cached, if any */
+  /** The part of `promptTokens` that the provider read from its cache, if any */
   cachedPromptTokens?: number | undefined
+  /** The part of `promptTokens` that the provider wrote to its cache, if any */
+  cacheWriteTokens?: number | undefined
   /** Includes reasoning tokens */
   completionTokens: number
   totalTokens: number
@@ -748,18 +774,7 @@ export type System = {
       /** Amount in USD with four fraction digits */
       priceUsd: string
     }[]
-    chatPricing: {
-      /** USD */
-      inputPer1kUsd: string
-      /** USD */
-      cachedInputPer1kUsd: string
-      /** USD */
-      outputPer1kUsd: string
-      /** USD */
-      reasoningPer1kUsd: string
-      /** USD */
-      toolCallUsd: string
-    } | null
+    chatPricing: ChatRates | null
   }>
 }
 

@@ -11,7 +11,7 @@ export default defineConfig({
       id: 'counter',
       name: 'Counter',
       chat: {
-        pricing: { inputPer1kUsd: '0.01', outputPer1kUsd: '0.02', toolCallUsd: '0.0005' },
+        pricing: { inputPerMillionUsd: '10', outputPerMillionUsd: '20', toolCallUsd: '0.0005' },
         async *reply({ message, signal }) {
           const to = Math.min(Number(/\d+/.exec(message)?.[0] ?? 3), secondsMax)
           yield { type: 'tool-call', id: 'call-1', name: 'read-number', arguments: { text: message } }

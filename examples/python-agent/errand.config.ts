@@ -18,7 +18,7 @@ export default defineConfig({
           timeoutSeconds: 30,
         },
       },
-      chat: { pricing: { inputPer1kUsd: '0.001', outputPer1kUsd: '0.002', toolCallUsd: '0.0005' } },
+      chat: { pricing: { inputPerMillionUsd: '1', outputPerMillionUsd: '2', toolCallUsd: '0.0005' } },
     },
   ],
 })

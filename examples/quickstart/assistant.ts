@@ -116,7 +116,7 @@ function* streamText(text: string): Generator<ChatPart> {
 }
 
 export const assistantChat: ChatConfig = {
-  pricing: { inputPer1kUsd: '0.001', outputPer1kUsd: '0.002', toolCallUsd: '0.0005' },
+  pricing: { inputPerMillionUsd: '1', outputPerMillionUsd: '2', toolCallUsd: '0.0005' },
   contextTokens: 128_000,
   reply,
 }

@@ -41,7 +41,12 @@ export async function openModelAgent(env: NodeJS.ProcessEnv): Promise<ModelAgent
     },
     maxSteps: 6,
     maxOutputTokens: 2048,
-    pricing: { inputPer1kUsd: '0.001', cachedInputPer1kUsd: '0.0002', outputPer1kUsd: '0.004', toolCallUsd: '0.001' },
+    pricing: {
+      inputPerMillionUsd: '1',
+      cacheReadPerMillionUsd: '0.20',
+      outputPerMillionUsd: '4',
+      toolCallUsd: '0.001',
+    },
     endpoints: {
       draft: {
         description: 'Drafts a short text, such as an e-mail or a notice, from what it must say.',

@@ -10,6 +10,7 @@ import {
   usd,
 } from '../kernel/wire-types.ts'
 import { PaymentAccount } from '../payments/payment-account-schema.ts'
+import { WrittenRates, writtenUse } from '../billing/written-rates.ts'
 import { Limits } from '../billing/limit-schema.ts'
 
 const CredentialLimits = z
@@ -88,23 +89,12 @@ export const Usage = z
 
 export const TransactionType = z.enum(transactionTypes)
 
-const count = z.number().int()
 const exactUsd = z.string().regex(/^\d+\.\d{9}$/)
 
 const ChatBreakdown = z
   .object({
-    promptTokens: count,
-    cachedPromptTokens: count.describe('The part of `promptTokens` that the provider had cached'),
-    completionTokens: count.describe('Includes reasoning tokens'),
-    reasoningTokens: count,
-    toolCalls: count,
-    rates: z.object({
-      inputPer1kUsd: z.string(),
-      cachedInputPer1kUsd: z.string(),
-      outputPer1kUsd: z.string(),
-      reasoningPer1kUsd: z.string(),
-      toolCallUsd: z.string(),
-    }),
+    ...writtenUse,
+    rates: WrittenRates,
     isEstimated: z
       .boolean()
       .describe(

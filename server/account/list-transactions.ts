@@ -1,5 +1,6 @@
 import type { TransactionRecord } from '../store/accounts/account-types.ts'
 import type { z } from 'zod'
+import { receiptRates } from '../billing/written-rates.ts'
 import { isoTime } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { nextOf, readRange } from '../store/list-place.ts'
@@ -38,7 +39,7 @@ function toTransaction(record: TransactionRecord): Transaction {
     ...(turnId !== null && { turnId }),
     ...(topupId !== null && { topupId }),
     description: record.description,
-    ...(breakdown !== null && { breakdown }),
+    ...(breakdown !== null && { breakdown: { ...breakdown, rates: receiptRates(breakdown.rates) } }),
     createdAt: isoTime(record.createdAt),
   }
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { agentKinds } from '../agents/config/catalogue.ts'
+import { WrittenRates } from '../billing/written-rates.ts'
 import { isoTimestamp, usd } from '../kernel/wire-types.ts'
 
 const count = z.number().int()
 const bytes = z.number().int()
-const rate = z.string().describe('USD')
 
 export const System = z
   .object({
@@ -35,15 +35,7 @@ export const System = z
         kind: z.enum(agentKinds),
         visibility: z.union([z.literal('public'), z.array(z.string())]),
         endpoints: z.array(z.object({ id: z.string(), priceUsd: usd })),
-        chatPricing: z
-          .object({
-            inputPer1kUsd: rate,
-            cachedInputPer1kUsd: rate,
-            outputPer1kUsd: rate,
-            reasoningPer1kUsd: rate,
-            toolCallUsd: rate,
-          })
-          .nullable(),
+        chatPricing: WrittenRates.nullable(),
       }),
     ),
   })

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { AgentHost, AgentThreadState } from '../agents/threads/agent-port.ts'
 import type { Catalogue } from '../agents/config/catalogue.ts'
-import { writtenRates } from '../billing/chat-price.ts'
+import { writtenRates } from '../billing/written-rates.ts'
 import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { packageVersion } from '../kernel/package-version.ts'

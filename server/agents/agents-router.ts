@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { writtenRates } from '../billing/chat-price.ts'
+import { WrittenRates, writtenRates } from '../billing/written-rates.ts'
 import { writtenPricing } from '../billing/event-charges.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
@@ -34,17 +34,9 @@ const Endpoint = z
   })
   .meta({ id: 'Endpoint' })
 
-const rate = z.string().describe('USD amount with at most six decimals')
-
 const AgentChat = z
   .object({
-    pricing: z.object({
-      inputPer1kUsd: rate,
-      cachedInputPer1kUsd: rate,
-      outputPer1kUsd: rate,
-      reasoningPer1kUsd: rate,
-      toolCallUsd: rate,
-    }),
+    pricing: WrittenRates,
     contextTokens: z.number().int().describe('Maximum tokens of message and history given to the agent for a reply'),
     maxOutputTokens: z.number().int().describe('Maximum `maxTokens` of a chat'),
     reasoning: z.boolean().describe('Whether reasoning is streamed'),

@@ -1,61 +1,87 @@
 import type { Units } from '../kernel/money.ts'
-import { billionthsPerUnit as unit, type ExactCost } from '../store/sessions/carried-cost.ts'
+import { billionthsPerUnit, type ExactCost } from '../store/sessions/carried-cost.ts'
 
-/** Prices of a chat in millionths of a USD: per 1,000 tokens, and per tool call. */
-export type ChatRates = { input: number; cachedInput: number; output: number; reasoning: number; toolCall: number }
-
-/** Usage of a chat. `completionTokens` includes `reasoningTokens`, `promptTokens` includes `cachedPromptTokens`. */
-export type ChatUsed = {
-  promptTokens: number
-  cachedPromptTokens: number
-  completionTokens: number
-  reasoningTokens: number
-  toolCalls: number
+/** Prices per token, in trillionths of a USD: the same numbers as millionths of a USD per million tokens. */
+export type TokenRates = {
+  input: number
+  /** Prompt tokens read from the provider's cache. */
+  cacheRead: number
+  /** Prompt tokens written to the provider's cache, for minutes and for an hour. */
+  cacheWrite: number
+  cacheWrite1h: number
+  output: number
+  reasoning: number
 }
 
-const rateDecimal = /^(\d{1,4})(?:\.(\d{1,6}))?$/
-const billionthsPerUnit = BigInt(unit)
-
-/** Parses a rate such as `0.0025` (at most six digits after the point) into millionths. Undefined if invalid. */
-export function parseRate(text: string): number | undefined {
-  const match = rateDecimal.exec(text)
-  return match ? Number(match[1]) * 1_000_000 + Number((match[2] ?? '').padEnd(6, '0')) : undefined
-}
-
-function formatRate(millionths: number): string {
-  const digits = String(millionths).padStart(7, '0')
-  return `${digits.slice(0, -6)}.${digits.slice(-6)}`.replace(/\.?0+$/, '')
-}
-
-/** Returns rates under the names used in the configuration and in receipts. */
-export function writtenRates({ cachedInput, input, output, reasoning, toolCall }: ChatRates) {
-  return {
-    inputPer1kUsd: formatRate(input),
-    cachedInputPer1kUsd: formatRate(cachedInput),
-    outputPer1kUsd: formatRate(output),
-    reasoningPer1kUsd: formatRate(reasoning),
-    toolCallUsd: formatRate(toolCall),
-  }
+export type ChatRates = TokenRates & {
+  /** Millionths of a USD per tool call. */
+  toolCall: number
+  /**
+   * Rates of a model call whose prompt has more than `aboveTokens` tokens. The highest of them are not below the highest
+   * rates of shorter prompts.
+   */
+  longContext: (TokenRates & { aboveTokens: number }) | null
 }
 
 /**
- * Returns the exact cost in billionths of a USD. A price in millionths per 1,000 tokens is the same number as the price
- * in billionths per token.
+ * Tokens by class. `promptTokens` includes `cachedPromptTokens` and `cacheWriteTokens`, which includes
+ * `cacheWrite1hTokens`. `completionTokens` includes `reasoningTokens`.
  */
-function billionths(used: ChatUsed, rates: ChatRates): bigint {
-  const { cachedPromptTokens, completionTokens, promptTokens, reasoningTokens, toolCalls } = used
+export type TokenCounts = {
+  promptTokens: number
+  cachedPromptTokens: number
+  cacheWriteTokens: number
+  cacheWrite1hTokens: number
+  completionTokens: number
+  reasoningTokens: number
+}
+
+/** Usage of a chat. `longContext` is the part of the tokens that is priced at the rates for long prompts. */
+export type ChatUsed = TokenCounts & { toolCalls: number; longContext: TokenCounts | null }
+
+const noTokens: TokenCounts = {
+  promptTokens: 0,
+  cachedPromptTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+  completionTokens: 0,
+  reasoningTokens: 0,
+}
+const trillionthsPerBillionth = 1000n
+const trillionthsPerUnit = BigInt(billionthsPerUnit) * trillionthsPerBillionth
+const trillionthsPerMillionth = 1_000_000n
+
+function tokenCost(counts: TokenCounts, rates: TokenRates): bigint {
+  const { cacheWrite1hTokens, cacheWriteTokens, cachedPromptTokens, completionTokens, promptTokens } = counts
+  const { reasoningTokens } = counts
   return (
-    BigInt(promptTokens - cachedPromptTokens) * BigInt(rates.input) +
-    BigInt(cachedPromptTokens) * BigInt(rates.cachedInput) +
-    BigInt(completionTokens - reasoningTokens) * BigInt(rates.output) +
-    BigInt(reasoningTokens) * BigInt(rates.reasoning) +
-    BigInt(toolCalls) * BigInt(rates.toolCall) * 1000n
+    times(promptTokens - cachedPromptTokens - cacheWriteTokens, rates.input) +
+    times(cachedPromptTokens, rates.cacheRead) +
+    times(cacheWriteTokens - cacheWrite1hTokens, rates.cacheWrite) +
+    times(cacheWrite1hTokens, rates.cacheWrite1h) +
+    times(completionTokens - reasoningTokens, rates.output) +
+    times(reasoningTokens, rates.reasoning)
   )
 }
 
+function times(tokens: number, rate: number): bigint {
+  return tokens === 0 || rate === 0 ? 0n : BigInt(tokens) * BigInt(rate)
+}
+
+function trillionths(used: ChatUsed, rates: ChatRates): bigint {
+  const { longContext: long } = used
+  const calls = times(used.toolCalls, rates.toolCall) * trillionthsPerMillionth
+  if (!long || !rates.longContext) return tokenCost(used, rates) + calls
+  return tokenCost(combined(used, long, -1), rates) + tokenCost(long, rates.longContext) + calls
+}
+
+/** The exact cost, rounded down to a billionth of a USD. */
 export function chatCost(used: ChatUsed, rates: ChatRates): ExactCost {
-  const exact = billionths(used, rates)
-  return { cost: Number(exact / billionthsPerUnit), remainder: Number(exact % billionthsPerUnit) }
+  const exact = trillionths(used, rates)
+  return {
+    cost: Number(exact / trillionthsPerUnit),
+    remainder: Number((exact % trillionthsPerUnit) / trillionthsPerBillionth),
+  }
 }
 
 /**
@@ -63,41 +89,86 @@ export function chatCost(used: ChatUsed, rates: ChatRates): ExactCost {
  * one unit, so the charge in whole units never exceeds this amount.
  */
 export function chatHold(used: ChatUsed, rates: ChatRates): Units {
-  return Number((billionths(used, rates) + billionthsPerUnit - 1n) / billionthsPerUnit)
-}
-
-/** Returns the most expensive way to charge this many tokens: as reasoning or as cached tokens, if that costs more. */
-export function dearestUse(
-  { completionTokens, promptTokens }: Pick<ChatUsed, 'promptTokens' | 'completionTokens'>,
-  { cachedInput, input, output, reasoning }: ChatRates,
-): ChatUsed {
-  return chatUse({
-    promptTokens,
-    cachedPromptTokens: cachedInput > input ? promptTokens : 0,
-    completionTokens,
-    reasoningTokens: reasoning > output ? completionTokens : 0,
-  })
-}
-
-export function addUse(one: ChatUsed, other: ChatUsed): ChatUsed {
-  return {
-    promptTokens: one.promptTokens + other.promptTokens,
-    cachedPromptTokens: one.cachedPromptTokens + other.cachedPromptTokens,
-    completionTokens: one.completionTokens + other.completionTokens,
-    reasoningTokens: one.reasoningTokens + other.reasoningTokens,
-    toolCalls: one.toolCalls + other.toolCalls,
-  }
-}
-
-/** Returns how many output tokens `held` pays for in addition to `used`, at the highest price of output tokens. */
-export function outputWithin(held: Units, { rates, used }: { used: ChatUsed; rates: ChatRates }): number {
-  const dearest = BigInt(Math.max(rates.output, rates.reasoning))
-  const left = BigInt(held) * billionthsPerUnit - billionths(used, rates)
-  if (left < 0n) return 0
-  return dearest === 0n ? Number.MAX_SAFE_INTEGER : Number(left / dearest)
+  return Number((trillionths(used, rates) + trillionthsPerUnit - 1n) / trillionthsPerUnit)
 }
 
 /** Returns usage with zeros for omitted fields. */
 export function chatUse(used: Partial<ChatUsed>): ChatUsed {
-  return { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0, ...used }
+  return { ...noTokens, toolCalls: 0, longContext: null, ...used }
+}
+
+/** Returns the usage of one model call. Its prompt decides which rates apply, unless `longest` is given instead. */
+export function callUse(
+  counts: Partial<TokenCounts>,
+  { longContext }: ChatRates,
+  longest: number = counts.promptTokens ?? 0,
+): ChatUsed {
+  const all = { ...noTokens, ...counts }
+  return chatUse({ ...all, longContext: longContext && longest > longContext.aboveTokens ? all : null })
+}
+
+/** Returns the most expensive way to charge one model call with this many tokens. */
+export function dearestUse(
+  { completionTokens, promptTokens }: Pick<TokenCounts, 'promptTokens' | 'completionTokens'>,
+  rates: ChatRates,
+): ChatUsed {
+  const isLong = rates.longContext !== null && promptTokens > rates.longContext.aboveTokens
+  const { cacheRead, cacheWrite, cacheWrite1h, input, output, reasoning } = isLong ? rates.longContext! : rates
+  const dearest = Math.max(input, cacheRead, cacheWrite, cacheWrite1h)
+  const isWritten = dearest > Math.max(input, cacheRead)
+  return callUse(
+    {
+      promptTokens,
+      cachedPromptTokens: !isWritten && dearest > input ? promptTokens : 0,
+      cacheWriteTokens: isWritten ? promptTokens : 0,
+      cacheWrite1hTokens: isWritten && dearest > cacheWrite ? promptTokens : 0,
+      completionTokens,
+      reasoningTokens: reasoning > output ? completionTokens : 0,
+    },
+    rates,
+  )
+}
+
+export function addUse(one: ChatUsed, other: ChatUsed): ChatUsed {
+  return {
+    ...combined(one, other),
+    toolCalls: one.toolCalls + other.toolCalls,
+    longContext:
+      one.longContext && other.longContext
+        ? combined(one.longContext, other.longContext)
+        : (one.longContext ?? other.longContext),
+  }
+}
+
+function combined(one: TokenCounts, other: TokenCounts, sign: 1 | -1 = 1): TokenCounts {
+  return {
+    promptTokens: one.promptTokens + sign * other.promptTokens,
+    cachedPromptTokens: one.cachedPromptTokens + sign * other.cachedPromptTokens,
+    cacheWriteTokens: one.cacheWriteTokens + sign * other.cacheWriteTokens,
+    cacheWrite1hTokens: one.cacheWrite1hTokens + sign * other.cacheWrite1hTokens,
+    completionTokens: one.completionTokens + sign * other.completionTokens,
+    reasoningTokens: one.reasoningTokens + sign * other.reasoningTokens,
+  }
+}
+
+/** Reduces the output tokens to at most `most`. */
+export function withOutput(used: ChatUsed, most: number): ChatUsed {
+  const cut = (counts: TokenCounts, to: number): TokenCounts => {
+    const completionTokens = Math.min(counts.completionTokens, to)
+    return { ...counts, completionTokens, reasoningTokens: Math.min(counts.reasoningTokens, completionTokens) }
+  }
+  const { longContext } = used
+  if (!longContext) return { ...used, ...cut(used, most) }
+  const long = cut(longContext, most)
+  const rest = cut(combined(used, longContext, -1), most - long.completionTokens)
+  return { ...used, ...combined(rest, long), longContext: long }
+}
+
+/** Returns how many output tokens `held` pays for in addition to `used`, at the highest price of output tokens. */
+export function outputWithin(held: Units, { rates, used }: { used: ChatUsed; rates: ChatRates }): number {
+  const { output, reasoning } = (used.longContext && rates.longContext) ?? rates
+  const dearest = BigInt(Math.max(output, reasoning))
+  const left = BigInt(held) * trillionthsPerUnit - trillionths(used, rates)
+  if (left < 0n) return 0
+  return dearest === 0n ? Number.MAX_SAFE_INTEGER : Number(left / dearest)
 }

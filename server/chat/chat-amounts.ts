@@ -2,7 +2,7 @@ import type { Chat } from '../agents/config/catalogue.ts'
 import { tokensAtMost, type ResponseFormat } from '../agents/run/chat-messages.ts'
 import { filesAtMost, sumTokens, type FileTokens } from '../agents/files/file-tokens.ts'
 import { messagesAtMost, tokensAroundPart } from '../agents/run/prompt-size.ts'
-import { chatHold, chatUse, dearestUse, type ChatRates } from '../billing/chat-price.ts'
+import { callUse, chatHold, dearestUse, type ChatRates } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 import { draftFiles, type MessageDraft } from './files/message-draft.ts'
 import { tokensOf } from './message-input.ts'
@@ -46,7 +46,7 @@ export function amountsOf(of: AmountsOf): Amounts {
     chatHold(dearestUse({ promptTokens: promptTokensMax, completionTokens }, rates), rates)
   // Agents of other kinds announce a prompt only with the step of its model call.
   const isPromptHeld = isModel || hasUnboundedFile === true
-  const required = isPromptHeld ? upTo(1) : chatHold(chatUse({ promptTokens, completionTokens: 1 }), rates)
+  const required = isPromptHeld ? upTo(1) : chatHold(callUse({ promptTokens, completionTokens: 1 }, rates), rates)
   const hold = Math.max(required, upTo(isModel ? longest : Math.min(longest, holdStepTokens)))
   return { required, hold, most: Math.min(left, Math.max(hold, upTo(longest))) }
 }

@@ -71,7 +71,12 @@ export const ChatUsage = z
       .number()
       .int()
       .optional()
-      .describe('The part of `promptTokens` that the provider had cached, if any'),
+      .describe('The part of `promptTokens` that the provider read from its cache, if any'),
+    cacheWriteTokens: z
+      .number()
+      .int()
+      .optional()
+      .describe('The part of `promptTokens` that the provider wrote to its cache, if any'),
     completionTokens: z.number().int().describe('Includes reasoning tokens'),
     totalTokens: z.number().int(),
     reasoningTokens: z.number().int(),

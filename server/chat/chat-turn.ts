@@ -4,14 +4,15 @@ import { dropContent, type ChatBatch, type ChatRequest, type StepRequest } from 
 import type { ChatStop, RunOutcome } from '../agents/run/run-outcome.ts'
 import {
   addUse,
+  callUse,
   chatCost,
   chatHold,
   chatUse,
   dearestUse,
   outputWithin,
-  writtenRates,
   type ChatUsed,
 } from '../billing/chat-price.ts'
+import { storedRates, storedUse } from '../billing/written-rates.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { FairPlaces, Place } from '../kernel/fair-places.ts'
 import type { Logger } from '../kernel/logger.ts'
@@ -249,7 +250,7 @@ export class ChatTurn {
     const isHeld = await this.#hold.cover(upTo(next.outputTokensMax), { least: upTo(1), isWhole: true })
     if (!isHeld || this.#isOver) return await this.#refuseStep()
     const tokens = Math.min(next.outputTokensMax, outputWithin(this.#hold.held, { used: upTo(0), rates }))
-    const used = addUse(known.used, chatUse({ promptTokens: next.promptTokens }))
+    const used = addUse(known.used, callUse({ promptTokens: next.promptTokens }, rates))
     this.#use({ ...known, used, isStepOpen: true })
     return tokens
   }
@@ -367,7 +368,7 @@ export class ChatTurn {
       turnId: request.turnId,
       outcome,
       ...(cost === 0 ? { cost } : chatCost(used, request.rates)),
-      breakdown: { ...used, rates: writtenRates(request.rates), isEstimated },
+      breakdown: { ...storedUse(used), rates: storedRates(request.rates), isEstimated },
       exchange:
         outcome === 'failed' || !isKept
           ? null

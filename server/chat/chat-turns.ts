@@ -1,6 +1,8 @@
 import type { RateState } from '../store/limits/limit-types.ts'
 import type { Agent, Catalogue } from '../agents/config/catalogue.ts'
-import { chatUse, writtenRates, type ChatRates } from '../billing/chat-price.ts'
+import type { ChatRates } from '../billing/chat-price.ts'
+import { storedRates } from '../billing/written-rates.ts'
+import { nothingUsed } from '../store/sessions/turn-endings.ts'
 import { assertSignedIn, type ConnectorAccess } from '../connectors/connector-access.ts'
 import { budgetRefusal, limitRefusal } from '../billing/refusals.ts'
 import type { EpochMs } from '../kernel/clock.ts'
@@ -159,7 +161,7 @@ export class ChatTurns {
       const seen = { agent, history, place, session, tokensMax }
       const latest = await this.#latest(seen).catch((error: unknown) => ({ error }))
       if (signal.aborted || 'error' in latest) {
-        const breakdown = { ...chatUse({}), rates: writtenRates(rates), isEstimated: false }
+        const breakdown = { ...nothingUsed, rates: storedRates(rates) }
         const settle = { turnId, outcome: 'failed', cost: 0, breakdown, exchange: null } as const
         await settleSurely(this.#parts, { userId, settle })
         throw 'error' in latest ? latest.error : clientLeft()

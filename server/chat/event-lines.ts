@@ -11,7 +11,7 @@ import type { TurnEndCode } from './turn-ends.ts'
 type Done = { seq: number; used: ChatUsed; cost: Units; finishReason?: FinishReason; at: EpochMs }
 
 export function doneLine({ at, cost, finishReason = 'stop', seq, used }: Done): string {
-  const { cachedPromptTokens, completionTokens, promptTokens, reasoningTokens, toolCalls } = used
+  const { cachedPromptTokens, cacheWriteTokens, completionTokens, promptTokens, reasoningTokens, toolCalls } = used
   const totalTokens = promptTokens + completionTokens
   return line({
     type: 'done',
@@ -20,6 +20,7 @@ export function doneLine({ at, cost, finishReason = 'stop', seq, used }: Done): 
     usage: {
       promptTokens,
       ...(cachedPromptTokens > 0 && { cachedPromptTokens }),
+      ...(cacheWriteTokens > 0 && { cacheWriteTokens }),
       completionTokens,
       totalTokens,
       reasoningTokens,

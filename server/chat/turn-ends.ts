@@ -6,7 +6,7 @@ import {
   type ChatSummary,
 } from '../agents/run/chat-messages.ts'
 import type { RunOutcome } from '../agents/run/run-outcome.ts'
-import { chatHold, chatUse, outputWithin, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
+import { chatHold, chatUse, outputWithin, withOutput, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 
 /** How long to keep reading a stopped model call for its usage. The provider must notice the stop within a second. */
@@ -134,9 +134,7 @@ export function withinHold(summary: ChatSummary, { held, rates }: { held: Units;
 
 /** Reduces the output tokens to the number that `held` pays for. */
 function writtenWithin(held: Units, { rates, used }: { used: ChatUsed; rates: ChatRates }): ChatUsed {
-  const unwritten = { ...used, completionTokens: 0, reasoningTokens: 0 }
-  const completionTokens = Math.min(used.completionTokens, outputWithin(held, { used: unwritten, rates }))
-  return { ...used, completionTokens, reasoningTokens: Math.min(used.reasoningTokens, completionTokens) }
+  return withOutput(used, outputWithin(held, { used: withOutput(used, 0), rates }))
 }
 
 /** Returns the summary from the agent's thread; undefined if there is none. */

@@ -96,6 +96,12 @@ const talk = {
   endpoints: [],
   chat: {
     pricing: {
+      inputPerMillionUsd: '0.5',
+      cacheReadPerMillionUsd: '0.5',
+      cacheWritePerMillionUsd: '0.5',
+      cacheWrite1hPerMillionUsd: '0.5',
+      outputPerMillionUsd: '2000',
+      reasoningPerMillionUsd: '2000',
       inputPer1kUsd: '0.0005',
       cachedInputPer1kUsd: '0.0005',
       outputPer1kUsd: '2',

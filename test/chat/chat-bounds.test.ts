@@ -1,6 +1,5 @@
 import type { ToolCallRecord } from '../../server/store/sessions/session-types.ts'
 import { expect, test } from 'vitest'
-import { chatUse } from '../../server/billing/chat-price.ts'
 import { batchBytesMax } from '../../server/procedures/batch.ts'
 import { messageTextBytesMax, pageBytesMax, toolCallsBytesMax } from '../../server/store/byte-bounds.ts'
 import { nothingUsed } from '../../server/store/sessions/turn-endings.ts'
@@ -49,7 +48,7 @@ async function store(
     turnId,
     outcome: 'finished',
     cost: 0,
-    breakdown: { ...nothingUsed, ...chatUse({}) },
+    breakdown: nothingUsed,
     exchange: { message: { content: message, tokens: 1 }, reply: { content: reply, tokens: 1, toolCalls } },
   })
 }

@@ -132,13 +132,15 @@ export function priceOf(receipt: any): number {
   const { cachedPromptTokens, carriedBeforeUsd = '0', completionTokens, promptTokens, rates } = receipt
   const { reasoningTokens, toolCalls } = receipt
   const millionths = (text: string) => BigInt(Math.round(Number(text) * 1_000_000))
-  const sum =
-    BigInt(promptTokens - cachedPromptTokens) * millionths(rates.inputPer1kUsd) +
-    BigInt(cachedPromptTokens) * millionths(rates.cachedInputPer1kUsd) +
-    BigInt(completionTokens - reasoningTokens) * millionths(rates.outputPer1kUsd) +
-    BigInt(reasoningTokens) * millionths(rates.reasoningPer1kUsd) +
-    BigInt(toolCalls) * millionths(rates.toolCallUsd) * 1000n
-  return Number((sum + BigInt(carriedBeforeUsd.replace('.', ''))) / billionthsPerUnit)
+  const perToken = (million: string | undefined, thousand: string) =>
+    million === undefined ? millionths(thousand) * 1000n : millionths(million)
+  const trillionths =
+    BigInt(promptTokens - cachedPromptTokens) * perToken(rates.inputPerMillionUsd, rates.inputPer1kUsd) +
+    BigInt(cachedPromptTokens) * perToken(rates.cacheReadPerMillionUsd, rates.cachedInputPer1kUsd) +
+    BigInt(completionTokens - reasoningTokens) * perToken(rates.outputPerMillionUsd, rates.outputPer1kUsd) +
+    BigInt(reasoningTokens) * perToken(rates.reasoningPerMillionUsd, rates.reasoningPer1kUsd) +
+    BigInt(toolCalls) * millionths(rates.toolCallUsd) * 1_000_000n
+  return Number((trillionths / 1000n + BigInt(carriedBeforeUsd.replace('.', ''))) / billionthsPerUnit)
 }
 
 export const unitsOf = (usd: string): number => must(parseUsd(usd), 'a decimal')

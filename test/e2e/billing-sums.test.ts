@@ -4,40 +4,32 @@ import { createClient, type Transaction } from '../../client/client.ts'
 import { readChatReceipt } from '../../console/pages/billing/chat-receipt.ts'
 import { csvRow } from '../../console/pages/billing/csv-text.ts'
 import { TransactionExport, type ListTransactions } from '../../console/pages/billing/transaction-export.ts'
-import { chatCost, writtenRates } from '../../server/billing/chat-price.ts'
+import { readRates } from '../../server/agents/config/rates-schema.ts'
+import { addUse, callUse, chatCost, chatUse } from '../../server/billing/chat-price.ts'
+import { receiptRates, storedUse, writtenRates } from '../../server/billing/written-rates.ts'
 import { formatUsd } from '../../server/kernel/money.ts'
 import { formatExact, withCarried } from '../../server/store/sessions/carried-cost.ts'
+import { counts, written } from '../chat/price-cases.ts'
 import { startService } from '../support/test-service.ts'
 
 // Billing computations, tested without a browser: receipt sums, export cells and paging.
 
-const count = fc.integer({ min: 0, max: 2_000_000 })
-const rate = fc.oneof(fc.constantFrom(0, 1, 49, 50, 51), fc.integer({ min: 0, max: 90_000_000 }))
-const used = fc
-  .record({ plain: count, cached: count, output: count, reasoning: count, toolCalls: fc.nat(50) })
-  .map(({ cached, output, plain, reasoning, toolCalls }) => ({
-    promptTokens: plain + cached,
-    cachedPromptTokens: cached,
-    completionTokens: output + reasoning,
-    reasoningTokens: reasoning,
-    toolCalls,
-  }))
-const rates = fc.record({ input: rate, cachedInput: rate, output: rate, reasoning: rate, toolCall: rate })
-
-/** Returns a decimal string as an integer number of billionths. */
-function billionths(usd: string): bigint {
+/** Returns a decimal string as an integer number of trillionths. */
+function trillionths(usd: string): bigint {
   const [whole, fraction = ''] = usd.split('.')
-  return BigInt(whole! + fraction.padEnd(9, '0'))
+  return BigInt(whole! + fraction.padEnd(12, '0'))
 }
 
 test("a receipt adds up to the service's charge, to the last digit", () => {
   fc.assert(
-    fc.property(used, rates, fc.nat(3), fc.nat(99_999), (use, priced, share, carried) => {
+    fc.property(fc.array(counts), written, fc.nat(3), fc.nat(99_999), (calls, prices, share, carried) => {
+      const priced = readRates(prices)
+      const use = calls.map((call) => callUse(call, priced)).reduce(addUse, chatUse({ toolCalls: calls.length }))
       const cost = chatCost(use, priced)
       const { carriedOn, due } = withCarried(cost, carried)
       const writtenOff = Math.floor((due * share) / 4)
       const breakdown = {
-        ...use,
+        ...storedUse(use),
         rates: writtenRates(priced),
         isEstimated: false,
         exactUsd: formatExact(cost),
@@ -46,14 +38,14 @@ test("a receipt adds up to the service's charge, to the last digit", () => {
         ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }),
       }
       const receipt = readChatReceipt({ amountUsd: formatUsd(writtenOff - due), breakdown })
-      const exact = receipt.lines.reduce((sum, { amountUsd }) => sum + billionths(amountUsd), 0n)
-      expect(billionths(receipt.exactUsd)).toBe(exact)
+      const exact = receipt.lines.reduce((sum, { amountUsd }) => sum + trillionths(amountUsd), 0n)
+      expect(trillionths(receipt.exactUsd)).toBe(exact)
       expect(receipt.costUsd).toBe(formatUsd(due))
       expect(receipt.chargedUsd).toBe(formatUsd(due - writtenOff))
       const adjusted = receipt.adjustments.reduce((sum, { amountUsd }) => {
-        return amountUsd.startsWith('-') ? sum - billionths(amountUsd.slice(1)) : sum + billionths(amountUsd)
+        return amountUsd.startsWith('-') ? sum - trillionths(amountUsd.slice(1)) : sum + trillionths(amountUsd)
       }, exact)
-      expect(adjusted).toBe(billionths(receipt.costUsd))
+      expect(adjusted).toBe(trillionths(receipt.costUsd))
       expect(receipt.addsUp).toBe(true)
       const other = formatExact({ ...cost, cost: cost.cost + 1 })
       expect(
@@ -71,7 +63,7 @@ function oneToken(inputPer1kUsd: string, amountUsd: string) {
   const use = { promptTokens: 1, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
   return readChatReceipt({
     amountUsd,
-    breakdown: { ...use, rates: { inputPer1kUsd, ...rest }, isEstimated: false },
+    breakdown: { ...use, rates: receiptRates({ inputPer1kUsd, ...rest }), isEstimated: false },
   })
 }
 

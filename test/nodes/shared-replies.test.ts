@@ -5,6 +5,7 @@ import { say, type Step } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import type { TestService } from '../support/test-service.ts'
 import { at, startNodes } from './start-nodes.ts'
+import { nothingUsed } from '../../server/store/sessions/turn-endings.ts'
 
 const options = { limits: { executionsPerMinute: 0, leaseSeconds: 4 } }
 
@@ -124,21 +125,8 @@ test("a reader at another node gets the ledger's end of a reply whose node is lo
   const follower = await ChatReader.open({ url: second.url, key: talker.key, path: `/api/chat/${turnId}/events` })
   await follower.until('assistant_delta')
   // Closes the turn as another node would after a loss, while the lost node stays silent.
-  const breakdown = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
-  const rates = {
-    inputPer1kUsd: '0',
-    cachedInputPer1kUsd: '0',
-    outputPer1kUsd: '0',
-    reasoningPer1kUsd: '0',
-    toolCallUsd: '0',
-  }
-  await second.app.store.settleTurn({
-    turnId,
-    outcome: 'failed',
-    cost: 0,
-    breakdown: { ...breakdown, rates, isEstimated: false },
-    exchange: null,
-  })
+  const lost = { turnId, outcome: 'failed', cost: 0, breakdown: nothingUsed, exchange: null } as const
+  await second.app.store.settleTurn(lost)
   const end = expectOneEnd(await follower.all(), 'error')
   expect(end).toMatchObject({ seq: 2, error: { code: 'AGENT_INTERRUPTED' }, costUsd: '0.0000' })
   reader.leave()

@@ -1,4 +1,5 @@
 import { readersMax } from '../../server/chat/events/read-turns.ts'
+import { nothingUsed } from '../../server/store/sessions/turn-endings.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import type { Checker } from './documented-answers.ts'
 
@@ -44,13 +45,5 @@ export async function checkChats(checker: Checker): Promise<void> {
   await store.openTurn({ turnId: lost, sessionId, userId, idempotency: null, required: 0, hold: 0 })
   await store.turnEvents.keep([{ turnId: lost, firstSeq: 5, lastSeq: 5, lines: '{}\n' }])
   for (const path of [`/api/chat/${lost}/events`, `${at}/stream`]) await check(410, `GET ${path}`)
-  const breakdown = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
-  const rates = { inputPer1kUsd: '0', outputPer1kUsd: '0', reasoningPer1kUsd: '0', toolCallUsd: '0' }
-  await store.settleTurn({
-    turnId: lost,
-    outcome: 'failed',
-    cost: 0,
-    breakdown: { ...breakdown, rates: { ...rates, cachedInputPer1kUsd: '0' }, isEstimated: false },
-    exchange: null,
-  })
+  await store.settleTurn({ turnId: lost, outcome: 'failed', cost: 0, breakdown: nothingUsed, exchange: null })
 }

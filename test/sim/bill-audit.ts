@@ -32,7 +32,7 @@ type SentMessage = {
 }
 
 const dayUnitsMin = 400_000
-const rates = { ...simPricing }
+const rates = simPricing
 const none = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
 
 export class BillAudit {

@@ -1,15 +1,27 @@
 // Chat prices computed from a receipt alone, independently of the service's code.
 
-export type ChatReceipt = {
+type Tokens = {
   promptTokens: number
   cachedPromptTokens: number
+  cacheWriteTokens?: number
+  cacheWrite1hTokens?: number
   completionTokens: number
   reasoningTokens: number
+}
+type TokenRates = Record<
+  | 'inputPerMillionUsd'
+  | 'cacheReadPerMillionUsd'
+  | 'cacheWritePerMillionUsd'
+  | 'cacheWrite1hPerMillionUsd'
+  | 'outputPerMillionUsd'
+  | 'reasoningPerMillionUsd',
+  string
+>
+
+export type ChatReceipt = Tokens & {
   toolCalls: number
-  rates: Record<
-    'inputPer1kUsd' | 'cachedInputPer1kUsd' | 'outputPer1kUsd' | 'reasoningPer1kUsd' | 'toolCallUsd',
-    string
-  >
+  longContext?: Tokens
+  rates: TokenRates & { toolCallUsd: string; longContext?: TokenRates }
   exactUsd?: string
   carriedBeforeUsd?: string
   carriedAfterUsd?: string
@@ -32,17 +44,45 @@ export function billionthsOf(usd = '0'): bigint {
   return BigInt(usd.replace('.', ''))
 }
 
+/** The sum of the components, rounded down to a billionth of a USD. */
 export function exactCost(receipt: ChatReceipt): bigint {
-  const { cachedPromptTokens, completionTokens, promptTokens, rates, reasoningTokens, toolCalls } = receipt
-  const millionths = (text: string) => BigInt(Math.round(Number(text) * 1_000_000))
-  return (
-    BigInt(promptTokens - cachedPromptTokens) * millionths(rates.inputPer1kUsd) +
-    BigInt(cachedPromptTokens) * millionths(rates.cachedInputPer1kUsd) +
-    BigInt(completionTokens - reasoningTokens) * millionths(rates.outputPer1kUsd) +
-    BigInt(reasoningTokens) * millionths(rates.reasoningPer1kUsd) +
-    BigInt(toolCalls) * millionths(rates.toolCallUsd) * 1000n
-  )
+  const { longContext: long, rates, toolCalls } = receipt
+  let trillionths = costOf(receipt, rates) + BigInt(toolCalls) * millionths(rates.toolCallUsd) * 1_000_000n
+  if (long) trillionths += costOf(long, rates.longContext!) - costOf(long, rates)
+  return trillionths / 1000n
 }
+
+function costOf(tokens: Tokens, rates: TokenRates): bigint {
+  const { cacheWrite1hTokens = 0, cacheWriteTokens = 0, cachedPromptTokens, completionTokens } = tokens
+  const { promptTokens, reasoningTokens } = tokens
+  const components: [number, keyof TokenRates][] = [
+    [promptTokens - cachedPromptTokens - cacheWriteTokens, 'inputPerMillionUsd'],
+    [cachedPromptTokens, 'cacheReadPerMillionUsd'],
+    [cacheWriteTokens - cacheWrite1hTokens, 'cacheWritePerMillionUsd'],
+    [cacheWrite1hTokens, 'cacheWrite1hPerMillionUsd'],
+    [completionTokens - reasoningTokens, 'outputPerMillionUsd'],
+    [reasoningTokens, 'reasoningPerMillionUsd'],
+  ]
+  return components.reduce((sum, [count, name]) => sum + BigInt(count) * millionths(rates[name]), 0n)
+}
+
+function millionths(text: string): bigint {
+  return BigInt(Math.round(Number(text) * 1_000_000))
+}
+
+/** The counts of a receipt, with zeros for those it omits. */
+export function countsIn(receipt: Partial<ChatReceipt> = {}) {
+  const tokensIn = (of: Partial<ChatReceipt>) => countNames.map((name) => of[name] ?? 0)
+  return [...tokensIn(receipt), ...tokensIn(receipt.longContext ?? {}), receipt.toolCalls]
+}
+const countNames = [
+  'promptTokens',
+  'cachedPromptTokens',
+  'cacheWriteTokens',
+  'cacheWrite1hTokens',
+  'completionTokens',
+  'reasoningTokens',
+] as const
 
 export function unitsOfUsd(usd: string): number {
   return Math.round(Number(usd) * 10_000)

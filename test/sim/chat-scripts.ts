@@ -1,4 +1,4 @@
-import type { ChatStep } from './sim-agents.ts'
+import { simPricing, type ChatStep } from './sim-agents.ts'
 import type { ExpectedTurn } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
@@ -6,13 +6,22 @@ export const deltas = ['word ', 'naïve ', '日本 ', '😀 ', 'a longer piece o
 
 type Script = { steps: ChatStep[]; expected: ExpectedTurn }
 
+const noTokens = {
+  promptTokens: 0,
+  cachedPromptTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+  completionTokens: 0,
+  reasoningTokens: 0,
+}
 export const none = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
 
 /** A successful reply, and the receipt expected if the agent reports its usage. */
 export function finishingScript(world: SimWorld): Script {
   const { random } = world
   const steps: ChatStep[] = []
-  const receipt = { ...none }
+  const [all, long] = [{ ...noTokens }, { ...noTokens }]
+  let toolCalls = 0
   let text = ''
   let isReported = false
   for (let n = random.between(1, 6); n > 0; n--) {
@@ -24,18 +33,25 @@ export function finishingScript(world: SimWorld): Script {
     } else if (kind === 'think') steps.push({ do: kind, delta: random.pick(deltas) })
     else if (kind === 'tool') {
       const id = `call-${steps.length}`
-      receipt.toolCalls++
+      toolCalls++
       steps.push({ do: 'call', id }, { do: 'result', id })
     } else {
       const [prompt, completion] = [random.between(0, 400), random.between(0, 400)]
       const [cached, reasoning] = [random.between(0, prompt), random.between(0, completion)]
+      const written = random.between(0, prompt - cached)
+      const writtenForAnHour = random.between(0, written)
       isReported = true
-      receipt.promptTokens += prompt
-      receipt.cachedPromptTokens += cached
-      receipt.completionTokens += completion
-      receipt.reasoningTokens += reasoning
-      steps.push({ do: 'usage', prompt, cached, completion, reasoning })
+      for (const counts of prompt > simPricing.longContext.aboveTokens ? [all, long] : [all]) {
+        counts.promptTokens += prompt
+        counts.cachedPromptTokens += cached
+        counts.cacheWriteTokens += written
+        counts.cacheWrite1hTokens += writtenForAnHour
+        counts.completionTokens += completion
+        counts.reasoningTokens += reasoning
+      }
+      steps.push({ do: 'usage', prompt, cached, written: [written, writtenForAnHour], completion, reasoning })
     }
   }
+  const receipt = { ...all, toolCalls, longContext: long }
   return { steps, expected: { outcomes: ['finished'], text, ...(isReported && { receipt }) } }
 }

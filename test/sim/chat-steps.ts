@@ -20,13 +20,6 @@ import type { SimPerson, SimSession } from './sim-state.ts'
 import type { HeldChat, SimWorld } from './sim-world.ts'
 
 const dayMs = 86_400_000
-const rates = {
-  inputPer1kUsd: simPricing.inputPer1kUsd,
-  cachedInputPer1kUsd: simPricing.cachedInputPer1kUsd,
-  outputPer1kUsd: simPricing.outputPer1kUsd,
-  reasoningPer1kUsd: simPricing.reasoningPer1kUsd,
-  toolCallUsd: simPricing.toolCallUsd,
-}
 
 type SimCredentialOf = ReturnType<SimWorld['credentialOf']>
 /** Free balance that a chat needs: always rejected below `least`, always accepted from `most` on. */
@@ -34,8 +27,11 @@ function needs(world: SimWorld, { message, session }: { message: string; session
   const tokens = Math.ceil(Buffer.byteLength(message) / 4)
   let stored = 0
   for (const row of world.audit.reader.messages(session.id)) stored += row.tokens
-  const of = (promptTokens: number, completionTokens: number) =>
-    receiptCost({ ...none, promptTokens, completionTokens, rates })
+  const of = (promptTokens: number, completionTokens: number) => {
+    const used = { ...none, promptTokens, completionTokens }
+    const isLong = promptTokens > simPricing.longContext.aboveTokens
+    return receiptCost({ ...used, ...(isLong && { longContext: used }), rates: simPricing })
+  }
   return { least: of(tokens, 1) - 1, most: of(tokens + stored, 500) + 3 }
 }
 
@@ -59,6 +55,8 @@ export function foreseeChat(
   const left = Math.min(leftWithin(session, of.maxCost ?? null), world.model.leftOf({ person, key: of.by.key }, now))
   const { least, most } = needs(world, { message: of.message, session })
   if (Math.min(free, left) < least) return 403
+  // Beside another chat, the free balance must cover the whole hold.
+  if (person.held > 0 && free < ampleUnits) return 'unsure'
   return Math.min(free, left) >= most ? 200 : 'unsure'
 }
 

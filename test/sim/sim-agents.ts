@@ -15,17 +15,36 @@ import { providerVariable, readerContextTokens } from './sim-provider.ts'
 export type ChatStep =
   | { do: 'text' | 'think'; delta: string; times?: number }
   | { do: 'call' | 'result'; id: string }
-  | { do: 'usage'; prompt: number; cached: number; completion: number; reasoning: number }
+  | { do: 'usage'; prompt: number; cached: number; written: [number, number]; completion: number; reasoning: number }
   | { do: 'gate'; name: string }
   | { do: 'throw' }
 
 /** Rates with enough digits to require rounding. */
 export const simPricing = {
+  inputPerMillionUsd: '10.005',
+  cacheReadPerMillionUsd: '3.3',
+  cacheWritePerMillionUsd: '12.506251',
+  cacheWrite1hPerMillionUsd: '20.01',
+  outputPerMillionUsd: '30',
+  reasoningPerMillionUsd: '50.001',
+  toolCallUsd: '0.001255',
+  longContext: {
+    aboveTokens: 300,
+    inputPerMillionUsd: '20.01',
+    cacheReadPerMillionUsd: '6.600001',
+    cacheWritePerMillionUsd: '25.012502',
+    cacheWrite1hPerMillionUsd: '40.02',
+    outputPerMillionUsd: '45.5',
+    reasoningPerMillionUsd: '75.0015',
+  },
+} as const
+/** The same rates per 1,000 tokens, for the models. Their provider reports no cache writes. */
+const modelPricing = {
   inputPer1kUsd: '0.010005',
   cachedInputPer1kUsd: '0.0033',
   outputPer1kUsd: '0.03',
   reasoningPer1kUsd: '0.050001',
-  toolCallUsd: '0.001255',
+  toolCallUsd: simPricing.toolCallUsd,
 } as const
 
 export const simPrices = {
@@ -106,7 +125,7 @@ const talker = {
   },
   maxSteps: modelStepsMax,
   maxOutputTokens: modelOutputTokensMax,
-  pricing: simPricing,
+  pricing: modelPricing,
 }
 
 export default defineConfig({
@@ -234,6 +253,8 @@ async function* reply({ message, signal }: ChatRun): AsyncGenerator<ChatPart> {
           type: 'usage',
           promptTokens: step.prompt,
           cachedPromptTokens: step.cached,
+          cacheWriteTokens: step.written[0],
+          cacheWrite1hTokens: step.written[1],
           completionTokens: step.completion,
           reasoningTokens: step.reasoning,
         }

@@ -1,5 +1,4 @@
 import { expect } from 'vitest'
-import { chatUse } from '../../server/billing/chat-price.ts'
 import { must } from '../../server/kernel/assert.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import type { Units } from '../../server/kernel/money.ts'
@@ -38,7 +37,7 @@ async function begun(world: StoreWorld, session: SessionRecord, changes: Partial
 
 function ended(turnId: string, cost: Units): SettleTurn {
   const [message, reply] = ['Hello', 'Hi'].map((content) => ({ content, tokens: 1 }))
-  const breakdown = { ...nothingUsed, ...chatUse({ promptTokens: 1, completionTokens: 1 }) }
+  const breakdown = { ...nothingUsed, promptTokens: 1, completionTokens: 1 }
   const exchange = { message: message!, reply: { ...reply!, toolCalls: [] } }
   return { turnId, outcome: 'finished', cost, breakdown, exchange }
 }

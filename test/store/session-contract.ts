@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { chatUse } from '../../server/billing/chat-price.ts'
+import { nothingUsed } from '../../server/store/sessions/turn-endings.ts'
 import { must } from '../../server/kernel/assert.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import {
@@ -42,14 +42,7 @@ export function draftTurn(world: StoreWorld, { id, userId }: SessionRecord): Ope
 }
 
 const nothing = { complete: false, activate: false, metadata: {} }
-const rates = {
-  inputPer1kUsd: '0',
-  cachedInputPer1kUsd: '0',
-  outputPer1kUsd: '0',
-  reasoningPer1kUsd: '0',
-  toolCallUsd: '0',
-}
-const breakdown = { ...chatUse({ promptTokens: 1, completionTokens: 1 }), rates, isEstimated: false }
+const breakdown = { ...nothingUsed, promptTokens: 1, completionTokens: 1 }
 
 export function finished(turnId: string, text: string): SettleTurn {
   const [message, reply] = [text, `re: ${text}`].map((content) => ({ content, tokens: 1 }))

@@ -3,6 +3,7 @@ import type { Catalogue } from '../../server/agents/config/catalogue.ts'
 import type { ChatPart } from '../../server/agents/config/define-config.ts'
 import { CreditWindow } from '../../server/agents/run/credit-window.ts'
 import { executeChat } from '../../server/agents/run/execute-chat.ts'
+import { ratesAt } from '../support/rates.ts'
 
 const parts = 100
 /** Long enough for the reply to yield after each part. */
@@ -41,7 +42,7 @@ async function resumesOf(beforePart: () => void): Promise<boolean[]> {
       historyTokens: 0,
       params: {},
       connectors: [],
-      rates: { input: 0, cachedInput: 0, output: 0, reasoning: 0, toolCall: 0 },
+      rates: ratesAt({}),
       room: 1_000_000,
     },
     signal: new AbortController().signal,

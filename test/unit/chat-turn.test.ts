@@ -3,9 +3,10 @@ import { chatUse, type ChatUsed } from '../../server/billing/chat-price.ts'
 import { ChatTurn } from '../../server/chat/chat-turn.ts'
 import { FairPlaces } from '../../server/kernel/fair-places.ts'
 import type { ChatBatch, ChatRequest } from '../../server/agents/run/chat-messages.ts'
+import { ratesAt } from '../support/rates.ts'
 
 // A token costs 0.0001 USD, the unit of amounts.
-const rates = { input: 100_000, cachedInput: 100_000, output: 100_000, reasoning: 100_000, toolCall: 0 }
+const rates = ratesAt({ input: 100_000, output: 100_000 })
 const output = (completionTokens: number) => chatUse({ completionTokens })
 
 function batch(serial: number, { bound, used }: { bound: ChatUsed; used: ChatUsed }): ChatBatch {

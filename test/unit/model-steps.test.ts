@@ -6,8 +6,9 @@ import { markTokens } from '../../server/agents/run/prompt-size.ts'
 import { ModelSteps } from '../../server/agents/model/model-steps.ts'
 import type { ModelUsage } from '../../server/agents/threads/delta-bypass.ts'
 import { ReplyUse } from '../../server/agents/run/reply-use.ts'
+import { ratesAt } from '../support/rates.ts'
 
-const rates = { input: 1, cachedInput: 1, output: 1, reasoning: 1, toolCall: 1 }
+const rates = ratesAt({ input: 1, output: 1, toolCall: 1 })
 const sent = { prompt: [{ role: 'system' as const, content: 'Be brief.' }], maxOutputTokens: 300 }
 
 function beginSteps() {
@@ -99,7 +100,7 @@ test('prices history that was already sent as cached until usage is reported', (
     message: 'x'.repeat(400),
     around: { tokens: 0, tokensMax: 0 },
     isPromptKnown: true,
-    rates: { ...rates, cachedInput: 0 },
+    rates: { ...rates, cacheRead: 0 },
     room: 1_000_000,
   }
   const step = { promptTokens: 5000, promptTokensMax: 5000, outputTokensMax: 100 }

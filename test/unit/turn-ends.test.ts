@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { chatHold, chatUse, type ChatUsed } from '../../server/billing/chat-price.ts'
 import { describeEnd, readOnMsOf, withCallsMade, withinHold, type StopCause } from '../../server/chat/turn-ends.ts'
+import { ratesAt } from '../support/rates.ts'
 
 // Output costs 0.0009 USD per reasoning token and 0.0006 per other token, a prompt token 0.0001, and a call 0.0100.
-const rates = { input: 100_000, cachedInput: 100_000, output: 600_000, reasoning: 900_000, toolCall: 10_000 }
+const rates = ratesAt({ input: 100_000, output: 600_000, reasoning: 900_000, toolCall: 10_000 })
 
 const summaryOf = (used: Partial<ChatUsed>) => ({
   used: chatUse(used),

@@ -2,9 +2,10 @@ import { expect, test } from 'vitest'
 import { chatUse } from '../../server/billing/chat-price.ts'
 import { TurnHold } from '../../server/chat/turn-hold.ts'
 import { ErrandError } from '../../server/kernel/errors.ts'
+import { ratesAt } from '../support/rates.ts'
 
 // A token costs 0.0001 USD, the unit of amounts.
-const rates = { input: 100_000, cachedInput: 100_000, output: 100_000, reasoning: 100_000, toolCall: 0 }
+const rates = ratesAt({ input: 100_000, output: 100_000 })
 const output = (completionTokens: number) => chatUse({ completionTokens })
 
 type Begin = { free: number; failures?: unknown[]; cap?: number }

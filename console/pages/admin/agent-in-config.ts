@@ -15,8 +15,8 @@ export function agentInConfig({ chatPricing, endpoints, id, kind, name, visibili
     lines.push('},')
   }
   if (chatPricing) {
-    const { inputPer1kUsd, outputPer1kUsd, toolCallUsd } = chatPricing
-    const pricing = `{ inputPer1kUsd: '${inputPer1kUsd}', outputPer1kUsd: '${outputPer1kUsd}', toolCallUsd: '${toolCallUsd}' }`
+    const { inputPerMillionUsd: input, outputPerMillionUsd: output, toolCallUsd } = chatPricing
+    const pricing = `{ inputPerMillionUsd: '${input}', outputPerMillionUsd: '${output}', toolCallUsd: '${toolCallUsd}' }`
     // A model agent has one price for tasks and chats.
     lines.push(kind === 'model' ? `pricing: ${pricing},` : `chat: { pricing: ${pricing}, … },`)
   }

@@ -6,6 +6,7 @@ import { CopyText } from '../../parts/copy-text.tsx'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
 import { EmptyState } from '../../parts/empty-state.tsx'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
+import { tokenRates } from '../../parts/text/token-rates.ts'
 import { Money } from '../../parts/text/money.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
@@ -139,15 +140,18 @@ const endpointColumns: Column<Endpoint>[] = [
   { id: 'price', label: 'Price per task', align: 'right', cell: ({ priceUsd }) => <Money usd={priceUsd} /> },
 ]
 
+const perMillion = 'per million tokens'
 type Rate = { what: string; usd: string; unit: string }
 
 function ChatRates({ name, rates }: { rates: NonNullable<Agent['chatPricing']>; name: string }) {
-  const perTokens = 'per 1,000 tokens'
+  const { longContext } = rates
   const rows: Rate[] = [
-    { what: 'Input', usd: rates.inputPer1kUsd, unit: perTokens },
-    { what: 'Cached input', usd: rates.cachedInputPer1kUsd, unit: perTokens },
-    { what: 'Output', usd: rates.outputPer1kUsd, unit: perTokens },
-    { what: 'Reasoning', usd: rates.reasoningPer1kUsd, unit: perTokens },
+    ...tokenRates(rates).map(([what, usd]) => ({ what, usd, unit: perMillion })),
+    ...(longContext ? tokenRates(longContext) : []).map(([what, usd]) => ({
+      what: `${what}, prompts over ${longContext!.aboveTokens.toLocaleString('en')} tokens`,
+      usd,
+      unit: perMillion,
+    })),
     { what: 'Tool call', usd: rates.toolCallUsd, unit: 'each' },
   ]
   return (

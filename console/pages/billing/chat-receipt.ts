@@ -1,7 +1,7 @@
 import type { Transaction } from '../../../client/client.ts'
 import { usdUnits } from '../../parts/text/usd-units.ts'
 
-// Sums are in billionths of a USD: rates have six decimals per 1,000 tokens, so a price per token has nine.
+// Sums are in trillionths of a USD: rates have six decimals per million tokens, so a price per token has twelve.
 
 type Breakdown = NonNullable<Transaction['breakdown']>
 
@@ -9,8 +9,8 @@ export type ReceiptLine = {
   name: string
   quantity: number
   rateUsd: string
-  per: '1,000 tokens' | 'call'
-  /** Exact amount, with four to nine decimals. */
+  per: 'million tokens' | 'call'
+  /** Exact amount, with four to twelve decimals. */
   amountUsd: string
 }
 
@@ -29,7 +29,8 @@ export type ChatReceipt = {
   addsUp: boolean
 }
 
-const billionthsPerUnit = 100_000n
+const perBillionth = 1000n
+const perUnit = 100_000_000n
 
 /** Splits a chat charge into its parts. */
 export function readChatReceipt({ amountUsd, breakdown }: { amountUsd: string; breakdown: Breakdown }): ChatReceipt {
@@ -37,57 +38,84 @@ export function readChatReceipt({ amountUsd, breakdown }: { amountUsd: string; b
   const exact = parts.reduce((sum, { amount }) => sum + amount, 0n)
   const adjustments = adjustmentsOf(breakdown, exact)
   const cost = adjustments.reduce((sum, { amount }) => sum + amount, exact)
-  const writtenOff = toBillionths(breakdown.writtenOffUsd ?? '0')
-  const charged = -toBillionths(amountUsd)
+  const writtenOff = ofUnits(breakdown.writtenOffUsd ?? '0')
+  const charged = -ofUnits(amountUsd)
   return {
     // Omits unused components, except input and output, which every chat has.
     lines: parts
-      .filter(({ line }, index) => line.quantity > 0 || index === 0 || line.name === outputName)
+      .filter(({ line }) => line.quantity > 0 || line.name === inputName || line.name === outputName)
       .map(({ line }) => line),
-    exactUsd: writeBillionths(exact),
-    adjustments: adjustments.map(({ amount, name }) => ({ name, amountUsd: writeBillionths(amount) })),
-    costUsd: writeBillionths(cost),
+    exactUsd: written(exact),
+    adjustments: adjustments.map(({ amount, name }) => ({ name, amountUsd: written(amount) })),
+    costUsd: written(cost),
     writtenOffUsd: breakdown.writtenOffUsd,
-    chargedUsd: writeBillionths(charged),
+    chargedUsd: written(charged),
     addsUp:
       cost - writtenOff === charged &&
-      (breakdown.exactUsd === undefined || readBillionths(breakdown.exactUsd) === exact),
+      (breakdown.exactUsd === undefined || ofBillionths(breakdown.exactUsd) === exact - (exact % perBillionth)),
   }
 }
 
 /** Charges without carried amounts were each rounded half up. */
 function adjustmentsOf({ carriedAfterUsd, carriedBeforeUsd }: Breakdown, exact: bigint) {
   if (carriedBeforeUsd === undefined || carriedAfterUsd === undefined) {
-    const rounded = ((exact + billionthsPerUnit / 2n) / billionthsPerUnit) * billionthsPerUnit
+    const rounded = ((exact + perUnit / 2n) / perUnit) * perUnit
     return [{ name: 'Rounded half up to $0.0001', amount: rounded - exact }]
   }
   return [
-    { name: 'Carried from earlier chats', amount: readBillionths(carriedBeforeUsd) },
-    { name: 'Carried to the next chat', amount: -readBillionths(carriedAfterUsd) },
+    { name: 'Rounded down to a billionth of $1', amount: -(exact % perBillionth) },
+    { name: 'Carried from earlier chats', amount: ofBillionths(carriedBeforeUsd) },
+    { name: 'Carried to the next chat', amount: -ofBillionths(carriedAfterUsd) },
   ]
 }
 
+const inputName = 'Input tokens'
 const outputName = 'Output tokens'
 
 function componentsOf(used: Breakdown) {
-  const { cachedPromptTokens, completionTokens, promptTokens, rates, reasoningTokens, toolCalls } = used
+  const { longContext, rates, toolCalls } = used
+  const ofLong = longContext && rates.longContext
   return [
-    tokens('Input tokens', promptTokens - cachedPromptTokens, rates.inputPer1kUsd),
-    tokens('Cached input tokens', cachedPromptTokens, rates.cachedInputPer1kUsd),
-    tokens(outputName, completionTokens - reasoningTokens, rates.outputPer1kUsd),
-    tokens('Reasoning tokens', reasoningTokens, rates.reasoningPer1kUsd),
+    ...tokenLines(ofLong ? without(used, longContext) : used, rates),
+    ...(ofLong ? tokenLines(longContext, ofLong, ', long prompts') : []),
     component({ name: 'Tool calls', quantity: toolCalls, rateUsd: rates.toolCallUsd, per: 'call' }),
   ]
 }
 
-function tokens(name: string, quantity: number, rateUsd: string) {
-  return component({ name, quantity, rateUsd, per: '1,000 tokens' })
+type Tokens = NonNullable<Breakdown['longContext']>
+type TokenRates = Omit<NonNullable<Breakdown['rates']['longContext']>, 'aboveTokens'>
+
+function without(all: Tokens, part: Tokens): Required<Tokens> {
+  const { cacheWrite1hTokens: hour = 0, cacheWriteTokens: write = 0 } = all
+  return {
+    promptTokens: all.promptTokens - part.promptTokens,
+    cachedPromptTokens: all.cachedPromptTokens - part.cachedPromptTokens,
+    cacheWriteTokens: write - (part.cacheWriteTokens ?? 0),
+    cacheWrite1hTokens: hour - (part.cacheWrite1hTokens ?? 0),
+    completionTokens: all.completionTokens - part.completionTokens,
+    reasoningTokens: all.reasoningTokens - part.reasoningTokens,
+  }
+}
+
+function tokenLines(tokens: Tokens, rates: TokenRates, suffix = '') {
+  const { cacheWrite1hTokens = 0, cacheWriteTokens = 0, cachedPromptTokens, completionTokens } = tokens
+  const { promptTokens, reasoningTokens } = tokens
+  const line = (name: string, quantity: number, rateUsd: string) =>
+    component({ name: name + suffix, quantity, rateUsd, per: 'million tokens' })
+  return [
+    line(inputName, promptTokens - cachedPromptTokens - cacheWriteTokens, rates.inputPerMillionUsd),
+    line('Cached input tokens', cachedPromptTokens, rates.cacheReadPerMillionUsd),
+    line('Tokens cached', cacheWriteTokens - cacheWrite1hTokens, rates.cacheWritePerMillionUsd),
+    line('Tokens cached for an hour', cacheWrite1hTokens, rates.cacheWrite1hPerMillionUsd),
+    line(outputName, completionTokens - reasoningTokens, rates.outputPerMillionUsd),
+    line('Reasoning tokens', reasoningTokens, rates.reasoningPerMillionUsd),
+  ]
 }
 
 function component(priced: Omit<ReceiptLine, 'amountUsd'>) {
   const whole = BigInt(priced.quantity) * readRate(priced.rateUsd)
-  const amount = priced.per === 'call' ? whole * 1000n : whole
-  return { amount, line: { ...priced, amountUsd: writeBillionths(amount) } satisfies ReceiptLine }
+  const amount = priced.per === 'call' ? whole * 1_000_000n : whole
+  return { amount, line: { ...priced, amountUsd: written(amount) } satisfies ReceiptLine }
 }
 
 /** Parses a rate to millionths. */
@@ -98,17 +126,17 @@ function readRate(text: string): bigint {
 }
 
 /** Parses an amount with nine decimals. */
-function readBillionths(usd: string): bigint {
-  return BigInt(usd.replace('.', ''))
+function ofBillionths(usd: string): bigint {
+  return BigInt(usd.replace('.', '')) * perBillionth
 }
 
-function toBillionths(usd: string): bigint {
-  return BigInt(usdUnits(usd)) * billionthsPerUnit
+function ofUnits(usd: string): bigint {
+  return BigInt(usdUnits(usd)) * perUnit
 }
 
 /** Formats an amount with four decimals, or more if needed. */
-function writeBillionths(amount: bigint): string {
-  const digits = String(amount < 0n ? -amount : amount).padStart(10, '0')
-  const fraction = digits.slice(-9).replace(/0{1,5}$/, '')
-  return `${amount < 0n ? '-' : ''}${digits.slice(0, -9)}.${fraction}`
+function written(amount: bigint): string {
+  const digits = String(amount < 0n ? -amount : amount).padStart(13, '0')
+  const fraction = digits.slice(-12).replace(/0{1,8}$/, '')
+  return `${amount < 0n ? '-' : ''}${digits.slice(0, -12)}.${fraction}`
 }

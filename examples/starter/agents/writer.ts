@@ -10,7 +10,7 @@ export function writer(model: ModelObject): ModelAgentConfig {
     description: 'Summarizes texts, and talks about them.',
     model,
     instructions: 'You are an editor. Answer briefly, in the language of the text.',
-    pricing: { inputPer1kUsd: '0.001', outputPer1kUsd: '0.004' },
+    pricing: { inputPerMillionUsd: '1', outputPerMillionUsd: '4' },
     endpoints: {
       summarize: {
         description: 'Summarizes a text in one sentence.',

@@ -1,19 +1,14 @@
 import { z } from 'zod'
-import { parseRate } from '../../billing/chat-price.ts'
 import { parseUsd } from '../../kernel/money.ts'
 import { executionsPerMinuteMax, tasksMax } from '../../store/limits/account-limits.ts'
 import { parseWebhookSecret } from './webhook-secret.ts'
+import { pricing, textThat } from './rates-schema.ts'
 import { acceptPattern } from '../files/media-types.ts'
 import type { ChatRun, ChatPart, JsonSchema, ModelAgentConfig, TaskRun } from './define-config.ts'
 
 // Schemas of the configuration. Each message completes a sentence that begins with the field's name. `npm run reference`
 // generates docs/reference/settings.md from these schemas and from the comments in `define-config.ts` and
 // `service-config.ts`.
-
-/** A string with a custom rule. `what` is both the end of the error message and the description in the reference. */
-function textThat(holds: (text: string) => boolean, what: string) {
-  return z.string().refine(holds, `must be ${what}`).describe(what)
-}
 
 /** A schema for a value that JSON Schema cannot describe, such as a function. */
 function valueThat<T>(holds: (value: unknown) => boolean, what: string) {
@@ -27,10 +22,6 @@ const id = textThat(
 const price = textThat(
   (text) => (parseUsd(text) ?? -1) >= 0,
   'a USD amount with at most four decimals, such as "0.0100"',
-)
-const rate = textThat(
-  (text) => parseRate(text) !== undefined,
-  'a USD amount with at most six decimals, such as "0.0025"',
 )
 const isFunction = (value: unknown) => typeof value === 'function'
 const isObject = (value: unknown) => typeof value === 'object' && value !== null
@@ -93,14 +84,6 @@ const agentBase = {
   description: z.string().default(''),
   visibility: z.union([z.literal('public'), z.array(z.string())]).default('public'),
 }
-
-const pricing = z.strictObject({
-  inputPer1kUsd: rate,
-  outputPer1kUsd: rate,
-  cachedInputPer1kUsd: rate.optional(),
-  reasoningPer1kUsd: rate.optional(),
-  toolCallUsd: rate.default('0'),
-})
 
 const acceptsMax = 50
 const accepted = textThat((text) => acceptPattern.test(text), 'a media type such as "application/pdf", or "image/*"')
@@ -181,7 +164,6 @@ const httpAgent = z.strictObject({
 const agentSchema = z.discriminatedUnion('kind', [codeAgent, modelAgent, httpAgent])
 export type ParsedAgent = z.output<typeof agentSchema>
 export type ParsedEventPricing = z.output<typeof eventPricing>
-export type ParsedPricing = z.output<typeof pricing>
 
 /** A shell between the service and the MCP server drops environment variables whose names do not match this pattern. */
 const variableName = textThat((text) => /^[A-Z_][A-Z0-9_]*$/i.test(text), 'the name of an environment variable')

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { parseRate, type ChatRates } from '../../billing/chat-price.ts'
+import type { ChatRates } from '../../billing/chat-price.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import { badField, type ErrorDetail } from '../../kernel/errors.ts'
 import { parseUsd, type Units } from '../../kernel/money.ts'
@@ -11,7 +11,6 @@ import {
   type ParsedAgent,
   type ParsedConfig,
   type ParsedEventPricing,
-  type ParsedPricing,
   type StdioServer,
 } from './agent-schema.ts'
 import type { AgentConfig, ChatPart, ErrandConfig, JsonSchema } from './define-config.ts'
@@ -22,6 +21,7 @@ import type { ResponseFormat } from '../run/chat-messages.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
 import type { EndpointRun } from '../run/endpoint-run.ts'
 import { noPlans, type AccountLimits, type Plans } from '../../store/limits/account-limits.ts'
+import { readRates } from './rates-schema.ts'
 import { issueDetails, issuePath } from '../../kernel/bad-input.ts'
 import { toJsonSchema, toZodSchema } from './params-schema.ts'
 
@@ -212,7 +212,7 @@ function toChat(agent: ParsedAgent, source: AgentConfig): Chat | null {
   if (!bounds || !pricing) return null
   const { accepts, contextTokens, documentTokensMax, imageTokensMax, maxOutputTokens, reasoning: hasReasoning } = bounds
   return {
-    rates: toRates(pricing),
+    rates: readRates(pricing),
     contextTokens,
     maxOutputTokens,
     hasReasoning,
@@ -237,18 +237,6 @@ function replyOf(source: AgentConfig): Chat['reply'] {
       return httpReply(source)
     default:
       return unreachable(source)
-  }
-}
-
-function toRates(pricing: ParsedPricing): ChatRates {
-  const { inputPer1kUsd, outputPer1kUsd, toolCallUsd } = pricing
-  const { cachedInputPer1kUsd = inputPer1kUsd, reasoningPer1kUsd = outputPer1kUsd } = pricing
-  return {
-    input: parseRate(inputPer1kUsd)!,
-    cachedInput: parseRate(cachedInputPer1kUsd)!,
-    output: parseRate(outputPer1kUsd)!,
-    reasoning: parseRate(reasoningPer1kUsd)!,
-    toolCall: parseRate(toolCallUsd)!,
   }
 }
 

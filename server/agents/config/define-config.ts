@@ -1,7 +1,9 @@
 import type { z } from 'zod'
+import type { ChatPricing } from './pricing-config.ts'
 import type { ConnectorsConfig, LimitsConfig, LoginConfig, PlanConfig, WebhooksConfig } from './service-config.ts'
 
 import type { Connectors, JsonSchema } from '../../connectors/tool-types.ts'
+export type * from './pricing-config.ts'
 export type * from './service-config.ts'
 export type { Connectors, ConnectorTool, JsonSchema, ToolAnswer } from '../../connectors/tool-types.ts'
 
@@ -94,20 +96,6 @@ type EndpointFields<Schema extends ParamsSchema> = {
   run(run: TaskRun<ParamsOf<Schema>>): unknown
 }
 
-/** Price of a chat, in USD as decimals of at most six digits. */
-export type ChatPricing = {
-  /** Per thousand prompt tokens. */
-  readonly inputPer1kUsd: string
-  /** Per thousand tokens that the model writes. */
-  readonly outputPer1kUsd: string
-  /** Per tool call; free by default. */
-  readonly toolCallUsd?: string
-  /** Per thousand prompt tokens that the provider had cached; the input rate by default. */
-  readonly cachedInputPer1kUsd?: string
-  /** Per thousand reasoning tokens, which are then not charged as output; the output rate by default. */
-  readonly reasoningPer1kUsd?: string
-}
-
 /** A part of a message. */
 export type MessagePart =
   | { readonly type: 'text'; readonly text: string }
@@ -163,13 +151,21 @@ export type ChatPart =
   | { type: 'tool-call'; id: string; name: string; arguments: Record<string, unknown> }
   /** An output that is not an object becomes `{ result: output }`. */
   | { type: 'tool-result'; id: string; output: unknown }
-  /** `completionTokens` includes `reasoningTokens`, `promptTokens` includes `cachedPromptTokens`. */
+  /**
+   * `completionTokens` includes `reasoningTokens`. `promptTokens` includes `cachedPromptTokens` and `cacheWriteTokens`,
+   * which includes `cacheWrite1hTokens`. If the price has `longContext`, report each model call with its own part.
+   */
   | {
       type: 'usage'
       promptTokens: number
       completionTokens: number
       reasoningTokens?: number
+      /** Read from the provider's cache. */
       cachedPromptTokens?: number
+      /** Written to the provider's cache. */
+      cacheWriteTokens?: number
+      /** Written to the provider's cache for an hour. */
+      cacheWrite1hTokens?: number
       /** Whether the agent counted the tokens from the text, because the provider did not report them. */
       isEstimated?: boolean
       /**

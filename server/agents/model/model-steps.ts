@@ -1,7 +1,7 @@
 import type { FinishReason } from 'ai'
 import { filesAtMost, sumTokens } from '../files/file-tokens.ts'
 import type { HeldStep, ReplyRun } from '../run/open-steps.ts'
-import { chatUse, type ChatUsed } from '../../billing/chat-price.ts'
+import type { TokenCounts } from '../../billing/chat-price.ts'
 import { countTokens } from '../run/count-tokens.ts'
 import type { FinishReason as ReplyReason } from '../run/chat-messages.ts'
 import type { ChatPart } from '../config/define-config.ts'
@@ -9,6 +9,7 @@ import type { ModelUsage } from '../threads/delta-bypass.ts'
 import { promptSize, promptTexts, type PromptSize, type PromptTexts } from '../run/prompt-size.ts'
 
 type Usage = Extract<ChatPart, { type: 'usage' }>
+type Counted = Pick<TokenCounts, 'promptTokens' | 'cachedPromptTokens' | 'completionTokens' | 'reasoningTokens'>
 type ModelStepsParts = {
   /** The agent's context size, shared by files without their own bound. */
   contextTokens: number
@@ -31,6 +32,7 @@ type Begun = {
   isTold: boolean
 }
 
+const noCounts: Counted = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0 }
 const bytesPerToken = 4
 /** If the last step of a reply calls tools, the agent's `maxSteps` cut the reply off. */
 const reasons: Partial<Record<FinishReason, ReplyReason>> = {
@@ -124,7 +126,7 @@ export class ModelSteps {
     latest.usage = usage
     // Every prompt has tokens, so a count of zero means that the number is missing.
     const { inputTokens, outputTokens } = usage
-    if (inputTokens.total && outputTokens.total) this.#tell(latest, chatUse({}))
+    if (inputTokens.total && outputTokens.total) this.#tell(latest, noCounts)
   }
 
   async end(reason: FinishReason): Promise<void> {
@@ -135,7 +137,7 @@ export class ModelSteps {
   }
 
   /** Reports a step's usage. Numbers that the provider did not report come from `counted`. */
-  #tell(step: Begun, counted: ChatUsed): void {
+  #tell(step: Begun, counted: Counted): void {
     if (step.isTold) return
     step.isTold = true
     const { inputTokens, outputTokens } = step.usage ?? {}
@@ -151,10 +153,24 @@ export class ModelSteps {
       promptTokens,
       completionTokens,
       reasoningTokens: thought,
-      cachedPromptTokens: Math.min(inputTokens?.cacheRead ?? 0, promptTokens),
+      ...cacheUse(step.usage, promptTokens),
       isEstimated: sent === undefined || (made === undefined && (outputTokens?.total !== 0 || hasWritten(step))),
     })
   }
+}
+
+/**
+ * Returns the cached part of the prompt. Providers differ in whether the total includes it; the SDK's packages always
+ * include it. Only Anthropic caches for an hour, and the SDK passes that part on only as raw numbers.
+ */
+function cacheUse(usage: ModelUsage | undefined, promptTokens: number) {
+  const { cacheRead = 0, cacheWrite = 0 } = usage?.inputTokens ?? {}
+  const cachedPromptTokens = Math.min(cacheRead, promptTokens)
+  const cacheWriteTokens = Math.min(cacheWrite, promptTokens - cachedPromptTokens)
+  const { cache_creation: created } = (usage?.raw ?? {}) as { cache_creation?: { ephemeral_1h_input_tokens?: unknown } }
+  const forAnHour = Number(created?.ephemeral_1h_input_tokens ?? 0)
+  const cacheWrite1hTokens = Number.isSafeInteger(forAnHour) ? Math.max(0, Math.min(forAnHour, cacheWriteTokens)) : 0
+  return { cachedPromptTokens, cacheWriteTokens, cacheWrite1hTokens }
 }
 
 function hasWritten({ thought, written }: Begun): boolean {
@@ -162,7 +178,7 @@ function hasWritten({ thought, written }: Begun): boolean {
 }
 
 /** Counts the tokens of a call from its strings, up to the held maximum. */
-async function countedUse(step: Begun): Promise<ChatUsed> {
+async function countedUse(step: Begun): Promise<Counted> {
   const { before, held, promptTokensMax, sent, thought, written } = step
   const thoughtTokens = await countTokens([thought.join('')])
   const reasoningTokens = Math.min(thoughtTokens, held.outputTokensMax)
@@ -171,7 +187,7 @@ async function countedUse(step: Begun): Promise<ChatUsed> {
   const { added, sentBefore } = await promptTokensOf(sent, before)
   const promptTokens = Math.min(sentBefore + added, promptTokensMax)
   const cachedPromptTokens = Math.min(sentBefore, promptTokens)
-  return chatUse({ promptTokens, cachedPromptTokens, completionTokens, reasoningTokens })
+  return { promptTokens, cachedPromptTokens, completionTokens, reasoningTokens }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { chatUse } from '../../billing/chat-price.ts'
+import { callUse } from '../../billing/chat-price.ts'
 import { isoTime } from '../../kernel/clock.ts'
 import { keptObject } from '../../store/byte-bounds.ts'
 import { finishReasons, type ChatBatch, type FinishReason, type ModelStep, type ToolCallStep } from './chat-messages.ts'
@@ -178,22 +178,36 @@ export class ReplyStream {
   }
 
   #addUsage(part: Extract<ChatPart, { type: 'usage' }>): void {
-    const { cachedPromptTokens = 0, completionTokens, promptTokens, reasoningTokens = 0 } = part
-    const counts = { promptTokens, cachedPromptTokens, completionTokens, reasoningTokens }
+    const { cachedPromptTokens = 0, cacheWrite1hTokens = 0, completionTokens, promptTokens, reasoningTokens = 0 } = part
+    const { cacheWriteTokens = cacheWrite1hTokens } = part
+    const counts = {
+      promptTokens,
+      cachedPromptTokens,
+      cacheWriteTokens,
+      cacheWrite1hTokens,
+      completionTokens,
+      reasoningTokens,
+    }
     for (const [name, value] of Object.entries(counts)) {
       checkedCount(name, value)
     }
     if (reasoningTokens > completionTokens) {
       throw new ReplyError('The agent reported more reasoningTokens than completionTokens.', 'usage')
     }
-    if (cachedPromptTokens > promptTokens) {
-      throw new ReplyError('The agent reported more cachedPromptTokens than promptTokens.', 'usage')
+    if (cachedPromptTokens + cacheWriteTokens > promptTokens) {
+      throw new ReplyError(
+        'The agent reported more cachedPromptTokens and cacheWriteTokens than promptTokens.',
+        'usage',
+      )
+    }
+    if (cacheWrite1hTokens > cacheWriteTokens) {
+      throw new ReplyError('The agent reported more cacheWrite1hTokens than cacheWriteTokens.', 'usage')
     }
     const { reported } = this.use
     if (reported.promptTokens + promptTokens > tokensMax || reported.completionTokens + completionTokens > tokensMax) {
       throw new ReplyError(`The agent reported more than ${tokensMax} tokens.`, 'usage')
     }
-    this.use.report(chatUse(counts), part.isEstimated === true)
+    this.use.report(callUse(counts, this.#options.rates), part.isEstimated === true)
   }
 
   /** Reports hidden reasoning to the host in a batch, possibly without lines, so that the host can hold its cost. */

@@ -1,4 +1,13 @@
-import { addUse, chatUse, dearestUse, outputWithin, type ChatRates, type ChatUsed } from '../../billing/chat-price.ts'
+import {
+  addUse,
+  callUse,
+  chatUse,
+  dearestUse,
+  outputWithin,
+  type ChatRates,
+  type ChatUsed,
+  type TokenCounts,
+} from '../../billing/chat-price.ts'
 import type { Units } from '../../kernel/money.ts'
 import { roughTokens, tokensAtMost, type ModelStep } from './chat-messages.ts'
 import { TokenCount, UncountedText } from './count-tokens.ts'
@@ -9,7 +18,7 @@ export type OpenStep = ModelStep & {
    * Counts the call's use so far. The start of the prompt that an earlier request of the conversation already contained
    * counts as cached. Absent for agents that call their models themselves.
    */
-  count?: () => Promise<ChatUsed>
+  count?: () => Promise<Partial<TokenCounts>>
 }
 
 export type ReplyUseOptions = {
@@ -159,9 +168,9 @@ export class ReplyUse {
   async countUsed(): Promise<ChatUsed> {
     await this.startCounting()
     if (!this.isPromptKnown) return this.used
-    const open = await Promise.all(this.#steps.map(async ({ count }) => (await count?.()) ?? chatUse({})))
+    const open = await Promise.all(this.#steps.map(async ({ count }) => (await count?.()) ?? {}))
     return open
-      .map((used) => (this.#isCached ? used : { ...used, cachedPromptTokens: 0 }))
+      .map((used) => callUse(this.#isCached ? used : { ...used, cachedPromptTokens: 0 }, this.#options.rates))
       .reduce(addUse, this.reported)
   }
 
@@ -171,7 +180,7 @@ export class ReplyUse {
    */
   get #isCached(): boolean {
     const { isHistoryCached, rates } = this.#options
-    return rates.cachedInput < rates.input && (isHistoryCached || this.#reported.cachedPromptTokens > 0)
+    return rates.cacheRead < rates.input && (isHistoryCached || this.#reported.cachedPromptTokens > 0)
   }
 
   /** Tokens of the message, and of the text since the last report: counted or estimated. */
@@ -187,40 +196,43 @@ export class ReplyUse {
     if (!this.hasOpenStep)
       return this.#withUnreported(1, around.tokensMax + (this.#counts?.message ?? tokensAtMost(message)))
     const written = Math.ceil((this.#bytes.text + this.#bytes.reasoning) / bytesPerTokenMax)
-    let promptTokens = 0
-    let mayWrite = 0
-    for (const { outputTokensMax, promptTokensMax } of this.#steps) {
-      promptTokens += promptTokensMax
-      mayWrite += outputTokensMax
+    const mayWrite = this.#steps.reduce((sum, { outputTokensMax }) => sum + outputTokensMax, 0)
+    let beyond = Math.max(0, written - mayWrite)
+    let bound = this.reported
+    for (const { outputTokensMax, promptTokensMax: promptTokens } of this.#steps) {
+      bound = addUse(bound, dearestUse({ promptTokens, completionTokens: outputTokensMax + beyond }, rates))
+      beyond = 0
     }
-    const completionTokens = Math.max(mayWrite, written)
-    return addUse(this.reported, dearestUse({ promptTokens, completionTokens }, rates))
+    return bound
   }
 
   /** Bytes of text that half of `room` pays for, at one token per byte. */
   #bytesBeforeCounting(): number {
     const { around, message, rates, room } = this.#options
     const promptTokens = this.hasReported ? 0 : around.tokensMax + tokensAtMost(message)
-    const used = addUse(this.reported, chatUse({ promptTokens }))
+    const used = addUse(this.reported, callUse({ promptTokens }, rates))
     return outputWithin(Math.floor(room / 2), { used, rates })
   }
 
   #withUnreported(perToken: number, prompt: number): ChatUsed {
-    const { cachedPromptTokens, completionTokens, promptTokens, reasoningTokens } = this.#reported
     const thought = this.#counts?.reasoning.tokens ?? Math.ceil(this.#bytes.reasoning / perToken)
     const said = this.#counts?.text.tokens ?? Math.ceil(this.#bytes.text / perToken)
     let openPromptTokens = 0
-    for (const step of this.#steps) openPromptTokens += step.promptTokens
-    // All of the prompt except the message was sent to the provider before.
-    const sentBefore = this.#isCached ? Math.max(0, openPromptTokens - this.tokens.message) : 0
-    return {
-      ...this.#reported,
-      cachedPromptTokens: cachedPromptTokens + sentBefore,
-      promptTokens: promptTokens + openPromptTokens || (this.isPromptKnown || this.hasReported ? 0 : prompt),
-      completionTokens: completionTokens + said + thought,
-      reasoningTokens: reasoningTokens + thought,
-      toolCalls: this.calls.size,
+    let longest = 0
+    for (const { promptTokens } of this.#steps) {
+      openPromptTokens += promptTokens
+      longest = Math.max(longest, promptTokens)
     }
+    const isPromptCounted = this.isPromptKnown || this.hasReported || openPromptTokens > 0
+    const promptTokens = isPromptCounted ? openPromptTokens : prompt
+    const unreported = {
+      promptTokens,
+      // All of the prompt except the message was sent to the provider before.
+      cachedPromptTokens: this.#isCached ? Math.max(0, openPromptTokens - this.tokens.message) : 0,
+      completionTokens: said + thought,
+      reasoningTokens: thought,
+    }
+    return addUse(this.reported, callUse(unreported, this.#options.rates, isPromptCounted ? longest : promptTokens))
   }
 }
 

@@ -1,6 +1,6 @@
 import { isVisibleTo, type Agent, type Chat } from '../../agents/config/catalogue.ts'
 import type { Caller } from '../../procedures/caller.ts'
-import { writtenRates } from '../../billing/chat-price.ts'
+import { writtenRates } from '../../billing/written-rates.ts'
 import type { OpenaiParts } from './openai-parts.ts'
 import { WireError } from './wire-error.ts'
 

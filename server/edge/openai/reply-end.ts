@@ -40,9 +40,17 @@ export async function usageOf(
 ): Promise<ChatUsage | null> {
   const [receipt] = (await store.listTransactions({ userId, turnId, limit: 1, offset: 0 })).transactions
   if (!receipt?.breakdown) return null
-  const { cachedPromptTokens, completionTokens, promptTokens, reasoningTokens, toolCalls } = receipt.breakdown
-  const totalTokens = promptTokens + completionTokens
-  return { promptTokens, cachedPromptTokens, completionTokens, totalTokens, reasoningTokens, toolCalls }
+  const { cachedPromptTokens, cacheWriteTokens, completionTokens, promptTokens, reasoningTokens, toolCalls } =
+    receipt.breakdown
+  return {
+    promptTokens,
+    cachedPromptTokens,
+    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
+    completionTokens,
+    totalTokens: promptTokens + completionTokens,
+    reasoningTokens,
+    toolCalls,
+  }
 }
 
 const refused: Record<string, ErrorCode> = {

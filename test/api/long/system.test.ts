@@ -110,6 +110,12 @@ test('lists all agents with visibility and prices, including those hidden from t
         { id: 'gate.free', priceUsd: '0.0000' },
       ],
       chatPricing: {
+        inputPerMillionUsd: '1',
+        cacheReadPerMillionUsd: '1',
+        cacheWritePerMillionUsd: '1',
+        cacheWrite1hPerMillionUsd: '1',
+        outputPerMillionUsd: '2',
+        reasoningPerMillionUsd: '2',
         inputPer1kUsd: '0.001',
         cachedInputPer1kUsd: '0.001',
         outputPer1kUsd: '0.002',

@@ -109,6 +109,16 @@ const faults: Fault[] = [
     message: /cachedPromptTokens/,
   },
   {
+    what: 'reports more cached and cache-written prompt than prompt',
+    steps: [raw({ type: 'usage', promptTokens: 3, completionTokens: 1, cachedPromptTokens: 2, cacheWriteTokens: 2 })],
+    message: /cacheWriteTokens than promptTokens/,
+  },
+  {
+    what: 'reports more cache writes for an hour than cache writes',
+    steps: [raw({ type: 'usage', promptTokens: 3, completionTokens: 1, cacheWriteTokens: 1, cacheWrite1hTokens: 2 })],
+    message: /cacheWrite1hTokens than cacheWriteTokens/,
+  },
+  {
     what: 'reports a usage without numbers',
     steps: [raw({ type: 'usage', promptTokens: '1', completionTokens: '1' })],
     message: /promptTokens/,

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { defineConfig, type CodeAgentConfig } from '../../../server/agents/config/define-config.ts'
-import { chatUse, writtenRates } from '../../../server/billing/chat-price.ts'
+import { nothingUsed } from '../../../server/store/sessions/turn-endings.ts'
 import { smallBodyBytesMax } from '../../../server/http/limits/body-room.ts'
 import { ErrandError } from '../../../server/kernel/errors.ts'
 import { RequestTrace } from '../../../server/tracing/request-trace.ts'
@@ -232,13 +232,12 @@ async function store({ person, service, sessionId }: Talker, { message, reply }:
   const of = { userId: person.userId, sessionId, turnId }
   const opened = await port.openTurn({ ...of, idempotency: null, required: 0, hold: 0 })
   expect(opened.outcome).toBe('opened')
-  const rates = writtenRates({ input: 0, cachedInput: 0, output: 0, reasoning: 0, toolCall: 0 })
   const tokens = (content: string) => ({ content, tokens: content.length / 4 })
   await port.settleTurn({
     turnId,
     outcome: reply === '' ? 'truncated' : 'finished',
     cost: 0,
-    breakdown: { ...chatUse({}), rates, isEstimated: false },
+    breakdown: nothingUsed,
     exchange: { message: tokens(message), reply: { ...tokens(reply), toolCalls: [] } },
   })
 }

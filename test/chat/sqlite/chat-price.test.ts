@@ -1,94 +1,27 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { readRates } from '../../../server/agents/config/rates-schema.ts'
 import {
+  addUse,
+  callUse,
   chatCost,
   chatHold,
   chatUse,
-  parseRate,
-  writtenRates,
+  dearestUse,
+  outputWithin,
+  withOutput,
   type ChatRates,
-  type ChatUsed,
 } from '../../../server/billing/chat-price.ts'
+import { parsePer1k, parsePerMillion, receiptRates, storedRates } from '../../../server/billing/written-rates.ts'
 import { withCarried } from '../../../server/store/sessions/carried-cost.ts'
+import { ratesAt } from '../../support/rates.ts'
+import { counts, exactUnits, roundUp, wholeAndRest, written, type Call } from '../price-cases.ts'
 
-/** An independent fraction without floating point. */
-type Fraction = { over: bigint; under: bigint }
-
-const add = (a: Fraction, b: Fraction): Fraction => ({
-  over: a.over * b.under + b.over * a.under,
-  under: a.under * b.under,
-})
-const times = (a: Fraction, n: number): Fraction => ({ over: a.over * BigInt(n), under: a.under })
-
-/** Parses `12.5` as 125/10. */
-function decimal(text: string): Fraction {
-  const [whole, fraction = ''] = text.split('.')
-  return { over: BigInt(whole + fraction), under: 10n ** BigInt(fraction.length) }
-}
-
-const perThousand = ({ over, under }: Fraction): Fraction => ({ over, under: under * 1000n })
-
-/** The exact cost in units of 0.0001 USD. */
-function exactUnits(used: Used, rates: Written): Fraction {
-  const sum = [
-    times(perThousand(decimal(rates.input)), used.promptTokens - used.cachedPromptTokens),
-    times(perThousand(decimal(rates.cachedInput)), used.cachedPromptTokens),
-    times(perThousand(decimal(rates.output)), used.completionTokens - used.reasoningTokens),
-    times(perThousand(decimal(rates.reasoning)), used.reasoningTokens),
-    times(decimal(rates.toolCall), used.toolCalls),
-  ].reduce(add)
-  return { over: sum.over * 10_000n, under: sum.under }
-}
-
-const exactly = ({ over, under }: Fraction) => Number(over / under)
-/** In billionths of a USD. */
-const below = ({ over, under }: Fraction) => Number(((over % under) * 100_000n) / under)
-const roundUp = ({ over, under }: Fraction) => Number((over + under - 1n) / under)
-
-type Used = ChatUsed
-type Written = { input: string; cachedInput: string; output: string; reasoning: string; toolCall: string }
-
-const rate = fc
-  .tuple(fc.nat(50), fc.integer({ min: 0, max: 6 }), fc.nat(999_999))
-  .map(([whole, digits, fraction]) =>
-    digits === 0 ? String(whole) : `${whole}.${String(fraction).padStart(6, '0').slice(0, digits)}`,
-  )
-const rates: fc.Arbitrary<Written> = fc.record({
-  input: rate,
-  cachedInput: rate,
-  output: rate,
-  reasoning: rate,
-  toolCall: rate,
-})
-const used: fc.Arbitrary<Used> = fc
-  .record({
-    promptTokens: fc.nat(2_000_000),
-    completionTokens: fc.nat(2_000_000),
-    cachedShare: fc.double({ min: 0, max: 1, noNaN: true }),
-    reasoningShare: fc.double({ min: 0, max: 1, noNaN: true }),
-    toolCalls: fc.nat(1000),
-  })
-  .map(({ cachedShare, reasoningShare, ...rest }) => ({
-    ...rest,
-    cachedPromptTokens: Math.floor(rest.promptTokens * cachedShare),
-    reasoningTokens: Math.floor(rest.completionTokens * reasoningShare),
-  }))
-
-function parsed({ cachedInput, input, output, reasoning, toolCall }: Written): ChatRates {
-  return {
-    input: parseRate(input)!,
-    cachedInput: parseRate(cachedInput)!,
-    output: parseRate(output)!,
-    reasoning: parseRate(reasoning)!,
-    toolCall: parseRate(toolCall)!,
-  }
-}
-
-test('a cost is the exact sum of its components in rational numbers, to the billionth', () => {
+test('a cost is the exact sum of its components in rational numbers, rounded down to a billionth', () => {
   fc.assert(
-    fc.property(used, rates, (usage, written) => {
-      const exact = exactUnits(usage, written)
-      expect(chatCost(usage, parsed(written))).toEqual({ cost: exactly(exact), remainder: below(exact) })
+    fc.property(fc.array(counts, { minLength: 1, maxLength: 3 }), fc.nat(50), written, (calls, toolCalls, prices) => {
+      const { cost, remainder } = chatCost(useOf(calls, toolCalls, readRates(prices)), readRates(prices))
+      expect([cost, remainder]).toEqual(wholeAndRest(exactUnits(calls, toolCalls, prices)))
     }),
     { numRuns: 3000 },
   )
@@ -96,10 +29,11 @@ test('a cost is the exact sum of its components in rational numbers, to the bill
 
 test('a hold is the cost rounded up, and also covers any fraction carried over from earlier chats', () => {
   fc.assert(
-    fc.property(used, rates, fc.integer({ min: 0, max: 99_999 }), (usage, written, carried) => {
-      const hold = chatHold(usage, parsed(written))
-      expect(hold).toBe(roundUp(exactUnits(usage, written)))
-      const { carriedOn, due } = withCarried(chatCost(usage, parsed(written)), carried)
+    fc.property(counts, written, fc.integer({ min: 0, max: 99_999 }), (call, prices, carried) => {
+      const rates = readRates(prices)
+      const hold = chatHold(callUse(call, rates), rates)
+      expect(hold).toBe(roundUp(exactUnits([call], 0, prices)))
+      const { carriedOn, due } = withCarried(chatCost(callUse(call, rates), rates), carried)
       expect(due).toBeLessThanOrEqual(hold)
       expect(carriedOn).toBeLessThan(100_000)
     }),
@@ -107,62 +41,135 @@ test('a hold is the cost rounded up, and also covers any fraction carried over f
   )
 })
 
-const only = (written: Partial<Written>) =>
-  parsed({ input: '0', cachedInput: '0', output: '0', reasoning: '0', toolCall: '0', ...written })
+test('the hold of a call covers every usage that a provider may report within its bounds', () => {
+  fc.assert(
+    fc.property(counts, fc.nat(50_000), fc.nat(50_000), written, (call, morePrompt, moreOutput, prices) => {
+      const rates = readRates(prices)
+      const most = {
+        promptTokens: call.promptTokens + morePrompt,
+        completionTokens: call.completionTokens + moreOutput,
+      }
+      const held = chatHold(dearestUse(most, rates), rates)
+      expect(held).toBeGreaterThanOrEqual(chatHold(callUse(call, rates), rates))
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+test('output that is cut to a hold costs at most the hold', () => {
+  fc.assert(
+    fc.property(fc.array(counts, { minLength: 1, maxLength: 3 }), written, fc.nat(200), (calls, prices, percent) => {
+      const rates = readRates(prices)
+      const used = useOf(calls, 0, rates)
+      const silent = withOutput(used, 0)
+      const held = Math.floor((chatHold(used, rates) * percent) / 100)
+      fc.pre(chatHold(silent, rates) <= held)
+      const cut = withOutput(used, outputWithin(held, { used: silent, rates }))
+      expect(chatHold(cut, rates)).toBeLessThanOrEqual(held)
+      expect(cut.completionTokens).toBeLessThanOrEqual(used.completionTokens)
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test('a call is priced for long prompts only above the limit, and with all its tokens', () => {
+  const rates = readRates({
+    inputPerMillionUsd: '1',
+    outputPerMillionUsd: '10',
+    toolCallUsd: '0',
+    longContext: { aboveTokens: 200_000, inputPerMillionUsd: '2', outputPerMillionUsd: '15' },
+  })
+  const costOf = (promptTokens: number) => chatCost(callUse({ promptTokens, completionTokens: 1000 }, rates), rates)
+  expect(costOf(200_000)).toEqual({ cost: 2100, remainder: 0 })
+  expect(costOf(200_001)).toEqual({ cost: 4150, remainder: 2000 })
+})
+
+test('cache writes are charged by lifetime and are not charged as input', () => {
+  const rates = readRates({
+    inputPerMillionUsd: '3',
+    outputPerMillionUsd: '0',
+    cacheReadPerMillionUsd: '0.30',
+    cacheWritePerMillionUsd: '3.75',
+    cacheWrite1hPerMillionUsd: '6',
+    toolCallUsd: '0',
+  })
+  const used = { promptTokens: 1_000_000, cachedPromptTokens: 400_000, cacheWriteTokens: 300_000 }
+  expect(chatCost(callUse({ ...used, cacheWrite1hTokens: 100_000 }, rates), rates)).toEqual({
+    cost: 9000 + 1200 + 7500 + 6000,
+    remainder: 0,
+  })
+})
 
 test.for([
-  ['0.00005', 0, 50_000],
-  ['0.000049', 0, 49_000],
-  ['0.0001', 1, 0],
-  ['0.000149', 1, 49_000],
-])('a cost of %s USD is exactly %i units and %i billionths, without rounding', ([toolCall, cost, remainder]) => {
-  expect(chatCost(chatUse({ toolCalls: 1 }), only({ toolCall: toolCall as string }))).toEqual({ cost, remainder })
+  [50, 0, 50_000],
+  [49, 0, 49_000],
+  [100, 1, 0],
+  [149, 1, 49_000],
+] as const)('%i millionths of a USD are exactly %i units and %i billionths', ([toolCall, cost, remainder]) => {
+  expect(chatCost(chatUse({ toolCalls: 1 }), ratesAt({ toolCall }))).toEqual({ cost, remainder })
 })
 
-test('components are not rounded individually: five components of less than a unit add up to two units', () => {
-  const usage = chatUse({
-    promptTokens: 2,
-    cachedPromptTokens: 1,
-    completionTokens: 2,
-    reasoningTokens: 1,
-    toolCalls: 1,
-  })
-  const each = { input: '0.049', cachedInput: '0.049', output: '0.049', reasoning: '0.049', toolCall: '0.000049' }
-  expect(chatCost(usage, parsed(each))).toEqual({ cost: 2, remainder: 45_000 })
-})
-
-test('reasoning tokens count as completion tokens but are charged only at their own rate', () => {
-  const usage = chatUse({ completionTokens: 1000, reasoningTokens: 400 })
-  expect(chatCost(usage, only({ output: '1', reasoning: '10' }))).toEqual({ cost: 6000 + 40_000, remainder: 0 })
-})
-
-test('cached prompt tokens count as prompt tokens but are charged only at their own rate', () => {
-  const usage = chatUse({ promptTokens: 1000, cachedPromptTokens: 400 })
-  expect(chatCost(usage, only({ input: '10', cachedInput: '1' }))).toEqual({ cost: 60_000 + 4000, remainder: 0 })
+test('components are not rounded individually: three rates below a billionth per token add up to two billionths', () => {
+  const each = { inputPerMillionUsd: '0.0007', cacheReadPerMillionUsd: '0.0007', outputPerMillionUsd: '0.0007' }
+  const rates = readRates({ ...each, toolCallUsd: '0' })
+  const used = chatUse({ promptTokens: 2, cachedPromptTokens: 1, completionTokens: 1 })
+  expect(chatCost(used, rates)).toEqual({ cost: 0, remainder: 2 })
 })
 
 test('a billion tokens at the highest rate still fit into a safe integer of units', () => {
+  const most = { inputPerMillionUsd: '9999999.999999', outputPerMillionUsd: '9999999.999999', toolCallUsd: '0' }
   const usage = chatUse({ promptTokens: 1_000_000_000, completionTokens: 1_000_000_000 })
-  const { cost: units } = chatCost(usage, only({ input: '9999.999999', output: '9999.999999' }))
-  expect(units).toBe(199_999_999_980_000)
+  const { cost: units } = chatCost(usage, readRates(most))
+  expect(units).toBe(199_999_999_999_980)
   expect(Number.isSafeInteger(units)).toBe(true)
 })
 
-test('a rate stays the same when formatted and parsed again', () => {
+test('rates stay the same when written to a receipt and read again, under their old names too', () => {
   fc.assert(
-    fc.property(rate, (text) => {
-      const millionths = parseRate(text)!
-      expect(exactly({ over: decimal(text).over * 1_000_000n, under: decimal(text).under })).toBe(millionths)
-      const { inputPer1kUsd } = writtenRates(only({ input: text }))
-      expect(parseRate(inputPer1kUsd)).toBe(millionths)
-      expect(inputPer1kUsd).toMatch(/^(?:0|[1-9]\d*)(?:\.\d*[1-9])?$/)
+    fc.property(written, (prices) => {
+      const rates = readRates(prices)
+      const stored = storedRates(rates)
+      expect(readRates(stored)).toEqual(rates)
+      const { cachedInputPer1kUsd, inputPer1kUsd, outputPer1kUsd, reasoningPer1kUsd } = receiptRates(stored)
+      for (const [per1k, rate] of [
+        [inputPer1kUsd, rates.input],
+        [cachedInputPer1kUsd, rates.cacheRead],
+        [outputPer1kUsd, rates.output],
+        [reasoningPer1kUsd, rates.reasoning],
+      ] as const) {
+        expect(Math.round(Number(per1k) * 1e9)).toBe(rate)
+        expect(per1k).toMatch(/^(?:0|[1-9]\d*)(?:\.\d*[1-9])?$/)
+      }
     }),
   )
 })
 
-test.for(['', '.5', '1.', '-1', '+1', '1e3', '1.0000001', '10000', ' 1', '1 ', '1,5', '0x1', 'NaN', '1.2.3'])(
+test('a receipt from before rates per million tokens is read under the new names', () => {
+  const earlier = {
+    inputPer1kUsd: '0.0025',
+    cachedInputPer1kUsd: '0.00025',
+    outputPer1kUsd: '0.01',
+    reasoningPer1kUsd: '0.02',
+    toolCallUsd: '0.001',
+  }
+  expect(receiptRates(earlier)).toEqual({
+    ...earlier,
+    inputPerMillionUsd: '2.5',
+    cacheReadPerMillionUsd: '0.25',
+    cacheWritePerMillionUsd: '2.5',
+    cacheWrite1hPerMillionUsd: '2.5',
+    outputPerMillionUsd: '10',
+    reasoningPerMillionUsd: '20',
+  })
+})
+
+test.for(['', '.5', '1.', '-1', '+1', '1e3', '1.0000001', '10000000', ' 1', '1 ', '1,5', '0x1', 'NaN', '1.2.3'])(
   '%j is not a rate',
   (text) => {
-    expect(parseRate(text)).toBeUndefined()
+    expect([parsePerMillion(text), parsePer1k(text)]).toEqual([undefined, undefined])
   },
 )
+
+function useOf(calls: readonly Call[], toolCalls: number, rates: ChatRates) {
+  return calls.map((call) => callUse(call, rates)).reduce(addUse, chatUse({ toolCalls }))
+}

@@ -57,11 +57,11 @@ testConsole(
     await page.getByText(/^Costs \$0\.0100; balance after: \$12,34\d\.\d{4}/).waitFor()
     await page.getByRole('button', { name: 'Run for $0.0100' }).waitFor()
     await opened.open('/agents')
-    await page.getByText('Per 1,000 tokens: input $0.15, output $0.6').first().waitFor()
+    await page.getByText('Per million tokens: input $150, output $600').first().waitFor()
     await opened.check('agents-money')
     await opened.open(`/chat/${sessionId}`)
     await messageBox(page).waitFor()
-    await page.getByText('$0.15 in, $0.6 out per 1,000 tokens').waitFor()
+    await page.getByText('$150 in, $600 out per million tokens').waitFor()
 
     insertTasks(service.dataDir, { users: [{ userId: visitor.userId, key: '' }], count: 3000, status: 'completed' })
     await opened.open('/')

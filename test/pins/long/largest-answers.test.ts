@@ -3,7 +3,6 @@ import { addressCharsMax } from '../../../server/payments/payment-port.ts'
 import { StripeStub } from '../../payments/stripe-stub.ts'
 import { expect, test } from 'vitest'
 import { defineConfig } from '../../../server/agents/config/define-config.ts'
-import { chatUse } from '../../../server/billing/chat-price.ts'
 import { describedRouter, proceduresOf } from '../../../server/edge/root-router.ts'
 import { platformScopes } from '../../../server/store/platform/platform-types.ts'
 import { messageTextBytesMax, pageBytesMax, toolCallsBytesMax } from '../../../server/store/byte-bounds.ts'
@@ -265,7 +264,7 @@ async function fill(service: TestService, url: string): Promise<World> {
       turnId: `${turnId}${n}`,
       outcome: 'finished',
       cost: 0,
-      breakdown: { ...nothingUsed, ...chatUse({}) },
+      breakdown: nothingUsed,
       exchange: {
         message: { content: 'x'.repeat(messageTextBytesMax - 2), tokens: 1 },
         reply: { content: wide(1_000_000), tokens: 1, toolCalls },

@@ -162,7 +162,7 @@ function Hint({ chat }: { chat: Agent['chat'] | undefined }) {
     <>
       <span className={classes.keys}>Enter to send, Shift+Enter for a new line.</span>
       {chat &&
-        `${usdText(chat.pricing.inputPer1kUsd)} in, ${usdText(chat.pricing.outputPer1kUsd)} out per 1,000 tokens`}
+        `${usdText(chat.pricing.inputPerMillionUsd)} in, ${usdText(chat.pricing.outputPerMillionUsd)} out per million tokens`}
     </>
   )
 }

@@ -70,6 +70,7 @@ function tokensOf(usage: ChatUsage | undefined, charge: Transaction | undefined)
   const tokens: [string, number][] = [
     [isEstimated ? 'Input (estimated)' : 'Input', used.promptTokens],
     ['of which cached', used.cachedPromptTokens ?? 0],
+    ['of which written to the cache', used.cacheWriteTokens ?? 0],
     [isEstimated ? 'Output (estimated)' : 'Output', used.completionTokens],
     ['of which reasoning', used.reasoningTokens],
     ['Tool calls', used.toolCalls],

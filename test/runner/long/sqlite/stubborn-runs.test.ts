@@ -9,6 +9,7 @@ import { until, waitMsMax, within } from '../../../support/until.ts'
 import { newDataDir, startService } from '../../../support/test-service.ts'
 import rogueAgents from '../../rogue-agents.ts'
 import { expectSound, moneyOf, refundedOnce, rogueFile, signalFiles, unlimited, untilBegun } from '../../task-checks.ts'
+import { ratesAt } from '../../../support/rates.ts'
 
 const chatFile = fileURLToPath(new URL('../../../support/chat-agents.ts', import.meta.url))
 const limits = { ...unlimited, agentThreads: 1 }
@@ -77,7 +78,7 @@ test('a chat interrupted by an internal error of the service leaves its thread u
         room: 1_000_000,
         params: {},
         connectors: [],
-        rates: { input: 0, cachedInput: 0, output: 0, reasoning: 0, toolCall: 0 },
+        rates: ratesAt({}),
       },
       { onBatch: () => {}, onStep, signal: new AbortController().signal, limitMs: 60_000 },
     )

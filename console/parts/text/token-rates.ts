@@ -1,0 +1,20 @@
+type TokenRates = {
+  inputPerMillionUsd: string
+  cacheReadPerMillionUsd: string
+  cacheWritePerMillionUsd: string
+  cacheWrite1hPerMillionUsd: string
+  outputPerMillionUsd: string
+  reasoningPerMillionUsd: string
+}
+
+/** Rates with their names, in the order in which prices and receipts list them. */
+export function tokenRates(rates: TokenRates): [name: string, rate: string][] {
+  return [
+    ['Input', rates.inputPerMillionUsd],
+    ['Cached input', rates.cacheReadPerMillionUsd],
+    ['Cache writes', rates.cacheWritePerMillionUsd],
+    ['Cache writes for an hour', rates.cacheWrite1hPerMillionUsd],
+    ['Output', rates.outputPerMillionUsd],
+    ['Reasoning', rates.reasoningPerMillionUsd],
+  ]
+}

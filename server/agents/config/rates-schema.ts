@@ -1,0 +1,104 @@
+import { z } from 'zod'
+import type { ChatRates, TokenRates } from '../../billing/chat-price.ts'
+import { parseCallPrice, parsePer1k, parsePerMillion } from '../../billing/written-rates.ts'
+
+/** A string with a custom rule. `what` is both the end of the error message and the description in the reference. */
+export function textThat(holds: (text: string) => boolean, what: string) {
+  return z.string().refine(holds, `must be ${what}`).describe(what)
+}
+
+const rateOf = (parse: (text: string) => number | undefined, example: string) =>
+  textThat((text) => parse(text) !== undefined, `a USD amount with at most six decimals, such as "${example}"`)
+const perMillion = rateOf(parsePerMillion, '2.50')
+const per1k = rateOf(parsePer1k, '0.0025')
+
+const millionRates = {
+  inputPerMillionUsd: perMillion,
+  outputPerMillionUsd: perMillion,
+  cacheReadPerMillionUsd: perMillion.optional(),
+  cacheWritePerMillionUsd: perMillion.optional(),
+  cacheWrite1hPerMillionUsd: perMillion.optional(),
+  reasoningPerMillionUsd: perMillion.optional(),
+}
+type MillionRates = { [Name in keyof typeof millionRates]?: string | undefined }
+
+const fields = {
+  ...millionRates,
+  inputPerMillionUsd: perMillion.optional(),
+  outputPerMillionUsd: perMillion.optional(),
+  longContext: z.strictObject({ aboveTokens: z.number().int().min(1).max(10_000_000), ...millionRates }).optional(),
+  inputPer1kUsd: per1k.optional(),
+  outputPer1kUsd: per1k.optional(),
+  cachedInputPer1kUsd: per1k.optional(),
+  reasoningPer1kUsd: per1k.optional(),
+  toolCallUsd: rateOf(parseCallPrice, '0.0025').default('0'),
+}
+
+/** Names of the rates per million tokens, by the name per 1,000 tokens. */
+const namesPerMillion = {
+  inputPer1kUsd: 'inputPerMillionUsd',
+  outputPer1kUsd: 'outputPerMillionUsd',
+  cachedInputPer1kUsd: 'cacheReadPerMillionUsd',
+  reasoningPer1kUsd: 'reasoningPerMillionUsd',
+} as const
+
+export const pricing = z.strictObject(fields).superRefine((rates, context) => {
+  const fail = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
+  for (const [old, name] of Object.entries(namesPerMillion) as [keyof typeof namesPerMillion, string][]) {
+    if (rates[old] !== undefined && isPerMillion(rates))
+      fail([old], `must be ${name}, because other rates are per million tokens`)
+  }
+  for (const name of ['input', 'output'] as const) {
+    if (rates[`${name}PerMillionUsd`] === undefined && rates[`${name}Per1kUsd`] === undefined)
+      fail([`${name}PerMillionUsd`], 'must be set')
+  }
+  const { longContext } = rates
+  if (!longContext) return
+  // A hold assumes that no shorter prompt, and no output after it, costs more.
+  const [short, long] = [tokenRates(rates), tokenRates(longContext)]
+  if (dearestPrompt(long) < dearestPrompt(short))
+    fail(['longContext', 'inputPerMillionUsd'], 'must be at least the highest rate of shorter prompts')
+  if (dearestOutput(long) < dearestOutput(short))
+    fail(['longContext', 'outputPerMillionUsd'], 'must be at least the highest output rate of shorter prompts')
+})
+type ParsedPricing = z.output<typeof pricing>
+
+function dearestPrompt({ cacheRead, cacheWrite, cacheWrite1h, input }: TokenRates): number {
+  return Math.max(input, cacheRead, cacheWrite, cacheWrite1h)
+}
+
+function dearestOutput({ output, reasoning }: TokenRates): number {
+  return Math.max(output, reasoning)
+}
+
+function isPerMillion(rates: object): boolean {
+  return 'longContext' in rates || Object.keys(millionRates).some((name) => name in rates)
+}
+
+export function readRates(rates: ParsedPricing): ChatRates {
+  const { longContext } = rates
+  return {
+    ...tokenRates(rates),
+    toolCall: parseCallPrice(rates.toolCallUsd)!,
+    longContext: longContext ? { aboveTokens: longContext.aboveTokens, ...tokenRates(longContext) } : null,
+  }
+}
+
+/** A rate that is not set is the rate of the class that contains its tokens. */
+function tokenRates(rates: MillionRates & Omit<Partial<ParsedPricing>, keyof MillionRates>): TokenRates {
+  const rate = (million: string | undefined, thousand?: string) => {
+    if (million !== undefined) return parsePerMillion(million)
+    return thousand === undefined ? undefined : parsePer1k(thousand)
+  }
+  const input = rate(rates.inputPerMillionUsd, rates.inputPer1kUsd) ?? 0
+  const output = rate(rates.outputPerMillionUsd, rates.outputPer1kUsd) ?? 0
+  const cacheWrite = rate(rates.cacheWritePerMillionUsd) ?? input
+  return {
+    input,
+    cacheRead: rate(rates.cacheReadPerMillionUsd, rates.cachedInputPer1kUsd) ?? input,
+    cacheWrite,
+    cacheWrite1h: rate(rates.cacheWrite1hPerMillionUsd) ?? cacheWrite,
+    output,
+    reasoning: rate(rates.reasoningPerMillionUsd, rates.reasoningPer1kUsd) ?? output,
+  }
+}

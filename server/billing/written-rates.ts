@@ -1,0 +1,159 @@
+import { z } from 'zod'
+import type { EarlierRates, StoredRates, StoredTokens } from '../store/sessions/session-types.ts'
+import type { ChatRates, ChatUsed, TokenCounts, TokenRates } from './chat-price.ts'
+
+// Rates as configurations, receipts and API responses write them: USD per million tokens. The names per 1,000 tokens
+// are older and remain.
+
+const millionDecimal = /^(\d{1,7})(?:\.(\d{1,6}))?$/
+const thousandDecimal = /^(\d{1,4})(?:\.(\d{1,6}))?$/
+
+/** Parses a rate per million tokens, with at most six decimals, into trillionths of a USD per token. Undefined if invalid. */
+export function parsePerMillion(text: string): number | undefined {
+  return parseMillionths(text, millionDecimal)
+}
+
+/** Parses a rate per 1,000 tokens, with at most six decimals, into trillionths of a USD per token. Undefined if invalid. */
+export function parsePer1k(text: string): number | undefined {
+  const billionths = parseMillionths(text, thousandDecimal)
+  return billionths === undefined ? undefined : billionths * 1000
+}
+
+/** Parses a price per call, with at most six decimals, into millionths of a USD. Undefined if invalid. */
+export function parseCallPrice(text: string): number | undefined {
+  return parseMillionths(text, thousandDecimal)
+}
+
+function parseMillionths(text: string, decimal: RegExp): number | undefined {
+  const match = decimal.exec(text)
+  return match ? Number(match[1]) * 1_000_000 + Number((match[2] ?? '').padEnd(6, '0')) : undefined
+}
+
+function written(amount: number, decimals: number): string {
+  const digits = String(amount).padStart(decimals + 1, '0')
+  return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`.replace(/\.?0+$/, '')
+}
+
+const perMillion = (rate: number) => written(rate, 6)
+const per1k = (rate: number) => written(rate, 9)
+
+const rate = z.string()
+
+const tokenRates = {
+  inputPerMillionUsd: rate,
+  cacheReadPerMillionUsd: rate,
+  cacheWritePerMillionUsd: rate,
+  cacheWrite1hPerMillionUsd: rate,
+  outputPerMillionUsd: rate,
+  reasoningPerMillionUsd: rate,
+}
+
+export const WrittenRates = z
+  .object({
+    ...tokenRates,
+    toolCallUsd: z.string(),
+    longContext: z
+      .object({ aboveTokens: z.number().int(), ...tokenRates })
+      .optional()
+      .describe('Rates of a model call whose prompt has more than `aboveTokens` tokens'),
+    inputPer1kUsd: rate,
+    cachedInputPer1kUsd: rate,
+    outputPer1kUsd: rate,
+    reasoningPer1kUsd: rate,
+  })
+  .meta({ id: 'ChatRates', description: 'USD, as decimals with at most six digits, or nine per 1,000 tokens' })
+export type WrittenRates = z.output<typeof WrittenRates>
+
+export function storedRates(rates: ChatRates): StoredRates {
+  const { longContext } = rates
+  return {
+    ...writtenTokenRates(rates),
+    toolCallUsd: written(rates.toolCall, 6),
+    ...(longContext && {
+      longContext: { aboveTokens: longContext.aboveTokens, ...writtenTokenRates(longContext) },
+    }),
+  }
+}
+
+function writtenTokenRates({ cacheRead, cacheWrite, cacheWrite1h, input, output, reasoning }: TokenRates) {
+  return {
+    inputPerMillionUsd: perMillion(input),
+    cacheReadPerMillionUsd: perMillion(cacheRead),
+    cacheWritePerMillionUsd: perMillion(cacheWrite),
+    cacheWrite1hPerMillionUsd: perMillion(cacheWrite1h),
+    outputPerMillionUsd: perMillion(output),
+    reasoningPerMillionUsd: perMillion(reasoning),
+  }
+}
+
+export function writtenRates(rates: ChatRates): WrittenRates {
+  return {
+    ...storedRates(rates),
+    inputPer1kUsd: per1k(rates.input),
+    cachedInputPer1kUsd: per1k(rates.cacheRead),
+    outputPer1kUsd: per1k(rates.output),
+    reasoningPer1kUsd: per1k(rates.reasoning),
+  }
+}
+
+/** Returns a receipt's rates under all their names. */
+export function receiptRates(stored: StoredRates | EarlierRates): WrittenRates {
+  if ('inputPerMillionUsd' in stored) {
+    const rate = (text: string) => per1k(parsePerMillion(text)!)
+    return {
+      ...stored,
+      inputPer1kUsd: rate(stored.inputPerMillionUsd),
+      cachedInputPer1kUsd: rate(stored.cacheReadPerMillionUsd),
+      outputPer1kUsd: rate(stored.outputPerMillionUsd),
+      reasoningPer1kUsd: rate(stored.reasoningPerMillionUsd),
+    }
+  }
+  const input = parsePer1k(stored.inputPer1kUsd)!
+  return writtenRates({
+    input,
+    cacheRead: parsePer1k(stored.cachedInputPer1kUsd)!,
+    cacheWrite: input,
+    cacheWrite1h: input,
+    output: parsePer1k(stored.outputPer1kUsd)!,
+    reasoning: parsePer1k(stored.reasoningPer1kUsd)!,
+    toolCall: parseCallPrice(stored.toolCallUsd)!,
+    longContext: null,
+  })
+}
+
+const count = z.number().int()
+const tokenCounts = {
+  promptTokens: count,
+  cachedPromptTokens: count.describe('The part of `promptTokens` that the provider read from its cache'),
+  cacheWriteTokens: count
+    .optional()
+    .describe('The part of `promptTokens` that the provider wrote to its cache; omitted if none'),
+  cacheWrite1hTokens: count
+    .optional()
+    .describe('The part of `cacheWriteTokens` that the provider keeps for an hour; omitted if none'),
+  completionTokens: count.describe('Includes reasoning tokens'),
+  reasoningTokens: count,
+}
+
+/** Usage as a receipt stores it. */
+export const writtenUse = {
+  ...tokenCounts,
+  toolCalls: count,
+  longContext: z
+    .object(tokenCounts)
+    .optional()
+    .describe('The part of the tokens that is priced at the rates for long prompts; omitted if none'),
+}
+
+/** Returns usage without optional fields that are zero. */
+export function storedUse({ longContext, toolCalls, ...counts }: ChatUsed) {
+  return { ...storedCounts(counts), toolCalls, ...(longContext && { longContext: storedCounts(longContext) }) }
+}
+
+function storedCounts({ cacheWrite1hTokens, cacheWriteTokens, ...counts }: TokenCounts): StoredTokens {
+  return {
+    ...counts,
+    ...(cacheWriteTokens > 0 && { cacheWriteTokens }),
+    ...(cacheWrite1hTokens > 0 && { cacheWrite1hTokens }),
+  }
+}
