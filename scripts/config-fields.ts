@@ -56,7 +56,8 @@ export function fieldSections(): FieldSection[] {
   const chat = commentsOf('ChatConfig')
   const pricing = at(agent('code'), 'chat', 'pricing')
   const [perMillion, per1k] = [commentsOf('TokenPricing'), commentsOf('Per1kPricing')]
-  const ofPrice = commentsOf('PricingFields')
+  const derived = [...commentsOf('ListedPricing'), ...commentsOf('MarkupPricing')]
+  const ofPrice = new Map([...derived, ...commentsOf('PricingFields')])
   const sections: [title: string, schema: Schema, own: Map<string, string>, besides?: Map<string, string>][] = [
     ['The file', root, commentsOf('ErrandConfig')],
     ['Every agent', { ...agent('code')!, properties: only(agent('code'), base) }, base],

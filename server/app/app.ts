@@ -1,5 +1,8 @@
 import type { Server } from 'node:http'
+import { dirname } from 'node:path'
 import { Catalogue } from '../agents/config/catalogue.ts'
+import { PriceLists } from '../agents/prices/price-lists.ts'
+import { lossesOf } from '../agents/prices/read-prices.ts'
 import { measureTools } from '../agents/model/tool-tokens.ts'
 import type { ErrandConfig } from '../agents/config/define-config.ts'
 import { createSystem } from '../admin/system-state.ts'
@@ -105,7 +108,9 @@ export async function startApp(options: AppOptions): Promise<App> {
     for (const closePart of closers.toReversed()) await closePart()
   }
   try {
-    const catalogue = new Catalogue(options.config)
+    const folder = options.configFile === null ? process.cwd() : dirname(options.configFile)
+    const catalogue = new Catalogue(options.config, new PriceLists(folder))
+    warnOfLosses(catalogue, log)
     const toolTokens = await measureTools(options.config)
     const tracing = ServiceTracing.open()
     closers.push(() => tracing?.flush())
@@ -203,6 +208,14 @@ export async function startApp(options: AppOptions): Promise<App> {
  * Logs a warning for plans that are assigned to users but missing in the configuration. Users store only the name of
  * their plan, and the configuration may have changed since.
  */
+/** Warns of prices below what the provider charges. */
+function warnOfLosses({ agents }: Catalogue, log: Logger): void {
+  for (const { chat, id: agentId } of agents) {
+    const losses = chat ? lossesOf(chat) : []
+    if (losses.length > 0) log.warn({ agentId, losses }, 'the price of a chat is below its cost')
+  }
+}
+
 async function warnOfPlans(store: Store, { log, plans }: { log: Logger; plans: Plans }): Promise<void> {
   const unknown = (await store.plansInUse()).filter((plan) => !plans.named.has(plan))
   if (unknown.length === 0) return

@@ -1,3 +1,4 @@
+import { nearestOf } from '../kernel/bad-input.ts'
 import { environment } from './config.ts'
 import { limits, limitVariable, variables, type LimitName } from '../kernel/settings.ts'
 
@@ -17,23 +18,4 @@ export function unknownVariables(env: NodeJS.ProcessEnv = environment()): { name
 
 export function describeUnknown({ name, nearest }: { name: string; nearest: string }): string {
   return `${name} is not an Errand setting; did you mean ${nearest}?`
-}
-
-function nearestOf(name: string, known: readonly string[]): string {
-  const near = known.map((other) => ({ other, edits: editsBetween(name, other) }))
-  return near.reduce((best, one) => (one.edits < best.edits ? one : best)).other
-}
-
-/** Levenshtein distance. */
-function editsBetween(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index)
-  for (let at = 1; at <= one.length; at++) {
-    const next = [at]
-    for (let to = 1; to <= other.length; to++) {
-      const replaced = row[to - 1]! + (one[at - 1] === other[to - 1] ? 0 : 1)
-      next.push(Math.min(replaced, row[to]! + 1, next[to - 1]! + 1))
-    }
-    row = next
-  }
-  return row.at(-1)!
 }

@@ -21,6 +21,8 @@ export type ChatRates = TokenRates & {
    * rates of shorter prompts.
    */
   longContext: (TokenRates & { aboveTokens: number }) | null
+  /** Version of the price list that the rates come from, if any. */
+  listVersion?: string
 }
 
 /**

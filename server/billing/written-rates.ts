@@ -72,6 +72,7 @@ export function storedRates(rates: ChatRates): StoredRates {
     ...(longContext && {
       longContext: { aboveTokens: longContext.aboveTokens, ...writtenTokenRates(longContext) },
     }),
+    ...(rates.listVersion !== undefined && { priceListVersion: rates.listVersion }),
   }
 }
 

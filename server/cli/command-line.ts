@@ -92,6 +92,7 @@ function addUpkeep(program: Command): void {
     .description('fill an empty database with an export')
     .argument('<file>', 'the export, or - for standard input')
     .action(lazily(async () => (await import('./transfer-commands.ts')).importInstallation))
+  addPrices(program)
   program
     .command('openapi')
     .description('print the OpenAPI document')
@@ -105,6 +106,30 @@ function addUpkeep(program: Command): void {
     .description('create a project with an agent, a client and a test in a folder')
     .argument('[folder]', 'the folder', '.')
     .action(lazily(async () => (await import('./init.ts')).init))
+}
+
+function addPrices(program: Command): void {
+  const prices = program.command('prices').description("the project's list of what providers charge for their models")
+  const onList = (command: Command) =>
+    command
+      .argument('[model...]', 'ids of models, such as openai/gpt-5-mini')
+      .option('--list <file>', "the project's list", 'prices.json')
+      .option('--json', 'print one JSON object')
+  onList(prices.command('show').description('print prices of the list')).action(
+    lazily(async () => (await import('./price-commands.ts')).showPrices),
+  )
+  onList(
+    prices
+      .command('diff')
+      .description('print how a file of models.dev or LiteLLM differs from the list')
+      .argument('<file>', "the file, such as models.dev's api.json"),
+  ).action(lazily(async () => (await import('./price-commands.ts')).diffPrices))
+  onList(
+    prices
+      .command('import')
+      .description("print the same, then update the list's models and add the given ones")
+      .argument('<file>', "the file, such as models.dev's api.json"),
+  ).action(lazily(async () => (await import('./price-commands.ts')).importPrices))
 }
 
 function addHelp(program: Command): void {

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { Catalogue } from '../agents/config/catalogue.ts'
+import { PriceLists } from '../agents/prices/price-lists.ts'
 import { measureTools } from '../agents/model/tool-tokens.ts'
 import { loadConfigFile } from '../agents/config/load-config-file.ts'
 import { resolveLimits, type Limits } from '../app/config.ts'
@@ -30,7 +31,7 @@ export async function checkConfig({ configFile }: Installation): Promise<Found> 
     }
   }
   const config = await loadConfigFile(configFile)
-  const { agents } = new Catalogue(config)
+  const { agents } = new Catalogue(config, new PriceLists(dirname(configFile)))
   await measureTools(config)
   resolveLimits(config.limits)
   const names = agents.map(({ id }) => id).join(', ')

@@ -49,3 +49,23 @@ export function badInput(issues: readonly z.core.$ZodIssue[]): ErrandError {
   const message = first?.path ? `${first.path}: ${first.message}` : (first?.message ?? 'The request is malformed.')
   return new ErrandError('BAD_REQUEST', message, { details })
 }
+
+/** Returns the name with the fewest edits. */
+export function nearestOf(name: string, known: readonly string[]): string {
+  const near = known.map((other) => ({ other, edits: editsBetween(name, other) }))
+  return near.reduce((best, one) => (one.edits < best.edits ? one : best)).other
+}
+
+/** Levenshtein distance. */
+function editsBetween(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index)
+  for (let at = 1; at <= one.length; at++) {
+    const next = [at]
+    for (let to = 1; to <= other.length; to++) {
+      const replaced = row[to - 1]! + (one[at - 1] === other[to - 1] ? 0 : 1)
+      next.push(Math.min(replaced, row[to]! + 1, next[to - 1]! + 1))
+    }
+    row = next
+  }
+  return row.at(-1)!
+}

@@ -6,7 +6,7 @@ const at = 'agents[0].chat.pricing'
 
 function ratesOf(pricing: object) {
   const agent = { kind: 'code', id: 'agent', name: 'Agent', chat: { pricing, async *reply() {} } }
-  return new Catalogue({ agents: [agent] } as unknown as ErrandConfig).agent('agent')!.chat!.rates
+  return new Catalogue({ agents: [agent] } as unknown as ErrandConfig, null).agent('agent')!.chat!.rates
 }
 
 const plain = { inputPerMillionUsd: '3', outputPerMillionUsd: '15' }

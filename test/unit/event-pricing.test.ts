@@ -18,7 +18,7 @@ function open(kind: 'code' | 'http' | 'model', price: object): Catalogue {
     model: { model: { specificationVersion: 'v3', doStream() {} } },
   }[kind]
   const agent = { kind, id: 'agent', name: 'Agent', endpoints: { run: endpoint }, ...of }
-  return new Catalogue({ agents: [agent] } as unknown as ErrandConfig)
+  return new Catalogue({ agents: [agent] } as unknown as ErrandConfig, null)
 }
 
 const pricing = { events: { page: '0.0020', 'figure-a': '0.03' }, maxUsd: '1' }

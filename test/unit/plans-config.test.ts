@@ -4,7 +4,7 @@ import { defineConfig, type ErrandConfig } from '../../server/agents/config/defi
 import { limitsOf } from '../../server/store/limits/account-limits.ts'
 
 const agents = [{ kind: 'code', id: 'echo', name: 'Echo' }] as const
-const plansOf = (config: Omit<ErrandConfig, 'agents'>) => new Catalogue(defineConfig({ agents, ...config })).plans
+const plansOf = (config: Omit<ErrandConfig, 'agents'>) => new Catalogue(defineConfig({ agents, ...config }), null).plans
 const nothing = { executionsPerMinute: null, tasksAtWork: null, tasksWaiting: null, spendPerDay: null, agents: null }
 
 const plans = plansOf({

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { parseUsd } from '../../kernel/money.ts'
 import { executionsPerMinuteMax, tasksMax } from '../../store/limits/account-limits.ts'
 import { parseWebhookSecret } from './webhook-secret.ts'
-import { pricing, textThat } from './rates-schema.ts'
+import { cost, pricing, textThat } from './rates-schema.ts'
 import { acceptPattern } from '../files/media-types.ts'
 import type { ChatRun, ChatPart, JsonSchema, ModelAgentConfig, TaskRun } from './define-config.ts'
 
@@ -118,6 +118,7 @@ const codeAgent = z.strictObject({
     .strictObject({
       ...chatBounds,
       pricing,
+      cost: cost.optional(),
       reply: valueThat<(run: ChatRun) => AsyncIterable<ChatPart>>(isFunction, 'a function'),
     })
     .optional(),
@@ -134,6 +135,7 @@ const modelAgent = z.strictObject({
   maxSteps: z.number().int().min(1).max(100).default(8),
   hiddenReasoning: z.boolean().default(false),
   pricing: pricing.optional(),
+  cost: cost.optional(),
   endpoints: z
     .record(
       id,
@@ -158,7 +160,7 @@ const httpAgent = z.strictObject({
     'whsec_ followed by base64 of 24 to 64 bytes, as in Standard Webhooks',
   ),
   endpoints: z.record(id, z.strictObject({ ...endpointBase, ...eitherPrice }).refine(isPriced, priced)).default({}),
-  chat: z.strictObject({ ...chatBounds, pricing }).optional(),
+  chat: z.strictObject({ ...chatBounds, pricing, cost: cost.optional() }).optional(),
 })
 
 const agentSchema = z.discriminatedUnion('kind', [codeAgent, modelAgent, httpAgent])

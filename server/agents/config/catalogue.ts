@@ -1,5 +1,4 @@
 import type { z } from 'zod'
-import type { ChatRates } from '../../billing/chat-price.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import { badField, type ErrorDetail } from '../../kernel/errors.ts'
 import { parseUsd, type Units } from '../../kernel/money.ts'
@@ -21,7 +20,9 @@ import type { ResponseFormat } from '../run/chat-messages.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
 import type { EndpointRun } from '../run/endpoint-run.ts'
 import { noPlans, type AccountLimits, type Plans } from '../../store/limits/account-limits.ts'
-import { readRates } from './rates-schema.ts'
+import { PriceListError } from '../prices/price-list.ts'
+import type { PriceLists } from '../prices/price-lists.ts'
+import { readPrices, type ChatPrices } from '../prices/read-prices.ts'
 import { issueDetails, issuePath } from '../../kernel/bad-input.ts'
 import { toJsonSchema, toZodSchema } from './params-schema.ts'
 
@@ -48,29 +49,29 @@ export type Endpoint = {
   run: (run: EndpointRun) => unknown
 }
 
-export type Chat = FileBounds & {
-  rates: ChatRates
-  contextTokens: number
-  maxOutputTokens: number
-  hasReasoning: boolean
-  /** Whether the provider bills reasoning that it does not stream. */
-  hidesReasoning: boolean
-  /** Media types of the files a message may contain. Empty if files are not accepted. */
-  accepts: readonly string[]
-  /**
-   * Whether replies come from an AI SDK language model. Such replies already contain the calls of connector tools. The
-   * service adds these calls to the replies of other agents.
-   */
-  isModel: boolean
-  /**
-   * Returns the strings that each model request contains in addition to messages and tools. Empty for code and http
-   * agents, which report the size of their prompts themselves.
-   */
-  textsBeside: (format: ResponseFormat | undefined) => readonly string[]
-  /** Maximum tokens that the user's connectors may add to the prompts of a reply. */
-  connectorTokensMax: number
-  reply: (run: ReplyRun) => AsyncIterable<ChatPart>
-}
+export type Chat = FileBounds &
+  ChatPrices & {
+    contextTokens: number
+    maxOutputTokens: number
+    hasReasoning: boolean
+    /** Whether the provider bills reasoning that it does not stream. */
+    hidesReasoning: boolean
+    /** Media types of the files a message may contain. Empty if files are not accepted. */
+    accepts: readonly string[]
+    /**
+     * Whether replies come from an AI SDK language model. Such replies already contain the calls of connector tools. The
+     * service adds these calls to the replies of other agents.
+     */
+    isModel: boolean
+    /**
+     * Returns the strings that each model request contains in addition to messages and tools. Empty for code and http
+     * agents, which report the size of their prompts themselves.
+     */
+    textsBeside: (format: ResponseFormat | undefined) => readonly string[]
+    /** Maximum tokens that the user's connectors may add to the prompts of a reply. */
+    connectorTokensMax: number
+    reply: (run: ReplyRun) => AsyncIterable<ChatPart>
+  }
 
 export const agentKinds = ['code', 'model', 'http'] as const satisfies readonly AgentConfig['kind'][]
 
@@ -102,7 +103,11 @@ export class Catalogue {
   readonly #endpoints = new Map<string, Endpoint>()
   readonly #agents = new Map<string, Agent>()
 
-  constructor(config: Pick<ErrandConfig, 'agents' | 'connectors' | 'login' | 'plans' | 'defaultPlan'>) {
+  /** `priceLists` is null in agent threads, which receive the rates with each chat. */
+  constructor(
+    config: Pick<ErrandConfig, 'agents' | 'connectors' | 'login' | 'plans' | 'defaultPlan'>,
+    priceLists: PriceLists | null,
+  ) {
     const parsed = configSchema.safeParse(config)
     if (!parsed.success) {
       const wrong = parsed.error.issues.map((issue) => `${issuePath('', issue.path)}: ${issue.message}`)
@@ -114,7 +119,7 @@ export class Catalogue {
     const twice = providerIds.find((id, index) => providerIds.indexOf(id) !== index)
     if (twice !== undefined)
       throw new ConfigError(`login.providers: the id "${twice}" is used twice; give each provider its own id`)
-    this.agents = parsed.data.agents.map((agent, index) => toAgent(agent, config.agents[index]!))
+    this.agents = parsed.data.agents.map((agent, index) => toAgent(agent, config.agents[index]!, priceLists))
     for (const agent of this.agents) {
       if (this.#agents.has(agent.id))
         throw new ConfigError(`agents: the id "${agent.id}" is used twice; give each agent its own id`)
@@ -153,7 +158,7 @@ function toPlans({ agents, defaultPlan, plans }: ParsedConfig): Plans {
   return { named, byDefault, defaultName: defaultPlan }
 }
 
-function toAgent(agent: ParsedAgent, source: AgentConfig): Agent {
+function toAgent(agent: ParsedAgent, source: AgentConfig, priceLists: PriceLists | null): Agent {
   const endpoints = Object.entries(agent.endpoints).map(([name, endpoint]): Endpoint => {
     const endpointId = `${agent.id}.${name}`
     // Use the source object instead of the parsed copy. The copy lacks the methods of a Zod schema and the `this` of
@@ -180,7 +185,13 @@ function toAgent(agent: ParsedAgent, source: AgentConfig): Agent {
   })
   const { id, kind, name, description, visibility } = agent
   const toolNames = source.kind === 'model' ? Object.keys(source.tools ?? {}) : []
-  return { id, kind, name, description, visibility, endpoints, toolNames, chat: toChat(agent, source) }
+  try {
+    const chat = toChat(agent, source, priceLists)
+    return { id, kind, name, description, visibility, endpoints, toolNames, chat }
+  } catch (error) {
+    if (!(error instanceof PriceListError)) throw error
+    throw new ConfigError(`agents: the price of "${id}" cannot be read: ${error.message}`)
+  }
 }
 
 function toPrice({ priceUsd, pricing }: { priceUsd?: string | undefined; pricing?: ParsedEventPricing | undefined }) {
@@ -204,15 +215,13 @@ function runOf(source: AgentConfig, name: string): Endpoint['run'] {
   }
 }
 
-function toChat(agent: ParsedAgent, source: AgentConfig): Chat | null {
-  const { bounds, pricing } =
-    agent.kind === 'model'
-      ? { bounds: agent, pricing: agent.pricing }
-      : { bounds: agent.chat, pricing: agent.chat?.pricing }
-  if (!bounds || !pricing) return null
+function toChat(agent: ParsedAgent, source: AgentConfig, priceLists: PriceLists | null): Chat | null {
+  const bounds = agent.kind === 'model' ? agent : agent.chat
+  if (!bounds?.pricing) return null
+  const { cost, pricing } = bounds
   const { accepts, contextTokens, documentTokensMax, imageTokensMax, maxOutputTokens, reasoning: hasReasoning } = bounds
   return {
-    rates: readRates(pricing),
+    ...readPrices({ cost, pricing }, priceLists),
     contextTokens,
     maxOutputTokens,
     hasReasoning,

@@ -1,9 +1,9 @@
 import type { z } from 'zod'
-import type { ChatPricing } from './pricing-config.ts'
+import type { ChatCost, ChatPricing } from './pricing-config.ts'
 import type { ConnectorsConfig, LimitsConfig, LoginConfig, PlanConfig, WebhooksConfig } from './service-config.ts'
 
 import type { Connectors, JsonSchema } from '../../connectors/tool-types.ts'
-export type * from './pricing-config.ts'
+export * from './pricing-config.ts'
 export type * from './service-config.ts'
 export type { Connectors, ConnectorTool, JsonSchema, ToolAnswer } from '../../connectors/tool-types.ts'
 
@@ -186,6 +186,8 @@ export type ChatPart =
 export type ChatConfig = {
   /** Price of a chat. */
   readonly pricing: ChatPricing
+  /** Price that the model's provider charges for the same usage. Users never see it. */
+  readonly cost?: ChatCost
   /** Maximum tokens of message and history passed to a reply; 128,000 by default. */
   readonly contextTokens?: number
   /** The largest `maxTokens` that a client may request; 4,096 by default. */
@@ -320,6 +322,8 @@ export type ModelAgentConfig = AgentBase & {
   readonly documentTokensMax?: number
   /** Chat prices. Without them the agent has endpoints only. */
   readonly pricing?: ChatPricing
+  /** Price that the model's provider charges. Users never see it. */
+  readonly cost?: ChatCost
   /** Operations that run as tasks, by name. */
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly endpoints?: { readonly [name: string]: ModelEndpointConfig<any> }

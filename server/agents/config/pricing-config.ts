@@ -1,4 +1,4 @@
-// Types of prices in the configuration file.
+// Prices in the configuration file.
 
 /** Rates per million tokens, in USD as decimals of at most six digits. */
 export type TokenPricing = {
@@ -45,5 +45,37 @@ type LongContextFields = {
   readonly aboveTokens: number
 }
 
-/** Price of a chat: per million tokens, or per 1,000 tokens. */
-export type ChatPricing = (TokenPricing & PricingFields) | (Per1kPricing & Omit<PricingFields, 'longContext'>)
+/** Price of a chat: rates per million or per 1,000 tokens, rates from a price list, or a markup on the cost. */
+export type ChatPricing = ChatCost | MarkupPricing
+
+/** Price that the provider of a chat's model charges the operator. */
+export type ChatCost =
+  | (TokenPricing & PricingFields)
+  | (Per1kPricing & Omit<PricingFields, 'longContext'>)
+  | (ListedPricing & Omit<PricingFields, 'longContext'>)
+
+export type ListedPricing = {
+  /** Rates of exactly this model in a price list. Use `fromPriceList`. */
+  readonly priceList: { readonly model: string; readonly file: string }
+}
+
+export type MarkupPricing = {
+  /** The agent's `cost` times `markup`. Use `costPlus`. */
+  readonly costPlus: { readonly markup: string }
+  /** Per tool call; free by default. */
+  readonly toolCallUsd?: string
+}
+
+/**
+ * Rates of a model in a price list: a file in the format of models.dev or LiteLLM, or written by `errand prices
+ * import`. The path is relative to the configuration file, `prices.json` by default. The service reads the list when it
+ * starts, and does not start if the list has no price for exactly this model.
+ */
+export function fromPriceList(model: string, { file = 'prices.json' }: { file?: string } = {}): ListedPricing {
+  return { priceList: { model, file } }
+}
+
+/** Prices an agent at its `cost` times `markup`, such as `'1.30'` for 30 % above cost. Rates are rounded up. */
+export function costPlus({ markup, toolCallUsd }: { markup: string; toolCallUsd?: string }): MarkupPricing {
+  return { costPlus: { markup }, ...(toolCallUsd !== undefined && { toolCallUsd }) }
+}

@@ -32,6 +32,10 @@ const fields = {
   cachedInputPer1kUsd: per1k.optional(),
   reasoningPer1kUsd: per1k.optional(),
   toolCallUsd: rateOf(parseCallPrice, '0.0025').default('0'),
+  priceList: z.strictObject({ model: z.string().min(1), file: z.string().min(1) }).optional(),
+  costPlus: z
+    .strictObject({ markup: textThat((text) => parseMarkup(text) !== undefined, 'a factor such as "1.30"') })
+    .optional(),
 }
 
 /** Names of the rates per million tokens, by the name per 1,000 tokens. */
@@ -44,6 +48,12 @@ const namesPerMillion = {
 
 export const pricing = z.strictObject(fields).superRefine((rates, context) => {
   const fail = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
+  if (rates.priceList ?? rates.costPlus) {
+    const own = Object.keys(rates).find((name) => !['toolCallUsd', 'priceList', 'costPlus'].includes(name))
+    if (own !== undefined) fail([own], 'cannot be set beside a price list or a markup')
+    else if (rates.priceList && rates.costPlus) fail(['costPlus'], 'cannot be set beside a price list')
+    return
+  }
   for (const [old, name] of Object.entries(namesPerMillion) as [keyof typeof namesPerMillion, string][]) {
     if (rates[old] !== undefined && isPerMillion(rates))
       fail([old], `must be ${name}, because other rates are per million tokens`)
@@ -61,7 +71,17 @@ export const pricing = z.strictObject(fields).superRefine((rates, context) => {
   if (dearestOutput(long) < dearestOutput(short))
     fail(['longContext', 'outputPerMillionUsd'], 'must be at least the highest output rate of shorter prompts')
 })
-type ParsedPricing = z.output<typeof pricing>
+export type ParsedPricing = z.output<typeof pricing>
+
+export const cost = pricing.refine(({ costPlus }) => costPlus === undefined, 'must be rates or a price list')
+
+const markupPattern = /^(\d{1,3})(?:\.(\d{1,4}))?$/
+
+/** Parses a factor into ten-thousandths. Undefined if it is invalid or zero. */
+export function parseMarkup(text: string): number | undefined {
+  const match = markupPattern.exec(text)
+  return match ? Number(match[1]) * 10_000 + Number((match[2] ?? '').padEnd(4, '0')) || undefined : undefined
+}
 
 function dearestPrompt({ cacheRead, cacheWrite, cacheWrite1h, input }: TokenRates): number {
   return Math.max(input, cacheRead, cacheWrite, cacheWrite1h)

@@ -264,7 +264,7 @@ process.exit = (): never => {
 setInterval(() => Atomics.add(beats, pulseAt.beats, 1), beatMs)
 
 try {
-  const catalogue = new Catalogue(await loadConfigFile(configFile))
+  const catalogue = new Catalogue(await loadConfigFile(configFile), null)
   await loadForModels(catalogue)
   port.on('message', (messages: ToThread[]) => {
     for (const message of messages) {

@@ -86,7 +86,7 @@ export const suspendUser = (options: OfUser): Promise<void> => setSuspended(opti
 export const resumeUser = (options: OfUser): Promise<void> => setSuspended(options, false)
 
 async function setSuspended(options: OfUser, isSuspended: boolean): Promise<void> {
-  const catalogue = new Catalogue({ agents: [] })
+  const catalogue = new Catalogue({ agents: [] }, null)
   const user = await change(options, (parts, userId) =>
     admin.updateUser({ ...parts, catalogue }, { caller: operator, input: { userId, isSuspended } }),
   )

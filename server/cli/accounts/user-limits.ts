@@ -43,7 +43,7 @@ async function checkPlan(plan: string, { config, force = false }: Options): Prom
     )
     return
   }
-  const { named } = new Catalogue(await loadConfigFile(file)).plans
+  const { named } = new Catalogue(await loadConfigFile(file), null).plans
   if (named.has(plan)) return
   const message = `--plan: ${file} has no plan "${plan}"; its plans are ${[...named.keys()].join(', ') || 'none'}.`
   if (!force) throw new UsageError(`${message} Use one of them, or --force.`)

@@ -98,6 +98,7 @@ export type StoredTokenRates = {
 export type StoredRates = StoredTokenRates & {
   toolCallUsd: string
   longContext?: StoredTokenRates & { aboveTokens: number }
+  priceListVersion?: string
 }
 
 /** Rates on receipts from before rates per million tokens. */

@@ -4,7 +4,7 @@ import type { LoginConfig } from '../../../server/agents/config/service-config.t
 import { agentEnvironment, resolveLogin } from '../../../server/app/config.ts'
 
 const corp = { id: 'corp', name: 'Corp', issuer: 'https://corp.example', clientId: 'errand' }
-const parse = (login: LoginConfig) => new Catalogue({ agents: [], login }).loginProviders
+const parse = (login: LoginConfig) => new Catalogue({ agents: [], login }, null).loginProviders
 const parseOne = (changes: object) => parse({ providers: [{ ...corp, ...changes }] })
 
 test('a provider needs id, name, issuer and client id; other fields have safe defaults', () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import quickstart from '../../../examples/quickstart/errand.config.ts'
@@ -148,6 +148,19 @@ test(
     expect(await runShell([block('webhooks.md', '/api/webhooks')], shell)).toContain('"secret":"whsec_')
     expect(await runShell([block('operations.md', '# HELP')], shell)).toContain('# HELP errand_')
     await service.stop()
+  },
+  testMsMax,
+)
+
+test(
+  'pricing.md: the import prints the prices that the guide prints',
+  async () => {
+    const replace = { 'claude-haiku-4-5': `claude-haiku-4-5 --list ${join(temporaryFolder('prices'), 'prices.json')}` }
+    const printed = await runShell([block('pricing.md', 'prices import')], { cwd: root, env: {}, replace })
+    const guide = readFileSync(join(root, 'docs/guides/pricing.md'), 'utf8')
+    const rates = printed.split('\n').filter((line) => line.includes(' -> '))
+    expect(rates).toHaveLength(5)
+    for (const line of rates) expect(guide).toContain(line)
   },
   testMsMax,
 )

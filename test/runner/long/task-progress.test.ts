@@ -142,32 +142,35 @@ test('a stopped run reports and charges nothing more', async () => {
   const stop = new AbortController()
   const told: string[] = []
   let charged: unknown
-  const catalogue = new Catalogue({
-    agents: [
-      {
-        kind: 'code',
-        id: 'code',
-        name: 'Code',
-        endpoints: {
-          run: {
-            description: 'Goes on.',
-            pricing: { events: { page: '1' }, maxUsd: '2' },
-            params: {},
-            run: ({ charge, progress }) => {
-              progress({ message: 'one' })
-              stop.abort()
-              progress({ message: 'two' })
-              try {
-                charge('page')
-              } catch (error) {
-                charged = (error as Error).message
-              }
+  const catalogue = new Catalogue(
+    {
+      agents: [
+        {
+          kind: 'code',
+          id: 'code',
+          name: 'Code',
+          endpoints: {
+            run: {
+              description: 'Goes on.',
+              pricing: { events: { page: '1' }, maxUsd: '2' },
+              params: {},
+              run: ({ charge, progress }) => {
+                progress({ message: 'one' })
+                stop.abort()
+                progress({ message: 'two' })
+                try {
+                  charge('page')
+                } catch (error) {
+                  charged = (error as Error).message
+                }
+              },
             },
           },
         },
-      },
-    ],
-  })
+      ],
+    },
+    null,
+  )
   const metering = { prices: { page: 10_000 }, cap: 20_000 }
   const about = { endpointId: 'code.run', taskId: 'task_1', userId: 'user_1', timeoutMs: 60_000, connectors: [] }
   await executeTask({

@@ -92,26 +92,29 @@ test('a dying server, an unknown tool and a stop each fail calls with their own 
 
 test('a task whose connectors were lost is interrupted, regardless of what its agent throws', async () => {
   const { connect, ends } = start()
-  const catalogue = new Catalogue({
-    agents: [
-      {
-        kind: 'code',
-        id: 'code',
-        name: 'Code',
-        endpoints: {
-          hang: {
-            description: 'Waits for an answer.',
-            priceUsd: '0.0100',
-            params: z.object({}),
-            run: async ({ connectors }) => {
-              setTimeout(() => ends[0]!.close(), 50)
-              return await connectors.call('hang').catch(() => Promise.reject(new Error('My own words.')))
+  const catalogue = new Catalogue(
+    {
+      agents: [
+        {
+          kind: 'code',
+          id: 'code',
+          name: 'Code',
+          endpoints: {
+            hang: {
+              description: 'Waits for an answer.',
+              priceUsd: '0.0100',
+              params: z.object({}),
+              run: async ({ connectors }) => {
+                setTimeout(() => ends[0]!.close(), 50)
+                return await connectors.call('hang').catch(() => Promise.reject(new Error('My own words.')))
+              },
             },
           },
         },
-      },
-    ],
-  })
+      ],
+    },
+    null,
+  )
   const request = {
     endpointId: 'code.hang',
     taskId: 'task_1',
@@ -136,9 +139,12 @@ type Reply = NonNullable<CodeAgentConfig['chat']>['reply']
 /** A chat with one tool, which its agent uses as instructed. */
 function chatWith(reply: Reply, signal: AbortSignal, connect?: Connect) {
   const pricing = { inputPer1kUsd: '0.001', outputPer1kUsd: '0.001' }
-  const catalogue = new Catalogue({
-    agents: [{ kind: 'code', id: 'code', name: 'Code', chat: { pricing, reply } }],
-  })
+  const catalogue = new Catalogue(
+    {
+      agents: [{ kind: 'code', id: 'code', name: 'Code', chat: { pricing, reply } }],
+    },
+    null,
+  )
   const called: string[] = []
   const tool = { name: 'known', connectorId: 'con_1', connectorName: 'Known', description: '', inputSchema: {} }
   const known: RunConnectors = {

@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto'
+import { messageOf } from '../../kernel/thrown.ts'
+import type { LongContextPricing, TokenPricing } from '../config/pricing-config.ts'
+import { repeatedKey } from './repeated-key.ts'
+
+// Price lists of models, in three formats: models.dev's api.json, LiteLLM's model_prices_and_context_window.json, and
+// our own, which `errand prices import` writes.
+
+export type ListedPrice = TokenPricing & { longContext?: LongContextPricing }
+export type PriceList = {
+  /** Start of the SHA-256 of the file, in hex. */
+  version: string
+  /** Prices by model id, for example `openai/gpt-5-mini`. */
+  prices: ReadonlyMap<string, ListedPrice>
+  /** Reasons why other entries have no usable price, by model id. */
+  unusable: ReadonlyMap<string, string>
+}
+
+/** The file is not a price list. The message completes a sentence that begins with the file's name. */
+export class PriceListError extends Error {
+  override readonly name = 'PriceListError'
+}
+
+type Entry = Record<string, unknown>
+type Listed = [id: string, read: () => ListedPrice]
+const versionChars = 12
+
+export function readPriceList(text: string): PriceList {
+  const root = parse(text)
+  const prices = new Map<string, ListedPrice>()
+  const unusable = new Map<string, string>()
+  for (const [id, read] of entriesOf(root)) {
+    try {
+      prices.set(id, read())
+    } catch (error) {
+      if (!(error instanceof PriceListError)) throw error
+      unusable.set(id, error.message)
+    }
+  }
+  const version = createHash('sha256').update(text).digest('hex').slice(0, versionChars)
+  return { version, prices, unusable }
+}
+
+/** Writes prices in our own format, sorted by model. */
+export function writePriceList(prices: ReadonlyMap<string, ListedPrice>): string {
+  const models = Object.fromEntries([...prices].sort(([one], [other]) => (one < other ? -1 : 1)))
+  return `${JSON.stringify({ currency: 'USD', models }, null, 2)}\n`
+}
+
+function parse(text: string): Entry {
+  let root: unknown
+  try {
+    root = JSON.parse(text)
+  } catch (error) {
+    throw new PriceListError(`is not JSON: ${messageOf(error)}`)
+  }
+  if (!isEntry(root)) throw new PriceListError('must be a JSON object')
+  const twice = repeatedKey(text)
+  if (twice !== undefined) throw new PriceListError(`has the key ${JSON.stringify(twice)} twice in one object`)
+  return root
+}
+
+function isEntry(value: unknown): value is Entry {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function entriesOf(root: Entry): Listed[] {
+  const { currency = 'USD', models } = root
+  if (isEntry(models)) {
+    assertUsd(currency)
+    return Object.entries(models).map(([id, price]) => [id, () => ownPrice(price)])
+  }
+  const all = Object.entries(root).filter((pair): pair is [string, Entry] => isEntry(pair[1]))
+  const providers = all.filter(([, { models: of }]) => isEntry(of))
+  if (providers.length > 0) {
+    return providers.flatMap(([provider, { models: of }]) =>
+      Object.entries(of as Entry).map(([model, entry]): Listed => [
+        `${provider}/${model}`,
+        () => modelsDevPrice(entry),
+      ]),
+    )
+  }
+  const priced = all.filter(([, entry]) => 'input_cost_per_token' in entry)
+  if (priced.length === 0) throw new PriceListError('has no prices in the format of models.dev, LiteLLM or Errand')
+  // LiteLLM's first entry only explains the fields.
+  return priced.filter(([id]) => id !== 'sample_spec').map(([id, entry]) => [id, () => litellmPrice(entry)])
+}
+
+function ownPrice(price: unknown): ListedPrice {
+  if (!isEntry(price)) throw new PriceListError('has no prices')
+  const { longContext } = price
+  const own = (of: Entry): TokenPricing => tokens((name) => text(of[name], name), ownNames)
+  if (longContext === undefined) return own(price)
+  if (!isEntry(longContext)) throw new PriceListError('has a longContext that is not an object')
+  return { ...own(price), longContext: { aboveTokens: wholeTokens(longContext['aboveTokens']), ...own(longContext) } }
+}
+
+/** Prices are in USD per million tokens. */
+function modelsDevPrice(entry: unknown): ListedPrice {
+  const cost = isEntry(entry) ? entry['cost'] : undefined
+  if (!isEntry(cost)) throw new PriceListError('has no cost')
+  assertUsd(cost['currency'] ?? 'USD')
+  const base = tokens((name) => decimal(cost[name], name), modelsDevNames)
+  const tiers = Array.isArray(cost['tiers']) ? (cost['tiers'] as unknown[]) : []
+  const older = cost['context_over_200k']
+  if (tiers.length === 0 && !isEntry(older)) return base
+  const [tier = { ...(older as Entry), tier: { type: 'context', size: 200_000 } }, ...others] = tiers
+  const { tier: of } = isEntry(tier) ? tier : {}
+  if (others.length > 0 || !isEntry(of) || of['type'] !== 'context')
+    throw new PriceListError('has several tiers; only one for long prompts can be used')
+  const long = tokens((name) => decimal((tier as Entry)[name], name), modelsDevNames, base)
+  return { ...base, longContext: { aboveTokens: wholeTokens(of['size']), ...long } }
+}
+
+/** Prices are in USD per token. */
+function litellmPrice(entry: Entry): ListedPrice {
+  assertUsd(entry['currency'] ?? 'USD')
+  const rate = (name: string) => {
+    const value = entry[name]
+    return typeof value === 'number' ? decimal(value * 1_000_000, name) : decimal(value, name)
+  }
+  const base = tokens(rate, litellmNames)
+  const limits = Object.keys(entry).flatMap(
+    (name) => /^input_cost_per_token_above_(\d+)k_tokens$/.exec(name)?.[1] ?? [],
+  )
+  if (limits.length === 0) return base
+  if (limits.length > 1) throw new PriceListError('has several tiers; only one for long prompts can be used')
+  const long = tokens((name) => rate(`${name}_above_${limits[0]}k_tokens`), litellmNames, base)
+  return { ...base, longContext: { aboveTokens: Number(limits[0]) * 1000, ...long } }
+}
+
+type Names = Record<keyof TokenPricing, string>
+
+const ownNames: Names = {
+  inputPerMillionUsd: 'inputPerMillionUsd',
+  outputPerMillionUsd: 'outputPerMillionUsd',
+  cacheReadPerMillionUsd: 'cacheReadPerMillionUsd',
+  cacheWritePerMillionUsd: 'cacheWritePerMillionUsd',
+  cacheWrite1hPerMillionUsd: 'cacheWrite1hPerMillionUsd',
+  reasoningPerMillionUsd: 'reasoningPerMillionUsd',
+}
+const modelsDevNames: Names = {
+  inputPerMillionUsd: 'input',
+  outputPerMillionUsd: 'output',
+  cacheReadPerMillionUsd: 'cache_read',
+  cacheWritePerMillionUsd: 'cache_write',
+  cacheWrite1hPerMillionUsd: 'cache_write_1h',
+  reasoningPerMillionUsd: 'reasoning',
+}
+const litellmNames: Names = {
+  inputPerMillionUsd: 'input_cost_per_token',
+  outputPerMillionUsd: 'output_cost_per_token',
+  cacheReadPerMillionUsd: 'cache_read_input_token_cost',
+  cacheWritePerMillionUsd: 'cache_creation_input_token_cost',
+  cacheWrite1hPerMillionUsd: 'cache_creation_input_token_cost_above_1hr',
+  reasoningPerMillionUsd: 'output_cost_per_reasoning_token',
+}
+
+/** Reads the rates of an entry. Rates for long prompts that it omits are those of shorter prompts. */
+function tokens(rate: (name: string) => string | undefined, names: Names, base?: TokenPricing): TokenPricing {
+  const rates = Object.entries(names).flatMap(([name, own]) => {
+    const value = rate(own) ?? base?.[name as keyof TokenPricing]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  const { inputPerMillionUsd, outputPerMillionUsd, ...others } = Object.fromEntries(rates) as Partial<TokenPricing>
+  if (inputPerMillionUsd === undefined) throw new PriceListError('has no price of input tokens')
+  if (outputPerMillionUsd === undefined) throw new PriceListError('has no price of output tokens')
+  return { inputPerMillionUsd, outputPerMillionUsd, ...others }
+}
+
+const decimals = 6
+/** Products of a per-token price with a million differ from the decimal price by less than this share. */
+const tolerance = 1e-9
+
+function decimal(value: unknown, name: string): string | undefined {
+  if (value === undefined || value === null) return undefined
+  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value >= 10_000_000)
+    throw new PriceListError(`has the price ${JSON.stringify(value)} (${name}), which is not an amount`)
+  const written = value.toFixed(decimals)
+  if (Math.abs(Number(written) - value) > value * tolerance)
+    throw new PriceListError(`has the price ${value} (${name}) with more than ${decimals} decimals per million tokens`)
+  return written.replace(/\.?0+$/, '')
+}
+
+function text(value: unknown, name: string): string | undefined {
+  if (value === undefined || (typeof value === 'string' && /^\d{1,7}(?:\.\d{1,6})?$/.test(value))) return value
+  throw new PriceListError(`has the price ${JSON.stringify(value)} (${name}), which is not an amount`)
+}
+
+function wholeTokens(value: unknown): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value
+  throw new PriceListError(`has long prompts from ${JSON.stringify(value)} tokens, which is not a number of tokens`)
+}
+
+function assertUsd(currency: unknown): void {
+  if (currency !== 'USD') throw new PriceListError(`has prices in ${JSON.stringify(currency)}; only USD can be used`)
+}

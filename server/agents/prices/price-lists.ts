@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { nearestOf } from '../../kernel/bad-input.ts'
+import { messageOf } from '../../kernel/thrown.ts'
+import { PriceListError, readPriceList, type ListedPrice, type PriceList } from './price-list.ts'
+
+export type PriceReference = { model: string; file: string }
+
+/** The price lists that a configuration names, each read once. Paths are relative to the configuration's folder. */
+export class PriceLists {
+  readonly #folder: string
+  readonly #lists = new Map<string, PriceList>()
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /** Throws a PriceListError, whose message is a sentence, if there is no price for exactly this model. */
+  priceOf({ file, model }: PriceReference): { price: ListedPrice; version: string } {
+    const path = resolve(this.#folder, file)
+    const { prices, unusable, version } = this.#read(path)
+    const price = prices.get(model)
+    if (price) return { price, version }
+    const reason = unusable.get(model)
+    if (reason !== undefined) throw new PriceListError(`The model "${model}" in ${path} ${reason}`)
+    const hint = prices.size === 0 ? '' : `; did you mean "${nearestOf(model, [...prices.keys()])}"?`
+    throw new PriceListError(`${path} has no price for exactly "${model}"${hint}`)
+  }
+
+  #read(path: string): PriceList {
+    const known = this.#lists.get(path)
+    if (known) return known
+    const list = openPriceList(path)
+    this.#lists.set(path, list)
+    return list
+  }
+}
+
+/** Throws a PriceListError, whose message is a sentence. */
+export function openPriceList(path: string): PriceList {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new PriceListError(`Could not read the price list: ${messageOf(error)}`)
+  }
+  try {
+    return readPriceList(text)
+  } catch (error) {
+    throw error instanceof PriceListError ? new PriceListError(`${path} ${error.message}`) : error
+  }
+}

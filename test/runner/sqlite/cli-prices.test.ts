@@ -1,0 +1,55 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../../support/resources.ts'
+import { runErrand } from '../../support/test-process.ts'
+
+const mini = { input_cost_per_token: 2.5e-7, output_cost_per_token: 2e-6 }
+const haiku = { input_cost_per_token: 1e-6, output_cost_per_token: 5e-6, cache_read_input_token_cost: 1e-7 }
+
+function open() {
+  const folder = temporaryFolder('prices')
+  const [list, source] = [join(folder, 'prices.json'), join(folder, 'source.json')]
+  const publish = (models: object) => writeFileSync(source, JSON.stringify(models))
+  const run = async (command: string, ...args: string[]) =>
+    await runErrand(['prices', command, ...args, '--list', list])
+  return { list, source, publish, run }
+}
+
+test('an import prints the differences, then updates the models of the list and adds the given ones', async () => {
+  const { list, publish, run, source } = open()
+  publish({ mini, haiku })
+  expect(await run('diff', source, 'mini')).toBe(
+    'mini  inputPerMillionUsd  none -> 0.25\nmini  outputPerMillionUsd  none -> 2\n',
+  )
+  expect(existsSync(list)).toBe(false)
+  await run('import', source, 'mini')
+  expect(JSON.parse(readFileSync(list, 'utf8'))).toEqual({
+    currency: 'USD',
+    models: { mini: { inputPerMillionUsd: '0.25', outputPerMillionUsd: '2' } },
+  })
+  publish({ mini: { ...mini, output_cost_per_token: 3e-6 }, haiku })
+  expect(await run('import', source)).toBe(
+    `mini  outputPerMillionUsd  2 -> 3\nWrote ${list}. Running services use it after a restart.\n`,
+  )
+  expect(await run('diff', source)).toBe(`${list} has these prices already.\n`)
+  const added = JSON.parse(await run('import', source, 'haiku', '--json')) as { differences: unknown[] }
+  expect(added.differences).toContainEqual({ model: 'haiku', name: 'cacheReadPerMillionUsd', from: null, to: '0.1' })
+  expect(await run('show', 'haiku')).toBe(
+    'haiku  inputPerMillionUsd 1, outputPerMillionUsd 5, cacheReadPerMillionUsd 0.1\n',
+  )
+})
+
+test('an unknown model, an unusable price or a file that is no list exits with 2 and writes nothing', async () => {
+  const { list, publish, run, source } = open()
+  publish({ mini, half: { input_cost_per_token: 1e-6 } })
+  for (const [args, message] of [
+    [['import', source, 'maxi'], 'has no price for exactly "maxi"'],
+    [['import', source, 'half'], 'has no price of output tokens'],
+    [['import', join(source, 'none')], 'Could not read the price list'],
+    [['show'], 'Could not read the price list'],
+  ] as [[string, ...string[]], string][]) {
+    await expect(run(...args)).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining(message) })
+  }
+  expect(existsSync(list)).toBe(false)
+})

@@ -1,0 +1,102 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { Catalogue } from '../../server/agents/config/catalogue.ts'
+import { costPlus, fromPriceList, type ErrandConfig } from '../../server/agents/config/define-config.ts'
+import { PriceLists } from '../../server/agents/prices/price-lists.ts'
+import { lossesOf } from '../../server/agents/prices/read-prices.ts'
+import { storedRates } from '../../server/billing/written-rates.ts'
+import { temporaryFolder } from '../support/resources.ts'
+
+const cost = { inputPerMillionUsd: '3', outputPerMillionUsd: '15', cacheReadPerMillionUsd: '0.3' }
+const list = { currency: 'USD', models: { 'anthropic/claude-haiku-4-5': cost, half: { inputPerMillionUsd: '1' } } }
+
+function chatOf(prices: object, content: string | null = JSON.stringify(list)) {
+  const folder = temporaryFolder('prices')
+  if (content !== null) writeFileSync(join(folder, 'prices.json'), content)
+  const agent = { kind: 'code', id: 'agent', name: 'Agent', chat: { ...prices, async *reply() {} } }
+  const config = { agents: [agent] } as unknown as ErrandConfig
+  return new Catalogue(config, new PriceLists(folder)).agent('agent')!.chat!
+}
+
+const haiku = fromPriceList('anthropic/claude-haiku-4-5')
+
+test('a markup multiplies each rate of the cost, rounded up', () => {
+  const longContext = { aboveTokens: 1000, inputPerMillionUsd: '6', outputPerMillionUsd: '20' }
+  const own = { ...cost, cacheReadPerMillionUsd: '0.000001', longContext, toolCallUsd: '0.01' }
+  const { cost: costs, rates } = chatOf({ cost: own, pricing: costPlus({ markup: '1.30', toolCallUsd: '0.002' }) })
+  expect(storedRates(rates)).toMatchObject({
+    inputPerMillionUsd: '3.9',
+    outputPerMillionUsd: '19.5',
+    cacheReadPerMillionUsd: '0.000002',
+    toolCallUsd: '0.002',
+    longContext: { aboveTokens: 1000, inputPerMillionUsd: '7.8', outputPerMillionUsd: '26' },
+  })
+  expect(costs).toMatchObject({ input: 3_000_000, toolCall: 10_000 })
+})
+
+test('prices come from a list, whose version is part of the rates', () => {
+  const { cost: costs, rates } = chatOf({ cost: haiku, pricing: costPlus({ markup: '2' }) })
+  expect(costs).toMatchObject({ input: 3_000_000, cacheRead: 300_000, listVersion: rates.listVersion })
+  expect(storedRates(rates)).toMatchObject({
+    inputPerMillionUsd: '6',
+    priceListVersion: expect.stringMatching(/^[0-9a-f]{12}$/),
+  })
+  expect(chatOf({ pricing: haiku }).rates).toMatchObject({ output: 15_000_000 })
+})
+
+const unreadable = 'agents: the price of "agent" cannot be read: '
+
+test.each([
+  [
+    'an unknown model',
+    fromPriceList('anthropic/claude-haiku-4'),
+    'has no price for exactly "anthropic/claude-haiku-4"',
+  ],
+  ['an unknown model', fromPriceList('claude-haiku-4-5'), 'did you mean "anthropic/claude-haiku-4-5"?'],
+  ['a missing rate', fromPriceList('half'), 'has no price of output tokens'],
+  ['a missing file', fromPriceList('half', { file: 'none.json' }), 'Could not read the price list: ENOENT'],
+])('%s stops the start', (_, pricing, message) => {
+  expect(() => chatOf({ pricing })).toThrow(unreadable)
+  expect(() => chatOf({ pricing })).toThrow(message)
+})
+
+test('a broken list stops the start', () => {
+  expect(() => chatOf({ pricing: haiku }, '{')).toThrow('prices.json is not JSON')
+  expect(() => chatOf({ pricing: haiku }, null)).toThrow('ENOENT')
+})
+
+const at = 'agents[0].chat'
+
+test.each([
+  [
+    'a markup without a cost',
+    { pricing: costPlus({ markup: '1.3' }) },
+    `${unreadable}costPlus needs the cost of the agent`,
+  ],
+  ['a markup of zero', { cost, pricing: costPlus({ markup: '0' }) }, `${at}.pricing.costPlus.markup: must be a factor`],
+  ['a markup in percent', { cost, pricing: costPlus({ markup: '30 %' }) }, `${at}.pricing.costPlus.markup: must be`],
+  [
+    'a cost with a markup',
+    { cost: costPlus({ markup: '2' }), pricing: cost },
+    `${at}.cost: must be rates or a price list`,
+  ],
+  [
+    'rates beside a list',
+    { pricing: { ...haiku, ...cost } },
+    `${at}.pricing.inputPerMillionUsd: cannot be set beside a price list or a markup`,
+  ],
+])('rejects %s and names the field', (_, prices, message) => {
+  expect(() => chatOf(prices)).toThrow(message)
+})
+
+test('finds prices below their cost, with their margin', () => {
+  const pricing = { inputPerMillionUsd: '2', outputPerMillionUsd: '20', reasoningPerMillionUsd: '0' }
+  expect(lossesOf(chatOf({ cost, pricing }))).toEqual([
+    { tokens: 'input tokens', marginPercent: -50 },
+    { tokens: 'cache writes', marginPercent: -50 },
+    { tokens: 'cache writes for an hour', marginPercent: -50 },
+    { tokens: 'reasoning tokens', marginPercent: -100 },
+  ])
+  expect(lossesOf(chatOf({ cost, pricing: costPlus({ markup: '1.0001' }) }))).toEqual([])
+})
