@@ -101,12 +101,23 @@ export function chatUse(used: Partial<ChatUsed>): ChatUsed {
 
 /** Returns the usage of one model call. Its prompt decides which rates apply, unless `longest` is given instead. */
 export function callUse(
-  counts: Partial<TokenCounts>,
+  { cacheWrite1hTokens = 0, cacheWriteTokens = 0, ...counts }: Partial<TokenCounts>,
   { longContext }: ChatRates,
   longest: number = counts.promptTokens ?? 0,
 ): ChatUsed {
-  const all = { ...noTokens, ...counts }
-  return chatUse({ ...all, longContext: longContext && longest > longContext.aboveTokens ? all : null })
+  const { cachedPromptTokens = 0, completionTokens = 0, promptTokens = 0, reasoningTokens = 0 } = counts
+  const isLong = longContext !== null && longest > longContext.aboveTokens
+  const all = {
+    promptTokens,
+    cachedPromptTokens,
+    cacheWriteTokens,
+    cacheWrite1hTokens,
+    completionTokens,
+    reasoningTokens,
+    toolCalls: 0,
+    longContext: null,
+  }
+  return isLong ? { ...all, longContext: combined(all, noTokens) } : all
 }
 
 /** Returns the most expensive way to charge one model call with this many tokens. */
@@ -133,7 +144,12 @@ export function dearestUse(
 
 export function addUse(one: ChatUsed, other: ChatUsed): ChatUsed {
   return {
-    ...combined(one, other),
+    promptTokens: one.promptTokens + other.promptTokens,
+    cachedPromptTokens: one.cachedPromptTokens + other.cachedPromptTokens,
+    cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
+    cacheWrite1hTokens: one.cacheWrite1hTokens + other.cacheWrite1hTokens,
+    completionTokens: one.completionTokens + other.completionTokens,
+    reasoningTokens: one.reasoningTokens + other.reasoningTokens,
     toolCalls: one.toolCalls + other.toolCalls,
     longContext:
       one.longContext && other.longContext

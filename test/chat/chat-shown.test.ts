@@ -115,16 +115,3 @@ test.for(modes)(
     await service.stop()
   },
 )
-
-test('shows and charges a reply whose reported usage the balance covers, even if its text exceeded the hold', async () => {
-  const service = await startTalk({ isInline: false })
-  const talker = await Talker.create(service, { balanceUsd: '0.1000' })
-  const text = 'x'.repeat(2000)
-  // The text has hundreds of tokens of 0.0006 USD each; the report amounts to 0.0315.
-  const events = await talker.chat(
-    say({ do: 'text', delta: text }, { do: 'usage', promptTokens: 10, completionTokens: 50 }),
-  )
-  expect(textOf(events)).toBe(text)
-  expect((await talker.charges())[0].amountUsd).toBe('-0.0315')
-  await service.stop()
-})

@@ -20,6 +20,13 @@ export const modelPricing = {
   toolCallUsd: '0.001255',
 } as const
 
+const cachedPricing = {
+  inputPerMillionUsd: '1000',
+  outputPerMillionUsd: '5000',
+  cacheReadPerMillionUsd: '100',
+  cacheWritePerMillionUsd: '1250',
+  cacheWrite1hPerMillionUsd: '2000',
+}
 const flatPricing = { inputPer1kUsd: '0.1', outputPer1kUsd: '0.1' }
 
 export const instructions = 'You are terse. Answer in English.'
@@ -138,6 +145,17 @@ export function modelAgents(url: string): ErrandConfig {
         reasoning: true,
         model: anthropic('claude-haiku-4-5'),
         tools: { get_weather },
+      },
+      {
+        ...bare,
+        id: 'cached',
+        name: 'Cached',
+        model: anthropic('claude-haiku-4-5'),
+        instructions,
+        caching: '1h',
+        providerOptions: { anthropic: { metadata: { userId: 'house' } } },
+        pricing: cachedPricing,
+        endpoints: { draft: { ...endpoint, params: subject, prompt: ask } },
       },
     ],
   }

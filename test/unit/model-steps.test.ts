@@ -95,7 +95,7 @@ test('each model call stays open until its usage is reported', () => {
   expect(use.bound).toMatchObject({ promptTokens: 105, completionTokens: 3, toolCalls: 1 })
 })
 
-test('prices history that was already sent as cached until usage is reported', () => {
+test('until usage is reported, prices history as cached and the rest as written, if the provider charges for it', () => {
   const of = {
     message: 'x'.repeat(400),
     around: { tokens: 0, tokensMax: 0 },
@@ -104,12 +104,13 @@ test('prices history that was already sent as cached until usage is reported', (
     room: 1_000_000,
   }
   const step = { promptTokens: 5000, promptTokensMax: 5000, outputTokensMax: 100 }
-  for (const [isHistoryCached, cachedPromptTokens] of [
-    [true, 4900],
-    [false, 0],
+  for (const [isHistoryCached, cacheWrite, cachedPromptTokens, cacheWriteTokens] of [
+    [true, 1, 4900, 0],
+    [true, 2, 4900, 100],
+    [false, 2, 0, 0],
   ] as const) {
-    const use = new ReplyUse({ ...of, isHistoryCached })
+    const use = new ReplyUse({ ...of, rates: { ...of.rates, cacheWrite: cacheWrite * rates.input }, isHistoryCached })
     use.beginStep(step)
-    expect(use.used).toMatchObject({ promptTokens: 5000, cachedPromptTokens })
+    expect(use.used).toMatchObject({ promptTokens: 5000, cachedPromptTokens, cacheWriteTokens })
   }
 })

@@ -90,6 +90,28 @@ test.each([
   expect(() => chatOf(prices)).toThrow(message)
 })
 
+test('caching needs a rate of cache writes', () => {
+  const model = { specificationVersion: 'v4', doStream() {} }
+  const open = (pricing: object, costs?: object) => {
+    const agent = {
+      kind: 'model',
+      id: 'agent',
+      name: 'Agent',
+      model,
+      caching: true,
+      pricing,
+      ...(costs && { cost: costs }),
+    }
+    return new Catalogue({ agents: [agent] } as unknown as ErrandConfig, new PriceLists('.')).agent('agent')!.chat!
+      .rates
+  }
+  const written = { ...cost, cacheWritePerMillionUsd: '3.75' }
+  expect(() => open(cost)).toThrow(`${unreadable}caching needs cacheWritePerMillionUsd`)
+  expect(() => open(costPlus({ markup: '2' }), cost)).toThrow(`${unreadable}caching needs cacheWritePerMillionUsd`)
+  expect(open(written)).toMatchObject({ cacheWrite: 3_750_000 })
+  expect(open(costPlus({ markup: '2' }), written)).toMatchObject({ cacheWrite: 7_500_000 })
+})
+
 test('finds prices below their cost, with their margin', () => {
   const pricing = { inputPerMillionUsd: '2', outputPerMillionUsd: '20', reasoningPerMillionUsd: '0' }
   expect(lossesOf(chatOf({ cost, pricing }))).toEqual([

@@ -130,6 +130,8 @@ const modelAgent = z.strictObject({
   kind: z.literal('model'),
   connectorTokensMax: connectorTokens.default(chatConnectorTokensMax),
   model: valueThat<ModelAgentConfig['model']>(isLanguageModel, 'a language model object of the AI SDK'),
+  providerOptions: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
+  caching: z.union([z.boolean(), z.literal('1h')]).default(false),
   instructions: z.string().optional(),
   tools: z.record(z.string(), valueThat<object>(isObject, 'a tool of the AI SDK')).optional(),
   maxSteps: z.number().int().min(1).max(100).default(8),

@@ -221,7 +221,7 @@ function toChat(agent: ParsedAgent, source: AgentConfig, priceLists: PriceLists 
   const { cost, pricing } = bounds
   const { accepts, contextTokens, documentTokensMax, imageTokensMax, maxOutputTokens, reasoning: hasReasoning } = bounds
   return {
-    ...readPrices({ cost, pricing }, priceLists),
+    ...readPrices({ cost, pricing, isCaching: agent.kind === 'model' && agent.caching !== false }, priceLists),
     contextTokens,
     maxOutputTokens,
     hasReasoning,

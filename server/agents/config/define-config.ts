@@ -282,6 +282,14 @@ export type ModelAgentConfig = AgentBase & {
   readonly kind: 'model'
   /** Any language model object of the AI SDK, such as `openai('gpt-5-mini')`. */
   readonly model: ModelObject
+  /** Options for the model's provider, as the AI SDK's `providerOptions`. */
+  readonly providerOptions?: { readonly [provider: string]: { readonly [option: string]: unknown } }
+  /**
+   * Whether to mark instructions and history as cacheable, for providers that cache only what is marked: Anthropic, and
+   * its models on Amazon Bedrock. `'1h'` asks Anthropic to keep them for an hour instead of minutes. A chat then needs a
+   * price for cache writes; false by default.
+   */
+  readonly caching?: boolean | '1h'
   /** System instructions, sent before each conversation or prompt. */
   readonly instructions?: string
   /** Tools of the AI SDK with their `execute`. */

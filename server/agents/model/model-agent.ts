@@ -10,6 +10,7 @@ import { DeltaBypass } from '../threads/delta-bypass.ts'
 import { describeModelError, isRequestRefused, ModelFailure, RequestRefusedError } from './model-error.ts'
 import { modelMessage } from './model-messages.ts'
 import { ModelSteps } from './model-steps.ts'
+import { cacheMarks, withCacheMarks } from './prompt-caching.ts'
 import { PartQueue } from '../run/part-queue.ts'
 import { jsonOf } from '../run/prompt-size.ts'
 import { toJsonSchema, toZodSchema } from '../config/params-schema.ts'
@@ -23,7 +24,13 @@ const toldCallsMax = 10
 const toldNameCharsMax = 60
 
 /** The agent with the AI SDK's own types in place of the structural ones in the configuration. */
-type SdkAgent = ModelAgentConfig & { readonly model: Exclude<LanguageModel, string>; readonly tools?: ToolSet }
+type SdkAgent = ModelAgentConfig & {
+  readonly model: Exclude<LanguageModel, string>
+  readonly tools?: ToolSet
+  readonly providerOptions?: ProviderOptions
+}
+type CallParams = Parameters<NonNullable<LanguageModelMiddleware['transformParams']>>[0]['params']
+type ProviderOptions = NonNullable<CallParams['providerOptions']>
 
 /** Import lazily: the AI SDK takes 100 ms and 20 MB to load, so only threads that run a model load it. */
 const loadSdk = () => import('ai')
@@ -66,7 +73,11 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
   const transformParams: LanguageModelMiddleware['transformParams'] = async ({ params: sent }) => {
     const { maxOutputTokens = limit } = sent
     const asked = { ...sent, maxOutputTokens, ...(responseFormat && { responseFormat }) }
-    return { ...asked, maxOutputTokens: await steps.begin(asked) }
+    return {
+      ...asked,
+      maxOutputTokens: await steps.begin(asked),
+      prompt: withCacheMarks(sent.prompt, agent),
+    }
   }
   const { fullStream } = streamText({
     ...settingsOf(agent, told),
@@ -149,7 +160,8 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
   const { connectorTokensMax = taskConnectorTokensMax } = endpoint
   return async ({ connectors: opened, params, progress, signal }) => {
     const { beginPrompt, connectors } = boundPrompts(opened, connectorTokensMax)
-    const { generateText, isStepCount, Output } = await loadSdk()
+    const { generateText, isStepCount, Output, wrapLanguageModel } = await loadSdk()
+    const marked = { ...agent, model: wrapLanguageModel({ model: agent.model, middleware: cacheMarks(agent) }) }
     const prompt: unknown = endpoint.prompt(params)
     if (typeof prompt !== 'string' || prompt === '')
       throw new Error("The endpoint's prompt function returned no prompt for these params.")
@@ -172,8 +184,10 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
       toolCalls.push(name.slice(0, toldNameCharsMax))
       tell()
     }
+    const { providerOptions = {} } = agent
     const options = {
-      ...settingsOf(agent),
+      ...settingsOf(marked),
+      providerOptions,
       ...toldTools(await toolsOf(agent, connectors), onCall),
       prompt,
       maxOutputTokens: agent.maxOutputTokens ?? maxOutputTokensDefault,
@@ -197,7 +211,7 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
         return { text }
       }
       const output = Output.object({ schema })
-      const settings = settingsOf(agent, schemaWords(agent, toJsonSchema(schema)))
+      const settings = settingsOf(marked, schemaWords(agent, toJsonSchema(schema)))
       const { output: answer } = await generateText({ ...options, ...settings, output })
       return answer
     } catch (thrown) {
@@ -209,15 +223,18 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
 
 /**
  * Converts sampling settings to call settings of the SDK. Settings without an SDK name are passed as provider options.
- * The openai-compatible package forwards them; other providers drop unknown options.
+ * The openai-compatible package forwards them; other providers drop unknown options. The agent's own options win.
  */
-function samplingOf({ model }: SdkAgent, { extra, ...settings }: Sampling = {}) {
-  if (!extra) return settings
+function samplingOf({ model, providerOptions = {} }: SdkAgent, { extra, ...settings }: Sampling = {}) {
+  if (!extra) return { ...settings, providerOptions }
   const [name = ''] = model.provider.split('.')
   const provider = name.trim().replaceAll(/[_-]([a-z])/g, (_, letter: string) => letter.toUpperCase())
   const { logit_bias: logitBias, ...more } = extra
   const options = provider === 'openai' && logitBias ? { ...more, logitBias } : extra
-  return { ...settings, providerOptions: { [provider]: options } }
+  return {
+    ...settings,
+    providerOptions: { ...providerOptions, [provider]: { ...options, ...providerOptions[provider] } },
+  }
 }
 
 /** Merges instructions, with the agent's own first. */

@@ -11,13 +11,20 @@ export type ChatPrices = {
   cost: ChatRates | null
 }
 
-type Declared = { pricing: ParsedPricing; cost?: ParsedPricing | undefined }
+type Declared = {
+  pricing: ParsedPricing
+  cost?: ParsedPricing | undefined
+  /** Whether prompts are marked as cacheable, so that the provider charges for cache writes. */
+  isCaching: boolean
+}
 
 /**
  * Reads the prices that an agent declares. Throws a PriceListError. `lists` is null in agent threads, which receive
  * rates with each chat: prices from lists are then zero.
  */
-export function readPrices({ cost, pricing }: Declared, lists: PriceLists | null): ChatPrices {
+export function readPrices({ cost, isCaching, pricing }: Declared, lists: PriceLists | null): ChatPrices {
+  if (isCaching && lists && !hasCacheWrites(pricing.costPlus ? cost : pricing, lists))
+    throw new PriceListError('caching needs cacheWritePerMillionUsd')
   const costs = cost === undefined ? null : ratesOf(cost, lists)
   if (!pricing.costPlus) return { rates: ratesOf(pricing, lists), cost: costs }
   if (!costs) throw new PriceListError('costPlus needs the cost of the agent')
@@ -29,6 +36,11 @@ function ratesOf(declared: ParsedPricing, lists: PriceLists | null): ChatRates {
   if (!declared.priceList || !lists) return readRates(declared)
   const { price, version } = lists.priceOf(declared.priceList)
   return { ...readRates({ ...price, toolCallUsd: declared.toolCallUsd }), listVersion: version }
+}
+
+function hasCacheWrites(declared: ParsedPricing | undefined, lists: PriceLists): boolean {
+  const rates = declared?.priceList ? lists.priceOf(declared.priceList).price : declared
+  return rates?.cacheWritePerMillionUsd !== undefined
 }
 
 const markupUnits = 10_000n

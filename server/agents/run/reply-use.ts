@@ -170,7 +170,12 @@ export class ReplyUse {
     if (!this.isPromptKnown) return this.used
     const open = await Promise.all(this.#steps.map(async ({ count }) => (await count?.()) ?? {}))
     return open
-      .map((used) => callUse(this.#isCached ? used : { ...used, cachedPromptTokens: 0 }, this.#options.rates))
+      .map((used) => {
+        const { promptTokens = 0 } = used
+        const cachedPromptTokens = this.#isCached ? (used.cachedPromptTokens ?? 0) : 0
+        const cacheWriteTokens = this.#isWritten ? promptTokens - cachedPromptTokens : 0
+        return callUse({ ...used, cachedPromptTokens, cacheWriteTokens }, this.#options.rates)
+      })
       .reduce(addUse, this.reported)
   }
 
@@ -180,7 +185,19 @@ export class ReplyUse {
    */
   get #isCached(): boolean {
     const { isHistoryCached, rates } = this.#options
-    return rates.cacheRead < rates.input && (isHistoryCached || this.#reported.cachedPromptTokens > 0)
+    return (
+      rates.cacheRead < rates.input &&
+      (isHistoryCached || this.#reported.cachedPromptTokens + this.#reported.cacheWriteTokens > 0)
+    )
+  }
+
+  /**
+   * Whether to price the rest of an estimated prompt as written to the cache: the provider has cached this conversation,
+   * and charges for it.
+   */
+  get #isWritten(): boolean {
+    const { isHistoryCached, rates } = this.#options
+    return rates.cacheWrite > rates.input && (isHistoryCached || this.#reported.cacheWriteTokens > 0)
   }
 
   /** Tokens of the message, and of the text since the last report: counted or estimated. */
@@ -225,14 +242,19 @@ export class ReplyUse {
     }
     const isPromptCounted = this.isPromptKnown || this.hasReported || openPromptTokens > 0
     const promptTokens = isPromptCounted ? openPromptTokens : prompt
+    // All of the prompt except the message was sent to the provider before.
+    const cachedPromptTokens = this.#isCached ? Math.max(0, openPromptTokens - this.tokens.message) : 0
     const unreported = {
       promptTokens,
-      // All of the prompt except the message was sent to the provider before.
-      cachedPromptTokens: this.#isCached ? Math.max(0, openPromptTokens - this.tokens.message) : 0,
+      cachedPromptTokens,
+      cacheWriteTokens: this.#isWritten ? promptTokens - cachedPromptTokens : 0,
       completionTokens: said + thought,
       reasoningTokens: thought,
     }
-    return addUse(this.reported, callUse(unreported, this.#options.rates, isPromptCounted ? longest : promptTokens))
+    const longestPrompt = isPromptCounted ? longest : promptTokens
+    const used = addUse(this.#reported, callUse(unreported, this.#options.rates, longestPrompt))
+    used.toolCalls = this.calls.size
+    return used
   }
 }
 

@@ -153,9 +153,8 @@ const insertMessage = statement(
 
 const lastReceipt = statement<{ cached: number | null; createdAt: EpochMs }>(
   'session_last_receipt',
-  ({
-    field,
-  }) => `SELECT CAST(${field('breakdown', 'cachedPromptTokens')} AS bigint) AS cached, created_at AS "createdAt"
+  ({ field }) => `SELECT CAST(${field('breakdown', 'cachedPromptTokens')} AS bigint)
+      + coalesce(CAST(${field('breakdown', 'cacheWriteTokens')} AS bigint), 0) AS cached, created_at AS "createdAt"
     FROM transactions WHERE session_id = :sessionId ORDER BY seq DESC LIMIT 1`,
 )
 const replyOf = statement<{ content: string }>(
