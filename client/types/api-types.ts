@@ -199,6 +199,8 @@ export type ChatRates = {
     outputPerMillionUsd: string
     reasoningPerMillionUsd: string
   } | undefined
+  /** Version of the price list with these rates, if any */
+  priceListVersion?: string | undefined
   inputPer1kUsd: string
   cachedInputPer1kUsd: string
   outputPer1kUsd: string

@@ -204,10 +204,6 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 }
 
-/**
- * Logs a warning for plans that are assigned to users but missing in the configuration. Users store only the name of
- * their plan, and the configuration may have changed since.
- */
 /** Warns of prices below what the provider charges. */
 function warnOfLosses({ agents }: Catalogue, log: Logger): void {
   for (const { chat, id: agentId } of agents) {
@@ -216,6 +212,10 @@ function warnOfLosses({ agents }: Catalogue, log: Logger): void {
   }
 }
 
+/**
+ * Logs a warning for plans that are assigned to users but missing in the configuration. Users store only the name of
+ * their plan, and the configuration may have changed since.
+ */
 async function warnOfPlans(store: Store, { log, plans }: { log: Logger; plans: Plans }): Promise<void> {
   const unknown = (await store.plansInUse()).filter((plan) => !plans.named.has(plan))
   if (unknown.length === 0) return

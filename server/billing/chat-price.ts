@@ -86,6 +86,11 @@ export function chatCost(used: ChatUsed, rates: ChatRates): ExactCost {
   }
 }
 
+/** Returns the cost in billionths of a USD. Null if the rates are not known. */
+export function providerCostOf(used: ChatUsed, rates: ChatRates | null): number | null {
+  return rates && Number(trillionths(used, rates) / trillionthsPerBillionth)
+}
+
 /**
  * Returns the exact cost, rounded up to whole units. This always covers the charge: the account carries over less than
  * one unit, so the charge in whole units never exceeds this amount.
@@ -99,14 +104,17 @@ export function chatUse(used: Partial<ChatUsed>): ChatUsed {
   return { ...noTokens, toolCalls: 0, longContext: null, ...used }
 }
 
-/** Returns the usage of one model call. Its prompt decides which rates apply, unless `longest` is given instead. */
+export function isLongPrompt(promptTokens: number, { longContext }: ChatRates): boolean {
+  return longContext !== null && promptTokens > longContext.aboveTokens
+}
+
+/** Returns the usage of one model call. The length of its prompt decides which rates apply. */
 export function callUse(
   { cacheWrite1hTokens = 0, cacheWriteTokens = 0, ...counts }: Partial<TokenCounts>,
-  { longContext }: ChatRates,
-  longest: number = counts.promptTokens ?? 0,
+  rates: ChatRates,
 ): ChatUsed {
   const { cachedPromptTokens = 0, completionTokens = 0, promptTokens = 0, reasoningTokens = 0 } = counts
-  const isLong = longContext !== null && longest > longContext.aboveTokens
+  const isLong = isLongPrompt(promptTokens, rates)
   const all = {
     promptTokens,
     cachedPromptTokens,
@@ -125,7 +133,7 @@ export function dearestUse(
   { completionTokens, promptTokens }: Pick<TokenCounts, 'promptTokens' | 'completionTokens'>,
   rates: ChatRates,
 ): ChatUsed {
-  const isLong = rates.longContext !== null && promptTokens > rates.longContext.aboveTokens
+  const isLong = isLongPrompt(promptTokens, rates)
   const { cacheRead, cacheWrite, cacheWrite1h, input, output, reasoning } = isLong ? rates.longContext! : rates
   const dearest = Math.max(input, cacheRead, cacheWrite, cacheWrite1h)
   const isWritten = dearest > Math.max(input, cacheRead)
@@ -182,9 +190,16 @@ export function withOutput(used: ChatUsed, most: number): ChatUsed {
   return { ...used, ...combined(rest, long), longContext: long }
 }
 
+type OutputWithin = {
+  used: ChatUsed
+  rates: ChatRates
+  /** Whether the output is that of a long prompt; by default, whether any of `used` is. */
+  isLong?: boolean
+}
+
 /** Returns how many output tokens `held` pays for in addition to `used`, at the highest price of output tokens. */
-export function outputWithin(held: Units, { rates, used }: { used: ChatUsed; rates: ChatRates }): number {
-  const { output, reasoning } = (used.longContext && rates.longContext) ?? rates
+export function outputWithin(held: Units, { rates, used, isLong = used.longContext !== null }: OutputWithin): number {
+  const { output, reasoning } = (isLong && rates.longContext) || rates
   const dearest = BigInt(Math.max(output, reasoning))
   const left = BigInt(held) * trillionthsPerUnit - trillionths(used, rates)
   if (left < 0n) return 0

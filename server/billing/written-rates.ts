@@ -56,6 +56,7 @@ export const WrittenRates = z
       .object({ aboveTokens: z.number().int(), ...tokenRates })
       .optional()
       .describe('Rates of a model call whose prompt has more than `aboveTokens` tokens'),
+    priceListVersion: z.string().optional().describe('Version of the price list with these rates, if any'),
     inputPer1kUsd: rate,
     cachedInputPer1kUsd: rate,
     outputPer1kUsd: rate,

@@ -9,7 +9,10 @@ import {
   chatHold,
   chatUse,
   dearestUse,
+  isLongPrompt,
   outputWithin,
+  providerCostOf,
+  type ChatRates,
   type ChatUsed,
 } from '../billing/chat-price.ts'
 import { storedRates, storedUse } from '../billing/written-rates.ts'
@@ -52,6 +55,8 @@ type TurnStart = {
   /** Id of the HTTP request. */
   requestId: string
   span: Span | undefined
+  /** Rates that the agent's provider charges the operator; null if they are not known. */
+  costRates: ChatRates | null
   /** Amount that the account holds for the turn. */
   held: Units
   /** Receives the maximum number of tokens sent to the first model call. */
@@ -249,7 +254,8 @@ export class ChatTurn {
     this.#hasBegunStep = true
     const isHeld = await this.#hold.cover(upTo(next.outputTokensMax), { least: upTo(1), isWhole: true })
     if (!isHeld || this.#isOver) return await this.#refuseStep()
-    const tokens = Math.min(next.outputTokensMax, outputWithin(this.#hold.held, { used: upTo(0), rates }))
+    const isLong = isLongPrompt(next.promptTokensMax, rates)
+    const tokens = Math.min(next.outputTokensMax, outputWithin(this.#hold.held, { used: upTo(0), rates, isLong }))
     const used = addUse(known.used, callUse({ promptTokens: next.promptTokens }, rates))
     this.#use({ ...known, used, isStepOpen: true })
     return tokens
@@ -340,6 +346,7 @@ export class ChatTurn {
       used: summary.used,
       cost: judgement.cost,
       charged: cost,
+      providerCost: this.#providerCost(judgement),
       writtenOff,
       seconds: (performance.now() - this.#startedAt) / 1000,
     })
@@ -349,6 +356,12 @@ export class ChatTurn {
 
   #cost(used: ChatUsed): Units {
     return chatHold(used, this.#begin.request.rates)
+  }
+
+  /** Returns what the provider charges. It charges nothing for a failed reply beyond what was reported. */
+  #providerCost({ summary, turnOutcome }: Judgement): number | null {
+    const { reported, used } = summary
+    return providerCostOf(turnOutcome === 'failed' ? (reported ?? chatUse({})) : used, this.#begin.costRates)
   }
 
   /** Settles the turn. Retries while the store is unavailable, because the hold must not remain. */
@@ -368,6 +381,7 @@ export class ChatTurn {
       turnId: request.turnId,
       outcome,
       ...(cost === 0 ? { cost } : chatCost(used, request.rates)),
+      providerCost: this.#providerCost({ cost, summary, turnOutcome: outcome }),
       breakdown: { ...storedUse(used), rates: storedRates(request.rates), isEstimated },
       exchange:
         outcome === 'failed' || !isKept

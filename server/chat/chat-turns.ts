@@ -192,6 +192,7 @@ export class ChatTurns {
         parts: stored.parts,
         hidesReasoning: chat.hidesReasoning,
         isKept: session !== undefined,
+        costRates: chat.cost,
         held: opened.held,
         onFirstStep: (promptTokensMax) => {
           const isAsSeen = latest.history === history && connectors.length === 0 && !hasFiles

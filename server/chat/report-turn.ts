@@ -19,17 +19,20 @@ type EndedTurn = {
   /** Cost of the usage, the part charged, and the part written off. */
   cost: Units
   charged: Units
+  /** Billionths of a USD; null if not known. */
+  providerCost: number | null
   writtenOff: Units
   seconds: number
 }
 
 export function reportTurn({ log, meter }: { log: Logger; meter: Meter }, turn: EndedTurn): void {
-  const { charged, code, cost, end, request, requestId, seconds, span, used, writtenOff } = turn
+  const { charged, code, cost, end, providerCost, request, requestId, seconds, span, used, writtenOff } = turn
   const { agentId, sessionId, turnId, userId } = request
   // A failed reply is charged if its request was the cause.
   const { completionTokens, promptTokens, reasoningTokens, toolCalls } =
     end === 'failed' && cost === 0 ? chatUse({}) : used
-  meter.chatRun({ agentId, end, seconds, completionTokens, promptTokens, reasoningTokens, toolCalls, writtenOff })
+  const tokens = { completionTokens, promptTokens, reasoningTokens, toolCalls }
+  meter.chatRun({ agentId, end, seconds, ...tokens, charged, providerCost, writtenOff })
   if (span) endChatSpan(span, { end, code, completionTokens, promptTokens, toolCalls, cost: charged })
   if (writtenOff > 0) {
     const fields = { requestId, turnId, sessionId, userId, agentId, writtenOffUsd: formatUsd(writtenOff) }

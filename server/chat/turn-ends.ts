@@ -6,7 +6,7 @@ import {
   type ChatSummary,
 } from '../agents/run/chat-messages.ts'
 import type { RunOutcome } from '../agents/run/run-outcome.ts'
-import { chatHold, chatUse, outputWithin, withOutput, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
+import { callUse, chatHold, outputWithin, withOutput, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 
 /** How long to keep reading a stopped model call for its usage. The provider must notice the stop within a second. */
@@ -160,11 +160,11 @@ export type KnownUse = {
 
 /** Estimates by text length, in case the agent's thread reports nothing. */
 export function roughSummary(
-  { historyTokens, message, parts }: ChatRequest,
+  { historyTokens, message, parts, rates }: ChatRequest,
   { reported, textBytes, used: known }: KnownUse,
 ): ChatSummary {
   const messageTokens = roughTokens(message) + tokensOfFiles(parts).tokens
-  const used = known ?? chatUse({ promptTokens: historyTokens + messageTokens })
+  const used = known ?? callUse({ promptTokens: historyTokens + messageTokens }, rates)
   return {
     used,
     reported,

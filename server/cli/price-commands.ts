@@ -18,16 +18,17 @@ export async function showPrices(models: readonly string[], options: Options): P
 
 /** Prints how the prices in `file` differ from the project's list. */
 export async function diffPrices(file: string, models: readonly string[], options: Options): Promise<void> {
-  const { differences } = compare(file, models, options)
-  print(options, { differences }, report(differences, options.list))
+  const { differences, missing } = compare(file, models, options)
+  print(options, { differences, missing }, report({ differences, missing }, { file, list: options.list }))
 }
 
 /** Prints the differences, then writes them to the project's list. */
 export async function importPrices(file: string, models: readonly string[], options: Options): Promise<void> {
-  const { differences, merged } = compare(file, models, options)
+  const { differences, merged, missing } = compare(file, models, options)
   const verdict = differences.length === 0 ? '' : `\nWrote ${options.list}. Running services use it after a restart.`
   if (differences.length > 0) writeFileSync(options.list, writePriceList(merged))
-  print(options, { differences, file: options.list }, report(differences, options.list) + verdict)
+  const text = report({ differences, missing }, { file, list: options.list })
+  print(options, { differences, missing, file: options.list }, text + verdict)
 }
 
 /**
@@ -36,7 +37,7 @@ export async function importPrices(file: string, models: readonly string[], opti
  */
 function compare(file: string, models: readonly string[], { list: to }: Options) {
   const source = open(file)
-  const known: Prices = existsSync(to) ? open(to).prices : new Map()
+  const known = existsSync(to) ? openOwn(to) : new Map<string, ListedPrice>()
   for (const model of models) {
     const reason = source.unusable.get(model)
     if (reason !== undefined) throw new UsageError(`The model "${model}" in ${file} ${reason}.`)
@@ -47,7 +48,20 @@ function compare(file: string, models: readonly string[], { list: to }: Options)
   for (const [model, price] of source.prices) {
     if (isAll || known.has(model) || asked.has(model)) merged.set(model, price)
   }
-  return { differences: differencesOf(known, merged), merged }
+  const missing = [...known.keys()].filter((model) => !source.prices.has(model))
+  const reasonOf = (model: string) => source.unusable.get(model) ?? 'is not there'
+  return {
+    differences: differencesOf(known, merged),
+    merged,
+    missing: missing.map((model) => ({ model, reason: reasonOf(model) })),
+  }
+}
+
+/** Returns the prices of the project's list. An import would remove entries that it cannot read. */
+function openOwn(file: string): Prices {
+  const { prices, unusable } = open(file)
+  for (const [model, reason] of unusable) throw new UsageError(`The model "${model}" in ${file} ${reason}.`)
+  return prices
 }
 
 function open(file: string) {
@@ -68,11 +82,15 @@ function pick(prices: Prices, models: readonly string[], file: string): Prices {
   )
 }
 
-function report(differences: readonly Difference[], to: string): string {
-  if (differences.length === 0) return `${to} has these prices already.`
-  return differences
-    .map(({ from, model, name, to: next }) => `${model}  ${name}  ${from ?? 'none'} -> ${next ?? 'none'}`)
-    .join('\n')
+type Compared = { differences: readonly Difference[]; missing: readonly { model: string; reason: string }[] }
+
+function report({ differences, missing }: Compared, { file, list }: { file: string; list: string }): string {
+  const lines = differences.map(
+    ({ from, model, name, to }) => `${model}  ${name}  ${from ?? 'none'} -> ${to ?? 'none'}`,
+  )
+  const kept = missing.map(({ model, reason }) => `${model}  unchanged, because in ${file} it ${reason}`)
+  if (lines.length + kept.length === 0) return `${list} has these prices already.`
+  return [...lines, ...kept].join('\n')
 }
 
 function describe({ longContext, ...rates }: ListedPrice): string {

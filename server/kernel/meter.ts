@@ -16,6 +16,9 @@ export type ChatUse = {
   completionTokens: number
   reasoningTokens: number
   toolCalls: number
+  charged: Units
+  /** Billionths of a USD that the agent's provider charged the operator; null if not known. */
+  providerCost: number | null
   /** Part of the cost that exceeded the balance, a cap or a spending limit. */
   writtenOff: Units
 }

@@ -3,6 +3,7 @@ import { Counter, Histogram, Registry } from 'prom-client'
 import { errorCatalogue, type ErrorCode } from '../kernel/errors.ts'
 import type { Meter } from '../kernel/meter.ts'
 import { unitsPerUsd } from '../kernel/money.ts'
+import { billionthsPerUnit } from '../store/sessions/carried-cost.ts'
 import type { Committed } from '../store/committed.ts'
 import { StateMetrics, type StateParts } from './state-metrics.ts'
 
@@ -59,6 +60,12 @@ export class ServiceMetrics implements Meter {
         'kind',
       ),
       toolCalls: counter('errand_chat_tool_calls_total', 'Tool calls of chats that were charged.'),
+      chatCharged: counter('errand_chat_charged_usd_total', 'Amount charged for chats.', 'agent'),
+      providerCost: counter(
+        'errand_chat_provider_cost_usd_total',
+        "What chats cost the operator, by the agent's `cost`; includes chats that were free.",
+        'agent',
+      ),
       writtenOff: counter(
         'errand_chat_written_off_usd_total',
         'Chat cost beyond balances, caps and spending limits, which was not charged.',
@@ -136,6 +143,9 @@ export class ServiceMetrics implements Meter {
     this.#counters.tokens.inc({ kind: 'completion' }, use.completionTokens)
     this.#counters.tokens.inc({ kind: 'reasoning' }, use.reasoningTokens)
     this.#counters.toolCalls.inc(use.toolCalls)
+    this.#counters.chatCharged.inc({ agent }, use.charged / unitsPerUsd)
+    if (use.providerCost !== null)
+      this.#counters.providerCost.inc({ agent }, use.providerCost / billionthsPerUnit / unitsPerUsd)
     this.#counters.writtenOff.inc(use.writtenOff / unitsPerUsd)
   }
 
@@ -160,6 +170,7 @@ export class ServiceMetrics implements Meter {
     for (const agent of agentIds) {
       for (const end of taskEnds) this.#counters.runs.inc({ kind: 'task', end, agent }, 0)
       for (const end of chatEnds) this.#counters.runs.inc({ kind: 'chat', end, agent }, 0)
+      this.#counters.chatCharged.inc({ agent }, 0)
     }
   }
 }

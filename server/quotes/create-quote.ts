@@ -42,7 +42,9 @@ export async function createQuote(
     return { quoteId, priceUsd, worstCaseUsd: priceUsd, priceVersion, expiresAt: isoTime(expiresAt) }
   }
   const quoted = await within('chat', chats.quote({ about, caller, input: chat!, onLarge }))
-  const { agentId, expiresAt, hold, most, quoteId, rates } = quoted
+  const { agentId, expiresAt, hold, most, quoteId } = quoted
+  // A list has a new version when the price of any model changes.
+  const { listVersion: _, ...rates } = quoted.rates
   return {
     quoteId,
     holdUsd: formatUsd(hold),

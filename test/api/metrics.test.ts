@@ -100,6 +100,7 @@ test('counts chats with only the tokens and tool calls that were charged', async
       'errand_chat_tokens_total{kind="completion"}': 34,
       'errand_chat_tokens_total{kind="reasoning"}': 5,
       errand_chat_tool_calls_total: 2,
+      'errand_chat_charged_usd_total{agent="talk"}': 0.0262,
     },
   )
   expect((await readMetrics(service)).get('errand_run_duration_seconds_count{kind="chat"}')).toBe(2)

@@ -3,7 +3,12 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { tool } from 'ai'
 import { z } from 'zod'
-import { defineConfig, type ErrandConfig, type ModelAgentConfig } from '../../server/agents/config/define-config.ts'
+import {
+  costPlus,
+  defineConfig,
+  type ErrandConfig,
+  type ModelAgentConfig,
+} from '../../server/agents/config/define-config.ts'
 
 // Suppresses the warning about missing schema support, which every task would print.
 globalThis.AI_SDK_LOG_WARNINGS = false
@@ -20,12 +25,12 @@ export const modelPricing = {
   toolCallUsd: '0.001255',
 } as const
 
-const cachedPricing = {
-  inputPerMillionUsd: '1000',
-  outputPerMillionUsd: '5000',
-  cacheReadPerMillionUsd: '100',
-  cacheWritePerMillionUsd: '1250',
-  cacheWrite1hPerMillionUsd: '2000',
+const cachedCost = {
+  inputPerMillionUsd: '500',
+  outputPerMillionUsd: '2500',
+  cacheReadPerMillionUsd: '50',
+  cacheWritePerMillionUsd: '625',
+  cacheWrite1hPerMillionUsd: '1000',
 }
 const flatPricing = { inputPer1kUsd: '0.1', outputPer1kUsd: '0.1' }
 
@@ -154,7 +159,8 @@ export function modelAgents(url: string): ErrandConfig {
         instructions,
         caching: '1h',
         providerOptions: { anthropic: { metadata: { userId: 'house' } } },
-        pricing: cachedPricing,
+        pricing: costPlus({ markup: '2' }),
+        cost: cachedCost,
         endpoints: { draft: { ...endpoint, params: subject, prompt: ask } },
       },
     ],

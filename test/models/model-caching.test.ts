@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { readMetrics } from '../api/exposition.ts'
 import { expectOneEnd, Talker } from '../chat/chat-checks.ts'
 import { sendBytes } from '../support/model-provider.ts'
 import { onlyCharge, startModels } from './model-checks.ts'
@@ -48,6 +49,9 @@ test('a reply that reads the cache pays the rate of cache reads', async () => {
   expect(usage).not.toHaveProperty('cacheWriteTokens')
   // 31 at 0.001, 480 at 0.0001 and 12 at 0.005 USD.
   expect((await talker.charges())[0].amountUsd).toBe('-0.1390')
+  const metrics = await readMetrics(world.service)
+  const sum = (name: string) => metrics.get(`${name}{agent="cached"}`)
+  expect([sum('errand_chat_charged_usd_total'), sum('errand_chat_provider_cost_usd_total')]).toEqual([0.139, 0.0695])
   await onlyCharge(talker)
   await world.stop()
 })

@@ -59,6 +59,7 @@ export type TurnRow = {
   session_id: string
   held: number
   cost: number | null
+  provider_cost: number | null
   max_cost: number | null
   counted_in: string | null
   outcome: 'finished' | 'truncated' | 'failed' | null

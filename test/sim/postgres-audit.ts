@@ -22,7 +22,8 @@ import {
 const missingMax = 500
 const gapMax = 100
 /** Excludes the lease, which running nodes keep renewing. */
-const turnColumns = 'seq, id, user_id, session_id, held, cost, max_cost, counted_in, outcome, created_at, settled_at'
+const turnColumns =
+  'seq, id, user_id, session_id, held, cost, provider_cost, max_cost, counted_in, outcome, created_at, settled_at'
 const sessionById = 'SELECT * FROM sessions WHERE id = ?'
 const messagesOf = 'SELECT * FROM messages WHERE session_id = ? ORDER BY seq'
 

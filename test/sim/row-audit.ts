@@ -1,6 +1,7 @@
 import type { AccountRow, AuditReader, TaskRow, TopupRow, TransactionRow, TurnRow, WindowRow } from './audit-rows.ts'
 import { billionthsOf, carriedOn, exactCost, receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
 import type { Checks } from './sim-checks.ts'
+import { simCost } from './sim-agents.ts'
 
 /** Rows seen so far. Kept across restarts to detect rows that disappear or change. */
 export type SeenRows = {
@@ -241,6 +242,11 @@ export class RowAudit {
         [-cost! || 0, row.user_id, row.session_id],
         `the charge of turn ${id}`,
       )
+    const providerCost = row.provider_cost
+    if (charge && providerCost !== null) {
+      const receipt = JSON.parse(charge.breakdown!) as ChatReceipt
+      checks.same(BigInt(providerCost), exactCost({ ...receipt, rates: simCost }), `what turn ${id} cost the operator`)
+    }
     checks.same(settledAt === null, outcome === null, `turn ${id} is settled when it has an outcome`)
     checks.that(settledAt === null || row.held === 0, `a settled turn holds nothing`)
     const most = row.max_cost ?? Infinity

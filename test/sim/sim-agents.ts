@@ -38,7 +38,26 @@ export const simPricing = {
     reasoningPerMillionUsd: '75.0015',
   },
 } as const
-/** The same rates per 1,000 tokens, for the models. Their provider reports no cache writes. */
+/** Rates of the provider. */
+export const simCost = {
+  inputPerMillionUsd: '7.000001',
+  cacheReadPerMillionUsd: '0.7',
+  cacheWritePerMillionUsd: '8.75',
+  cacheWrite1hPerMillionUsd: '14',
+  outputPerMillionUsd: '21.5',
+  reasoningPerMillionUsd: '22',
+  toolCallUsd: '0.0004',
+  longContext: {
+    aboveTokens: simPricing.longContext.aboveTokens,
+    inputPerMillionUsd: '14.000003',
+    cacheReadPerMillionUsd: '1.4',
+    cacheWritePerMillionUsd: '17.5',
+    cacheWrite1hPerMillionUsd: '28',
+    outputPerMillionUsd: '32.25',
+    reasoningPerMillionUsd: '33',
+  },
+} as const
+/** `simPricing` per 1,000 tokens, for the models. Their provider reports no cache writes. */
 const modelPricing = {
   inputPer1kUsd: '0.010005',
   cachedInputPer1kUsd: '0.0033',
@@ -215,7 +234,7 @@ export default defineConfig({
           run: () => new Promise(() => {}),
         }),
       },
-      chat: { pricing: simPricing, reasoning: true, maxOutputTokens: 1000, reply },
+      chat: { pricing: simPricing, cost: simCost, reasoning: true, maxOutputTokens: 1000, reply },
     },
     { ...talker, id: 'model' },
     { ...talker, id: 'hidden', hiddenReasoning: true },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { chatUse } from '../../server/billing/chat-price.ts'
+import { chatHold, chatUse } from '../../server/billing/chat-price.ts'
 import type { ModelStep } from '../../server/agents/run/chat-messages.ts'
 import type { ChatPart } from '../../server/agents/config/define-config.ts'
 import { markTokens } from '../../server/agents/run/prompt-size.ts'
@@ -9,6 +9,12 @@ import { ReplyUse } from '../../server/agents/run/reply-use.ts'
 import { ratesAt } from '../support/rates.ts'
 
 const rates = ratesAt({ input: 1, output: 1, toolCall: 1 })
+const stopped = {
+  message: 'x'.repeat(400),
+  around: { tokens: 0, tokensMax: 0 },
+  isPromptKnown: true,
+  room: 1_000_000,
+}
 const sent = { prompt: [{ role: 'system' as const, content: 'Be brief.' }], maxOutputTokens: 300 }
 
 function beginSteps() {
@@ -81,7 +87,14 @@ test('reports the usage of a call even after the next one has started', async ()
 
 test('each model call stays open until its usage is reported', () => {
   const around = { tokens: 0, tokensMax: 0 }
-  const use = new ReplyUse({ message: '', around, isPromptKnown: true, isHistoryCached: false, rates, room: 1_000_000 })
+  const use = new ReplyUse({
+    ...stopped,
+    message: '',
+    around,
+    isHistoryCached: false,
+    caching: false,
+    rates,
+  })
   for (const tokens of [10, 200]) {
     use.beginStep({ promptTokens: tokens, promptTokensMax: tokens, outputTokensMax: tokens })
   }
@@ -95,22 +108,31 @@ test('each model call stays open until its usage is reported', () => {
   expect(use.bound).toMatchObject({ promptTokens: 105, completionTokens: 3, toolCalls: 1 })
 })
 
-test('until usage is reported, prices history as cached and the rest as written, if the provider charges for it', () => {
-  const of = {
-    message: 'x'.repeat(400),
-    around: { tokens: 0, tokensMax: 0 },
-    isPromptKnown: true,
-    rates: { ...rates, cacheRead: 0 },
-    room: 1_000_000,
-  }
-  const step = { promptTokens: 5000, promptTokensMax: 5000, outputTokensMax: 100 }
-  for (const [isHistoryCached, cacheWrite, cachedPromptTokens, cacheWriteTokens] of [
-    [true, 1, 4900, 0],
-    [true, 2, 4900, 100],
-    [false, 2, 0, 0],
-  ] as const) {
-    const use = new ReplyUse({ ...of, rates: { ...of.rates, cacheWrite: cacheWrite * rates.input }, isHistoryCached })
-    use.beginStep(step)
-    expect(use.used).toMatchObject({ promptTokens: 5000, cachedPromptTokens, cacheWriteTokens })
-  }
+test.each([
+  [true, false, { cachedPromptTokens: 4900, cacheWriteTokens: 0, cacheWrite1hTokens: 0 }],
+  [false, false, { cachedPromptTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 }],
+  [true, true, { cachedPromptTokens: 4900, cacheWriteTokens: 100, cacheWrite1hTokens: 0 }],
+  [false, true, { cachedPromptTokens: 0, cacheWriteTokens: 5000, cacheWrite1hTokens: 0 }],
+  [false, '1h', { cachedPromptTokens: 0, cacheWriteTokens: 5000, cacheWrite1hTokens: 5000 }],
+] as const)('estimates what a prompt read from the cache (known: %s) and wrote to it (caching: %s)', (...of) => {
+  const [isHistoryCached, caching, cached] = of
+  const use = new ReplyUse({ ...stopped, rates: { ...rates, cacheRead: 0 }, isHistoryCached, caching })
+  use.beginStep({ promptTokens: 5000, promptTokensMax: 5000, outputTokensMax: 100 })
+  expect(use.used).toMatchObject({ promptTokens: 5000, ...cached })
+})
+
+test('no provider caches a prompt of less than 1,024 tokens', () => {
+  const use = new ReplyUse({ ...stopped, rates, isHistoryCached: false, caching: true })
+  use.beginStep({ promptTokens: 1023, promptTokensMax: 5000, outputTokensMax: 100 })
+  expect(use.used.cacheWriteTokens).toBe(0)
+})
+
+test('each open call has the rates of its own prompt, so that the estimate never exceeds the bound', () => {
+  const long = { ...rates, input: 2000, cacheRead: 2000, cacheWrite: 2000, cacheWrite1h: 2000, aboveTokens: 4000 }
+  const tiered = { ...rates, longContext: long }
+  const use = new ReplyUse({ ...stopped, rates: tiered, isHistoryCached: false, caching: false })
+  for (const promptTokens of [3000, 5000])
+    use.beginStep({ promptTokens, promptTokensMax: promptTokens, outputTokensMax: 1 })
+  expect(use.used).toMatchObject({ promptTokens: 8000, longContext: { promptTokens: 5000 } })
+  expect(chatHold(use.used, tiered)).toBeLessThanOrEqual(chatHold(use.bound, tiered))
 })

@@ -35,6 +35,8 @@ const modelsDev = {
           context_over_200k: { input: 6, output: 22.5 },
         },
       },
+      free: { cost: { input: 0, output: 0 } },
+      audio: { cost: { input: 1, output: 2, tiers: [{ tier: { type: 'seconds', size: 1 } }] } },
       tiered: { cost: { input: 1, output: 2, tiers: [{ tier: { size: 1 } }, { tier: { size: 2 } }] } },
       half: { cost: { input: 1 } },
       negative: { cost: { input: -1, output: 1 } },
@@ -79,13 +81,13 @@ test('reads models.dev, with tiers in the old and in the new form', () => {
     outputPerMillionUsd: '45',
     cacheReadPerMillionUsd: '1',
   })
-  // Rates that the tier omits are those of shorter prompts.
+  // Rates that the tier omits grow like the rate of input.
   expect(price(text, 'anthropic/claude-sonnet-4-5')?.longContext).toEqual({
     aboveTokens: 200_000,
     inputPerMillionUsd: '6',
     outputPerMillionUsd: '22.5',
-    cacheReadPerMillionUsd: '0.3',
-    cacheWritePerMillionUsd: '3.75',
+    cacheReadPerMillionUsd: '0.6',
+    cacheWritePerMillionUsd: '7.5',
   })
 })
 
@@ -113,6 +115,36 @@ test('reads LiteLLM, whose prices per token are floating-point numbers', () => {
   expect([...readPriceList(text).prices.keys()]).toEqual(['claude-sonnet-4-5', 'deepseek-v4-pro'])
 })
 
+test('a rate of cache writes below the input rate means no surcharge, and an omitted long rate grows', () => {
+  const model = {
+    input_cost_per_token: 2e-6,
+    output_cost_per_token: 1.2e-5,
+    output_cost_per_reasoning_token: 1.2e-5,
+    cache_creation_input_token_cost: 0,
+    input_cost_per_token_above_200k_tokens: 4e-6,
+    output_cost_per_token_above_200k_tokens: 1.8e-5,
+    cache_creation_input_token_cost_above_200k_tokens: 2.5e-7,
+  }
+  expect(price(JSON.stringify({ model }), 'model')).toEqual({
+    inputPerMillionUsd: '2',
+    outputPerMillionUsd: '12',
+    reasoningPerMillionUsd: '12',
+    longContext: {
+      aboveTokens: 200_000,
+      inputPerMillionUsd: '4',
+      outputPerMillionUsd: '18',
+      reasoningPerMillionUsd: '18',
+    },
+  })
+  const tiered = { ...model, tiered_pricing: [] }
+  expect(reason(JSON.stringify({ tiered }), 'tiered')).toMatch(/several tiers/)
+})
+
+test('a misspelt field of our own list is no price', () => {
+  const a = { inputPerMillionUsd: '1', outputPerMillionUsd: '2', cacheReadPerMilionUsd: '1' }
+  expect(reason(JSON.stringify({ models: { a } }), 'a')).toBe('has the unknown field cacheReadPerMilionUsd')
+})
+
 test('reads what it writes', () => {
   const { prices } = readPriceList(JSON.stringify(litellm))
   const again = readPriceList(writePriceList(prices))
@@ -124,6 +156,8 @@ test('reads what it writes', () => {
 test.each([
   ['openai/text-embedding-3-small', 'has no cost'],
   ['anthropic/tiered', 'has several tiers; only one for long prompts can be used'],
+  ['anthropic/free', 'is listed as free'],
+  ['anthropic/audio', 'has a tier that does not depend on the length of the prompt'],
   ['anthropic/half', 'has no price of output tokens'],
   ['anthropic/negative', 'has the price -1 (input), which is not an amount'],
   ['anthropic/text', 'has the price "1" (input), which is not an amount'],

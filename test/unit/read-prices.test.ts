@@ -5,6 +5,7 @@ import { Catalogue } from '../../server/agents/config/catalogue.ts'
 import { costPlus, fromPriceList, type ErrandConfig } from '../../server/agents/config/define-config.ts'
 import { PriceLists } from '../../server/agents/prices/price-lists.ts'
 import { lossesOf } from '../../server/agents/prices/read-prices.ts'
+import { callUse, providerCostOf } from '../../server/billing/chat-price.ts'
 import { storedRates } from '../../server/billing/written-rates.ts'
 import { temporaryFolder } from '../support/resources.ts'
 
@@ -20,6 +21,7 @@ function chatOf(prices: object, content: string | null = JSON.stringify(list)) {
 }
 
 const haiku = fromPriceList('anthropic/claude-haiku-4-5')
+const unreadable = 'agents: the price of "agent" cannot be read: '
 
 test('a markup multiplies each rate of the cost, rounded up', () => {
   const longContext = { aboveTokens: 1000, inputPerMillionUsd: '6', outputPerMillionUsd: '20' }
@@ -35,6 +37,32 @@ test('a markup multiplies each rate of the cost, rounded up', () => {
   expect(costs).toMatchObject({ input: 3_000_000, toolCall: 10_000 })
 })
 
+test('tool calls are marked up too, unless they have a price of their own', () => {
+  const own = { ...cost, toolCallUsd: '0.01' }
+  expect(chatOf({ cost: own, pricing: costPlus({ markup: '1.30' }) }).rates.toolCall).toBe(13_000)
+  expect(lossesOf(chatOf({ cost: own, pricing: cost }))).toEqual([{ what: 'tool calls', marginPercent: -100 }])
+})
+
+const tier = { aboveTokens: 1000, inputPerMillionUsd: '6', outputPerMillionUsd: '20' }
+
+test('usage is split by the length of prompts if only the cost depends on it', () => {
+  const { cost: costs, rates } = chatOf({ cost: { ...cost, longContext: tier }, pricing: cost })
+  expect(rates.longContext).toEqual({ ...rates, aboveTokens: 1000, toolCall: undefined, longContext: undefined })
+  const used = callUse({ promptTokens: 2000, completionTokens: 10 }, rates)
+  expect(providerCostOf(used, costs)).toBe(2000 * 6000 + 10 * 20_000)
+  expect(() =>
+    chatOf({ cost: { ...cost, longContext: tier }, pricing: { ...cost, longContext: { ...tier, aboveTokens: 9 } } }),
+  ).toThrow(`${unreadable}longContext.aboveTokens of price and cost must be equal`)
+})
+
+test('a list whose long prompts cost less than others stops the start', () => {
+  const cheaper = { ...cost, longContext: { ...tier, outputPerMillionUsd: '5' } }
+  const content = JSON.stringify({ models: { 'anthropic/claude-haiku-4-5': cheaper } })
+  expect(() => chatOf({ pricing: haiku }, content)).toThrow(
+    'The rates for long prompts of "anthropic/claude-haiku-4-5"',
+  )
+})
+
 test('prices come from a list, whose version is part of the rates', () => {
   const { cost: costs, rates } = chatOf({ cost: haiku, pricing: costPlus({ markup: '2' }) })
   expect(costs).toMatchObject({ input: 3_000_000, cacheRead: 300_000, listVersion: rates.listVersion })
@@ -44,8 +72,6 @@ test('prices come from a list, whose version is part of the rates', () => {
   })
   expect(chatOf({ pricing: haiku }).rates).toMatchObject({ output: 15_000_000 })
 })
-
-const unreadable = 'agents: the price of "agent" cannot be read: '
 
 test.each([
   [
@@ -92,13 +118,13 @@ test.each([
 
 test('caching needs a rate of cache writes', () => {
   const model = { specificationVersion: 'v4', doStream() {} }
-  const open = (pricing: object, costs?: object) => {
+  const open = (pricing: object, costs?: object, caching: true | '1h' = true) => {
     const agent = {
       kind: 'model',
       id: 'agent',
       name: 'Agent',
       model,
-      caching: true,
+      caching,
       pricing,
       ...(costs && { cost: costs }),
     }
@@ -108,6 +134,8 @@ test('caching needs a rate of cache writes', () => {
   const written = { ...cost, cacheWritePerMillionUsd: '3.75' }
   expect(() => open(cost)).toThrow(`${unreadable}caching needs cacheWritePerMillionUsd`)
   expect(() => open(costPlus({ markup: '2' }), cost)).toThrow(`${unreadable}caching needs cacheWritePerMillionUsd`)
+  expect(() => open(written, undefined, '1h')).toThrow('caching needs cacheWrite1hPerMillionUsd')
+  expect(() => open({ ...written, longContext: tier })).toThrow('caching needs cacheWritePerMillionUsd')
   expect(open(written)).toMatchObject({ cacheWrite: 3_750_000 })
   expect(open(costPlus({ markup: '2' }), written)).toMatchObject({ cacheWrite: 7_500_000 })
 })
@@ -115,10 +143,10 @@ test('caching needs a rate of cache writes', () => {
 test('finds prices below their cost, with their margin', () => {
   const pricing = { inputPerMillionUsd: '2', outputPerMillionUsd: '20', reasoningPerMillionUsd: '0' }
   expect(lossesOf(chatOf({ cost, pricing }))).toEqual([
-    { tokens: 'input tokens', marginPercent: -50 },
-    { tokens: 'cache writes', marginPercent: -50 },
-    { tokens: 'cache writes for an hour', marginPercent: -50 },
-    { tokens: 'reasoning tokens', marginPercent: -100 },
+    { what: 'input tokens', marginPercent: -50 },
+    { what: 'cache writes', marginPercent: -50 },
+    { what: 'cache writes for an hour', marginPercent: -50 },
+    { what: 'reasoning tokens', marginPercent: -100 },
   ])
   expect(lossesOf(chatOf({ cost, pricing: costPlus({ markup: '1.0001' }) }))).toEqual([])
 })

@@ -54,6 +54,8 @@ export type Chat = FileBounds &
     contextTokens: number
     maxOutputTokens: number
     hasReasoning: boolean
+    /** Whether prompts are marked as cacheable, and for an hour. */
+    caching: boolean | '1h'
     /** Whether the provider bills reasoning that it does not stream. */
     hidesReasoning: boolean
     /** Media types of the files a message may contain. Empty if files are not accepted. */
@@ -219,12 +221,14 @@ function toChat(agent: ParsedAgent, source: AgentConfig, priceLists: PriceLists 
   const bounds = agent.kind === 'model' ? agent : agent.chat
   if (!bounds?.pricing) return null
   const { cost, pricing } = bounds
+  const caching = agent.kind === 'model' && agent.caching
   const { accepts, contextTokens, documentTokensMax, imageTokensMax, maxOutputTokens, reasoning: hasReasoning } = bounds
   return {
-    ...readPrices({ cost, pricing, isCaching: agent.kind === 'model' && agent.caching !== false }, priceLists),
+    ...readPrices({ cost, pricing, caching }, priceLists),
     contextTokens,
     maxOutputTokens,
     hasReasoning,
+    caching,
     hidesReasoning: agent.kind === 'model' && agent.hiddenReasoning,
     accepts,
     imageTokensMax,

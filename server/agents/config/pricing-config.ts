@@ -62,7 +62,7 @@ export type ListedPricing = {
 export type MarkupPricing = {
   /** The agent's `cost` times `markup`. Use `costPlus`. */
   readonly costPlus: { readonly markup: string }
-  /** Per tool call; free by default. */
+  /** Per tool call; `cost` times `markup` by default. */
   readonly toolCallUsd?: string
 }
 

@@ -31,7 +31,7 @@ const fields = {
   outputPer1kUsd: per1k.optional(),
   cachedInputPer1kUsd: per1k.optional(),
   reasoningPer1kUsd: per1k.optional(),
-  toolCallUsd: rateOf(parseCallPrice, '0.0025').default('0'),
+  toolCallUsd: rateOf(parseCallPrice, '0.0025').optional(),
   priceList: z.strictObject({ model: z.string().min(1), file: z.string().min(1) }).optional(),
   costPlus: z
     .strictObject({ markup: textThat((text) => parseMarkup(text) !== undefined, 'a factor such as "1.30"') })
@@ -49,7 +49,7 @@ const namesPerMillion = {
 export const pricing = z.strictObject(fields).superRefine((rates, context) => {
   const fail = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
   if (rates.priceList ?? rates.costPlus) {
-    const own = Object.keys(rates).find((name) => !['toolCallUsd', 'priceList', 'costPlus'].includes(name))
+    const own = setFields(rates).find((name) => !['toolCallUsd', 'priceList', 'costPlus'].includes(name))
     if (own !== undefined) fail([own], 'cannot be set beside a price list or a markup')
     else if (rates.priceList && rates.costPlus) fail(['costPlus'], 'cannot be set beside a price list')
     return
@@ -62,14 +62,8 @@ export const pricing = z.strictObject(fields).superRefine((rates, context) => {
     if (rates[`${name}PerMillionUsd`] === undefined && rates[`${name}Per1kUsd`] === undefined)
       fail([`${name}PerMillionUsd`], 'must be set')
   }
-  const { longContext } = rates
-  if (!longContext) return
-  // A hold assumes that no shorter prompt, and no output after it, costs more.
-  const [short, long] = [tokenRates(rates), tokenRates(longContext)]
-  if (dearestPrompt(long) < dearestPrompt(short))
-    fail(['longContext', 'inputPerMillionUsd'], 'must be at least the highest rate of shorter prompts')
-  if (dearestOutput(long) < dearestOutput(short))
-    fail(['longContext', 'outputPerMillionUsd'], 'must be at least the highest output rate of shorter prompts')
+  const fault = tierFault(readRates(rates))
+  if (fault) fail(['longContext', fault], 'must be at least the highest rate of shorter prompts')
 })
 export type ParsedPricing = z.output<typeof pricing>
 
@@ -83,23 +77,35 @@ export function parseMarkup(text: string): number | undefined {
   return match ? Number(match[1]) * 10_000 + Number((match[2] ?? '').padEnd(4, '0')) || undefined : undefined
 }
 
-function dearestPrompt({ cacheRead, cacheWrite, cacheWrite1h, input }: TokenRates): number {
-  return Math.max(input, cacheRead, cacheWrite, cacheWrite1h)
-}
-
-function dearestOutput({ output, reasoning }: TokenRates): number {
-  return Math.max(output, reasoning)
+/**
+ * Returns the field of long prompts whose rate is too low, if any. A hold for a long prompt must also cover a shorter one,
+ * and its output.
+ */
+export function tierFault({
+  longContext,
+  ...short
+}: ChatRates): 'inputPerMillionUsd' | 'outputPerMillionUsd' | undefined {
+  if (!longContext) return undefined
+  const prompt = ({ cacheRead, cacheWrite, cacheWrite1h, input }: TokenRates) =>
+    Math.max(input, cacheRead, cacheWrite, cacheWrite1h)
+  const output = (rates: TokenRates) => Math.max(rates.output, rates.reasoning)
+  if (prompt(longContext) < prompt(short)) return 'inputPerMillionUsd'
+  return output(longContext) < output(short) ? 'outputPerMillionUsd' : undefined
 }
 
 function isPerMillion(rates: object): boolean {
-  return 'longContext' in rates || Object.keys(millionRates).some((name) => name in rates)
+  return setFields(rates).some((name) => name === 'longContext' || name in millionRates)
+}
+
+function setFields(rates: object): string[] {
+  return Object.entries(rates).flatMap(([name, value]) => (value === undefined ? [] : [name]))
 }
 
 export function readRates(rates: ParsedPricing): ChatRates {
   const { longContext } = rates
   return {
     ...tokenRates(rates),
-    toolCall: parseCallPrice(rates.toolCallUsd)!,
+    toolCall: parseCallPrice(rates.toolCallUsd ?? '0')!,
     longContext: longContext ? { aboveTokens: longContext.aboveTokens, ...tokenRates(longContext) } : null,
   }
 }

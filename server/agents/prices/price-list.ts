@@ -89,10 +89,17 @@ function entriesOf(root: Entry): Listed[] {
 function ownPrice(price: unknown): ListedPrice {
   if (!isEntry(price)) throw new PriceListError('has no prices')
   const { longContext } = price
-  const own = (of: Entry): TokenPricing => tokens((name) => text(of[name], name), ownNames)
-  if (longContext === undefined) return own(price)
+  const own = (of: Entry, others: readonly string[]): TokenPricing => {
+    const unknown = Object.keys(of).find((name) => !(name in ownNames) && !others.includes(name))
+    if (unknown !== undefined) throw new PriceListError(`has the unknown field ${unknown}`)
+    return tokens((name) => text(of[name], name), ownNames)
+  }
+  if (longContext === undefined) return own(price, [])
   if (!isEntry(longContext)) throw new PriceListError('has a longContext that is not an object')
-  return { ...own(price), longContext: { aboveTokens: wholeTokens(longContext['aboveTokens']), ...own(longContext) } }
+  return {
+    ...own(price, ['longContext']),
+    longContext: { aboveTokens: wholeTokens(longContext['aboveTokens']), ...own(longContext, ['aboveTokens']) },
+  }
 }
 
 /** Prices are in USD per million tokens. */
@@ -100,15 +107,16 @@ function modelsDevPrice(entry: unknown): ListedPrice {
   const cost = isEntry(entry) ? entry['cost'] : undefined
   if (!isEntry(cost)) throw new PriceListError('has no cost')
   assertUsd(cost['currency'] ?? 'USD')
-  const base = tokens((name) => decimal(cost[name], name), modelsDevNames)
+  const base = providerPrice(tokens((name) => decimal(cost[name], name), modelsDevNames))
   const tiers = Array.isArray(cost['tiers']) ? (cost['tiers'] as unknown[]) : []
   const older = cost['context_over_200k']
   if (tiers.length === 0 && !isEntry(older)) return base
   const [tier = { ...(older as Entry), tier: { type: 'context', size: 200_000 } }, ...others] = tiers
   const { tier: of } = isEntry(tier) ? tier : {}
-  if (others.length > 0 || !isEntry(of) || of['type'] !== 'context')
-    throw new PriceListError('has several tiers; only one for long prompts can be used')
-  const long = tokens((name) => decimal((tier as Entry)[name], name), modelsDevNames, base)
+  if (others.length > 0) throw new PriceListError('has several tiers; only one for long prompts can be used')
+  if (!isEntry(of) || (of['type'] ?? 'context') !== 'context')
+    throw new PriceListError('has a tier that does not depend on the length of the prompt')
+  const long = longPrice(base, (name) => decimal((tier as Entry)[name], name), modelsDevNames)
   return { ...base, longContext: { aboveTokens: wholeTokens(of['size']), ...long } }
 }
 
@@ -119,13 +127,13 @@ function litellmPrice(entry: Entry): ListedPrice {
     const value = entry[name]
     return typeof value === 'number' ? decimal(value * 1_000_000, name) : decimal(value, name)
   }
-  const base = tokens(rate, litellmNames)
-  const limits = Object.keys(entry).flatMap(
-    (name) => /^input_cost_per_token_above_(\d+)k_tokens$/.exec(name)?.[1] ?? [],
-  )
+  const base = providerPrice(tokens(rate, litellmNames))
+  if ('tiered_pricing' in entry) throw new PriceListError('has several tiers; only one for long prompts can be used')
+  const found = Object.keys(entry).flatMap((name) => /_cost_per_token_above_(\d+)k_tokens$/.exec(name)?.[1] ?? [])
+  const limits = [...new Set(found)]
   if (limits.length === 0) return base
   if (limits.length > 1) throw new PriceListError('has several tiers; only one for long prompts can be used')
-  const long = tokens((name) => rate(`${name}_above_${limits[0]}k_tokens`), litellmNames, base)
+  const long = longPrice(base, (name) => rate(`${name}_above_${limits[0]}k_tokens`), litellmNames)
   return { ...base, longContext: { aboveTokens: Number(limits[0]) * 1000, ...long } }
 }
 
@@ -156,16 +164,57 @@ const litellmNames: Names = {
   reasoningPerMillionUsd: 'output_cost_per_reasoning_token',
 }
 
-/** Reads the rates of an entry. Rates for long prompts that it omits are those of shorter prompts. */
-function tokens(rate: (name: string) => string | undefined, names: Names, base?: TokenPricing): TokenPricing {
+type RateOf = (name: string) => string | undefined
+
+function tokens(rate: RateOf, names: Names): TokenPricing {
   const rates = Object.entries(names).flatMap(([name, own]) => {
-    const value = rate(own) ?? base?.[name as keyof TokenPricing]
+    const value = rate(own)
     return value === undefined ? [] : [[name, value] as const]
   })
   const { inputPerMillionUsd, outputPerMillionUsd, ...others } = Object.fromEntries(rates) as Partial<TokenPricing>
   if (inputPerMillionUsd === undefined) throw new PriceListError('has no price of input tokens')
   if (outputPerMillionUsd === undefined) throw new PriceListError('has no price of output tokens')
   return { inputPerMillionUsd, outputPerMillionUsd, ...others }
+}
+
+/**
+ * Returns the price without rates of cache writes below the input rate. Public lists have them, often zero, for providers
+ * without a surcharge for cache writes.
+ */
+function providerPrice({ cacheWrite1hPerMillionUsd, cacheWritePerMillionUsd, ...price }: TokenPricing): TokenPricing {
+  const input = Number(price.inputPerMillionUsd)
+  if (input === 0 && Number(price.outputPerMillionUsd) === 0) throw new PriceListError('is listed as free')
+  const isSurcharge = (rate: string | undefined) => rate !== undefined && Number(rate) >= input
+  return {
+    ...price,
+    ...(isSurcharge(cacheWritePerMillionUsd) && { cacheWritePerMillionUsd }),
+    ...(isSurcharge(cacheWrite1hPerMillionUsd) && { cacheWrite1hPerMillionUsd }),
+  }
+}
+
+/**
+ * Returns the rates for long prompts. A rate that the list omits, or that is not above the input rate for cache writes,
+ * grows like the rate of input or output.
+ */
+function longPrice(base: TokenPricing, rate: RateOf, names: Names): TokenPricing {
+  const long = providerPrice(tokens(rate, names))
+  const grown = Object.entries(base).flatMap(([name, value]) => {
+    if (name in long) return []
+    const of = name === 'reasoningPerMillionUsd' ? 'outputPerMillionUsd' : 'inputPerMillionUsd'
+    return [[name, grownBy(value, base[of], long[of])] as const]
+  })
+  return { ...long, ...Object.fromEntries(grown) }
+}
+
+/** Multiplies a rate by the growth of another, rounded up to six decimals. */
+function grownBy(rate: string, from: string, to: string): string {
+  const [value, before, after] = [rate, from, to].map((text) => BigInt(Math.round(Number(text) * 1_000_000)))
+  if (before === 0n) return rate
+  return plain((Number((value! * after! + before! - 1n) / before!) / 1_000_000).toFixed(decimals))
+}
+
+function plain(written: string): string {
+  return written.replace(/\.?0+$/, '')
 }
 
 const decimals = 6
@@ -179,7 +228,7 @@ function decimal(value: unknown, name: string): string | undefined {
   const written = value.toFixed(decimals)
   if (Math.abs(Number(written) - value) > value * tolerance)
     throw new PriceListError(`has the price ${value} (${name}) with more than ${decimals} decimals per million tokens`)
-  return written.replace(/\.?0+$/, '')
+  return plain(written)
 }
 
 function text(value: unknown, name: string): string | undefined {

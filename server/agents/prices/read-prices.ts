@@ -1,13 +1,12 @@
 import type { ChatRates, TokenRates } from '../../billing/chat-price.ts'
-import type { ParsedPricing } from '../config/rates-schema.ts'
-import { parseMarkup, readRates } from '../config/rates-schema.ts'
+import { parseMarkup, readRates, tierFault, type ParsedPricing } from '../config/rates-schema.ts'
 import { PriceListError } from './price-list.ts'
 import type { PriceLists } from './price-lists.ts'
 
 /** Prices of a chat: those that users pay, and those that the provider charges the operator. */
 export type ChatPrices = {
   rates: ChatRates
-  /** Null if the configuration does not say. */
+  /** Null if the configuration does not say. If it has rates for long prompts, so does `rates`, above the same length. */
   cost: ChatRates | null
 }
 
@@ -15,35 +14,54 @@ type Declared = {
   pricing: ParsedPricing
   cost?: ParsedPricing | undefined
   /** Whether prompts are marked as cacheable, so that the provider charges for cache writes. */
-  isCaching: boolean
+  caching: boolean | '1h'
 }
 
 /**
  * Reads the prices that an agent declares. Throws a PriceListError. `lists` is null in agent threads, which receive
  * rates with each chat: prices from lists are then zero.
  */
-export function readPrices({ cost, isCaching, pricing }: Declared, lists: PriceLists | null): ChatPrices {
-  if (isCaching && lists && !hasCacheWrites(pricing.costPlus ? cost : pricing, lists))
-    throw new PriceListError('caching needs cacheWritePerMillionUsd')
+export function readPrices({ caching, cost, pricing }: Declared, lists: PriceLists | null): ChatPrices {
+  if (caching !== false && lists) assertCacheWrites(pricing.costPlus ? cost : pricing, { caching, lists })
   const costs = cost === undefined ? null : ratesOf(cost, lists)
-  if (!pricing.costPlus) return { rates: ratesOf(pricing, lists), cost: costs }
+  if (!pricing.costPlus) return { rates: withTierOf(costs, ratesOf(pricing, lists)), cost: costs }
   if (!costs) throw new PriceListError('costPlus needs the cost of the agent')
-  const rates = markedUp(costs, parseMarkup(pricing.costPlus.markup)!)
-  return { rates: { ...rates, toolCall: readRates(pricing).toolCall }, cost: costs }
+  const markup = parseMarkup(pricing.costPlus.markup)!
+  const toolCall = pricing.toolCallUsd === undefined ? times(costs.toolCall, markup) : readRates(pricing).toolCall
+  return { rates: { ...markedUp(costs, markup), toolCall }, cost: costs }
 }
 
 function ratesOf(declared: ParsedPricing, lists: PriceLists | null): ChatRates {
-  if (!declared.priceList || !lists) return readRates(declared)
-  const { price, version } = lists.priceOf(declared.priceList)
-  return { ...readRates({ ...price, toolCallUsd: declared.toolCallUsd }), listVersion: version }
+  const { priceList, toolCallUsd } = declared
+  if (!priceList || !lists) return readRates(declared)
+  const { price, version } = lists.priceOf(priceList)
+  const rates = readRates({ ...price, toolCallUsd })
+  const fault = tierFault(rates)
+  if (fault) throw new PriceListError(`The rates for long prompts of "${priceList.model}" are lower than the others`)
+  return { ...rates, listVersion: version }
 }
 
-function hasCacheWrites(declared: ParsedPricing | undefined, lists: PriceLists): boolean {
+/** Usage is split by the length of prompts where either the price or the cost changes. */
+function withTierOf(costs: ChatRates | null, rates: ChatRates): ChatRates {
+  const { longContext } = costs ?? {}
+  if (!longContext || rates.longContext?.aboveTokens === longContext.aboveTokens) return rates
+  if (rates.longContext) throw new PriceListError('longContext.aboveTokens of price and cost must be equal')
+  const { longContext: _, toolCall: __, listVersion: ___, ...short } = rates
+  return { ...rates, longContext: { aboveTokens: longContext.aboveTokens, ...short } }
+}
+
+type CachingOf = { caching: true | '1h'; lists: PriceLists }
+
+function assertCacheWrites(declared: ParsedPricing | undefined, { caching, lists }: CachingOf): void {
   const rates = declared?.priceList ? lists.priceOf(declared.priceList).price : declared
-  return rates?.cacheWritePerMillionUsd !== undefined
+  const name = caching === '1h' ? 'cacheWrite1hPerMillionUsd' : 'cacheWritePerMillionUsd'
+  const needed = [rates, ...(rates?.longContext ? [rates.longContext] : [])]
+  if (needed.some((one) => one?.[name] === undefined)) throw new PriceListError(`caching needs ${name}`)
 }
 
 const markupUnits = 10_000n
+/** The highest rate that can be written. */
+const rateMax = 9_999_999_999_999
 
 /** Multiplies rates by a markup in ten-thousandths, rounded up. */
 function markedUp(rates: ChatRates, markup: number): ChatRates {
@@ -60,22 +78,26 @@ function markedUp(rates: ChatRates, markup: number): ChatRates {
 }
 
 function times(rate: number, markup: number): number {
-  return Number((BigInt(rate) * BigInt(markup) + markupUnits - 1n) / markupUnits)
+  const product = Number((BigInt(rate) * BigInt(markup) + markupUnits - 1n) / markupUnits)
+  if (product > rateMax) throw new PriceListError('The markup makes a rate higher than 9999999.999999 USD')
+  return product
 }
 
-/** Classes of tokens whose price is below their cost, with the margin in percent of the price. */
-export function lossesOf({ cost, rates }: ChatPrices): { tokens: string; marginPercent: number }[] {
+/** Classes whose price is below their cost, with the margin in percent of the price. */
+export function lossesOf({ cost, rates }: ChatPrices): { what: string; marginPercent: number }[] {
   if (!cost) return []
+  const loss = (what: string, price: number, own: number) =>
+    price >= own ? [] : [{ what, marginPercent: price === 0 ? -100 : Math.round(((price - own) / price) * 100) }]
   const compared = (prices: TokenRates, costs: TokenRates, suffix: string) =>
-    Object.entries(classNames).flatMap(([name, tokens]) => {
-      const [price, own] = [prices[name as keyof TokenRates], costs[name as keyof TokenRates]]
-      if (price >= own) return []
-      return [
-        { tokens: tokens + suffix, marginPercent: price === 0 ? -100 : Math.round(((price - own) / price) * 100) },
-      ]
-    })
-  const long = cost.longContext ? compared(rates.longContext ?? rates, cost.longContext, ' of long prompts') : []
-  return [...compared(rates, cost, ''), ...long]
+    Object.entries(classNames).flatMap(([name, what]) =>
+      loss(what + suffix, prices[name as keyof TokenRates], costs[name as keyof TokenRates]),
+    )
+  const { longContext } = rates
+  return [
+    ...compared(rates, cost, ''),
+    ...(longContext ? compared(longContext, cost.longContext ?? cost, ' of long prompts') : []),
+    ...loss('tool calls', rates.toolCall, cost.toolCall),
+  ]
 }
 
 const classNames: Record<keyof TokenRates, string> = {

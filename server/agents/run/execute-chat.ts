@@ -82,16 +82,16 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     around: aroundOf(request, config),
     isPromptKnown: config.isModel,
     isHistoryCached: request.isHistoryCached === true,
+    caching: config.caching,
     rates: request.rates,
     room: request.room,
     hasReasoning: config.hasReasoning,
     bytesMax: replyBytesMax,
-    onDirty: () => {
+    onDirty: () =>
       chat.onDirty(() => {
         window.sent(stream.pendingChars)
         return stream.take()
-      })
-    },
+      }),
   })
   const { history, message, params, parts: sent, sessionId, traceparent, turnId, userId } = request
   const stopped = new Promise<void>((resolve) => {

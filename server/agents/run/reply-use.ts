@@ -34,6 +34,8 @@ export type ReplyUseOptions = {
    */
   isPromptKnown: boolean
   isHistoryCached: boolean
+  /** Whether prompts are marked as cacheable, and for an hour. */
+  caching: boolean | '1h'
   rates: ChatRates
   /** Maximum cost of the whole turn, from balance, caps and limits at admission. */
   room: Units
@@ -50,6 +52,8 @@ const bytesPerToken = 4
  */
 const bytesPerTokenMax = 16
 const bytesPerCharMax = 3
+/** Providers cache no shorter prompts. */
+const cachedTokensMin = 1024
 
 /**
  * Adds up what a reply uses: the agent's reports, and an estimate of the text since the last report.
@@ -169,14 +173,7 @@ export class ReplyUse {
     await this.startCounting()
     if (!this.isPromptKnown) return this.used
     const open = await Promise.all(this.#steps.map(async ({ count }) => (await count?.()) ?? {}))
-    return open
-      .map((used) => {
-        const { promptTokens = 0 } = used
-        const cachedPromptTokens = this.#isCached ? (used.cachedPromptTokens ?? 0) : 0
-        const cacheWriteTokens = this.#isWritten ? promptTokens - cachedPromptTokens : 0
-        return callUse({ ...used, cachedPromptTokens, cacheWriteTokens }, this.#options.rates)
-      })
-      .reduce(addUse, this.reported)
+    return open.map((used) => callUse(this.#cached(used), this.#options.rates)).reduce(addUse, this.reported)
   }
 
   /**
@@ -191,13 +188,14 @@ export class ReplyUse {
     )
   }
 
-  /**
-   * Whether to price the rest of an estimated prompt as written to the cache: the provider has cached this conversation,
-   * and charges for it.
-   */
-  get #isWritten(): boolean {
-    const { isHistoryCached, rates } = this.#options
-    return rates.cacheWrite > rates.input && (isHistoryCached || this.#reported.cacheWriteTokens > 0)
+  /** Prices an estimated prompt by what the provider probably read from its cache and wrote to it. */
+  #cached({ cachedPromptTokens: sentBefore = 0, ...used }: Partial<TokenCounts>): Partial<TokenCounts> {
+    const { promptTokens = 0 } = used
+    const { caching } = this.#options
+    const cachedPromptTokens = this.#isCached ? sentBefore : 0
+    const written = caching !== false && promptTokens >= cachedTokensMin ? promptTokens - cachedPromptTokens : 0
+    const cacheWrite1hTokens = caching === '1h' ? written : 0
+    return { ...used, cachedPromptTokens, cacheWriteTokens: written, cacheWrite1hTokens }
   }
 
   /** Tokens of the message, and of the text since the last report: counted or estimated. */
@@ -234,25 +232,17 @@ export class ReplyUse {
   #withUnreported(perToken: number, prompt: number): ChatUsed {
     const thought = this.#counts?.reasoning.tokens ?? Math.ceil(this.#bytes.reasoning / perToken)
     const said = this.#counts?.text.tokens ?? Math.ceil(this.#bytes.text / perToken)
-    let openPromptTokens = 0
-    let longest = 0
-    for (const { promptTokens } of this.#steps) {
-      openPromptTokens += promptTokens
-      longest = Math.max(longest, promptTokens)
-    }
-    const isPromptCounted = this.isPromptKnown || this.hasReported || openPromptTokens > 0
-    const promptTokens = isPromptCounted ? openPromptTokens : prompt
-    // All of the prompt except the message was sent to the provider before.
-    const cachedPromptTokens = this.#isCached ? Math.max(0, openPromptTokens - this.tokens.message) : 0
-    const unreported = {
-      promptTokens,
-      cachedPromptTokens,
-      cacheWriteTokens: this.#isWritten ? promptTokens - cachedPromptTokens : 0,
-      completionTokens: said + thought,
-      reasoningTokens: thought,
-    }
-    const longestPrompt = isPromptCounted ? longest : promptTokens
-    const used = addUse(this.#reported, callUse(unreported, this.#options.rates, longestPrompt))
+    const output = { completionTokens: said + thought, reasoningTokens: thought }
+    const { rates } = this.#options
+    // All of the first prompt except the message was sent to the provider before.
+    const added = this.#isCached ? this.tokens.message : 0
+    const calls = this.#steps.map(({ promptTokens }, at) =>
+      this.#cached({ promptTokens, cachedPromptTokens: Math.max(0, promptTokens - (at === 0 ? added : 0)) }),
+    )
+    if (calls.length === 0) calls.push({ promptTokens: this.isPromptKnown || this.hasReported ? 0 : prompt })
+    const [first, ...others] = calls
+    let used = addUse(this.#reported, callUse({ ...first, ...output }, rates))
+    for (const call of others) used = addUse(used, callUse(call, rates))
     used.toolCalls = this.calls.size
     return used
   }

@@ -241,6 +241,8 @@ export type SettleTurn = {
   cost: Units
   /** Usage beyond `cost`, in billionths of a USD: less than one unit. */
   remainder?: number
+  /** Billionths of a USD that the agent's provider charged the operator. Null if the cost is not known. */
+  providerCost?: number | null
   breakdown: ChatBreakdown
   /** The message and its reply; null leaves the session unchanged. */
   exchange: {

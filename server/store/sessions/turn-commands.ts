@@ -74,7 +74,9 @@ const byQuote = statement<{ id: string }>(
 const grow = statement('turn_grow', 'UPDATE turns SET held = held + :by WHERE id = :turnId')
 const settle = statement<{ hasEvent: number }>(
   'turn_settle',
-  ({ ofLease }) => `UPDATE turns SET held = 0, cost = :cost, outcome = :outcome, settled_at = :now,
+  ({
+    ofLease,
+  }) => `UPDATE turns SET held = 0, cost = :cost, provider_cost = :providerCost, outcome = :outcome, settled_at = :now,
       ${setHasEvent('turns')}${ofLease(', lease_until = NULL')}
     WHERE id = :turnId AND settled_at IS NULL RETURNING has_event AS "hasEvent"`,
 )
@@ -182,7 +184,7 @@ export function* settleTurn(
   input: SettleTurn,
   { ifAbandoned = false, limits }: { limits: StoreLimits; ifAbandoned?: boolean },
 ): Op<SettledTurn | undefined> {
-  const { breakdown, cost, outcome, remainder = 0, turnId } = input
+  const { breakdown, cost, outcome, providerCost = null, remainder = 0, turnId } = input
   if (!(yield* tx.lockOwner({ turnId }))) return undefined
   // A node renews its lease without a lock on the account, so lock the row before checking its lease.
   if (ifAbandoned) yield* tx.get(lock, { turnId })
@@ -222,7 +224,7 @@ export function* settleTurn(
   } else tx.hold(userId, -held)
   // Pay debt with the released hold.
   if (account.owed > 0) balance = yield* payDebt(tx, { userId, now })
-  const settled = yield* tx.get(settle, { turnId, cost: charged, outcome, now })
+  const settled = yield* tx.get(settle, { turnId, cost: charged, providerCost, outcome, now })
   if (settled?.hasEvent === 1) {
     const facts = { type: 'chat.settled', turnId, sessionId, agentId, outcome, cost: charged } as const
     recordEvent(tx, { id: eventIdOf(turnId), userId, at: now, facts })

@@ -264,6 +264,8 @@ export function workTables(
       agentId: text('agent_id').notNull(),
       held: number().notNull(),
       cost: number(),
+      /** Billionths of a USD that the agent's provider charged the operator; null if the configuration has no `cost`. */
+      providerCost: number('provider_cost'),
       /** Max cost; null if the turn itself has no cap. */
       maxCost: number('max_cost'),
       /** The quote with which the turn was opened. A quote opens nothing else. */

@@ -40,6 +40,21 @@ test('an import prints the differences, then updates the models of the list and 
   )
 })
 
+test('a model of the list that the file lacks is reported, and a list that cannot be read is not replaced', async () => {
+  const { list, publish, run, source } = open()
+  publish({ mini })
+  await run('import', source)
+  publish({ 'openai/mini': mini })
+  expect(await run('diff', source)).toBe(`mini  unchanged, because in ${source} it is not there\n`)
+  const broken = { models: { mini: { inputPerMillionUsd: '1' } } }
+  writeFileSync(list, JSON.stringify(broken))
+  await expect(run('import', source, 'openai/mini')).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('has no price of output tokens'),
+  })
+  expect(JSON.parse(readFileSync(list, 'utf8'))).toEqual(broken)
+})
+
 test('an unknown model, an unusable price or a file that is no list exits with 2 and writes nothing', async () => {
   const { list, publish, run, source } = open()
   publish({ mini, half: { input_cost_per_token: 1e-6 } })

@@ -438,6 +438,7 @@ CREATE TABLE "turns" (
 	"agent_id" text NOT NULL,
 	"held" bigint NOT NULL,
 	"cost" bigint,
+	"provider_cost" bigint,
 	"max_cost" bigint,
 	"quote_id" text,
 	"outcome" text,

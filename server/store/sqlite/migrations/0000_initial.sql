@@ -483,6 +483,7 @@ CREATE TABLE `turns` (
 	`agent_id` text NOT NULL,
 	`held` integer NOT NULL,
 	`cost` integer,
+	`provider_cost` integer,
 	`max_cost` integer,
 	`quote_id` text,
 	`outcome` text,
