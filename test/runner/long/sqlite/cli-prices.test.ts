@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { temporaryFolder } from '../../support/resources.ts'
-import { runErrand } from '../../support/test-process.ts'
+import { temporaryFolder } from '../../../support/resources.ts'
+import { runErrand } from '../../../support/test-process.ts'
 
 const mini = { input_cost_per_token: 2.5e-7, output_cost_per_token: 2e-6 }
 const haiku = { input_cost_per_token: 1e-6, output_cost_per_token: 5e-6, cache_read_input_token_cost: 1e-7 }

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { expectOneEnd, filesIn } from '../chat/chat-checks.ts'
-import { expectSentence } from '../models/model-checks.ts'
-import { moneyOf, refundedOnce, soon } from '../runner/task-checks.ts'
-import { ofTier } from '../run/tiers.ts'
-import { queryRows } from '../support/test-engine.ts'
-import { newDataDir } from '../support/test-service.ts'
+import { expectOneEnd, filesIn } from '../../chat/chat-checks.ts'
+import { expectSentence } from '../../models/model-checks.ts'
+import { moneyOf, refundedOnce, soon } from '../../runner/task-checks.ts'
+import { ofTier } from '../../run/tiers.ts'
+import { queryRows } from '../../support/test-engine.ts'
+import { newDataDir } from '../../support/test-service.ts'
 import {
   completeTask,
   connect,
@@ -21,8 +21,8 @@ import {
   talkWith,
   untilServers,
   type World,
-} from './run-checks.ts'
-import { startEverything } from './run-http-server.ts'
+} from '../run-checks.ts'
+import { startEverything } from '../run-http-server.ts'
 
 // Runs or servers that end during a tool call.
 
