@@ -62,8 +62,9 @@ function adjustmentsOf({ carriedAfterUsd, carriedBeforeUsd }: Breakdown, exact: 
     const rounded = ((exact + perUnit / 2n) / perUnit) * perUnit
     return [{ name: 'Rounded half up to $0.0001', amount: rounded - exact }]
   }
+  const rest = exact % perBillionth
   return [
-    { name: 'Rounded down to a billionth of $1', amount: -(exact % perBillionth) },
+    ...(rest > 0n ? [{ name: 'Rounded down to a billionth of $1', amount: -rest }] : []),
     { name: 'Carried from earlier chats', amount: ofBillionths(carriedBeforeUsd) },
     { name: 'Carried to the next chat', amount: -ofBillionths(carriedAfterUsd) },
   ]
