@@ -245,7 +245,7 @@ export class RowAudit {
     const providerCost = row.provider_cost
     if (charge && providerCost !== null) {
       const receipt = JSON.parse(charge.breakdown!) as ChatReceipt
-      checks.same(BigInt(providerCost), exactCost({ ...receipt, rates: simCost }), `what turn ${id} cost the operator`)
+      checks.same(providerCost, Number(exactCost({ ...receipt, rates: simCost })), `what turn ${id} cost the operator`)
     }
     checks.same(settledAt === null, outcome === null, `turn ${id} is settled when it has an outcome`)
     checks.that(settledAt === null || row.held === 0, `a settled turn holds nothing`)
