@@ -34,8 +34,10 @@ function written(amount: number, decimals: number): string {
   return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`.replace(/\.?0+$/, '')
 }
 
-const perMillion = (rate: number) => written(rate, 6)
-const per1k = (rate: number) => written(rate, 9)
+/** Writes a rate in trillionths of a USD per token as USD per million tokens. */
+export function writePerMillion(rate: number): string {
+  return written(rate, 6)
+}
 
 const rate = z.string()
 
@@ -79,36 +81,39 @@ export function storedRates(rates: ChatRates): StoredRates {
 
 function writtenTokenRates({ cacheRead, cacheWrite, cacheWrite1h, input, output, reasoning }: TokenRates) {
   return {
-    inputPerMillionUsd: perMillion(input),
-    cacheReadPerMillionUsd: perMillion(cacheRead),
-    cacheWritePerMillionUsd: perMillion(cacheWrite),
-    cacheWrite1hPerMillionUsd: perMillion(cacheWrite1h),
-    outputPerMillionUsd: perMillion(output),
-    reasoningPerMillionUsd: perMillion(reasoning),
+    inputPerMillionUsd: writePerMillion(input),
+    cacheReadPerMillionUsd: writePerMillion(cacheRead),
+    cacheWritePerMillionUsd: writePerMillion(cacheWrite),
+    cacheWrite1hPerMillionUsd: writePerMillion(cacheWrite1h),
+    outputPerMillionUsd: writePerMillion(output),
+    reasoningPerMillionUsd: writePerMillion(reasoning),
   }
 }
 
 export function writtenRates(rates: ChatRates): WrittenRates {
+  return { ...storedRates(rates), ...ratesPer1k(rates) }
+}
+
+function ratesPer1k({ cacheRead, input, output, reasoning }: Omit<TokenRates, 'cacheWrite' | 'cacheWrite1h'>) {
+  const per1k = (rate: number) => written(rate, 9)
   return {
-    ...storedRates(rates),
-    inputPer1kUsd: per1k(rates.input),
-    cachedInputPer1kUsd: per1k(rates.cacheRead),
-    outputPer1kUsd: per1k(rates.output),
-    reasoningPer1kUsd: per1k(rates.reasoning),
+    inputPer1kUsd: per1k(input),
+    cachedInputPer1kUsd: per1k(cacheRead),
+    outputPer1kUsd: per1k(output),
+    reasoningPer1kUsd: per1k(reasoning),
   }
 }
 
 /** Returns a receipt's rates under all their names. */
 export function receiptRates(stored: StoredRates | EarlierRates): WrittenRates {
   if ('inputPerMillionUsd' in stored) {
-    const rate = (text: string) => per1k(parsePerMillion(text)!)
-    return {
-      ...stored,
-      inputPer1kUsd: rate(stored.inputPerMillionUsd),
-      cachedInputPer1kUsd: rate(stored.cacheReadPerMillionUsd),
-      outputPer1kUsd: rate(stored.outputPerMillionUsd),
-      reasoningPer1kUsd: rate(stored.reasoningPerMillionUsd),
-    }
+    const per1k = ratesPer1k({
+      input: parsePerMillion(stored.inputPerMillionUsd)!,
+      cacheRead: parsePerMillion(stored.cacheReadPerMillionUsd)!,
+      output: parsePerMillion(stored.outputPerMillionUsd)!,
+      reasoning: parsePerMillion(stored.reasoningPerMillionUsd)!,
+    })
+    return { ...stored, ...per1k }
   }
   const input = parsePer1k(stored.inputPer1kUsd)!
   return writtenRates({

@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { UsageError } from '../kernel/usage-error.ts'
-import { PriceListError, writePriceList, type ListedPrice } from '../agents/prices/price-list.ts'
-import { openPriceList } from '../agents/prices/price-lists.ts'
+import { writePriceList, type ListedPrice } from '../agents/prices/price-list.ts'
+import { openPriceList, PriceError } from '../agents/prices/price-lists.ts'
 import { differencesOf, type Difference } from '../agents/prices/price-differences.ts'
 import { print } from './open-store.ts'
 
@@ -25,10 +25,14 @@ export async function diffPrices(file: string, models: readonly string[], option
 /** Prints the differences, then writes them to the project's list. */
 export async function importPrices(file: string, models: readonly string[], options: Options): Promise<void> {
   const { differences, merged, missing } = compare(file, models, options)
-  const verdict = differences.length === 0 ? '' : `\nWrote ${options.list}. Running services use it after a restart.`
-  if (differences.length > 0) writeFileSync(options.list, writePriceList(merged))
-  const text = report({ differences, missing }, { file, list: options.list })
-  print(options, { differences, missing, file: options.list }, text + verdict)
+  print(
+    options,
+    { differences, missing, file: options.list },
+    report({ differences, missing }, { file, list: options.list }),
+  )
+  if (differences.length === 0) return
+  writeFileSync(options.list, writePriceList(merged))
+  if (!options.json) print(options, {}, `Wrote ${options.list}. Running services use it after a restart.`)
 }
 
 /**
@@ -49,7 +53,7 @@ function compare(file: string, models: readonly string[], { list: to }: Options)
     if (isAll || known.has(model) || asked.has(model)) merged.set(model, price)
   }
   const missing = [...known.keys()].filter((model) => !source.prices.has(model))
-  const reasonOf = (model: string) => source.unusable.get(model) ?? 'is not there'
+  const reasonOf = (model: string) => source.unusable.get(model) ?? 'has no entry'
   return {
     differences: differencesOf(known, merged),
     merged,
@@ -68,7 +72,7 @@ function open(file: string) {
   try {
     return openPriceList(file)
   } catch (error) {
-    throw error instanceof PriceListError ? new UsageError(`${error.message}.`) : error
+    throw error instanceof PriceError ? new UsageError(`${error.message}.`) : error
   }
 }
 
@@ -88,7 +92,7 @@ function report({ differences, missing }: Compared, { file, list }: { file: stri
   const lines = differences.map(
     ({ from, model, name, to }) => `${model}  ${name}  ${from ?? 'none'} -> ${to ?? 'none'}`,
   )
-  const kept = missing.map(({ model, reason }) => `${model}  unchanged, because in ${file} it ${reason}`)
+  const kept = missing.map(({ model, reason }) => `${model}  unchanged: the model ${reason} in ${file}`)
   if (lines.length + kept.length === 0) return `${list} has these prices already.`
   return [...lines, ...kept].join('\n')
 }

@@ -63,7 +63,7 @@ export class ServiceMetrics implements Meter {
       chatCharged: counter('errand_chat_charged_usd_total', 'Amount charged for chats.', 'agent'),
       providerCost: counter(
         'errand_chat_provider_cost_usd_total',
-        "What chats cost the operator, by the agent's `cost`; includes chats that were free.",
+        "Cost of chats to the operator, at the agent's `cost`; includes chats that were free for users.",
         'agent',
       ),
       writtenOff: counter(

@@ -59,7 +59,7 @@ test('a list whose long prompts cost less than others stops the start', () => {
   const cheaper = { ...cost, longContext: { ...tier, outputPerMillionUsd: '5' } }
   const content = JSON.stringify({ models: { 'anthropic/claude-haiku-4-5': cheaper } })
   expect(() => chatOf({ pricing: haiku }, content)).toThrow(
-    'The rates for long prompts of "anthropic/claude-haiku-4-5"',
+    'The rates of "anthropic/claude-haiku-4-5" for long prompts are lower',
   )
 })
 

@@ -20,8 +20,7 @@ import type { ResponseFormat } from '../run/chat-messages.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
 import type { EndpointRun } from '../run/endpoint-run.ts'
 import { noPlans, type AccountLimits, type Plans } from '../../store/limits/account-limits.ts'
-import { PriceListError } from '../prices/price-list.ts'
-import type { PriceLists } from '../prices/price-lists.ts'
+import { PriceError, type PriceLists } from '../prices/price-lists.ts'
 import { readPrices, type ChatPrices } from '../prices/read-prices.ts'
 import { issueDetails, issuePath } from '../../kernel/bad-input.ts'
 import { toJsonSchema, toZodSchema } from './params-schema.ts'
@@ -191,7 +190,7 @@ function toAgent(agent: ParsedAgent, source: AgentConfig, priceLists: PriceLists
     const chat = toChat(agent, source, priceLists)
     return { id, kind, name, description, visibility, endpoints, toolNames, chat }
   } catch (error) {
-    if (!(error instanceof PriceListError)) throw error
+    if (!(error instanceof PriceError)) throw error
     throw new ConfigError(`agents: the price of "${id}" cannot be read: ${error.message}`)
   }
 }

@@ -10,7 +10,7 @@ import { DeltaBypass } from '../threads/delta-bypass.ts'
 import { describeModelError, isRequestRefused, ModelFailure, RequestRefusedError } from './model-error.ts'
 import { modelMessage } from './model-messages.ts'
 import { ModelSteps } from './model-steps.ts'
-import { cacheMarks, withCacheMarks } from './prompt-caching.ts'
+import { cacheMarks } from './prompt-caching.ts'
 import { PartQueue } from '../run/part-queue.ts'
 import { jsonOf } from '../run/prompt-size.ts'
 import { toJsonSchema, toZodSchema } from '../config/params-schema.ts'
@@ -73,15 +73,14 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
   const transformParams: LanguageModelMiddleware['transformParams'] = async ({ params: sent }) => {
     const { maxOutputTokens = limit } = sent
     const asked = { ...sent, maxOutputTokens, ...(responseFormat && { responseFormat }) }
-    return {
-      ...asked,
-      maxOutputTokens: await steps.begin(asked),
-      prompt: withCacheMarks(sent.prompt, agent),
-    }
+    return { ...asked, maxOutputTokens: await steps.begin(asked) }
   }
   const { fullStream } = streamText({
     ...settingsOf(agent, told),
-    model: wrapLanguageModel({ model: agent.model, middleware: { ...bypass.middleware, transformParams } }),
+    model: wrapLanguageModel({
+      model: agent.model,
+      middleware: [{ ...bypass.middleware, transformParams }, cacheMarks(agent)],
+    }),
     ...(await toolsOf(heldTools(agent, openCall), connectors)),
     messages,
     maxOutputTokens: Math.min(params.maxTokens ?? limit, limit),

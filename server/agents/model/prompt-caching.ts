@@ -3,11 +3,16 @@ import type { ModelAgentConfig } from '../config/define-config.ts'
 
 type Prompt = Parameters<NonNullable<LanguageModelMiddleware['transformParams']>>[0]['params']['prompt']
 
+/** Marks the prompts of an agent with `caching`. */
+export function cacheMarks(agent: ModelAgentConfig): LanguageModelMiddleware {
+  return { transformParams: async ({ params }) => ({ ...params, prompt: withCacheMarks(params.prompt, agent) }) }
+}
+
 /**
  * Marks the end of the instructions and the end of the prompt. The provider caches the prompt up to each mark, so that
  * the next call of the conversation reads it from there. Providers ignore each other's marks.
  */
-export function withCacheMarks(prompt: Prompt, { caching = false }: ModelAgentConfig): Prompt {
+function withCacheMarks(prompt: Prompt, { caching = false }: ModelAgentConfig): Prompt {
   if (caching === false) return prompt
   const marks = {
     anthropic: { cacheControl: { type: 'ephemeral', ...(caching === '1h' && { ttl: caching }) } },
@@ -17,8 +22,4 @@ export function withCacheMarks(prompt: Prompt, { caching = false }: ModelAgentCo
   return prompt.map((message, at) =>
     marked.has(at) ? { ...message, providerOptions: { ...message.providerOptions, ...marks } } : message,
   )
-}
-
-export function cacheMarks(agent: ModelAgentConfig): LanguageModelMiddleware {
-  return { transformParams: async ({ params }) => ({ ...params, prompt: withCacheMarks(params.prompt, agent) }) }
 }

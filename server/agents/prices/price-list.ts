@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { parsePerMillion, writePerMillion } from '../../billing/written-rates.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 import type { LongContextPricing, TokenPricing } from '../config/pricing-config.ts'
 import { repeatedKey } from './repeated-key.ts'
@@ -16,7 +17,7 @@ export type PriceList = {
   unusable: ReadonlyMap<string, string>
 }
 
-/** The file is not a price list. The message completes a sentence that begins with the file's name. */
+/** A file or an entry that is not a price. The message completes a sentence that begins with its name. */
 export class PriceListError extends Error {
   override readonly name = 'PriceListError'
 }
@@ -193,8 +194,8 @@ function providerPrice({ cacheWrite1hPerMillionUsd, cacheWritePerMillionUsd, ...
 }
 
 /**
- * Returns the rates for long prompts. A rate that the list omits, or that is not above the input rate for cache writes,
- * grows like the rate of input or output.
+ * Returns the rates for long prompts. A rate that the list omits, or a rate of cache writes below the input rate, grows
+ * like the rate of input or output.
  */
 function longPrice(base: TokenPricing, rate: RateOf, names: Names): TokenPricing {
   const long = providerPrice(tokens(rate, names))
@@ -206,18 +207,12 @@ function longPrice(base: TokenPricing, rate: RateOf, names: Names): TokenPricing
   return { ...long, ...Object.fromEntries(grown) }
 }
 
-/** Multiplies a rate by the growth of another, rounded up to six decimals. */
+/** Multiplies a rate by the growth of another, rounded up. */
 function grownBy(rate: string, from: string, to: string): string {
-  const [value, before, after] = [rate, from, to].map((text) => BigInt(Math.round(Number(text) * 1_000_000)))
-  if (before === 0n) return rate
-  return plain((Number((value! * after! + before! - 1n) / before!) / 1_000_000).toFixed(decimals))
+  const [value, before, after] = [rate, from, to].map((text) => BigInt(parsePerMillion(text)!))
+  return before === 0n ? rate : writePerMillion(Number((value! * after! + before! - 1n) / before!))
 }
 
-function plain(written: string): string {
-  return written.replace(/\.?0+$/, '')
-}
-
-const decimals = 6
 /** Products of a per-token price with a million differ from the decimal price by less than this share. */
 const tolerance = 1e-9
 
@@ -225,20 +220,20 @@ function decimal(value: unknown, name: string): string | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value >= 10_000_000)
     throw new PriceListError(`has the price ${JSON.stringify(value)} (${name}), which is not an amount`)
-  const written = value.toFixed(decimals)
-  if (Math.abs(Number(written) - value) > value * tolerance)
-    throw new PriceListError(`has the price ${value} (${name}) with more than ${decimals} decimals per million tokens`)
-  return plain(written)
+  const rate = Math.round(value * 1_000_000)
+  if (Math.abs(rate / 1_000_000 - value) > value * tolerance)
+    throw new PriceListError(`has the price ${value} (${name}) with more than 6 decimals per million tokens`)
+  return writePerMillion(rate)
 }
 
 function text(value: unknown, name: string): string | undefined {
-  if (value === undefined || (typeof value === 'string' && /^\d{1,7}(?:\.\d{1,6})?$/.test(value))) return value
+  if (value === undefined || (typeof value === 'string' && parsePerMillion(value) !== undefined)) return value
   throw new PriceListError(`has the price ${JSON.stringify(value)} (${name}), which is not an amount`)
 }
 
 function wholeTokens(value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value
-  throw new PriceListError(`has long prompts from ${JSON.stringify(value)} tokens, which is not a number of tokens`)
+  throw new PriceListError(`has a limit of long prompts of ${JSON.stringify(value)}, which is not a number of tokens`)
 }
 
 function assertUsd(currency: unknown): void {

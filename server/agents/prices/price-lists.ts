@@ -4,6 +4,11 @@ import { nearestOf } from '../../kernel/bad-input.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 import { PriceListError, readPriceList, type ListedPrice, type PriceList } from './price-list.ts'
 
+/** A price that cannot be read. The message is a sentence. */
+export class PriceError extends Error {
+  override readonly name = 'PriceError'
+}
+
 export type PriceReference = { model: string; file: string }
 
 /** The price lists that a configuration names, each read once. Paths are relative to the configuration's folder. */
@@ -15,16 +20,16 @@ export class PriceLists {
     this.#folder = folder
   }
 
-  /** Throws a PriceListError, whose message is a sentence, if there is no price for exactly this model. */
+  /** Throws a PriceError if the list has no price for exactly this model. */
   priceOf({ file, model }: PriceReference): { price: ListedPrice; version: string } {
     const path = resolve(this.#folder, file)
     const { prices, unusable, version } = this.#read(path)
     const price = prices.get(model)
     if (price) return { price, version }
     const reason = unusable.get(model)
-    if (reason !== undefined) throw new PriceListError(`The model "${model}" in ${path} ${reason}`)
+    if (reason !== undefined) throw new PriceError(`The model "${model}" in ${path} ${reason}`)
     const hint = prices.size === 0 ? '' : `; did you mean "${nearestOf(model, [...prices.keys()])}"?`
-    throw new PriceListError(`${path} has no price for exactly "${model}"${hint}`)
+    throw new PriceError(`${path} has no price for exactly "${model}"${hint}`)
   }
 
   #read(path: string): PriceList {
@@ -36,17 +41,17 @@ export class PriceLists {
   }
 }
 
-/** Throws a PriceListError, whose message is a sentence. */
+/** Throws a PriceError if the file is not a price list. */
 export function openPriceList(path: string): PriceList {
   let text: string
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    throw new PriceListError(`Could not read the price list: ${messageOf(error)}`)
+    throw new PriceError(`Could not read the price list: ${messageOf(error)}`)
   }
   try {
     return readPriceList(text)
   } catch (error) {
-    throw error instanceof PriceListError ? new PriceListError(`${path} ${error.message}`) : error
+    throw error instanceof PriceListError ? new PriceError(`${path} ${error.message}`) : error
   }
 }

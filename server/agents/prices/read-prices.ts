@@ -1,12 +1,11 @@
 import type { ChatRates, TokenRates } from '../../billing/chat-price.ts'
 import { parseMarkup, readRates, tierFault, type ParsedPricing } from '../config/rates-schema.ts'
-import { PriceListError } from './price-list.ts'
-import type { PriceLists } from './price-lists.ts'
+import { PriceError, type PriceLists } from './price-lists.ts'
 
 /** Prices of a chat: those that users pay, and those that the provider charges the operator. */
 export type ChatPrices = {
   rates: ChatRates
-  /** Null if the configuration does not say. If it has rates for long prompts, so does `rates`, above the same length. */
+  /** Null if the configuration has none. Its `aboveTokens`, if any, is that of `rates`. */
   cost: ChatRates | null
 }
 
@@ -18,14 +17,14 @@ type Declared = {
 }
 
 /**
- * Reads the prices that an agent declares. Throws a PriceListError. `lists` is null in agent threads, which receive
+ * Reads the prices that an agent declares. Throws a PriceError. `lists` is null in agent threads, which receive
  * rates with each chat: prices from lists are then zero.
  */
 export function readPrices({ caching, cost, pricing }: Declared, lists: PriceLists | null): ChatPrices {
   if (caching !== false && lists) assertCacheWrites(pricing.costPlus ? cost : pricing, { caching, lists })
   const costs = cost === undefined ? null : ratesOf(cost, lists)
   if (!pricing.costPlus) return { rates: withTierOf(costs, ratesOf(pricing, lists)), cost: costs }
-  if (!costs) throw new PriceListError('costPlus needs the cost of the agent')
+  if (!costs) throw new PriceError('costPlus needs the cost of the agent')
   const markup = parseMarkup(pricing.costPlus.markup)!
   const toolCall = pricing.toolCallUsd === undefined ? times(costs.toolCall, markup) : readRates(pricing).toolCall
   return { rates: { ...markedUp(costs, markup), toolCall }, cost: costs }
@@ -37,15 +36,15 @@ function ratesOf(declared: ParsedPricing, lists: PriceLists | null): ChatRates {
   const { price, version } = lists.priceOf(priceList)
   const rates = readRates({ ...price, toolCallUsd })
   const fault = tierFault(rates)
-  if (fault) throw new PriceListError(`The rates for long prompts of "${priceList.model}" are lower than the others`)
+  if (fault) throw new PriceError(`The rates of "${priceList.model}" for long prompts are lower than its other rates`)
   return { ...rates, listVersion: version }
 }
 
-/** Usage is split by the length of prompts where either the price or the cost changes. */
+/** Adds the cost's limit of long prompts to rates without one, so that usage is split at that limit. */
 function withTierOf(costs: ChatRates | null, rates: ChatRates): ChatRates {
   const { longContext } = costs ?? {}
   if (!longContext || rates.longContext?.aboveTokens === longContext.aboveTokens) return rates
-  if (rates.longContext) throw new PriceListError('longContext.aboveTokens of price and cost must be equal')
+  if (rates.longContext) throw new PriceError('longContext.aboveTokens of price and cost must be equal')
   const { longContext: _, toolCall: __, listVersion: ___, ...short } = rates
   return { ...rates, longContext: { aboveTokens: longContext.aboveTokens, ...short } }
 }
@@ -56,7 +55,7 @@ function assertCacheWrites(declared: ParsedPricing | undefined, { caching, lists
   const rates = declared?.priceList ? lists.priceOf(declared.priceList).price : declared
   const name = caching === '1h' ? 'cacheWrite1hPerMillionUsd' : 'cacheWritePerMillionUsd'
   const needed = [rates, ...(rates?.longContext ? [rates.longContext] : [])]
-  if (needed.some((one) => one?.[name] === undefined)) throw new PriceListError(`caching needs ${name}`)
+  if (needed.some((one) => one?.[name] === undefined)) throw new PriceError(`caching needs ${name}`)
 }
 
 const markupUnits = 10_000n
@@ -79,7 +78,7 @@ function markedUp(rates: ChatRates, markup: number): ChatRates {
 
 function times(rate: number, markup: number): number {
   const product = Number((BigInt(rate) * BigInt(markup) + markupUnits - 1n) / markupUnits)
-  if (product > rateMax) throw new PriceListError('The markup makes a rate higher than 9999999.999999 USD')
+  if (product > rateMax) throw new PriceError('The markup makes a rate higher than 9999999.999999 USD')
   return product
 }
 

@@ -45,7 +45,7 @@ test('a model of the list that the file lacks is reported, and a list that canno
   publish({ mini })
   await run('import', source)
   publish({ 'openai/mini': mini })
-  expect(await run('diff', source)).toBe(`mini  unchanged, because in ${source} it is not there\n`)
+  expect(await run('diff', source)).toBe(`mini  unchanged: the model has no entry in ${source}\n`)
   const broken = { models: { mini: { inputPerMillionUsd: '1' } } }
   writeFileSync(list, JSON.stringify(broken))
   await expect(run('import', source, 'openai/mini')).rejects.toMatchObject({
