@@ -3,8 +3,10 @@ import { expect, test } from 'vitest'
 import { readMetrics } from '../api/exposition.ts'
 import { expectOneEnd, Talker } from '../chat/chat-checks.ts'
 import { sendBytes } from '../support/model-provider.ts'
+import { startService } from '../support/test-service.ts'
 import { onlyCharge, startModels } from './model-checks.ts'
 
+const silent = { debug() {}, info() {}, warn() {}, error() {}, fatal() {} }
 const answer = readFileSync(new URL('./transcripts/anthropic-answer.sse', import.meta.url), 'utf8')
 
 /** Anthropic's answer, with these prompt tokens. */
@@ -49,9 +51,36 @@ test('a reply that reads the cache pays the rate of cache reads', async () => {
   expect(usage).not.toHaveProperty('cacheWriteTokens')
   // 31 at 0.001, 480 at 0.0001 and 12 at 0.005 USD.
   expect((await talker.charges())[0].amountUsd).toBe('-0.1390')
-  const metrics = await readMetrics(world.service)
-  const sum = (name: string) => metrics.get(`${name}{agent="cached"}`)
-  expect([sum('errand_chat_charged_usd_total'), sum('errand_chat_provider_cost_usd_total')]).toEqual([0.139, 0.0695])
+  const sums = async () => {
+    const metrics = await readMetrics(world.service)
+    return ['charged', 'provider_cost'].map((name) => metrics.get(`errand_chat_${name}_usd_total{agent="cached"}`))
+  }
+  expect(await sums()).toEqual([0.139, 0.0695])
+  // The provider charges nothing for a reply that breaks off before its usage.
+  world.provider.play(sendBytes([answer.slice(0, answer.indexOf('event: message_delta'))]))
+  expectOneEnd(await talker.chat('Again'), 'error')
+  expect(await sums()).toEqual([0.139, 0.0695])
   await onlyCharge(talker)
   await world.stop()
+})
+
+test('a price below its cost is logged at the start, with its margin', async () => {
+  const lines: unknown[] = []
+  const cost = { inputPerMillionUsd: '3', outputPerMillionUsd: '15' }
+  const pricing = { ...cost, outputPerMillionUsd: '12' }
+  const service = await startService({
+    config: { agents: [{ kind: 'code', id: 'cheap', name: 'Cheap', chat: { pricing, cost, async *reply() {} } }] },
+    log: { ...silent, warn: (fields: object, text: string) => lines.push([text, fields]) },
+  })
+  expect(lines).toContainEqual([
+    'the price of a chat is below its cost',
+    {
+      agentId: 'cheap',
+      losses: [
+        { what: 'output tokens', marginPercent: -25 },
+        { what: 'reasoning tokens', marginPercent: -25 },
+      ],
+    },
+  ])
+  await service.stop()
 })
