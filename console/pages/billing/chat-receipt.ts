@@ -106,8 +106,8 @@ function tokenLines(tokens: Tokens, rates: TokenRates, suffix = '') {
   return [
     line(inputName, promptTokens - cachedPromptTokens - cacheWriteTokens, rates.inputPerMillionUsd),
     line('Cached input tokens', cachedPromptTokens, rates.cacheReadPerMillionUsd),
-    line('Tokens cached', cacheWriteTokens - cacheWrite1hTokens, rates.cacheWritePerMillionUsd),
-    line('Tokens cached for an hour', cacheWrite1hTokens, rates.cacheWrite1hPerMillionUsd),
+    line('Cache writes', cacheWriteTokens - cacheWrite1hTokens, rates.cacheWritePerMillionUsd),
+    line('Cache writes for an hour', cacheWrite1hTokens, rates.cacheWrite1hPerMillionUsd),
     line(outputName, completionTokens - reasoningTokens, rates.outputPerMillionUsd),
     line('Reasoning tokens', reasoningTokens, rates.reasoningPerMillionUsd),
   ]
