@@ -170,8 +170,11 @@ export const faults = {
 
 /** Faults covered by other test files. */
 export const elsewhere: readonly [fault: string, where: string][] = [
-  ['providers', 'test/models/long/model-failures.test.ts, model-overflow.test.ts, model-leave.test.ts (npm test)'],
-  ['readers that stall', 'test/chat/chat-disconnect.test.ts (npm test)'],
+  [
+    'providers',
+    'test/models/long/model-failures.test.ts, model-leave.test.ts (npm run test:all), test/models/model-overflow.test.ts (npm test)',
+  ],
+  ['readers that stall', 'test/chat/long/chat-disconnect.test.ts (npm run test:all)'],
   ['failed syncs, call by call', 'test/store/group-commit-faults.test.ts, sqlite-full.test.ts (npm test)'],
   ['the sync before each answer', 'test/runner/sqlite/sync-before-answer.test.ts (npm test)'],
 ]

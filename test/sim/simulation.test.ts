@@ -6,7 +6,7 @@ import { simulate } from './simulate.ts'
 // Random operations on the real app, with every invariant checked after each one. A failure prints its seed; repeat it
 // with `npm run sim -- --seed S --ops N`.
 
-const operations = ofTier(300, 2400)
+const operations = ofTier(150, 2400)
 const anySeed = Math.floor(Math.random() * 1_000_000_000)
 
 function expectSound({ operations: byKind, restarts, seed, total, violation }: SimReport): void {
