@@ -57,6 +57,11 @@ export type Agent = {
 
 export type AgentChat = {
   pricing: ChatRates
+  /** Models that may answer if the first one cannot, at their own prices; omitted if there are none */
+  fallbacks?: {
+    model: string
+    pricing: ChatRates
+  }[] | undefined
   /** Maximum tokens of message and history given to the agent for a reply */
   contextTokens: number
   /** Maximum `maxTokens` of a chat */
@@ -102,6 +107,8 @@ export type ChatBreakdown = {
     reasoningTokens: number
   } | undefined
   rates: ChatRates
+  /** The model that answered, if the agent has fallback models */
+  model?: string | undefined
   /** Whether tokens were estimated from the text because the agent or its model did not report all of them */
   isEstimated: boolean
   /** The sum of the components; omitted on receipts of older versions, which rounded it */
@@ -433,10 +440,12 @@ export type Endpoint = {
   id: string
   name: string
   description: string
-  /** Price of a task; for a metered endpoint, its maximum price */
+  /** Price of a task; for a metered or token-priced endpoint, its maximum price */
   priceUsd: string
   /** Only for metered endpoints */
   pricing?: EventPricing | undefined
+  /** Only for token-priced endpoints */
+  tokenPricing?: TokenPricing | undefined
   timeoutSeconds: number
   /** `always`: a task can be canceled until it calls a connector or charges a usage event; `pending`: only before an agent starts it */
   cancel: "always" | "pending"
@@ -812,11 +821,15 @@ export type Task = {
   costUsd: string
   /** Amount returned to the balance: the full charge if the task failed, the unused part of a metered charge if it completed, otherwise 0.0000 */
   refundedUsd: string
-  /** Only for a metered task: the amount charged when it was created */
+  /** Only for a metered or token-priced task: the amount charged when it was created */
   maxCostUsd?: string | undefined
+  /** Only for a token-priced task: its rates, of the model that answered if several may answer */
+  rates?: ChatRates | undefined
+  /** Only for a completed token-priced task: the tokens it used */
+  tokens?: TaskTokens | undefined
   /** Only for a completed metered task: number of charged events, by event name */
   usage?: Record<string, number> | undefined
-  /** Only for a completed metered task: the unused part of its charge */
+  /** Only for a completed metered or token-priced task: the unused part of its charge */
   givenBackUsd?: string | undefined
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -881,6 +894,50 @@ export type TaskProgress = {
   data?: unknown
   /** ISO 8601 UTC timestamp with milliseconds */
   at: string
+}
+
+export type TaskTokens = {
+  promptTokens: number
+  /** The part of `promptTokens` that the provider read from its cache */
+  cachedPromptTokens: number
+  /** The part of `promptTokens` that the provider wrote to its cache; omitted if none */
+  cacheWriteTokens?: number | undefined
+  /** The part of `cacheWriteTokens` that the provider keeps for an hour; omitted if none */
+  cacheWrite1hTokens?: number | undefined
+  /** Includes reasoning tokens */
+  completionTokens: number
+  reasoningTokens: number
+  toolCalls: number
+  /** The part of the tokens that is priced at the rates for long prompts; omitted if none */
+  longContext?: {
+    promptTokens: number
+    /** The part of `promptTokens` that the provider read from its cache */
+    cachedPromptTokens: number
+    /** The part of `promptTokens` that the provider wrote to its cache; omitted if none */
+    cacheWriteTokens?: number | undefined
+    /** The part of `cacheWriteTokens` that the provider keeps for an hour; omitted if none */
+    cacheWrite1hTokens?: number | undefined
+    /** Includes reasoning tokens */
+    completionTokens: number
+    reasoningTokens: number
+  } | undefined
+  /** Whether tokens were counted from the text because the provider did not report them */
+  isEstimated: boolean
+  /** The model that answered, if the agent has fallback models */
+  model?: string | undefined
+  /** The sum of the components. Rounded up to 0.0001, it is the cost, which is at most the charge */
+  exactUsd: string
+}
+
+export type TokenPricing = {
+  rates: ChatRates
+  /** Charged when the task is created; the unused part is refunded when it completes */
+  maxUsd: string
+  /** Models that may answer if the first one cannot, at their own prices; omitted if there are none */
+  fallbacks?: {
+    model: string
+    pricing: ChatRates
+  }[] | undefined
 }
 
 export type Topup = {

@@ -95,6 +95,7 @@ const ChatBreakdown = z
   .object({
     ...writtenUse,
     rates: WrittenRates,
+    model: z.string().optional().describe('The model that answered, if the agent has fallback models'),
     isEstimated: z
       .boolean()
       .describe(

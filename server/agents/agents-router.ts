@@ -8,7 +8,15 @@ import { pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
 import { limitsOf } from '../store/limits/account-limits.ts'
 import { cancelModes } from './config/agent-schema.ts'
 import type { Caller } from '../procedures/caller.ts'
-import { agentKinds, isVisibleTo, type Agent as CatalogueAgent, type Catalogue } from './config/catalogue.ts'
+import {
+  agentKinds,
+  isVisibleTo,
+  type Agent as CatalogueAgent,
+  type Catalogue,
+  type Chat,
+  type Endpoint as CatalogueEndpoint,
+} from './config/catalogue.ts'
+import { ratesByModel, type ChatRates } from '../billing/chat-price.ts'
 
 const EventPricing = z
   .object({
@@ -17,13 +25,27 @@ const EventPricing = z
   })
   .meta({ id: 'EventPricing' })
 
+const Fallbacks = z
+  .array(z.object({ model: z.string(), pricing: WrittenRates }))
+  .optional()
+  .describe('Models that may answer if the first one cannot, at their own prices; omitted if there are none')
+
+const TokenPricing = z
+  .object({
+    rates: WrittenRates,
+    maxUsd: usd.describe('Charged when the task is created; the unused part is refunded when it completes'),
+    fallbacks: Fallbacks,
+  })
+  .meta({ id: 'TokenPricing' })
+
 const Endpoint = z
   .object({
     id: z.string().describe('`<agentId>.<name>`'),
     name: z.string(),
     description: z.string(),
-    priceUsd: usd.describe('Price of a task; for a metered endpoint, its maximum price'),
+    priceUsd: usd.describe('Price of a task; for a metered or token-priced endpoint, its maximum price'),
     pricing: EventPricing.optional().describe('Only for metered endpoints'),
+    tokenPricing: TokenPricing.optional().describe('Only for token-priced endpoints'),
     timeoutSeconds: z.number(),
     cancel: z
       .enum(cancelModes)
@@ -37,6 +59,7 @@ const Endpoint = z
 const AgentChat = z
   .object({
     pricing: WrittenRates,
+    fallbacks: Fallbacks,
     contextTokens: z.number().int().describe('Maximum tokens of message and history given to the agent for a reply'),
     maxOutputTokens: z.number().int().describe('Maximum `maxTokens` of a chat'),
     reasoning: z.boolean().describe('Whether reasoning is streamed'),
@@ -135,6 +158,17 @@ function plannedAgents({ plans }: Catalogue, { account }: Caller): readonly stri
   return limitsOf(account, plans).agents
 }
 
+function tokenPricingOf({ modelIds, price }: CatalogueEndpoint, rates: ChatRates): z.output<typeof TokenPricing> {
+  const [, ...others] = ratesByModel(rates)
+  const fallbacks = others.map((own, at) => ({ model: modelIds[at + 1] ?? '', pricing: writtenRates(own) }))
+  return { rates: writtenRates(rates), maxUsd: formatUsd(price), ...(fallbacks.length > 0 && { fallbacks }) }
+}
+
+function fallbacksOf({ models: [, ...others] }: Chat): Pick<z.output<typeof AgentChat>, 'fallbacks'> {
+  if (others.length === 0) return {}
+  return { fallbacks: others.map(({ id, rates }) => ({ model: id ?? '', pricing: writtenRates(rates) })) }
+}
+
 function toAgent(agent: CatalogueAgent, planned: readonly string[] | null): Agent {
   const { id, kind, name, description, endpoints, chat } = agent
   return {
@@ -148,12 +182,14 @@ function toAgent(agent: CatalogueAgent, planned: readonly string[] | null): Agen
       description: endpoint.description,
       priceUsd: formatUsd(endpoint.price),
       ...(endpoint.meters && { pricing: writtenPricing({ prices: endpoint.meters, cap: endpoint.price }) }),
+      ...(endpoint.rates && { tokenPricing: tokenPricingOf(endpoint, endpoint.rates) }),
       timeoutSeconds: endpoint.timeoutMs / 1000,
       cancel: endpoint.cancel,
       params: endpoint.paramsJsonSchema,
     })),
     chat: chat && {
       pricing: writtenRates(chat.rates),
+      ...fallbacksOf(chat),
       contextTokens: chat.contextTokens,
       maxOutputTokens: chat.maxOutputTokens,
       reasoning: chat.hasReasoning,

@@ -207,8 +207,11 @@ export async function startApp(options: AppOptions): Promise<App> {
 /** Warns of prices below what the provider charges. */
 function warnOfLosses({ agents }: Catalogue, log: Logger): void {
   for (const { chat, id: agentId } of agents) {
-    const losses = chat ? lossesOf(chat) : []
-    if (losses.length > 0) log.warn({ agentId, losses }, 'the price of a chat is below its cost')
+    for (const { id: model, ...prices } of chat?.models ?? []) {
+      const losses = lossesOf(prices)
+      if (losses.length > 0)
+        log.warn({ agentId, ...(model !== null && { model }), losses }, 'the price of a chat is below its cost')
+    }
   }
 }
 

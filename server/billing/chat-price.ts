@@ -23,6 +23,8 @@ export type ChatRates = TokenRates & {
   longContext: (TokenRates & { aboveTokens: number }) | null
   /** Version of the price list that the rates come from, if any. */
   listVersion?: string
+  /** Rates of the models that may answer in place of the first one, in order. */
+  fallbacks?: readonly ChatRates[]
 }
 
 /**
@@ -97,6 +99,41 @@ export function providerCostOf(used: ChatUsed, rates: ChatRates | null): number 
  */
 export function chatHold(used: ChatUsed, rates: ChatRates): Units {
   return Number((trillionths(used, rates) + trillionthsPerUnit - 1n) / trillionthsPerUnit)
+}
+
+/** Returns the rates of each model that may answer, the first one first. */
+export function ratesByModel({ fallbacks = [], ...first }: ChatRates): readonly ChatRates[] {
+  return [first, ...fallbacks]
+}
+
+/** Joins the rates of several models; the inverse of `ratesByModel`. */
+export function joinRates([first, ...fallbacks]: readonly [ChatRates, ...ChatRates[]]): ChatRates {
+  return fallbacks.length === 0 ? first : { ...first, fallbacks }
+}
+
+/** Returns rates that no model exceeds, so that a hold covers whichever model answers. */
+export function highestRates(rates: ChatRates): ChatRates {
+  const models = ratesByModel(rates)
+  if (models.length === 1) return rates
+  const tiers = models.flatMap(({ longContext }) => longContext ?? [])
+  const aboveTokens = Math.min(...tiers.map((tier) => tier.aboveTokens))
+  return {
+    ...highest(models),
+    toolCall: Math.max(...models.map(({ toolCall }) => toolCall)),
+    longContext: tiers.length === 0 ? null : { aboveTokens, ...highest([...models, ...tiers]) },
+  }
+}
+
+function highest(rates: readonly TokenRates[]): TokenRates {
+  const most = (of: (one: TokenRates) => number) => Math.max(...rates.map(of))
+  return {
+    input: most((one) => one.input),
+    cacheRead: most((one) => one.cacheRead),
+    cacheWrite: most((one) => one.cacheWrite),
+    cacheWrite1h: most((one) => one.cacheWrite1h),
+    output: most((one) => one.output),
+    reasoning: most((one) => one.reasoning),
+  }
 }
 
 /** Returns usage with zeros for omitted fields. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { EarlierRates, StoredRates, StoredTokens } from '../store/sessions/session-types.ts'
-import type { ChatRates, ChatUsed, TokenCounts, TokenRates } from './chat-price.ts'
+import type { EarlierRates, StoredRates, StoredTokenRates, StoredTokens } from '../store/sessions/stored-rates.ts'
+import { ratesByModel, type ChatRates, type ChatUsed, type TokenCounts, type TokenRates } from './chat-price.ts'
 
 // Rates as configurations, receipts and API responses write them: USD per million tokens. The names per 1,000 tokens
 // are older and remain.
@@ -90,6 +90,32 @@ function writtenTokenRates({ cacheRead, cacheWrite, cacheWrite1h, input, output,
   }
 }
 
+/** Returns the rates of each model that may answer. */
+export function storedByModel(rates: ChatRates): StoredRates[] {
+  return ratesByModel(rates).map(storedRates)
+}
+
+export function chatRatesOf(stored: StoredRates): ChatRates {
+  const { longContext, priceListVersion, toolCallUsd } = stored
+  return {
+    ...tokenRatesOf(stored),
+    toolCall: parseCallPrice(toolCallUsd)!,
+    longContext: longContext ? { aboveTokens: longContext.aboveTokens, ...tokenRatesOf(longContext) } : null,
+    ...(priceListVersion !== undefined && { listVersion: priceListVersion }),
+  }
+}
+
+function tokenRatesOf(stored: StoredTokenRates): TokenRates {
+  return {
+    input: parsePerMillion(stored.inputPerMillionUsd)!,
+    cacheRead: parsePerMillion(stored.cacheReadPerMillionUsd)!,
+    cacheWrite: parsePerMillion(stored.cacheWritePerMillionUsd)!,
+    cacheWrite1h: parsePerMillion(stored.cacheWrite1hPerMillionUsd)!,
+    output: parsePerMillion(stored.outputPerMillionUsd)!,
+    reasoning: parsePerMillion(stored.reasoningPerMillionUsd)!,
+  }
+}
+
 export function writtenRates(rates: ChatRates): WrittenRates {
   return { ...storedRates(rates), ...ratesPer1k(rates) }
 }
@@ -107,13 +133,7 @@ function ratesPer1k({ cacheRead, input, output, reasoning }: Omit<TokenRates, 'c
 /** Returns a receipt's rates under all their names. */
 export function receiptRates(stored: StoredRates | EarlierRates): WrittenRates {
   if ('inputPerMillionUsd' in stored) {
-    const per1k = ratesPer1k({
-      input: parsePerMillion(stored.inputPerMillionUsd)!,
-      cacheRead: parsePerMillion(stored.cacheReadPerMillionUsd)!,
-      output: parsePerMillion(stored.outputPerMillionUsd)!,
-      reasoning: parsePerMillion(stored.reasoningPerMillionUsd)!,
-    })
-    return { ...stored, ...per1k }
+    return { ...stored, ...ratesPer1k(tokenRatesOf(stored)) }
   }
   const input = parsePer1k(stored.inputPer1kUsd)!
   return writtenRates({

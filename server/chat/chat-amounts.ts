@@ -2,7 +2,7 @@ import type { Chat } from '../agents/config/catalogue.ts'
 import { tokensAtMost, type ResponseFormat } from '../agents/run/chat-messages.ts'
 import { filesAtMost, sumTokens, type FileTokens } from '../agents/files/file-tokens.ts'
 import { messagesAtMost, tokensAroundPart } from '../agents/run/prompt-size.ts'
-import { callUse, chatHold, dearestUse, type ChatRates } from '../billing/chat-price.ts'
+import { callUse, chatHold, dearestUse, highestRates, type ChatRates } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 import { draftFiles, type MessageDraft } from './files/message-draft.ts'
 import { tokensOf } from './message-input.ts'
@@ -39,7 +39,8 @@ type AmountsOf = {
 }
 
 export function amountsOf(of: AmountsOf): Amounts {
-  const { chat, hasUnboundedFile, left, maxTokens, promptTokens, promptTokensMax, rates } = of
+  const { chat, hasUnboundedFile, left, maxTokens, promptTokens, promptTokensMax } = of
+  const rates = highestRates(of.rates)
   const { isModel, maxOutputTokens } = chat
   const longest = maxTokens ?? maxOutputTokens
   const upTo = (completionTokens: number) =>

@@ -1,6 +1,5 @@
-import type { Span } from '@opentelemetry/api'
-import type { AgentHost, ChatHandle } from '../agents/threads/agent-port.ts'
-import { dropContent, type ChatBatch, type ChatRequest, type StepRequest } from '../agents/run/chat-messages.ts'
+import type { ChatHandle } from '../agents/threads/agent-port.ts'
+import { dropContent, type ChatBatch, type StepRequest } from '../agents/run/chat-messages.ts'
 import type { ChatStop, RunOutcome } from '../agents/run/run-outcome.ts'
 import {
   addUse,
@@ -11,58 +10,22 @@ import {
   dearestUse,
   isLongPrompt,
   outputWithin,
-  providerCostOf,
-  type ChatRates,
   type ChatUsed,
 } from '../billing/chat-price.ts'
-import { storedRates, storedUse } from '../billing/written-rates.ts'
-import type { Clock } from '../kernel/clock.ts'
-import type { FairPlaces, Place } from '../kernel/fair-places.ts'
-import type { Logger } from '../kernel/logger.ts'
-import type { Meter } from '../kernel/meter.ts'
+import { storedUse } from '../billing/written-rates.ts'
+import type { Place } from '../kernel/fair-places.ts'
 import type { Units } from '../kernel/money.ts'
-import type { Store } from '../store/store.ts'
-import type { SettleTurn, MessagePart } from '../store/sessions/session-types.ts'
-import type { ServiceTracing } from '../tracing/service-tracing.ts'
+import type { SettleTurn } from '../store/sessions/session-types.ts'
+import { AnsweringModel } from './answering-model.ts'
 import { holdStepTokens } from './chat-amounts.ts'
 import { doneLine, failureLine } from './event-lines.ts'
 import { reportTurn } from './report-turn.ts'
 import { judgeEnd, type Judgement } from './judge-end.ts'
 import { KeptReply } from './kept-reply.ts'
 import { settleSurely, toldInTime, type Settled } from './settle-turn.ts'
-import { describeEnd, isCutByHold, isHoldLimit, readOnMsOf, type StopCause } from './turn-ends.ts'
+import { describeEnd, isCutByHold, isHoldLimit, readOnMsOf, summaryOf, type StopCause } from './turn-ends.ts'
 import { TurnHold } from './turn-hold.ts'
-
-export type ChatTurnParts = {
-  agents: AgentHost
-  clock: Clock
-  log: Logger
-  meter: Meter
-  /** Memory that all replies in progress share, in bytes. */
-  replyRoom: FairPlaces
-  store: Store
-  tracing: ServiceTracing | undefined
-  turnTimeoutMs: number
-}
-
-type TurnStart = {
-  request: ChatRequest
-  parts: readonly MessagePart[] | null
-  /** Whether the provider bills reasoning that is not shown. */
-  hidesReasoning: boolean
-  /** Whether the session stores the exchange. */
-  isKept: boolean
-  /** Id of the HTTP request. */
-  requestId: string
-  span: Span | undefined
-  /** Rates that the agent's provider charges the operator; null if they are not known. */
-  costRates: ChatRates | null
-  /** Amount that the account holds for the turn. */
-  held: Units
-  /** Receives the maximum number of tokens sent to the first model call. */
-  onFirstStep: (promptTokensMax: number) => void
-  onSettled: () => void
-}
+import type { ChatTurnParts, TurnStart } from './turn-start.ts'
 
 type BatchState = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
 
@@ -97,6 +60,7 @@ export class ChatTurn {
   #hasGivenEnd = false
   readonly #hold: TurnHold
   #hasBegunStep = false
+  readonly #model: AnsweringModel
   /** Number of tool calls made. The hold covered the cost of each call before it started. */
   #callsMade = 0
   #untaken = 0
@@ -118,12 +82,13 @@ export class ChatTurn {
     this.#parts = parts
     this.#begin = begin
     const { rates, userId } = begin.request
+    this.#model = new AnsweringModel(rates, begin.models)
     this.#room = parts.replyRoom.open(userId, () => this.stop('memory'))
     this.#hold = new TurnHold(begin.held, {
       store: parts.store,
       turnId: this.turnId,
-      rates,
-      step: chatHold(chatUse({ completionTokens: holdStepTokens }), rates),
+      rates: () => this.#model.ratesMax,
+      step: chatHold(chatUse({ completionTokens: holdStepTokens }), this.#model.ratesMax),
       isOver: () => this.#isOver,
       onFault: (error) => {
         parts.log.error({ err: error, turnId: this.turnId }, 'the hold of a chat could not be increased')
@@ -134,6 +99,7 @@ export class ChatTurn {
       signal: this.#controller.signal,
       limitMs: parts.turnTimeoutMs,
       onBatch: (batch) => {
+        this.#model.note(batch.model)
         this.#inbox.push(batch)
         this.#wake?.()
       },
@@ -237,8 +203,9 @@ export class ChatTurn {
    * Reserves the maximum cost of a step and resolves with the output-token budget of a model call. If the agent may not
    * continue, the promise never settles.
    */
-  async #holdNext({ next, ...known }: StepRequest): Promise<number> {
-    const { rates } = this.#begin.request
+  async #holdNext({ model, next, ...known }: StepRequest): Promise<number> {
+    this.#model.note(model)
+    const rates = this.#model.ratesMax
     const { bound } = known
     if (next === 'tool') {
       if (!(await this.#hold.cover(bound)) || this.#isOver) return await this.#refuseStep()
@@ -256,7 +223,7 @@ export class ChatTurn {
     if (!isHeld || this.#isOver) return await this.#refuseStep()
     const isLong = isLongPrompt(next.promptTokensMax, rates)
     const tokens = Math.min(next.outputTokensMax, outputWithin(this.#hold.held, { used: upTo(0), rates, isLong }))
-    const used = addUse(known.used, callUse({ promptTokens: next.promptTokens }, rates))
+    const used = addUse(known.used, callUse({ promptTokens: next.promptTokens }, this.#model.rates))
     this.#use({ ...known, used, isStepOpen: true })
     return tokens
   }
@@ -292,6 +259,7 @@ export class ChatTurn {
   async #end(): Promise<string> {
     clearTimeout(this.#timer)
     const outcome = await this.#handle.outcome
+    this.#model.note(summaryOf(outcome)?.model)
     const unread = this.#inbox
     if (isCutByHold(outcome)) this.#cause ??= this.#hold.limit
     // Output produced before the stop counts as used, whether or not it was read. Output beyond the hold does not.
@@ -310,6 +278,7 @@ export class ChatTurn {
       cause: this.#cause,
       outcome,
       request: this.#begin.request,
+      rates: this.#model.rates,
       held: this.#hold.held,
       callsMade: this.#callsMade,
       seq: this.#seq,
@@ -355,13 +324,13 @@ export class ChatTurn {
   }
 
   #cost(used: ChatUsed): Units {
-    return chatHold(used, this.#begin.request.rates)
+    return chatHold(used, this.#model.rates)
   }
 
   /** Returns what the provider charges. It charges nothing for a failed reply beyond what was reported. */
   #providerCost({ summary, turnOutcome }: Judgement): number | null {
     const { reported, used } = summary
-    return providerCostOf(turnOutcome === 'failed' ? (reported ?? chatUse({})) : used, this.#begin.costRates)
+    return this.#model.providerCost(turnOutcome === 'failed' ? (reported ?? chatUse({})) : used)
   }
 
   /** Settles the turn. Retries while the store is unavailable, because the hold must not remain. */
@@ -380,9 +349,9 @@ export class ChatTurn {
     const input: SettleTurn = {
       turnId: request.turnId,
       outcome,
-      ...(cost === 0 ? { cost } : chatCost(used, request.rates)),
+      ...(cost === 0 ? { cost } : chatCost(used, this.#model.rates)),
       providerCost: this.#providerCost({ cost, summary, turnOutcome: outcome }),
-      breakdown: { ...storedUse(used), rates: storedRates(request.rates), isEstimated },
+      breakdown: { ...storedUse(used), ...this.#model.onReceipt, isEstimated },
       exchange:
         outcome === 'failed' || !isKept
           ? null

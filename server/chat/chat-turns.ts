@@ -15,7 +15,8 @@ import type { Idempotency } from '../store/tasks/task-types.ts'
 import type { WireRequest } from '../store/requests/wire-request-types.ts'
 import { admissible, type Admissible, type Ask } from './admissible-message.ts'
 import { busy, clientLeft, turnRefusal, type RefusedTurn } from './chat-refusals.ts'
-import { ChatTurn, type ChatTurnParts } from './chat-turn.ts'
+import { ChatTurn } from './chat-turn.ts'
+import type { ChatTurnParts } from './turn-start.ts'
 import { bodyHashOf, earlierTokens, given, leastOf, maxCostOf, modelParams, subjectOf } from './message-input.ts'
 import { KeptTurns } from './events/kept-turns.ts'
 import { ReadTurns } from './events/read-turns.ts'
@@ -192,7 +193,7 @@ export class ChatTurns {
         parts: stored.parts,
         hidesReasoning: chat.hidesReasoning,
         isKept: session !== undefined,
-        costRates: chat.cost,
+        models: chat.models,
         held: opened.held,
         onFirstStep: (promptTokensMax) => {
           const isAsSeen = latest.history === history && connectors.length === 0 && !hasFiles

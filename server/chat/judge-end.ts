@@ -1,7 +1,7 @@
 import type { TurnOutcome } from '../store/sessions/session-types.ts'
 import type { ChatRequest, ChatSummary } from '../agents/run/chat-messages.ts'
 import type { RunOutcome } from '../agents/run/run-outcome.ts'
-import { chatHold } from '../billing/chat-price.ts'
+import { chatHold, type ChatRates } from '../billing/chat-price.ts'
 import { unreachable } from '../kernel/assert.ts'
 import type { Units } from '../kernel/money.ts'
 import {
@@ -21,6 +21,7 @@ export type EndedReply = {
   cause: StopCause | undefined
   outcome: RunOutcome
   request: ChatRequest
+  rates: ChatRates
   held: Units
   /** Number of tool calls made. The cost of each call was held before it started. */
   callsMade: number
@@ -30,11 +31,10 @@ export type EndedReply = {
 }
 
 /** Decides how much an ended reply costs and whether it is stored. */
-export function judgeEnd({ callsMade, cause, held, known, outcome, request, seq }: EndedReply): Judgement {
-  const { rates } = request
+export function judgeEnd({ callsMade, cause, held, known, outcome, rates, request, seq }: EndedReply): Judgement {
   const told = summaryOf(outcome)
   // Used if the agent's thread reports nothing.
-  const rough = roughSummary(request, known)
+  const rough = roughSummary({ ...request, rates }, known)
   const summary = told ?? rough
   const free: Judgement = { summary, turnOutcome: 'failed', cost: 0 }
   const made = (of: ChatSummary) => withCallsMade(of, rates.toolCall > 0 ? callsMade : Infinity)

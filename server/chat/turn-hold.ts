@@ -10,7 +10,8 @@ const retryMs = 200
 type TurnHoldParts = {
   store: Pick<Store, 'growHold'>
   turnId: string
-  rates: ChatRates
+  /** Rates that the cost cannot exceed. */
+  rates: () => ChatRates
   /** Minimum increase, because each increase is a database commit. */
   step: Units
   /** Whether the turn has ended, so that nothing more needs to be held. */
@@ -52,7 +53,7 @@ export class TurnHold {
   }
 
   covers(used: ChatUsed): boolean {
-    return chatHold(used, this.#parts.rates) <= this.#held
+    return chatHold(used, this.#parts.rates()) <= this.#held
   }
 
   /**
@@ -61,9 +62,9 @@ export class TurnHold {
    */
   cover(used: ChatUsed, { isWhole = false, least = used }: Cover = {}): Promise<boolean> {
     const { onFault, rates } = this.#parts
-    const need = chatHold(used, rates)
+    const need = chatHold(used, rates())
     if (need <= this.#held) return Promise.resolve(true)
-    const atLeast = chatHold(least, rates)
+    const atLeast = chatHold(least, rates())
     const done = this.#last
       .then(() => this.#cover({ need, atLeast, isWhole }))
       .catch((error: unknown) => {

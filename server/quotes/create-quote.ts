@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Catalogue } from '../agents/config/catalogue.ts'
+import { ratesByModel, type ChatRates } from '../billing/chat-price.ts'
 import type { Caller } from '../procedures/caller.ts'
 import type { ChatTurns } from '../chat/chat-turns.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
@@ -32,26 +33,35 @@ export async function createQuote(
   { about, caller, input: { chat, task }, onLarge }: QuoteRequest,
 ): Promise<Quote> {
   if (task) {
-    const { expiresAt, meters, price, quoteId } = await within(
+    const { expiresAt, meters, price, quoteId, rates } = await within(
       'task',
       quoteTask({ catalogue, quotes, store }, { caller, input: task, onLarge }),
     )
     const { endpointId } = task
     const priceUsd = formatUsd(price)
-    const priceVersion = versionOf({ endpointId, price, ...(meters && { meters }) })
+    const priceVersion = versionOf({
+      endpointId,
+      price,
+      ...(meters && { meters }),
+      ...(rates && versionedRates(rates)),
+    })
     return { quoteId, priceUsd, worstCaseUsd: priceUsd, priceVersion, expiresAt: isoTime(expiresAt) }
   }
   const quoted = await within('chat', chats.quote({ about, caller, input: chat!, onLarge }))
   const { agentId, expiresAt, hold, most, quoteId } = quoted
-  // A list has a new version when the price of any model changes.
-  const { listVersion: _, ...rates } = quoted.rates
   return {
     quoteId,
     holdUsd: formatUsd(hold),
     ...(most !== null && { worstCaseUsd: formatUsd(most) }),
-    priceVersion: versionOf({ agentId, rates }),
+    priceVersion: versionOf({ agentId, ...versionedRates(quoted.rates) }),
     expiresAt: isoTime(expiresAt),
   }
+}
+
+/** Omits the version of the price list, which changes with the price of any model. */
+function versionedRates(rates: ChatRates) {
+  const [first, ...fallbacks] = ratesByModel(rates).map(({ listVersion: _, ...own }) => own)
+  return { rates: first, ...(fallbacks.length > 0 && { fallbacks }) }
 }
 
 function versionOf(prices: object): string {

@@ -5,7 +5,8 @@ import { budgetRefusal, limitRefusal } from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
-import { parseUsd } from '../kernel/money.ts'
+import { chatHold, dearestUse, highestRates } from '../billing/chat-price.ts'
+import { parseUsd, type Units } from '../kernel/money.ts'
 import type { QuoteSubject, Quotes } from '../billing/quotes.ts'
 import type { Store } from '../store/store.ts'
 import type { CreateTaskInput } from './task-schema.ts'
@@ -47,12 +48,12 @@ export async function checkTask(
   return { agent, endpoint }
 }
 
-type QuotedTask = Pick<Endpoint, 'price' | 'meters'>
+type QuotedTask = Pick<Endpoint, 'price' | 'meters' | 'rates'>
 
 /**
- * Returns the charge for a task: the price of its endpoint or of its quote. For a metered task, the charge is its
- * maximum cost, which `maxCostUsd` can lower. Throws if `maxCostUsd` is below the price or, for a metered task, below
- * the price of its cheapest event.
+ * Returns the charge for a task: the price of its endpoint or of its quote. For a metered or token-priced task, the
+ * charge is its maximum cost, which `maxCostUsd` can lower. Throws if `maxCostUsd` is below the price, the price of the
+ * cheapest event, or the price of two tokens.
  */
 export async function priceOf(
   quotes: Quotes,
@@ -68,10 +69,17 @@ export async function priceOf(
     id = quote.id
   }
   const left = maxCostUsd === undefined ? Infinity : parseUsd(maxCostUsd)!
-  const { meters, price } = terms
-  const required = meters ? Math.min(...Object.values(meters)) : price
+  const { meters, price, rates } = terms
+  const required = leastOf({ meters, price, rates })
   if (required > left) throw budgetRefusal({ left, required })
-  return { price: Math.min(price, left), meters, quoteId: id }
+  return { price: Math.min(price, left), meters, rates, quoteId: id }
+}
+
+function leastOf({ meters, price, rates }: QuotedTask): Units {
+  if (meters) return Math.min(...Object.values(meters))
+  if (!rates) return price
+  const most = highestRates(rates)
+  return Math.min(price, Math.max(1, chatHold(dearestUse({ promptTokens: 1, completionTokens: 1 }, most), most)))
 }
 
 /**
@@ -84,13 +92,13 @@ export async function quoteTask(
 ): Promise<QuotedTask & { quoteId: string; expiresAt: EpochMs }> {
   const ownTick = ticksFor(JSON.stringify(input.params), onLarge)
   const { endpoint } = await checkTask(catalogue, { caller, input, ownTick })
-  const { meters, price } = await priceOf(quotes, { caller, endpoint, input, ownTick })
+  const { meters, price, rates } = await priceOf(quotes, { caller, endpoint, input, ownTick })
   const { limits, userId } = caller
   const asked = { userId, agentId: endpoint.agentId, required: price, limits, payloadBytes: 1 }
   const refused = await store.foreseeLimits(asked)
   if (refused) throw limitRefusal(refused)
   await ownTick()
-  const terms: QuotedTask = { price, meters }
+  const terms: QuotedTask = { price, meters, rates }
   return { ...terms, ...quotes.issue(subjectOf(caller, input), terms) }
 }
 

@@ -12,6 +12,7 @@ import {
   tokenUsed,
   waitingRefusal,
 } from '../billing/refusals.ts'
+import { storedByModel } from '../billing/written-rates.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { unreachable } from '../kernel/assert.ts'
@@ -95,7 +96,7 @@ export async function createTask(
     assertSignedIn(await access.specsOf(caller.userId, connectorIds))
   }
   const webhookUrl = input.webhookUrl === undefined ? null : await checkedUrl(parts, input.webhookUrl, caller)
-  const { meters, price, quoteId } = await priceOf(quotes, { caller, endpoint, input, ownTick })
+  const { meters, price, quoteId, rates } = await priceOf(quotes, { caller, endpoint, input, ownTick })
 
   const now = clock.now()
   const isLarge = isLarger(json, inlineBytes)
@@ -106,6 +107,7 @@ export async function createTask(
     endpointId,
     cost: price,
     meters,
+    rates: rates && storedByModel(rates),
     payloadBytes: isLarge ? Buffer.byteLength(json) : 0,
     connectorIds: connectorIds ?? null,
     webhookUrl,

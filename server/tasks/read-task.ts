@@ -1,5 +1,6 @@
 import type { TaskRecord } from '../store/tasks/task-types.ts'
 import type { z } from 'zod'
+import { receiptRates } from '../billing/written-rates.ts'
 import { isoTime } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { storedObject } from '../kernel/json-text.ts'
@@ -121,9 +122,15 @@ function newTask(record: TaskRecord, { links, progress }: { links: SignedLinks; 
     createdAt: isoTime(record.createdAt),
   }
   if (progress !== null) task.progress = JSON.parse(progress) as TaskProgress
-  if (record.meters !== null) task.maxCostUsd = formatUsd(record.cost + record.givenBack)
+  if (record.meters !== null || record.rates !== null) task.maxCostUsd = formatUsd(record.cost + record.givenBack)
   if (record.usage !== null) {
     task.usage = record.usage
+    task.givenBackUsd = formatUsd(record.givenBack)
+  }
+  if (record.rates !== null) task.rates = receiptRates(record.rates[record.tokens?.modelIndex ?? 0]!)
+  if (record.tokens !== null) {
+    const { modelIndex: _, ...tokens } = record.tokens
+    task.tokens = tokens
     task.givenBackUsd = formatUsd(record.givenBack)
   }
   if (request.payloadId !== null) task.requestUri = links.create(request.payloadId)

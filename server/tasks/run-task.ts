@@ -1,8 +1,9 @@
 import type { TaskRecord, TaskFailure } from '../store/tasks/task-types.ts'
 import type { Span } from '@opentelemetry/api'
 import type { AgentHost } from '../agents/threads/agent-port.ts'
-import type { Catalogue } from '../agents/config/catalogue.ts'
+import type { Catalogue, Endpoint } from '../agents/config/catalogue.ts'
 import { boundUsage, type Usage } from '../billing/event-charges.ts'
+import { chargeOf, providerCostOfTask, termsOf } from '../billing/task-charges.ts'
 import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import type { ConnectorAccess } from '../connectors/connector-access.ts'
 import type { ConnectorSpec } from '../connectors/connector-spec.ts'
@@ -91,14 +92,20 @@ async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run)
   }
   const progress = live.progress === undefined ? {} : { progress: live.progress }
   if (outcome.kind !== 'completed') {
-    const end = await untilStored(() => settleUnfinished(parts, { task, outcome, retries, ...progress }))
+    const end = await untilStored(() =>
+      settleUnfinished(parts, { task, outcome, retries, costs: endpoint?.costs, ...progress }),
+    )
     report(parts, { ...ended, isRequeued: end === 'requeued' })
     return end
   }
   // Write the payload only once: every retry of the remaining steps refers to the same file.
   const response = await untilStored(() => storeJson(outcome.json, parts))
   const usage = usageOf(parts, { task, outcome })
-  const end = { taskId: task.id, attempt: task.attempt, response, ...(usage && { usage }), ...progress }
+  const tokens =
+    task.rates && chargeOf(outcome.tokens, { rates: task.rates, cap: task.cost, models: endpoint?.modelIds })
+  const used = { ...(usage && { usage }), ...(tokens && { tokens }) }
+  const providerCost = providerCostOfTask(outcome.tokens, endpoint?.costs)
+  const end = { taskId: task.id, attempt: task.attempt, response, ...used, providerCost, ...progress }
   let isStored = false
   try {
     isStored = await untilStored(() => parts.store.completeTask(end))
@@ -220,9 +227,10 @@ async function runAgent(parts: RunTaskParts, { live, span, task, stop }: Run): P
       ...(span && { traceparent: traceParentOf(span) }),
     }
     const metering = prices && { metering: { prices, cap } }
+    const tokens = termsOf(task, endpoint.costs)
     const onProgress = (json: string) => live.note(json)
     return await agents.runTask(
-      { ...run, ...metering },
+      { ...run, ...metering, ...(tokens && { tokens }) },
       {
         signal: controller.signal,
         onProgress,
@@ -243,15 +251,22 @@ function timedOut(limitMs: number): TaskFailure {
   return { code: 'AGENT_TIMEOUT', message, details: '' }
 }
 
-type Settle = { task: TaskRecord; outcome: Exclude<RunOutcome, Completed>; retries: number; progress?: string }
+type Settle = {
+  task: TaskRecord
+  outcome: Exclude<RunOutcome, Completed>
+  retries: number
+  costs: Endpoint['costs'] | undefined
+  progress?: string
+}
 
 async function settleUnfinished(
   { store }: RunTaskParts,
-  { task, outcome, retries, ...progress }: Settle,
+  { costs, task, outcome, retries, ...progress }: Settle,
 ): Promise<'ended' | 'requeued'> {
   const attempt = { taskId: task.id, attempt: task.attempt }
   if (outcome.kind === 'failed') {
-    await store.failTask({ ...attempt, error: outcome.error, countsAsAbuse: true, ...progress })
+    const providerCost = providerCostOfTask(outcome.tokens, costs)
+    await store.failTask({ ...attempt, error: outcome.error, countsAsAbuse: true, providerCost, ...progress })
     return 'ended'
   }
   const error = { code: 'AGENT_INTERRUPTED', message: outcome.message, details: '' }

@@ -15,6 +15,7 @@ import {
   timeFilter,
   usd,
 } from '../kernel/wire-types.ts'
+import { WrittenRates, writtenUse } from '../billing/written-rates.ts'
 import { webhookUrl } from '../webhooks/webhook-schema.ts'
 
 // Wire types of the task operations, shared by REST and typed RPC.
@@ -92,6 +93,20 @@ const refundedUsd = usd.describe(
 
 const attempt = z.number().int().describe('Number of the current or last run; 0 before the first')
 
+const TaskTokens = z
+  .object({
+    ...writtenUse,
+    isEstimated: z
+      .boolean()
+      .describe('Whether tokens were counted from the text because the provider did not report them'),
+    model: z.string().optional().describe('The model that answered, if the agent has fallback models'),
+    exactUsd: z
+      .string()
+      .regex(/^\d+\.\d{9}$/)
+      .describe('The sum of the components. Rounded up to 0.0001, it is the cost, which is at most the charge'),
+  })
+  .meta({ id: 'TaskTokens' })
+
 export const Task = z
   .object({
     id: z.string(),
@@ -116,12 +131,20 @@ export const Task = z
     tags: tagsOutput,
     costUsd: usd,
     refundedUsd,
-    maxCostUsd: usd.optional().describe('Only for a metered task: the amount charged when it was created'),
+    maxCostUsd: usd
+      .optional()
+      .describe('Only for a metered or token-priced task: the amount charged when it was created'),
+    rates: WrittenRates.optional().describe(
+      'Only for a token-priced task: its rates, of the model that answered if several may answer',
+    ),
+    tokens: TaskTokens.optional().describe('Only for a completed token-priced task: the tokens it used'),
     usage: z
       .record(z.string(), z.number().int())
       .optional()
       .describe('Only for a completed metered task: number of charged events, by event name'),
-    givenBackUsd: usd.optional().describe('Only for a completed metered task: the unused part of its charge'),
+    givenBackUsd: usd
+      .optional()
+      .describe('Only for a completed metered or token-priced task: the unused part of its charge'),
     createdAt: isoTimestamp,
     startedAt: isoTimestamp.optional().describe('Omitted until processing starts'),
     completedAt: isoTimestamp.optional().describe('Omitted until the task has ended'),

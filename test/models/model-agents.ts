@@ -32,6 +32,8 @@ const cachedCost = {
   cacheWritePerMillionUsd: '625',
   cacheWrite1hPerMillionUsd: '1000',
 }
+export const fallbackPricing = { inputPerMillionUsd: '300', outputPerMillionUsd: '900' }
+const tokenPricing = { tokens: { inputPerMillionUsd: '100', outputPerMillionUsd: '200' }, maxUsd: '5.0000' }
 const flatPricing = { inputPer1kUsd: '0.1', outputPer1kUsd: '0.1' }
 
 export const instructions = 'You are terse. Answer in English.'
@@ -72,14 +74,14 @@ const ask = (params: { subject: string }) => `Write about ${params.subject}.`
 const endpoint = { description: 'Asks the model.', priceUsd: '0.0100' }
 
 export function modelAgents(url: string): ErrandConfig {
-  const compatible = (isStrict = false) =>
+  const compatible = (isStrict = false, modelId = 'stub-1') =>
     createOpenAICompatible({
       name: 'stub',
       baseURL: `${url}/v1`,
       apiKey: secretKey,
       includeUsage: true,
       supportsStructuredOutputs: isStrict,
-    })('stub-1')
+    })(modelId)
   const model: ModelAgentConfig = {
     kind: 'model',
     id: 'model',
@@ -140,6 +142,35 @@ export function modelAgents(url: string): ErrandConfig {
         name: 'Strict',
         model: compatible(true),
         endpoints: { book: { ...endpoint, params: subject, prompt: ask, output: book } },
+      },
+      {
+        ...bare,
+        id: 'backed',
+        name: 'With a fallback',
+        tools,
+        pricing: { inputPerMillionUsd: '100', outputPerMillionUsd: '200' },
+        cost: { inputPerMillionUsd: '50', outputPerMillionUsd: '100' },
+        fallbacks: [
+          {
+            model: compatible(false, 'stub-2'),
+            pricing: fallbackPricing,
+            cost: { inputPerMillionUsd: '200', outputPerMillionUsd: '800' },
+          },
+        ],
+        endpoints: { draft: { ...endpoint, params: subject, prompt: ask } },
+      },
+      {
+        ...bare,
+        id: 'tokens',
+        name: 'Token-priced',
+        tools,
+        cost: { inputPerMillionUsd: '50', outputPerMillionUsd: '100' },
+        fallbacks: [{ model: compatible(false, 'stub-2'), pricing: fallbackPricing }],
+        endpoints: {
+          draft: { description: 'Writes.', pricing: tokenPricing, params: subject, prompt: ask },
+          book: { description: 'A book.', pricing: tokenPricing, params: subject, prompt: ask, output: book },
+          fixed: { ...endpoint, params: subject, prompt: ask },
+        },
       },
       { ...bare, id: 'basic', name: 'Basic', model: openai.chat('gpt-4.1-mini') },
       { ...bare, id: 'openai', name: 'OpenAI', model: openai.chat('gpt-5-mini'), tools: { get_weather } },

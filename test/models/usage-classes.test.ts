@@ -230,6 +230,7 @@ test.each(rows)('%s', async (_, provider, usage, counts) => {
     signal: new AbortController().signal,
     log: () => {},
     openStep: async ({ outputTokensMax }) => ({ outputTokensMax, onEnd: () => {} }),
+    onModel: () => {},
     openCall: async () => {},
   })
   for await (const part of parts) if (part.type === 'usage') reported.push(part)

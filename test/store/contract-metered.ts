@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import type { AdmitTask } from '../../server/store/tasks/task-types.ts'
+import { rates, tokensFor } from './token-drafts.ts'
 import type { ContractTest } from './store-contract.ts'
 import { agentError, interrupted, type StoreWorld } from './store-world.ts'
 
@@ -108,6 +109,37 @@ export function describeMetered(contractTest: ContractTest): void {
     const ends = [1, 2, 3, 4].map((page) => world.store.completeTask({ taskId, attempt, response, usage: { page } }))
     const failure = world.store.failTask({ taskId, attempt, error: agentError, countsAsAbuse: true })
     expect((await Promise.all([...ends, failure])).filter(Boolean)).toHaveLength(1)
+  })
+
+  contractTest('a token-priced task costs its tokens, at most its charge, and is sound', async (world) => {
+    const userId = await world.createUser(5000)
+    const priced = { cost: 1000, rates: [rates] }
+    const { attempt, id: taskId, rates: atAdmission } = await world.processing(userId, priced)
+    expect(atAdmission).toEqual([rates])
+    const tokens = tokensFor(31, '0.003000001')
+    await expect(
+      world.store.completeTask({ taskId, attempt, response, tokens: { ...tokens, cost: 1001 } }),
+    ).rejects.toThrow('tokens do not cost more than the charge')
+    expect(await world.store.completeTask({ taskId, attempt, response, tokens, providerCost: 20 })).toBe(true)
+    expect(await world.store.completeTask({ taskId, attempt, response, tokens })).toBe(false)
+    expect(await world.read(userId, taskId)).toMatchObject({
+      cost: 31,
+      givenBack: 969,
+      usage: null,
+      rates: [rates],
+      tokens: tokens.used,
+    })
+    const { attempt: capped, id: cappedId } = await world.processing(userId, priced)
+    await world.store.completeTask({
+      taskId: cappedId,
+      attempt: capped,
+      response,
+      tokens: tokensFor(1000, '7.000000000'),
+    })
+    const { id: failedId } = await world.failed(userId, priced)
+    expect(await world.read(userId, failedId)).toMatchObject({ cost: 1000, givenBack: 0, tokens: null })
+    expect(await world.balance(userId)).toBe(5000 - 31 - 1000)
+    expect(await world.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
   })
 
   contractTest('reported usage does not affect a task with a fixed price', async (world) => {

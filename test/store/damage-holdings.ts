@@ -3,6 +3,7 @@ import { must } from '../../server/kernel/assert.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import { openTopup, paid, tell } from './payment-drafts.ts'
 import { converse, draftSession } from './session-contract.ts'
+import { rates, tokensFor } from './token-drafts.ts'
 import type { StoreWorld } from './store-world.ts'
 import { begun, settle, spending } from './window-calls.ts'
 
@@ -12,6 +13,8 @@ export type Holdings = {
   completedId: string
   failedId: string
   meteredId: string
+  /** A token-priced task. */
+  pricedId: string
   /** A task with an idempotency key, a quote and its own webhook URL. */
   namedId: string
   sessionId: string
@@ -72,6 +75,8 @@ export async function holdingsOf(world: StoreWorld, name: string): Promise<Holdi
   const { attempt, id: meteredId } = await world.processing(userId, { cost: 100, meters: { page: 20 } })
   const response = { text: '{}', payloadId: null }
   await store.completeTask({ taskId: meteredId, attempt, response, usage: { page: 3 } })
+  const { attempt: pricedAttempt, id: pricedId } = await world.processing(userId, { cost: 100, rates: [rates] })
+  await store.completeTask({ taskId: pricedId, attempt: pricedAttempt, response, tokens: tokensFor(31, '0.003012345') })
   const { id: namedId } = await world.completed(userId, {
     idempotency: { key: 'one', bodyHash: 'a' },
     quoteId: `quote_${name}`,
@@ -91,7 +96,7 @@ export async function holdingsOf(world: StoreWorld, name: string): Promise<Holdi
   const { rechargeId, topupId } = await pay(world, userId)
   const leased = await store.webhooks.lease({ wanted: [{ target: webhookId, count: 1 }], leaseMs: 1000 })
   await store.webhooks.end(leased.map((one) => ({ ...one, outcome: { kind: 'succeeded', httpStatus: 204 } })))
-  const tasks = { completedId, failedId, meteredId, namedId }
+  const tasks = { completedId, failedId, meteredId, namedId, pricedId }
   const chats = { sessionId, idleSessionId: idle.session.id, settledId, openId }
   const keys = { keyId, oldKeyId, newKeyId, tokenId, onceTokenId, platformKeyId }
   return { userId, ...tasks, ...chats, ...keys, topupId, rechargeId, webhookId }

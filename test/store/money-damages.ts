@@ -68,6 +68,13 @@ export const moneyDamages: Damage[] = [
     by: ({ meteredId }) => [`UPDATE tasks SET usage = '{"page":5}' WHERE id = '${meteredId}'`],
   },
   {
+    title: 'a token-priced task that cost less than its tokens',
+    named: 'a token-priced task that is completed costs its tokens, rounded up, and at most its charge',
+    by: ({ pricedId }) => [
+      `UPDATE tasks SET usage = replace(usage, '0.003012345', '0.003112345') WHERE id = '${pricedId}'`,
+    ],
+  },
+  {
     title: 'a charge whose task is missing',
     named: 'every charge and refund belongs to a task',
     by: ({ completedId }) => [`DELETE FROM tasks WHERE id = '${completedId}'`],

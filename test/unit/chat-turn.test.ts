@@ -46,7 +46,17 @@ function turnWith(batches: readonly ChatBatch[], held: number): ChatTurn {
     history: [],
     rates,
   }
-  const begin = { request, parts: null, hidesReasoning: false, isKept: true, requestId: 'r', span: undefined, held }
+  const models = [{ id: null, rates, cost: null }]
+  const begin = {
+    request,
+    parts: null,
+    hidesReasoning: false,
+    isKept: true,
+    requestId: 'r',
+    span: undefined,
+    held,
+    models,
+  }
   const own = { onFirstStep: () => {}, onSettled: () => {} }
   return new ChatTurn(parts as never, { ...begin, ...own } as never)
 }

@@ -65,11 +65,21 @@ test.each([
   expect(() => open('http', price)).toThrow(message)
 })
 
-test('a model endpoint accepts only a fixed price', () => {
+test('a model endpoint accepts a fixed price or the price of its tokens', () => {
   expect(open('model', { priceUsd: '0.01' }).endpoint('agent.run')).toMatchObject({ price: 100, meters: null })
-  expect(() => open('model', { pricing, priceUsd: '1' })).toThrow(
-    `${at}.pricing: is only for agents of kind code and http`,
+  const tokens = { inputPerMillionUsd: '3', outputPerMillionUsd: '15' }
+  const priced = open('model', { pricing: { tokens, maxUsd: '0.5' } }).endpoint('agent.run')
+  expect(priced).toMatchObject({ price: 5000, meters: null, rates: { input: 3_000_000, output: 15_000_000 } })
+  expect(() => open('model', { pricing: { ...pricing, tokens } })).toThrow(
+    `${at}.pricing.events: is only for agents of kind code and http`,
   )
+  expect(() => open('model', { pricing: { tokens, maxUsd: '0.5' }, priceUsd: '1' })).toThrow(
+    `${at}: must have exactly one of priceUsd and pricing`,
+  )
+  expect(() => open('model', { pricing: { tokens: { inputPerMillionUsd: '-3' }, maxUsd: '1' } })).toThrow(
+    `${at}.pricing.tokens.inputPerMillionUsd: must be a USD amount`,
+  )
+  expect(() => open('model', { pricing: { tokens, maxUsd: '0' } })).toThrow(`${at}.pricing.maxUsd: must be`)
 })
 
 test('accepts 32 events', () => {

@@ -17,7 +17,7 @@ function chatOf(prices: object, content: string | null = JSON.stringify(list)) {
   if (content !== null) writeFileSync(join(folder, 'prices.json'), content)
   const agent = { kind: 'code', id: 'agent', name: 'Agent', chat: { ...prices, async *reply() {} } }
   const config = { agents: [agent] } as unknown as ErrandConfig
-  return new Catalogue(config, new PriceLists(folder)).agent('agent')!.chat!
+  return new Catalogue(config, new PriceLists(folder)).agent('agent')!.chat!.models[0]!
 }
 
 const haiku = fromPriceList('anthropic/claude-haiku-4-5')

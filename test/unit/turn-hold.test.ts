@@ -30,7 +30,7 @@ function beginTurn({ cap = Infinity, failures = [], free }: Begin) {
   const hold = new TurnHold(held, {
     store,
     turnId: 'turn_1',
-    rates,
+    rates: () => rates,
     step: 10,
     isOver: () => false,
     onFault: (error) => faults.push(error),

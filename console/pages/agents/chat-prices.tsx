@@ -5,7 +5,7 @@ import { usdText } from '../../parts/text/usd-text.ts'
 
 /** Prices of a chat by component. Free components, and those that cost the same as input or output, are omitted. */
 export function ChatPrices({ chat }: { chat: NonNullable<Agent['chat']> }) {
-  const { pricing, reasoning } = chat
+  const { fallbacks = [], pricing, reasoning } = chat
   const { inputPerMillionUsd: input, longContext, outputPerMillionUsd: output } = pricing
   const own = tokenRates(pricing).filter(([name, rate], index) => {
     if (index === 0 || name === 'Output') return true
@@ -19,6 +19,10 @@ export function ChatPrices({ chat }: { chat: NonNullable<Agent['chat']> }) {
         : `Per million tokens: ${charged.map(([name, rate]) => `${name.toLowerCase()} ${usdText(rate)}`).join(', ')}`}
       {longContext &&
         `; prompts over ${longContext.aboveTokens.toLocaleString('en')} tokens: input ${usdText(longContext.inputPerMillionUsd)}, output ${usdText(longContext.outputPerMillionUsd)}`}
+      {fallbacks.map(
+        ({ model, pricing: { inputPerMillionUsd, outputPerMillionUsd } }) =>
+          `; if ${model} answers: input ${usdText(inputPerMillionUsd)}, output ${usdText(outputPerMillionUsd)}`,
+      )}
       {/[1-9]/.test(pricing.toolCallUsd) && `; each tool call ${usdText(pricing.toolCallUsd)}`}
     </Text>
   )

@@ -1,4 +1,4 @@
-import type { Transaction } from '../../../client/client.ts'
+import type { Task, Transaction } from '../../../client/client.ts'
 import { usdUnits } from '../../parts/text/usd-units.ts'
 
 // Sums are in trillionths of a USD: rates have six decimals per million tokens, so a price per token has twelve.
@@ -41,10 +41,7 @@ export function readChatReceipt({ amountUsd, breakdown }: { amountUsd: string; b
   const writtenOff = ofUnits(breakdown.writtenOffUsd ?? '0')
   const charged = -ofUnits(amountUsd)
   return {
-    // Omits unused components, except input and output, which every chat has.
-    lines: parts
-      .filter(({ line }) => line.quantity > 0 || line.name === inputName || line.name === outputName)
-      .map(({ line }) => line),
+    lines: shown(parts),
     exactUsd: written(exact),
     adjustments: adjustments.map(({ amount, name }) => ({ name, amountUsd: written(amount) })),
     costUsd: written(cost),
@@ -54,6 +51,30 @@ export function readChatReceipt({ amountUsd, breakdown }: { amountUsd: string; b
       cost - writtenOff === charged &&
       (breakdown.exactUsd === undefined || ofBillionths(breakdown.exactUsd) === exact - (exact % perBillionth)),
   }
+}
+
+/** Splits the cost of a token-priced task into its parts. Undefined for other tasks, and until it completes. */
+export function readTokenReceipt({ costUsd, rates, tokens }: Task): ChatReceipt | undefined {
+  if (!rates || !tokens) return undefined
+  const parts = componentsOf({ ...tokens, rates })
+  const exact = parts.reduce((sum, { amount }) => sum + amount, 0n)
+  const difference = ofUnits(costUsd) - exact
+  const name = difference < 0n ? 'Beyond the maximum, not charged' : 'Rounded up to $0.0001'
+  return {
+    lines: shown(parts),
+    exactUsd: written(exact),
+    adjustments: difference === 0n ? [] : [{ name, amountUsd: written(difference) }],
+    costUsd: written(ofUnits(costUsd)),
+    writtenOffUsd: undefined,
+    chargedUsd: written(ofUnits(costUsd)),
+    addsUp: ofBillionths(tokens.exactUsd) === exact - (exact % perBillionth),
+  }
+}
+
+/** Omits unused components, except input and output, which every model call has. */
+function shown(parts: ReturnType<typeof componentsOf>): ReceiptLine[] {
+  const used = parts.filter(({ line: { name, quantity } }) => quantity > 0 || name === inputName || name === outputName)
+  return used.map(({ line }) => line)
 }
 
 /** Charges without carried amounts were each rounded half up. */

@@ -8,7 +8,7 @@ const count = new Intl.NumberFormat('en')
 
 /** The items of a receipt, line by line, and below them the amount paid. */
 export function ReceiptLines({ receipt }: { receipt: Receipt }) {
-  const { charge, chargedUsd, chat, paidUsd, refund } = receipt
+  const { charge, chargedUsd, chat, paidUsd, refund, returned } = receipt
   return (
     <table className={classes.lines} aria-label="Items">
       <thead>
@@ -52,6 +52,12 @@ export function ReceiptLines({ receipt }: { receipt: Receipt }) {
             {chat.writtenOffUsd !== undefined && (
               <Sum name="Written off (over balance or cap)" usd={`-${chat.writtenOffUsd}`} />
             )}
+          </>
+        )}
+        {!chat && returned && (
+          <>
+            <Sum name="Charged" usd={chargedUsd} />
+            <Sum name="Returned (unused part)" usd={`-${returned.amountUsd}`} />
           </>
         )}
         {refund && (

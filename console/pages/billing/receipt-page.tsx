@@ -51,7 +51,7 @@ function ReceiptOf({ subject }: { subject: Subject }) {
       return isUnderWay(status) || (status === 'failed' && state.data?.transactions.length === 1) ? unsettledMs : false
     },
   })
-  const receipt = query.data && readReceipt(query.data.transactions)
+  const receipt = query.data && readReceipt(query.data.transactions, task.data)
   const search = new URLSearchParams(subject)
   return (
     <div className={classes.page}>

@@ -16,7 +16,7 @@ import { usdText } from '../../parts/text/usd-text.ts'
 type ReceiptPaperProps = { receipt: Receipt; task: Task | undefined; account: Account | undefined }
 
 export function ReceiptPaper({ receipt, task, account }: ReceiptPaperProps) {
-  const { balanceAfterUsd, charge, chat, isEstimated, refund } = receipt
+  const { balanceAfterUsd, charge, chat, isEstimated, model, refund, returned } = receipt
   const { sessionId, taskId, turnId } = charge
   return (
     <Paper withBorder p={{ base: 'md', sm: 'xl' }} className={classes.paper}>
@@ -48,6 +48,7 @@ export function ReceiptPaper({ receipt, task, account }: ReceiptPaperProps) {
               ),
             ],
             ['Chat turn', turnId !== undefined && <CopyText value={turnId} what="turn ID" />],
+            ['Model', model],
             ['Failure reason', task?.error && `${task.error.code}: ${task.error.message}`],
           ]}
         />
@@ -72,6 +73,7 @@ export function ReceiptPaper({ receipt, task, account }: ReceiptPaperProps) {
           <Title order={3}>Transactions</Title>
           <TransactionEntry transaction={charge} />
           {refund && <TransactionEntry transaction={refund} />}
+          {returned && <TransactionEntry transaction={returned} />}
         </Stack>
         <Group justify="space-between">
           <Text c="dimmed">Balance after {refund ? 'the refund' : 'the charge'}</Text>

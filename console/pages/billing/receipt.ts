@@ -1,10 +1,13 @@
-import type { Transaction } from '../../../client/client.ts'
+import type { Task, Transaction } from '../../../client/client.ts'
 import { subtractUsd, sumUsd } from '../../parts/text/usd-units.ts'
-import { readChatReceipt, type ChatReceipt } from './chat-receipt.ts'
+import { readChatReceipt, readTokenReceipt, type ChatReceipt } from './chat-receipt.ts'
 
 export type Receipt = {
   charge: Transaction
   refund: Transaction | undefined
+  /** The unused part of a task's charge, if it was returned. */
+  returned: Transaction | undefined
+  /** Components of a chat or of a token-priced task. */
   chat: ChatReceipt | undefined
   chargedUsd: string
   refundedUsd: string
@@ -12,31 +15,37 @@ export type Receipt = {
   /** The balance after the newest of the transactions. */
   balanceAfterUsd: string
   isEstimated: boolean
+  /** The model that answered, if several may answer. */
+  model: string | undefined
 }
 
 /** Summarizes the transactions of one task or chat; undefined if nothing was charged. */
-export function readReceipt(transactions: readonly Transaction[]): Receipt | undefined {
+export function readReceipt(transactions: readonly Transaction[], task?: Task): Receipt | undefined {
   const charge = transactions.find(({ type }) => type === 'task_charge' || type === 'chat_charge')
   if (!charge) return undefined
   const refund = transactions.find(({ type }) => type === 'task_refund')
+  const returned = charge.type === 'task_charge' ? transactions.find(({ type }) => type === 'adjustment') : undefined
   const { amountUsd, breakdown } = charge
   const chargedUsd = subtractUsd('0.0000', amountUsd)
   const refundedUsd = refund?.amountUsd ?? '0.0000'
+  const returnedUsd = returned?.amountUsd ?? '0.0000'
   return {
     charge,
     refund,
-    chat: breakdown && readChatReceipt({ amountUsd, breakdown }),
+    returned,
+    chat: breakdown ? readChatReceipt({ amountUsd, breakdown }) : task && readTokenReceipt(task),
     chargedUsd,
     refundedUsd,
-    paidUsd: subtractUsd('0.0000', sumUsd([amountUsd, refundedUsd])),
-    balanceAfterUsd: (refund ?? charge).balanceAfterUsd,
-    isEstimated: breakdown?.isEstimated === true,
+    paidUsd: subtractUsd('0.0000', sumUsd([amountUsd, refundedUsd, returnedUsd])),
+    balanceAfterUsd: (refund ?? returned ?? charge).balanceAfterUsd,
+    isEstimated: (breakdown ?? task?.tokens)?.isEstimated === true,
+    model: (breakdown ?? task?.tokens)?.model,
   }
 }
 
 /** Formats the receipt as a JSON file, with the amounts and the underlying transactions in API format. */
 export function receiptJson(receipt: Receipt, email: string | undefined): string {
-  const { balanceAfterUsd, charge, chargedUsd, chat, paidUsd, refund, refundedUsd } = receipt
+  const { balanceAfterUsd, charge, chargedUsd, chat, model, paidUsd, refund, refundedUsd, returned } = receipt
   const { description, sessionId, taskId, turnId } = charge
   const file = {
     description,
@@ -53,13 +62,15 @@ export function receiptJson(receipt: Receipt, email: string | undefined): string
         costUsd: chat.costUsd,
         ...(chat.writtenOffUsd !== undefined && { writtenOffUsd: chat.writtenOffUsd }),
         isEstimated: receipt.isEstimated,
+        ...(model !== undefined && { model }),
       },
     }),
     chargedUsd,
     refundedUsd,
+    ...(returned && { returnedUsd: returned.amountUsd }),
     paidUsd,
     balanceAfterUsd,
-    transactions: refund ? [charge, refund] : [charge],
+    transactions: [charge, refund, returned].filter((one) => one !== undefined),
   }
   return `${JSON.stringify(file, null, 2)}\n`
 }

@@ -124,12 +124,25 @@ const codeAgent = z.strictObject({
     .optional(),
 })
 
+const tokenPricing = z.strictObject({
+  tokens: pricing,
+  maxUsd: eventPrice,
+  events: z.never('is only for agents of kind code and http: a model charges no events').optional(),
+})
+
+const languageModel = valueThat<ModelAgentConfig['model']>(isLanguageModel, 'a language model object of the AI SDK')
+const fallbacksMax = 4
+
 const modelAgent = z.strictObject({
   ...agentBase,
   ...chatBounds,
   kind: z.literal('model'),
   connectorTokensMax: connectorTokens.default(chatConnectorTokensMax),
-  model: valueThat<ModelAgentConfig['model']>(isLanguageModel, 'a language model object of the AI SDK'),
+  model: languageModel,
+  fallbacks: z
+    .array(z.strictObject({ model: languageModel, pricing: pricing.optional(), cost: cost.optional() }))
+    .max(fallbacksMax)
+    .default([]),
   providerOptions: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
   caching: z.union([z.boolean(), z.literal('1h')]).default(false),
   instructions: z.string().optional(),
@@ -141,14 +154,16 @@ const modelAgent = z.strictObject({
   endpoints: z
     .record(
       id,
-      z.strictObject({
-        ...endpointBase,
-        priceUsd: price,
-        pricing: z.never('is only for agents of kind code and http: a model charges no events').optional(),
-        ...ofConnectors,
-        prompt: valueThat<(params: unknown) => string>(isFunction, 'a function'),
-        output: paramsSchema.optional(),
-      }),
+      z
+        .strictObject({
+          ...endpointBase,
+          priceUsd: price.optional(),
+          pricing: tokenPricing.optional(),
+          ...ofConnectors,
+          prompt: valueThat<(params: unknown) => string>(isFunction, 'a function'),
+          output: paramsSchema.optional(),
+        })
+        .refine(isPriced, priced),
     )
     .default({}),
 })
@@ -167,7 +182,6 @@ const httpAgent = z.strictObject({
 
 const agentSchema = z.discriminatedUnion('kind', [codeAgent, modelAgent, httpAgent])
 export type ParsedAgent = z.output<typeof agentSchema>
-export type ParsedEventPricing = z.output<typeof eventPricing>
 
 /** A shell between the service and the MCP server drops environment variables whose names do not match this pattern. */
 const variableName = textThat((text) => /^[A-Z_][A-Z0-9_]*$/i.test(text), 'the name of an environment variable')

@@ -9,7 +9,6 @@ import {
   type LoginProvider,
   type ParsedAgent,
   type ParsedConfig,
-  type ParsedEventPricing,
   type StdioServer,
 } from './agent-schema.ts'
 import type { AgentConfig, ChatPart, ErrandConfig, JsonSchema } from './define-config.ts'
@@ -21,7 +20,9 @@ import type { ReplyRun } from '../run/open-steps.ts'
 import type { EndpointRun } from '../run/endpoint-run.ts'
 import { noPlans, type AccountLimits, type Plans } from '../../store/limits/account-limits.ts'
 import { PriceError, type PriceLists } from '../prices/price-lists.ts'
-import { readPrices, type ChatPrices } from '../prices/read-prices.ts'
+import { readCost, readPrices, type ChatPrices } from '../prices/read-prices.ts'
+import { joinRates, type ChatRates } from '../../billing/chat-price.ts'
+import type { ParsedPricing } from './rates-schema.ts'
 import { issueDetails, issuePath } from '../../kernel/bad-input.ts'
 import { toJsonSchema, toZodSchema } from './params-schema.ts'
 
@@ -31,10 +32,16 @@ export type Endpoint = {
   agentId: string
   name: string
   description: string
-  /** Price of a task. For a metered endpoint, the maximum price of a task. */
+  /** Price of a task. For a metered or token-priced endpoint, the maximum price of a task. */
   price: Units
   /** Price per event of a metered endpoint, otherwise null. */
   meters: Readonly<Record<string, Units>> | null
+  /** Rates of a token-priced endpoint, with those of fallback models, otherwise null. */
+  rates: ChatRates | null
+  /** Rates that providers charge the operator, for each model that may answer. Null if none is known. */
+  costs: readonly (ChatRates | null)[] | null
+  /** Ids of the models that may answer. Empty for code and http agents. */
+  modelIds: readonly string[]
   timeoutMs: number
   retries: number
   /** `always`: users may cancel a task even while the agent runs it. `pending`: only before the agent starts it. */
@@ -48,31 +55,34 @@ export type Endpoint = {
   run: (run: EndpointRun) => unknown
 }
 
-export type Chat = FileBounds &
-  ChatPrices & {
-    contextTokens: number
-    maxOutputTokens: number
-    hasReasoning: boolean
-    /** Whether prompts are marked as cacheable, and for an hour. */
-    caching: boolean | '1h'
-    /** Whether the provider bills reasoning that it does not stream. */
-    hidesReasoning: boolean
-    /** Media types of the files a message may contain. Empty if files are not accepted. */
-    accepts: readonly string[]
-    /**
-     * Whether replies come from an AI SDK language model. Such replies already contain the calls of connector tools. The
-     * service adds these calls to the replies of other agents.
-     */
-    isModel: boolean
-    /**
-     * Returns the strings that each model request contains in addition to messages and tools. Empty for code and http
-     * agents, which report the size of their prompts themselves.
-     */
-    textsBeside: (format: ResponseFormat | undefined) => readonly string[]
-    /** Maximum tokens that the user's connectors may add to the prompts of a reply. */
-    connectorTokensMax: number
-    reply: (run: ReplyRun) => AsyncIterable<ChatPart>
-  }
+export type Chat = FileBounds & {
+  /** The price, with that of fallback models. */
+  rates: ChatRates
+  /** Models that may answer: the agent's own first, then its fallbacks. Agents of other kinds have one without an id. */
+  models: readonly ModelPrices[]
+  contextTokens: number
+  maxOutputTokens: number
+  hasReasoning: boolean
+  /** Whether prompts are marked as cacheable, and for an hour. */
+  caching: boolean | '1h'
+  /** Whether the provider bills reasoning that it does not stream. */
+  hidesReasoning: boolean
+  /** Media types of the files a message may contain. Empty if files are not accepted. */
+  accepts: readonly string[]
+  /**
+   * Whether replies come from an AI SDK language model. Such replies already contain the calls of connector tools. The
+   * service adds these calls to the replies of other agents.
+   */
+  isModel: boolean
+  /**
+   * Returns the strings that each model request contains in addition to messages and tools. Empty for code and http
+   * agents, which report the size of their prompts themselves.
+   */
+  textsBeside: (format: ResponseFormat | undefined) => readonly string[]
+  /** Maximum tokens that the user's connectors may add to the prompts of a reply. */
+  connectorTokensMax: number
+  reply: (run: ReplyRun) => AsyncIterable<ChatPart>
+}
 
 export const agentKinds = ['code', 'model', 'http'] as const satisfies readonly AgentConfig['kind'][]
 
@@ -160,45 +170,92 @@ function toPlans({ agents, defaultPlan, plans }: ParsedConfig): Plans {
 }
 
 function toAgent(agent: ParsedAgent, source: AgentConfig, priceLists: PriceLists | null): Agent {
-  const endpoints = Object.entries(agent.endpoints).map(([name, endpoint]): Endpoint => {
-    const endpointId = `${agent.id}.${name}`
-    // Use the source object instead of the parsed copy. The copy lacks the methods of a Zod schema and the `this` of
-    // `run`.
-    const own = source.endpoints![name]!
-    try {
-      return {
-        id: endpointId,
-        agentId: agent.id,
-        name,
-        description: endpoint.description,
-        ...toPrice(endpoint),
-        timeoutMs: endpoint.timeoutSeconds * 1000,
-        retries: endpoint.retries,
-        cancel: endpoint.cancel,
-        connectorTokensMax: agent.kind === 'http' ? 0 : agent.endpoints[name]!.connectorTokensMax,
-        paramsJsonSchema: toJsonSchema(own.params),
-        params: toZodSchema(own.params),
-        run: runOf(source, name),
-      }
-    } catch (error) {
-      throw new ConfigError(`agents: the schemas of "${endpointId}" cannot be used: ${messageOf(error)}`)
-    }
-  })
   const { id, kind, name, description, visibility } = agent
   const toolNames = source.kind === 'model' ? Object.keys(source.tools ?? {}) : []
+  const names = Object.keys(agent.endpoints)
+  const endpoints = names.map((endpoint) => toEndpoint(agent, source, { name: endpoint, priceLists }))
+  const chat = withPrices(id, () => toChat(agent, source, priceLists))
+  return { id, kind, name, description, visibility, endpoints, toolNames, chat }
+}
+
+function toEndpoint(
+  agent: ParsedAgent,
+  source: AgentConfig,
+  { name, priceLists }: { name: string; priceLists: PriceLists | null },
+): Endpoint {
+  const endpoint = agent.endpoints[name]!
+  const endpointId = `${agent.id}.${name}`
+  const price = withPrices(endpointId, () => toPrice(agent, endpoint, priceLists))
+  // Use the source object instead of the parsed copy. The copy lacks the methods of a Zod schema and the `this` of
+  // `run`.
+  const own = source.endpoints![name]!
   try {
-    const chat = toChat(agent, source, priceLists)
-    return { id, kind, name, description, visibility, endpoints, toolNames, chat }
+    return {
+      id: endpointId,
+      agentId: agent.id,
+      name,
+      description: endpoint.description,
+      ...price,
+      modelIds: agent.kind === 'model' ? [agent, ...agent.fallbacks].map(({ model }) => model.modelId) : [],
+      timeoutMs: endpoint.timeoutSeconds * 1000,
+      retries: endpoint.retries,
+      cancel: endpoint.cancel,
+      connectorTokensMax: agent.kind === 'http' ? 0 : agent.endpoints[name]!.connectorTokensMax,
+      paramsJsonSchema: toJsonSchema(own.params),
+      params: toZodSchema(own.params),
+      run: runOf(source, name),
+    }
+  } catch (error) {
+    throw new ConfigError(`agents: the schemas of "${endpointId}" cannot be used: ${messageOf(error)}`)
+  }
+}
+
+function withPrices<Value>(id: string, read: () => Value): Value {
+  try {
+    return read()
   } catch (error) {
     if (!(error instanceof PriceError)) throw error
     throw new ConfigError(`agents: the price of "${id}" cannot be read: ${error.message}`)
   }
 }
 
-function toPrice({ priceUsd, pricing }: { priceUsd?: string | undefined; pricing?: ParsedEventPricing | undefined }) {
-  if (!pricing) return { price: parseUsd(priceUsd!)!, meters: null }
-  const meters = Object.fromEntries(Object.entries(pricing.events).map(([event, usd]) => [event, parseUsd(usd)!]))
-  return { price: parseUsd(pricing.maxUsd)!, meters }
+type Priced = Pick<Endpoint, 'price' | 'meters' | 'rates' | 'costs'>
+
+function toPrice(
+  agent: ParsedAgent,
+  { priceUsd, pricing }: ParsedAgent['endpoints'][string],
+  priceLists: PriceLists | null,
+): Priced {
+  const price = parseUsd(pricing?.maxUsd ?? priceUsd!)!
+  const fixed = { price, meters: null, rates: null, costs: null }
+  if (agent.kind === 'model') {
+    const tokens = pricing && 'tokens' in pricing ? pricing.tokens : undefined
+    if (tokens) {
+      const [first, ...others] = modelPrices(agent, tokens, priceLists)
+      const rates = joinRates([first.rates, ...others.map((one) => one.rates)])
+      return { ...fixed, rates, costs: [first.cost, ...others.map(({ cost }) => cost)] }
+    }
+    const costs = [agent, ...agent.fallbacks].map(({ cost }) => readCost(cost ?? agent.cost, priceLists))
+    return costs.every((cost) => cost === null) ? fixed : { ...fixed, costs }
+  }
+  if (!pricing || !('events' in pricing)) return fixed
+  const meters = Object.entries(pricing.events!).map(([event, usd]) => [event, parseUsd(usd)!])
+  return { ...fixed, meters: Object.fromEntries(meters) as Record<string, Units> }
+}
+
+type ParsedModelAgent = Extract<ParsedAgent, { kind: 'model' }>
+type ModelPrices = ChatPrices & { id: string | null }
+
+/** Prices of the agent's own model, and of its fallbacks. */
+function modelPrices(
+  { caching, cost, fallbacks, model }: ParsedModelAgent,
+  pricing: ParsedPricing,
+  priceLists: PriceLists | null,
+): [ModelPrices, ...ModelPrices[]] {
+  const pricesOf = (own: { cost?: ParsedPricing | undefined; pricing?: ParsedPricing | undefined }) =>
+    readPrices({ cost: own.cost ?? cost, pricing: own.pricing ?? pricing, caching }, priceLists)
+  const others = fallbacks.map((fallback) => ({ id: fallback.model.modelId, ...pricesOf(fallback) }))
+  return [{ id: model.modelId, ...pricesOf({}) }, ...others]
 }
 
 function runOf(source: AgentConfig, name: string): Endpoint['run'] {
@@ -219,15 +276,20 @@ function runOf(source: AgentConfig, name: string): Endpoint['run'] {
 function toChat(agent: ParsedAgent, source: AgentConfig, priceLists: PriceLists | null): Chat | null {
   const bounds = agent.kind === 'model' ? agent : agent.chat
   if (!bounds?.pricing) return null
-  const { cost, pricing } = bounds
-  const caching = agent.kind === 'model' && agent.caching
+  const { pricing } = bounds
+  const models: [ModelPrices, ...ModelPrices[]] =
+    agent.kind === 'model'
+      ? modelPrices(agent, pricing, priceLists)
+      : [{ id: null, ...readPrices({ cost: bounds.cost, pricing, caching: false }, priceLists) }]
+  const [first, ...others] = models
   const { accepts, contextTokens, documentTokensMax, imageTokensMax, maxOutputTokens, reasoning: hasReasoning } = bounds
   return {
-    ...readPrices({ cost, pricing, caching }, priceLists),
+    rates: joinRates([first.rates, ...others.map(({ rates }) => rates)]),
+    models,
     contextTokens,
     maxOutputTokens,
     hasReasoning,
-    caching,
+    caching: agent.kind === 'model' && agent.caching,
     hidesReasoning: agent.kind === 'model' && agent.hiddenReasoning,
     accepts,
     imageTokensMax,

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { ChatCost, ChatPricing } from './pricing-config.ts'
+import type { ChatCost, ChatPricing, EventPricing, TokenTaskPricing } from './pricing-config.ts'
 import type { ConnectorsConfig, LimitsConfig, LoginConfig, PlanConfig, WebhooksConfig } from './service-config.ts'
 
 import type { Connectors, JsonSchema } from '../../connectors/tool-types.ts'
@@ -49,14 +49,6 @@ export type TaskRun<Params = Record<string, unknown>> = {
    * trace. Undefined if tracing is off.
    */
   readonly traceparent?: string
-}
-
-/** Prices per event, for an endpoint whose tasks differ in the amount of work. */
-export type EventPricing = {
-  /** Price per event in USD, by event name; at most 32 events. `charge` takes these names. */
-  readonly events: { readonly [event: string]: string }
-  /** The maximum price of a task. Charged when the task is created; the unused part is refunded when it completes. */
-  readonly maxUsd: string
 }
 
 type EndpointPrice = { readonly priceUsd: string } | { readonly pricing: EventPricing }
@@ -243,8 +235,11 @@ export type CodeAgentConfig = AgentBase & {
 }
 
 type ModelEndpointFields<Schema extends ParamsSchema> = Omit<EndpointFields<Schema>, 'run' | 'priceUsd' | 'pricing'> & {
-  readonly priceUsd: string
-}
+  /** Price of one execution in USD, at most four decimals, for example `'0.0100'`. Set either this or `pricing`. */
+  readonly priceUsd?: string
+  /** Prices of the tokens that a task uses. Set either this or `priceUsd`. */
+  readonly pricing?: TokenTaskPricing
+} & ({ readonly priceUsd: string } | { readonly pricing: TokenTaskPricing })
 
 /** One operation of a `model` agent: builds a prompt from the params and returns the model's answer. */
 export type ModelEndpointConfig<Schema extends ParamsSchema = ParamsSchema> = ModelEndpointFields<Schema> & {
@@ -276,12 +271,28 @@ export type ModelTool = {
   execute?(input: any, options: { readonly toolCallId: string; readonly abortSignal?: AbortSignal }): unknown
 }
 
+/** A model that answers if the models before it cannot. */
+export type ModelFallback = {
+  /** Any language model object of the AI SDK. */
+  readonly model: ModelObject
+  /** Prices of chats and token-priced tasks that this model answers; the agent's or endpoint's by default. */
+  readonly pricing?: ChatPricing
+  /** Price that this model's provider charges; the agent's by default. */
+  readonly cost?: ChatCost
+}
+
 /** An agent backed by a language model of the AI SDK. */
 export type ModelAgentConfig = AgentBase & {
   /** Calls a language model of the AI SDK. */
   readonly kind: 'model'
   /** Any language model object of the AI SDK, such as `openai('gpt-5-mini')`. */
   readonly model: ModelObject
+  /**
+   * Models that answer if those before them cannot; at most 4. The next model is called if a provider cannot be reached,
+   * answers with 408, 409, 429 or 5xx, or does not start its answer within 30 seconds, and only before the first part of a
+   * reply. Users pay the price of the model that answers.
+   */
+  readonly fallbacks?: readonly ModelFallback[]
   /** Options for the model's provider, as the AI SDK's `providerOptions`. */
   readonly providerOptions?: { readonly [provider: string]: { readonly [option: string]: unknown } }
   /**

@@ -66,6 +66,25 @@ export type MarkupPricing = {
   readonly toolCallUsd?: string
 }
 
+/** Prices per event, for an endpoint whose tasks differ in the amount of work. */
+export type EventPricing = {
+  /** Price per event in USD, by event name; at most 32 events. `charge` takes these names. */
+  readonly events: { readonly [event: string]: string }
+  /** The maximum price of a task. Charged when the task is created; the unused part is refunded when it completes. */
+  readonly maxUsd: string
+}
+
+/** Prices of the tokens that a task uses. */
+export type TokenTaskPricing = {
+  /** Rates, as for a chat. The cost of a task is the sum of its tokens, rounded up to 0.0001 USD. */
+  readonly tokens: ChatPricing
+  /**
+   * The maximum price of a task. Charged when the task is created; the unused part is refunded when it completes. Each
+   * model call is limited to what is left. When nothing more can be paid, the task completes with the text so far.
+   */
+  readonly maxUsd: string
+}
+
 /**
  * Rates of a model in a price list: a file in the format of models.dev or LiteLLM, or written by `errand prices
  * import`. The path is relative to the configuration file, `prices.json` by default. The service reads the list when it

@@ -1,16 +1,20 @@
 import type { FinishReason, LanguageModel, LanguageModelMiddleware, TextStreamPart, ToolSet } from 'ai'
-import type { RunConnectors, RunOf } from '../../connectors/thread/run-connectors.ts'
+import type { RunConnectors } from '../../connectors/thread/run-connectors.ts'
 import { roughTokens, type ResponseFormat, type Sampling } from '../run/chat-messages.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
-import type { ChatPart, JsonSchema, ModelAgentConfig, TaskRun } from '../config/define-config.ts'
+import type { ChatPart, JsonSchema, ModelAgentConfig } from '../config/define-config.ts'
 import { contextTokensDefault, taskConnectorTokensMax } from '../config/agent-schema.ts'
 import { boundPrompts } from '../run/bound-connectors.ts'
 import { connectorTools } from '../run/connector-tools.ts'
 import { DeltaBypass } from '../threads/delta-bypass.ts'
 import { describeModelError, isRequestRefused, ModelFailure, RequestRefusedError } from './model-error.ts'
 import { modelMessage } from './model-messages.ts'
+import { measuredCalls } from './measured-calls.ts'
 import { ModelSteps } from './model-steps.ts'
+import { FallbackModels, modelsOf } from './fallback-models.ts'
 import { cacheMarks } from './prompt-caching.ts'
+import type { EndpointRun } from '../run/endpoint-run.ts'
+import { MaxCostError } from '../run/task-tokens.ts'
 import { PartQueue } from '../run/part-queue.ts'
 import { jsonOf } from '../run/prompt-size.ts'
 import { toJsonSchema, toZodSchema } from '../config/params-schema.ts'
@@ -52,7 +56,7 @@ type Reader = { parts: PartQueue<ChatPart>; left: AbortSignal }
 
 /** Pushes parts of the reply until the reply ends or is stopped, or its reader stops reading. */
 async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): Promise<void> {
-  const { connectors, history, message, openCall, openStep, params, signal } = run
+  const { connectors, history, message, onModel, openCall, openStep, params, signal } = run
   const { isStepCount, streamText, wrapLanguageModel } = await loadSdk()
   // An earlier reply may be blank, and Anthropic rejects messages of blank text.
   const earlier = history.filter(({ content, parts: sent }) => content.trim() !== '' || sent)
@@ -78,7 +82,7 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
   const { fullStream } = streamText({
     ...settingsOf(agent, told),
     model: wrapLanguageModel({
-      model: agent.model,
+      model: new FallbackModels(agent, { wrap: wrapLanguageModel, log: run.log, onModel }).model,
       middleware: [{ ...bypass.middleware, transformParams }, cacheMarks(agent)],
     }),
     ...(await toolsOf(heldTools(agent, openCall), connectors)),
@@ -151,16 +155,21 @@ export function textsBeside(agent: ModelAgentConfig, format: ResponseFormat | un
   return agent.instructions === undefined ? texts : [agent.instructions, ...texts]
 }
 
-export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<TaskRun>) => Promise<unknown> {
+export function modelRun(config: ModelAgentConfig, name: string): (run: EndpointRun) => Promise<unknown> {
   const agent = config as SdkAgent
   const endpoint = agent.endpoints![name]!
   const schema = endpoint.output && toZodSchema(endpoint.output)
   const { contextTokens = contextTokensDefault } = agent
   const { connectorTokensMax = taskConnectorTokensMax } = endpoint
-  return async ({ connectors: opened, params, progress, signal }) => {
+  return async ({ connectors: opened, log, params, progress, signal, tokens }) => {
     const { beginPrompt, connectors } = boundPrompts(opened, connectorTokensMax)
     const { generateText, isStepCount, Output, wrapLanguageModel } = await loadSdk()
-    const marked = { ...agent, model: wrapLanguageModel({ model: agent.model, middleware: cacheMarks(agent) }) }
+    const limit = agent.maxOutputTokens ?? maxOutputTokensDefault
+    const onModel = tokens && { onModel: tokens.setModel.bind(tokens) }
+    const { model } = new FallbackModels(agent, { wrap: wrapLanguageModel, log, ...onModel })
+    const measured = tokens && measuredCalls(tokens, { contextTokens, outputTokensMax: limit })
+    const middleware = measured ? [measured.middleware, cacheMarks(agent)] : cacheMarks(agent)
+    const marked = { ...agent, model: wrapLanguageModel({ model, middleware }) }
     const prompt: unknown = endpoint.prompt(params)
     if (typeof prompt !== 'string' || prompt === '')
       throw new Error("The endpoint's prompt function returned no prompt for these params.")
@@ -179,6 +188,7 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
       })
     }
     const onCall = (name: string) => {
+      tokens?.callTool()
       if (toolCalls.length === toldCallsMax) return
       toolCalls.push(name.slice(0, toldNameCharsMax))
       tell()
@@ -189,7 +199,7 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
       providerOptions,
       ...toldTools(await toolsOf(agent, connectors), onCall),
       prompt,
-      maxOutputTokens: agent.maxOutputTokens ?? maxOutputTokensDefault,
+      maxOutputTokens: limit,
       stopWhen: isStepCount(stepsMax),
       prepareStep: () => {
         step++
@@ -207,7 +217,7 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
         if (finishReason === 'content-filter')
           throw new Error("The model's provider blocked the answer with its content filter.")
         if (text === '') throw new Error('The model returned no text.')
-        return { text }
+        return finishReason === 'length' && tokens?.isCallCut ? { text, reachedMaxCost: true } : { text }
       }
       const output = Output.object({ schema })
       const settings = settingsOf(marked, schemaWords(agent, toJsonSchema(schema)))
@@ -215,6 +225,8 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
       return answer
     } catch (thrown) {
       if (!signal.aborted) connectors.failed.throwIfAborted()
+      if (thrown instanceof MaxCostError && !schema && measured!.hasAnswered)
+        return { text: measured!.text, reachedMaxCost: true }
       return failWith(thrown)
     }
   }
@@ -224,16 +236,17 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
  * Converts sampling settings to call settings of the SDK. Settings without an SDK name are passed as provider options.
  * The openai-compatible package forwards them; other providers drop unknown options. The agent's own options win.
  */
-function samplingOf({ model, providerOptions = {} }: SdkAgent, { extra, ...settings }: Sampling = {}) {
+function samplingOf(agent: SdkAgent, { extra, ...settings }: Sampling = {}) {
+  const { providerOptions = {} } = agent
   if (!extra) return { ...settings, providerOptions }
-  const [name = ''] = model.provider.split('.')
-  const provider = name.trim().replaceAll(/[_-]([a-z])/g, (_, letter: string) => letter.toUpperCase())
   const { logit_bias: logitBias, ...more } = extra
-  const options = provider === 'openai' && logitBias ? { ...more, logitBias } : extra
-  return {
-    ...settings,
-    providerOptions: { ...providerOptions, [provider]: { ...options, ...providerOptions[provider] } },
-  }
+  const ofProviders = modelsOf(agent).map(({ provider: named }) => {
+    const [name = ''] = named.split('.')
+    const provider = name.trim().replaceAll(/[_-]([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    const options = provider === 'openai' && logitBias ? { ...more, logitBias } : extra
+    return [provider, { ...options, ...providerOptions[provider] }]
+  })
+  return { ...settings, providerOptions: { ...providerOptions, ...Object.fromEntries(ofProviders) } }
 }
 
 /** Merges instructions, with the agent's own first. */
@@ -289,10 +302,12 @@ function stopOf(connectors: RunConnectors, signal: AbortSignal): AbortSignal {
   return connectors.tools.length === 0 ? signal : AbortSignal.any([signal, connectors.failed])
 }
 
-/** Returns instructions with the JSON Schema if the provider does not support schemas. */
-function schemaWords({ model }: ModelAgentConfig, schema: JsonSchema | undefined): string[] {
-  const { supportsStructuredOutputs } = model as { supportsStructuredOutputs?: unknown }
-  if (!schema || supportsStructuredOutputs !== false) return []
+/** Returns instructions with the JSON Schema if a provider does not support schemas. */
+function schemaWords(agent: ModelAgentConfig, schema: JsonSchema | undefined): string[] {
+  const supportsAll = (modelsOf(agent) as readonly { supportsStructuredOutputs?: unknown }[]).every(
+    ({ supportsStructuredOutputs }) => supportsStructuredOutputs !== false,
+  )
+  if (!schema || supportsAll) return []
   return [`Answer only with a JSON object that matches this JSON Schema: ${JSON.stringify(schema)}`]
 }
 

@@ -22,12 +22,17 @@ type Declared = {
  */
 export function readPrices({ caching, cost, pricing }: Declared, lists: PriceLists | null): ChatPrices {
   if (caching !== false && lists) assertCacheWrites(pricing.costPlus ? cost : pricing, { caching, lists })
-  const costs = cost === undefined ? null : ratesOf(cost, lists)
+  const costs = readCost(cost, lists)
   if (!pricing.costPlus) return { rates: withTierOf(costs, ratesOf(pricing, lists)), cost: costs }
   if (!costs) throw new PriceError('costPlus needs the cost of the agent')
   const markup = parseMarkup(pricing.costPlus.markup)!
   const toolCall = pricing.toolCallUsd === undefined ? times(costs.toolCall, markup) : readRates(pricing).toolCall
   return { rates: { ...markedUp(costs, markup), toolCall }, cost: costs }
+}
+
+/** Null if the configuration has none. */
+export function readCost(cost: ParsedPricing | undefined, lists: PriceLists | null): ChatRates | null {
+  return cost === undefined ? null : ratesOf(cost, lists)
 }
 
 function ratesOf(declared: ParsedPricing, lists: PriceLists | null): ChatRates {

@@ -101,6 +101,8 @@ export type StepRequest = {
   reported: ChatUsed | null
   /** Whether earlier model calls are still in progress. */
   isStepOpen: boolean
+  /** Index of the model that answers, if several may and one has started to. */
+  model?: number | undefined
   /** The model or tool call that is about to start. Null for a usage report. */
   next: ModelStep | 'tool' | null
 }
@@ -120,6 +122,8 @@ export type ChatBatch = {
   bound: ChatUsed
   isStepOpen: boolean
   reported: ChatUsed | null
+  /** Index of the model that answers, if several may. */
+  model?: number | undefined
 }
 
 /** Why a reply ended normally: `length` if a token or step limit cut it off. */
@@ -132,6 +136,8 @@ export type FinishReason = (typeof finishReasons)[number]
 export type ChatSummary = {
   used: ChatUsed
   reported: ChatUsed | null
+  /** Index of the model that answered or was called last, if several may answer. */
+  model?: number | undefined
   /** Whether the hold allowed fewer output tokens than requested and the reply reached that limit. */
   isCutByHold?: boolean
   /** Absent if the reply failed. */

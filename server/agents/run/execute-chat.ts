@@ -108,7 +108,6 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     stream,
     signal,
     maxTokens: params.maxTokens,
-    rates: request.rates,
     askStep: chat.askStep,
   })
   // Aborting creates an exception, which takes time, so only model agents get their own abort controller.
@@ -124,10 +123,9 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     })
     const opened = opening instanceof Promise ? await opening : opening
     const bounded = boundConnectors(opened, config.connectorTokensMax)
-    const isPaid = request.rates.toolCall > 0
     const openCall = async () => {
       signal.throwIfAborted()
-      if (isPaid) await step.callTool()
+      if (stream.use.rates.toolCall > 0) await step.callTool()
     }
     connectors = countCalls(config.isModel ? bounded : reported(bounded, stream), openCall)
     // Nothing has started, so nothing was used.
@@ -144,6 +142,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       // The model agent's own signal aborts later, so that an open model call can still report its usage.
       signal: over?.signal ?? signal,
       openStep: (of) => step.open(of),
+      onModel: (model, hasAnswered) => stream.use.setModel(model, hasAnswered),
       openCall,
       log,
       ...(traceparent !== undefined && { traceparent }),
@@ -367,17 +366,17 @@ async function summarize({ isCutOff, request, signal, stream }: Summarize): Prom
   const { textBytes, use } = stream
   const { tokens: fileTokens } = tokensOfFiles(parts)
   const isCut = isCutOff ?? signal.aborted
-  const { hasReported, reportedOrNull: reported } = use
+  const { called: model, hasReported, reportedOrNull: reported } = use
   if (hasReported) {
     // A reply stopped between two reports has used more than the last report says.
     const used = isCut && use.hasUnreported ? await countInTime(use, signal) : use.reported
     const isEstimated = use.hasEstimates || (isCut && use.hasUnreported)
     const messageTokens = roughTokens(message) + fileTokens
-    return { used, reported, isEstimated, messageTokens, replyTokens: roughTokensOf(textBytes) }
+    return { used, reported, model, isEstimated, messageTokens, replyTokens: roughTokensOf(textBytes) }
   }
   const used = await countInTime(use, signal)
   const { message: messageTokens, text: replyTokens } = use.tokens
-  return { used, reported, isEstimated: true, messageTokens: messageTokens + fileTokens, replyTokens }
+  return { used, reported, model, isEstimated: true, messageTokens: messageTokens + fileTokens, replyTokens }
 }
 
 /**

@@ -7,6 +7,7 @@ import type { Catalogue } from '../config/catalogue.ts'
 import type { AgentLog, TaskRun } from '../config/define-config.ts'
 import { EventCharges } from '../../billing/event-charges.ts'
 import { encodeProgress, PacedProgress } from './run-progress.ts'
+import { TaskTokens } from './task-tokens.ts'
 import type { RunTaskOptions } from '../threads/agent-port.ts'
 import { describeThrown, encodeResult, isInstance, type RunOutcome, type TaskRequest } from './run-outcome.ts'
 
@@ -35,7 +36,7 @@ export async function executeTask({
   onWaiting,
   resultBytesMax,
 }: ExecuteTask): Promise<RunOutcome> {
-  const { endpointId, metering, taskId, timeoutMs, traceparent, userId } = request
+  const { endpointId, metering, taskId, timeoutMs, tokens: terms, traceparent, userId } = request
   const endpoint = catalogue.endpoint(endpointId)
   if (!endpoint) {
     const message = `The endpoint ${endpointId} is not in the configuration.`
@@ -48,6 +49,11 @@ export async function executeTask({
    * forever.
    */
   const forbidCancel = () => (forbidding ??= Promise.race([onForbidCancel(), stopped(signal)]))
+  const tokens =
+    terms &&
+    new TaskTokens(terms, () => {
+      if (terms.cap !== null) void forbidCancel().catch(() => {})
+    })
   let paced: PacedProgress | undefined
   let hasEnded = false
   const progress: TaskRun['progress'] = (given) => {
@@ -81,18 +87,31 @@ export async function executeTask({
     const opened = opening instanceof Promise ? await waiting.measure(() => opening) : opening
     const forTask = taskConnectors(opened, { forbidCancel, signal, waiting })
     connectors = boundConnectors(forTask, endpoint.connectorTokensMax)
-    const own = { params, connectors, userId, taskId, signal, log, progress, charge, metering }
+    const own = {
+      params,
+      connectors,
+      userId,
+      taskId,
+      signal,
+      log,
+      progress,
+      charge,
+      metering,
+      ...(tokens && { tokens }),
+    }
     const result = await endpoint.run({ ...own, ...(traceparent !== undefined && { traceparent }) })
     // Charges count only once the task can no longer be canceled, because a cancel refunds them.
     await forbidding
     hasEnded = true
     const outcome = encodeResult(result, resultBytesMax)
-    return outcome.kind === 'completed' && charges ? { ...outcome, usage: charges.usage } : outcome
+    const used = tokens && { tokens: tokens.use }
+    if (outcome.kind === 'completed') return { ...outcome, ...(charges && { usage: charges.usage }), ...used }
+    return outcome.kind === 'failed' ? { ...outcome, ...used } : outcome
   } catch (thrown) {
     // Prefer the connector failure, even if the agent caught or wrapped it.
     const cause: unknown = connectors?.failed.aborted ? connectors.failed.reason : thrown
     if (isInstance(cause, ConnectorsUnavailableError)) return { kind: 'interrupted', message: cause.message }
-    return { kind: 'failed', error: describeThrown(thrown) }
+    return { kind: 'failed', error: describeThrown(thrown), ...(tokens && { tokens: tokens.use }) }
   } finally {
     hasEnded = true
     paced?.flush()

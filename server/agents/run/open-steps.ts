@@ -1,5 +1,5 @@
 import type { RunOf } from '../../connectors/thread/run-connectors.ts'
-import { chatHold, chatUse, type ChatRates, type ChatUsed } from '../../billing/chat-price.ts'
+import { chatHold, chatUse, type ChatUsed } from '../../billing/chat-price.ts'
 import type { FinishReason, ReplyParams, SentMessage, SentPart, StepRequest } from './chat-messages.ts'
 import type { ChatPart, ChatRun } from '../config/define-config.ts'
 import { checkedReason, type ReplyStream } from './reply-stream.ts'
@@ -21,6 +21,8 @@ export type ReplyRun = Omit<RunOf<ChatRun>, 'history' | 'parts'> & {
   readonly params: ReplyParams
   /** Holds the maximum cost of a model call before it starts. Rejects if the reply is stopped. */
   readonly openStep: (step: OpenStep) => Promise<HeldStep>
+  /** Called before a request to a fallback model, and when a model of several has started to answer. */
+  readonly onModel: (model: number, hasAnswered: boolean) => void
   /** Holds the cost of calling one of the agent's own tools before the call starts. Rejects if the reply is stopped. */
   readonly openCall: () => Promise<void>
 }
@@ -30,7 +32,6 @@ type OpenStepsOptions = {
   signal: AbortSignal
   /** The client's limit on output tokens. */
   maxTokens: number | undefined
-  rates: ChatRates
   askStep: (request: StepRequest) => Promise<number>
 }
 
@@ -76,7 +77,8 @@ export class OpenSteps {
    * reply is stopped first. Requesting a hold for every report would take two thread messages per turn.
    */
   report(part: Extract<ChatPart, { type: 'usage' }>): Promise<unknown> | undefined {
-    const { rates, stream } = this.#of
+    const { stream } = this.#of
+    const rates = stream.use.ratesMax
     const before = chatHold(stream.use.bound, rates)
     stream.add(part)
     this.#reason = checkedReason(part.finishReason)
@@ -99,8 +101,8 @@ export class OpenSteps {
     const stopped = Promise.withResolvers<never>()
     const onAbort = () => stopped.reject(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
-    const { hasOpenStep: isStepOpen, reportedOrNull: reported } = stream.use
-    const request = { serial: stream.nextSerial(), isStepOpen, reported, ...of }
+    const { answering: model, hasOpenStep: isStepOpen, reportedOrNull: reported } = stream.use
+    const request = { serial: stream.nextSerial(), isStepOpen, reported, model, ...of }
     return await Promise.race([askStep(request), stopped.promise]).finally(() =>
       signal.removeEventListener('abort', onAbort),
     )

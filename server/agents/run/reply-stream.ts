@@ -120,7 +120,7 @@ export class ReplyStream {
   }
 
   #seal(): ChatBatch {
-    const { bound, hasOpenStep: isStepOpen, reportedOrNull: reported, used } = this.use
+    const { answering: model, bound, hasOpenStep: isStepOpen, reportedOrNull: reported, used } = this.use
     const batch: ChatBatch = {
       serial: this.nextSerial(),
       lines: this.#lines.take(),
@@ -131,6 +131,7 @@ export class ReplyStream {
       bound,
       isStepOpen,
       reported,
+      model,
     }
     this.#unsaid = 0
     this.#events = 0
@@ -207,7 +208,7 @@ export class ReplyStream {
     if (reported.promptTokens + promptTokens > tokensMax || reported.completionTokens + completionTokens > tokensMax) {
       throw new ReplyError(`The agent reported more than ${tokensMax} tokens.`, 'usage')
     }
-    this.use.report(callUse(counts, this.#options.rates), part.isEstimated === true)
+    this.use.report(callUse(counts, this.use.rates), part.isEstimated === true)
   }
 
   /** Reports hidden reasoning to the host in a batch, possibly without lines, so that the host can hold its cost. */

@@ -3,7 +3,9 @@ import {
   callUse,
   chatUse,
   dearestUse,
+  highestRates,
   outputWithin,
+  ratesByModel,
   type ChatRates,
   type ChatUsed,
   type TokenCounts,
@@ -73,6 +75,12 @@ export class ReplyUse {
   #counts: Counts | undefined
   /** Counting starts at this many unreported bytes. */
   #countFromBytes: number
+  /** Rates of the model that answers or is called, and rates that no model that may still answer exceeds. */
+  #rates: ChatRates
+  #ratesMax: ChatRates
+  /** Index of the model that is called; undefined unless several may answer. */
+  #called: number | undefined
+  #hasAnswered = false
   readonly calls = new Set<string>()
   hasReported = false
   /** Whether the agent marked a report as its own estimate. */
@@ -80,7 +88,38 @@ export class ReplyUse {
 
   constructor(options: ReplyUseOptions) {
     this.#options = options
+    ;[this.#rates] = ratesByModel(options.rates) as [ChatRates]
+    this.#ratesMax = highestRates(options.rates)
+    if (options.rates.fallbacks) this.#called = 0
     this.#countFromBytes = this.#bytesBeforeCounting()
+  }
+
+  /** Called before a request to one of several models, and when that model has started to answer. */
+  setModel(model: number, hasAnswered: boolean): void {
+    this.#called = model
+    this.#rates = ratesByModel(this.#options.rates)[model] ?? this.#rates
+    this.#hasAnswered = hasAnswered
+    if (!hasAnswered) return
+    this.#ratesMax = this.#rates
+    this.#countFromBytes = this.#bytesBeforeCounting()
+  }
+
+  get rates(): ChatRates {
+    return this.#rates
+  }
+
+  get ratesMax(): ChatRates {
+    return this.#ratesMax
+  }
+
+  /** Index of the model that is called; undefined unless several may answer. */
+  get called(): number | undefined {
+    return this.#called
+  }
+
+  /** Index of the model that answers; undefined unless several may, and one has started to. */
+  get answering(): number | undefined {
+    return this.#hasAnswered ? this.#called : undefined
   }
 
   get isPromptKnown(): boolean {
@@ -173,7 +212,7 @@ export class ReplyUse {
     await this.startCounting()
     if (!this.isPromptKnown) return this.used
     const open = await Promise.all(this.#steps.map(async ({ count }) => (await count?.()) ?? {}))
-    return open.map((used) => callUse(this.#cached(used), this.#options.rates)).reduce(addUse, this.reported)
+    return open.map((used) => callUse(this.#cached(used), this.#rates)).reduce(addUse, this.reported)
   }
 
   /**
@@ -181,9 +220,9 @@ export class ReplyUse {
    * never makes it cheaper than completing it.
    */
   get #isCached(): boolean {
-    const { isHistoryCached, rates } = this.#options
+    const { isHistoryCached } = this.#options
     return (
-      rates.cacheRead < rates.input &&
+      this.#rates.cacheRead < this.#rates.input &&
       (isHistoryCached || this.#reported.cachedPromptTokens + this.#reported.cacheWriteTokens > 0)
     )
   }
@@ -206,7 +245,7 @@ export class ReplyUse {
 
   /** Upper bound of the use so far. Open model calls count with everything that is held for them. */
   get bound(): ChatUsed {
-    const { around, message, rates } = this.#options
+    const { around, message } = this.#options
     // Text outside of held model calls can have as many tokens as it has bytes.
     if (!this.hasOpenStep)
       return this.#withUnreported(1, around.tokensMax + (this.#counts?.message ?? tokensAtMost(message)))
@@ -215,7 +254,7 @@ export class ReplyUse {
     let beyond = Math.max(0, written - mayWrite)
     let bound = this.reported
     for (const { outputTokensMax, promptTokensMax: promptTokens } of this.#steps) {
-      bound = addUse(bound, dearestUse({ promptTokens, completionTokens: outputTokensMax + beyond }, rates))
+      bound = addUse(bound, dearestUse({ promptTokens, completionTokens: outputTokensMax + beyond }, this.#ratesMax))
       beyond = 0
     }
     return bound
@@ -223,7 +262,8 @@ export class ReplyUse {
 
   /** Bytes of text that half of `room` pays for, at one token per byte. */
   #bytesBeforeCounting(): number {
-    const { around, message, rates, room } = this.#options
+    const { around, message, room } = this.#options
+    const rates = this.#ratesMax
     const promptTokens = this.hasReported ? 0 : around.tokensMax + tokensAtMost(message)
     const used = addUse(this.reported, callUse({ promptTokens }, rates))
     return outputWithin(Math.floor(room / 2), { used, rates })
@@ -233,7 +273,7 @@ export class ReplyUse {
     const thought = this.#counts?.reasoning.tokens ?? Math.ceil(this.#bytes.reasoning / perToken)
     const said = this.#counts?.text.tokens ?? Math.ceil(this.#bytes.text / perToken)
     const output = { completionTokens: said + thought, reasoningTokens: thought }
-    const { rates } = this.#options
+    const rates = this.#rates
     // All of the first prompt except the message was sent to the provider before.
     const added = this.#isCached ? this.tokens.message : 0
     const calls = this.#steps.map(({ promptTokens }, at) =>

@@ -2,6 +2,7 @@ import type { TaskFailure } from '../../store/tasks/task-types.ts'
 import type { ConnectorSpec } from '../../connectors/connector-spec.ts'
 import type { Metering, Usage } from '../../billing/event-charges.ts'
 import type { ChatSummary } from './chat-messages.ts'
+import type { TokenTerms, TokenUse } from './task-tokens.ts'
 import { clip } from '../../kernel/clip.ts'
 import { nesting } from '../../kernel/json-text.ts'
 import { ServiceOutputTooLargeError } from '../http/http-failure.ts'
@@ -12,9 +13,9 @@ import { ServiceOutputTooLargeError } from '../http/http-failure.ts'
  * users' runs, so the thread gets extra time before it is terminated.
  */
 export type RunOutcome =
-  /** `usage` is set if the task is metered. */
-  | { kind: 'completed'; json: string; usage?: Usage }
-  | { kind: 'failed'; error: TaskFailure; owed?: ChatOwed; isPatient?: true }
+  /** `usage` is set if the task is metered, `tokens` if its tokens are counted. */
+  | { kind: 'completed'; json: string; usage?: Usage; tokens?: TokenUse }
+  | { kind: 'failed'; error: TaskFailure; owed?: ChatOwed; tokens?: TokenUse; isPatient?: true }
   | { kind: 'interrupted'; message: string }
 
 /** Abort reason of a stopped chat. */
@@ -40,6 +41,8 @@ export type TaskRequest = {
   connectors: readonly ConnectorSpec[]
   /** Prices and maximum of a metered task. */
   metering?: Metering
+  /** Set if the task's tokens must be counted. */
+  tokens?: TokenTerms
   /** W3C trace context of the run, if tracing is on. */
   traceparent?: string
 }

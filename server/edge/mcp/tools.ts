@@ -63,8 +63,9 @@ function readCursor(cursor: unknown): number {
   throw invalidParams('cursor: Must be the nextCursor of a previous page.')
 }
 
-function describe({ description, meters, price }: Endpoint): string {
+function describe({ description, meters, price, rates }: Endpoint): string {
   const most = formatUsd(price)
+  if (rates) return `${description}\n\nA call costs its tokens, at most ${most} USD. Failed calls are refunded in full.`
   if (!meters) return `${description}\n\nA call costs ${most} USD. Failed calls are refunded.`
   const each = Object.entries(meters).map(([event, units]) => `${event} ${formatUsd(units)} USD`)
   const metered = `A call costs at most ${most} USD, depending on usage: ${each.join(', ')}.`

@@ -72,6 +72,16 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           WHERE expected <> actual`,
   },
   {
+    what: 'a token-priced task that is completed costs its tokens, rounded up, and at most its charge',
+    isMoney: true,
+    sql: `SELECT "userId", "taskId", CASE WHEN exact < charge THEN exact ELSE charge END AS expected, actual FROM (
+            SELECT user_id AS "userId", id AS "taskId", cost AS actual, cost + given_back AS charge,
+                   CAST((CAST(replace(${field('usage', 'exactUsd')}, '.', '') AS bigint) + ${billionthsPerUnit - 1})
+                     / ${billionthsPerUnit} AS bigint) AS exact
+            FROM tasks WHERE rates IS NOT NULL AND status = 'completed') AS k
+          WHERE actual <> CASE WHEN exact < charge THEN exact ELSE charge END`,
+  },
+  {
     what: 'every charge and refund belongs to a task',
     isMoney: true,
     sql: `SELECT t.user_id AS "userId", t.task_id AS "taskId", 0 AS expected, t.amount AS actual

@@ -6,6 +6,7 @@ import type { CredentialLimits } from '../limits/execution-limits.ts'
 import type { ListRange, Page } from '../list-place.ts'
 import type { Idempotency, LimitRefusal, Tags } from '../tasks/task-types.ts'
 import type { WireRequest } from '../requests/wire-request-types.ts'
+import type { EarlierRates, StoredRates, StoredTokens } from './stored-rates.ts'
 
 /** A file of a message, with its estimated and maximum tokens. The maximum is null if only the agent's context bounds it. */
 export type MessageFile = {
@@ -73,49 +74,14 @@ export type MessageRecord = {
 export const turnOutcomes = ['finished', 'truncated', 'failed'] as const
 export type TurnOutcome = (typeof turnOutcomes)[number]
 
-/** Token counts as stored with a transaction. Fields of cache writes are absent if zero. */
-export type StoredTokens = {
-  promptTokens: number
-  /** The part of `promptTokens` that the provider read from its cache. */
-  cachedPromptTokens: number
-  /** The part of `promptTokens` that the provider wrote to its cache. */
-  cacheWriteTokens?: number
-  /** The part of `cacheWriteTokens` that the provider keeps for an hour. */
-  cacheWrite1hTokens?: number
-  completionTokens: number
-  reasoningTokens: number
-}
-
-/** USD per million tokens. */
-export type StoredTokenRates = {
-  inputPerMillionUsd: string
-  cacheReadPerMillionUsd: string
-  cacheWritePerMillionUsd: string
-  cacheWrite1hPerMillionUsd: string
-  outputPerMillionUsd: string
-  reasoningPerMillionUsd: string
-}
-export type StoredRates = StoredTokenRates & {
-  toolCallUsd: string
-  longContext?: StoredTokenRates & { aboveTokens: number }
-  priceListVersion?: string
-}
-
-/** Rates on receipts from before rates per million tokens. */
-export type EarlierRates = {
-  inputPer1kUsd: string
-  cachedInputPer1kUsd: string
-  outputPer1kUsd: string
-  reasoningPer1kUsd: string
-  toolCallUsd: string
-}
-
 /** Components of a chat's cost, as stored with the transaction. USD amounts are decimal strings. */
 export type ChatBreakdown = StoredTokens & {
   toolCalls: number
   /** The part of the tokens that is priced at the rates for long prompts. */
   longContext?: StoredTokens
   rates: StoredRates | EarlierRates
+  /** Id of the model that answered, if several may answer. */
+  model?: string
   /** Whether tokens were estimated from the text because the agent did not report all of them. */
   isEstimated: boolean
   /**

@@ -43,13 +43,20 @@ export function workTables(
       queued: number().notNull(),
       /** Number of claims. A write for an older attempt affects no row. */
       attempt: number().notNull(),
-      /** Cost of the task. For a metered task, the maximum charge until completion returns the unused part. */
+      /** Cost of the task. For a metered or token-priced task, the maximum charge until completion returns the unused part. */
       cost: number().notNull(),
       /** The part of the charge returned on completion: charge = cost + given back. */
       givenBack: number('given_back').notNull().default(0),
+      /** Billionths of a USD that the agent's provider charged the operator; null if not known. */
+      providerCost: number('provider_cost'),
       /** JSON object for a metered task: price per event of each kind at admission. */
       meters: text(),
-      /** JSON object for a completed metered task: number of charged events of each kind. */
+      /** JSON array for a token-priced task: rates at admission of each model that may answer. */
+      rates: text(),
+      /**
+       * JSON object for a completed task: number of charged events of each kind if it is metered, or the tokens if it is
+       * token-priced.
+       */
       usage: text(),
       /**
        * JSON object of strings, as JSON.stringify writes it. Stored before the long columns, so that a list filtered by

@@ -1,4 +1,4 @@
-import { assert, must } from '../../kernel/assert.ts'
+import { must } from '../../kernel/assert.ts'
 import { isoTime, type EpochMs } from '../../kernel/clock.ts'
 import { judgeTask, withOneMore, type TaskNotAccepted } from '../limits/judge-admission.ts'
 import type { StoredJson } from '../../payloads/stored-json.ts'
@@ -29,6 +29,7 @@ import { countPayloads } from '../limits/payload-bytes.ts'
 import { changeCounted, countIn, noteReached, type CountedIn } from '../limits/spend-windows.ts'
 import { payDebt, spend } from '../payments/debt.ts'
 import { takeOnce } from '../platform/client-token-commands.ts'
+import { settled, type Priced } from './task-usage.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 import { findLeftTask, insertCall, takeLeftTask } from '../requests/wire-request-commands.ts'
 
@@ -55,7 +56,7 @@ type Judged = { against: TaskNotAccepted | undefined; read: ReadLimits; now: num
 const operation = 'createTask'
 
 const given =
-  'id userId agentId endpointId cost meters request requestPayload connectorIds tags webhookUrl quoteId expiresAt timeoutMs countedIn'
+  'id userId agentId endpointId cost meters rates request requestPayload connectorIds tags webhookUrl quoteId expiresAt timeoutMs countedIn'
 const insert = statement('task_insert', insertInto('tasks', `${given} status queued attempt createdAt`))
 const insertPayload = statement('task_insert_payload', insertInto('payloads', 'id taskId createdAt bytes sha256'))
 const claimIf = (name: string, condition: string) =>
@@ -99,7 +100,7 @@ const ended = `RETURNING ${columns('userId agentId endpointId cost givenBack web
 const complete = statement<Ended>(
   'task_complete',
   ({ greatest, ofLease }) => `UPDATE tasks SET status = 'completed', ${setHasEvent('tasks')}, response = :response,
-      response_payload = :responsePayload, cost = cost - :givenBack, given_back = :givenBack, usage = :usage,
+      response_payload = :responsePayload, cost = cost - :givenBack, given_back = :givenBack, usage = :usage, provider_cost = :providerCost,
       progress = coalesce(:progress, progress), completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
     WHERE ${thisAttempt} ${ended}`,
 )
@@ -109,7 +110,7 @@ const fail = statement<Ended>(
     greatest,
     ofLease,
   }) => `UPDATE tasks SET status = 'failed', ${setHasEvent('tasks')}, error_code = :code, error_message = :message,
-      error_details = :details, progress = coalesce(:progress, progress),
+      error_details = :details, provider_cost = :providerCost, progress = coalesce(:progress, progress),
       completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
     WHERE ${thisAttempt}${ofLease(ifPassed)} ${ended}`,
 )
@@ -145,7 +146,7 @@ const byQuote = statement<{ id: string }>(
   'task_by_quote',
   'SELECT id FROM tasks WHERE quote_id = :quoteId AND quote_id IS NOT NULL',
 )
-const metered = statement<Metered>('task_metered', `SELECT cost, meters FROM tasks WHERE ${thisAttempt}`)
+const metered = statement<Priced>('task_metered', `SELECT cost, meters, rates FROM tasks WHERE ${thisAttempt}`)
 const requeue = statement(
   'task_requeue',
   ({ ofLease }) => `UPDATE tasks SET queued = 1${ofLease(', lease_until = NULL')}
@@ -179,9 +180,9 @@ export function* admitTask(tx: Tx, input: AdmitTask, limits: StoreLimits): Op<Ad
 }
 
 function optionsOf(input: AdmitTask, now: number) {
-  const { connectorIds, expiresInMs, meters, quoteId = null, tags, timeoutMs = null, webhookUrl = null } = input
+  const { connectorIds, expiresInMs, meters, quoteId = null, rates, tags, timeoutMs = null, webhookUrl = null } = input
   const expiresAt = expiresInMs === undefined ? null : now + expiresInMs
-  const written = { connectorIds: json(connectorIds), meters: json(meters), tags: json(tags) }
+  const written = { connectorIds: json(connectorIds), meters: json(meters), rates: json(rates), tags: json(tags) }
   return { ...written, expiresAt, quoteId, timeoutMs, webhookUrl }
 }
 
@@ -246,14 +247,15 @@ function connectorsBlocked(until: EpochMs): TaskFailure {
 }
 
 export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {
-  const { attempt, progress = null, response, taskId } = input
+  const { attempt, progress = null, providerCost = null, response, taskId } = input
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
   const now = yield* tx.now()
   const { payloadId, text } = response
-  const { givenBack, usage } = input.usage
-    ? settled(input.usage, yield* tx.get(metered, { taskId, attempt }))
-    : { givenBack: 0, usage: null }
-  const used = { givenBack, usage: json(usage), progress }
+  const { givenBack, usage } =
+    input.usage || input.tokens
+      ? settled(input, yield* tx.get(metered, { taskId, attempt }))
+      : { givenBack: 0, usage: null }
+  const used = { givenBack, usage: json(usage), providerCost, progress }
   const row = yield* tx.get(complete, { taskId, attempt, response: text, responsePayload: payloadId, ...used, now })
   if (!row) return false
   const { countedIn, endpointId, userId } = row
@@ -269,32 +271,13 @@ export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {
   return true
 }
 
-type Metered = { cost: number; meters: string | null }
-
-/** The unused part of a metered task's charge. Asserts that the usage is within the charge and has only known events. */
-function settled(usage: Record<string, number>, row: Metered | undefined) {
-  if (!row?.meters) return { givenBack: 0, usage: null }
-  const meters = JSON.parse(row.meters) as Record<string, number>
-  let left = row.cost
-  for (const [event, count] of Object.entries(usage)) {
-    const price = Object.hasOwn(meters, event) ? meters[event]! : 0
-    assert(
-      price > 0 && Number.isSafeInteger(count) && count >= 0,
-      'usage counts only events that the task has a price for',
-    )
-    left -= count * price
-  }
-  assert(left >= 0, 'usage does not exceed the charge')
-  return { givenBack: left, usage }
-}
-
 export function* failTask(tx: Tx, input: Failure, limits: StoreLimits): Op<boolean> {
-  const { attempt, countsAsAbuse, error, ifAbandoned = false, progress = null, taskId } = input
+  const { attempt, countsAsAbuse, error, ifAbandoned = false, progress = null, providerCost = null, taskId } = input
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
   const now = yield* tx.now()
   const { code, details, message } = error
   const passedAt = ifAbandoned ? now : null
-  const row = yield* tx.get(fail, { taskId, attempt, code, message, details, progress, now, passedAt })
+  const row = yield* tx.get(fail, { taskId, attempt, code, message, details, providerCost, progress, now, passedAt })
   if (!row) return false
   yield* refund(tx, { taskId, row, from: 'processing' }, { error, countsAsAbuse, now, limits })
   return true

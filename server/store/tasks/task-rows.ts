@@ -1,17 +1,18 @@
-import type { TaskRecord, Tags } from './task-types.ts'
+import type { StoredRates } from '../sessions/stored-rates.ts'
+import type { StoredTaskTokens, TaskRecord, Tags } from './task-types.ts'
 import type { TaskRow } from '../tables/work-tables.ts'
 
 /** Columns read for a task. Omits `queued`, which only SQL conditions and updates use. */
 export const taskColumns =
   'seq id userId agentId endpointId status attempt cost request requestPayload' +
   ' response responsePayload errorCode errorMessage errorDetails connectorIds' +
-  ' givenBack meters usage tags progress expiresAt timeoutMs cancelableUntil createdAt startedAt completedAt'
+  ' givenBack meters rates usage tags progress expiresAt timeoutMs cancelableUntil createdAt startedAt completedAt'
 
 /** Condition for a queued task that can still be started. */
 export const inTime = '(expires_at IS NULL OR expires_at > :now OR started_at IS NOT NULL)'
 
 /** A row with the columns in `taskColumns`. */
-export type ReadTaskRow = Omit<TaskRow, 'quoteId' | 'webhookUrl'>
+export type ReadTaskRow = Omit<TaskRow, 'providerCost' | 'quoteId' | 'webhookUrl'>
 
 export function taskRecord(row: ReadTaskRow): TaskRecord {
   const { attempt, connectorIds, cost, errorCode, errorDetails, errorMessage, response } = row
@@ -26,7 +27,9 @@ export function taskRecord(row: ReadTaskRow): TaskRecord {
     cost,
     givenBack: row.givenBack,
     meters: parsed(row.meters) as Record<string, number> | null,
-    usage: parsed(row.usage) as Record<string, number> | null,
+    rates: parsed(row.rates) as StoredRates[] | null,
+    usage: row.rates === null ? (parsed(row.usage) as Record<string, number> | null) : null,
+    tokens: row.rates === null ? null : (parsed(row.usage) as StoredTaskTokens | null),
     request: { text: row.request, payloadId: row.requestPayload },
     response: response === null ? null : { text: response, payloadId: row.responsePayload },
     error: errorCode === null ? null : { code: errorCode, message: errorMessage ?? '', details: errorDetails ?? '' },

@@ -1,3 +1,4 @@
+import type { StoredRates, StoredTokens } from '../sessions/stored-rates.ts'
 import type { RateState } from '../limits/limit-types.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { StoredJson, PayloadDigest } from '../../payloads/stored-json.ts'
@@ -52,7 +53,7 @@ export type TaskRecord = {
   endpointId: string
   status: TaskStatus
   attempt: number
-  /** Cost of the task. For a metered task, the maximum charge until completion returns the unused part. */
+  /** Cost of the task. For a metered or token-priced task, the maximum charge until completion returns the unused part. */
   cost: Units
   /** The part of the charge returned on completion. */
   givenBack: Units
@@ -60,6 +61,10 @@ export type TaskRecord = {
   meters: Record<string, Units> | null
   /** Events charged to a completed metered task, by kind. */
   usage: Record<string, number> | null
+  /** Rates of a token-priced task, for each model that may answer. */
+  rates: StoredRates[] | null
+  /** Tokens of a completed token-priced task. */
+  tokens: StoredTaskTokens | null
   request: StoredJson
   response: StoredJson | null
   error: TaskFailure | null
@@ -76,6 +81,19 @@ export type TaskRecord = {
   createdAt: EpochMs
   startedAt: EpochMs | null
   completedAt: EpochMs | null
+}
+
+/** Tokens of a completed token-priced task. */
+export type StoredTaskTokens = StoredTokens & {
+  toolCalls: number
+  longContext?: StoredTokens
+  /** Whether tokens were counted from the text because the provider did not report all of them. */
+  isEstimated: boolean
+  /** Index of the model that answered, and its id if several may answer. */
+  modelIndex: number
+  model?: string
+  /** The sum of the components, with nine digits. */
+  exactUsd: string
 }
 
 export type TaskListItem = Pick<
@@ -112,6 +130,8 @@ export type AdmitTask = {
   call?: ToolCall | null
   /** Price per event of a metered task. `cost` is then the maximum. */
   meters?: Record<string, Units> | null
+  /** Rates of a token-priced task, for each model that may answer. `cost` is then the maximum. */
+  rates?: readonly StoredRates[] | null
   tags?: Tags | null
   /** Notified when the task ends. */
   webhookUrl?: string | null
@@ -153,11 +173,19 @@ export type CompleteTask = AttemptRef & {
   response: StoredJson
   /** Events used by a metered task, by kind. Their total price is at most the charge. */
   usage?: Record<string, number>
+  /** Tokens of a token-priced task and their cost, which is at most the charge. */
+  tokens?: { cost: Units; used: StoredTaskTokens }
+  providerCost?: number | null
   /** The run's last progress report, if it has not been saved yet. */
   progress?: string
 }
 
-export type FailTask = AttemptRef & { error: TaskFailure; countsAsAbuse: boolean; progress?: string }
+export type FailTask = AttemptRef & {
+  error: TaskFailure
+  countsAsAbuse: boolean
+  providerCost?: number | null
+  progress?: string
+}
 
 /** `progress` is JSON. */
 export type ProgressNote = AttemptRef & { progress: string }

@@ -1,0 +1,164 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { LanguageModel, wrapLanguageModel } from 'ai'
+import type { AgentLog, ModelAgentConfig, ModelObject } from '../config/define-config.ts'
+import { describeModelError, isRequestRefused } from './model-error.ts'
+
+/** A model of the SDK's latest interface. Packages of providers may have an older one, which the SDK converts. */
+type SdkModel = ReturnType<typeof wrapLanguageModel>
+type CallOptions = Parameters<SdkModel['doStream']>[0]
+type StreamResult = Awaited<ReturnType<SdkModel['doStream']>>
+type StreamPart = StreamResult['stream'] extends ReadableStream<infer Part> ? Part : never
+
+type FallbackParts = {
+  wrap: typeof wrapLanguageModel
+  log: AgentLog
+  /** Called before a request to a fallback model, and when a model of several has started to answer. */
+  onModel?: (model: number, hasAnswered: boolean) => void
+  /** A model with fallbacks must start its answer within this time. */
+  beginMsMax?: number
+}
+
+const beginMsDefault = 30_000
+
+export function modelsOf({ fallbacks = [], model }: ModelAgentConfig): readonly ModelObject[] {
+  return [model, ...fallbacks.map((fallback) => fallback.model)]
+}
+
+/**
+ * The models of one reply or task. Calls go to the first model. If it cannot answer, they go to the next one, until a
+ * model has started to answer: from then on, all calls go to that model.
+ */
+export class FallbackModels {
+  readonly #own: Exclude<LanguageModel, string>
+  /** Empty if the agent has no fallbacks. */
+  readonly #models: readonly SdkModel[]
+  readonly #parts: FallbackParts
+  #current = 0
+  #hasAnswered = false
+
+  constructor(agent: ModelAgentConfig, parts: FallbackParts) {
+    this.#parts = parts
+    const models = modelsOf(agent) as Exclude<LanguageModel, string>[]
+    this.#own = models[0]!
+    this.#models = models.length === 1 ? [] : models.map((model) => parts.wrap({ model, middleware: [] }))
+  }
+
+  /** A model object that calls these models in turn. */
+  get model(): Exclude<LanguageModel, string> {
+    const [first] = this.#models
+    if (!first) return this.#own
+    const call = <Result>(run: (model: SdkModel, mayFallBack: boolean) => PromiseLike<Result>, options: CallOptions) =>
+      this.#call(run, options.abortSignal)
+    return {
+      specificationVersion: first.specificationVersion,
+      provider: first.provider,
+      modelId: first.modelId,
+      // The SDK then downloads linked files itself, which works with every model.
+      supportedUrls: {},
+      doGenerate: (options: CallOptions) => call((model) => model.doGenerate(options), options),
+      doStream: (options: CallOptions) =>
+        call((model, mayFallBack) => (mayFallBack ? this.#begin(model, options) : model.doStream(options)), options),
+    }
+  }
+
+  async #call<Result>(
+    run: (model: SdkModel, mayFallBack: boolean) => PromiseLike<Result>,
+    signal: AbortSignal | undefined,
+  ): Promise<Result> {
+    if (this.#hasAnswered) return await run(this.#models[this.#current]!, false)
+    for (let at = 0; ; at++) {
+      if (at !== this.#current) this.#parts.onModel?.(at, false)
+      this.#current = at
+      const model = this.#models[at]!
+      const isLast = at === this.#models.length - 1
+      try {
+        const result = await run(model, !isLast)
+        this.#hasAnswered = true
+        this.#parts.onModel?.(at, true)
+        return result
+      } catch (thrown) {
+        const error: unknown = thrown instanceof BrokenStartError ? thrown.cause : thrown
+        if (isLast || signal?.aborted || !mayFallBack(thrown)) throw error
+        this.#parts.log(`the model ${model.modelId} cannot answer, so the next one is called`, {
+          reason: describeModelError(error),
+        })
+      }
+    }
+  }
+
+  /** Resolves once the answer has started. Rejects if the stream starts with an error, or too late. */
+  async #begin(model: SdkModel, options: CallOptions): Promise<StreamResult> {
+    const { beginMsMax = beginMsDefault } = this.#parts
+    const over = new AbortController()
+    const { abortSignal } = options
+    const signal = abortSignal ? AbortSignal.any([abortSignal, over.signal]) : over.signal
+    const done = new AbortController()
+    const late = delay(beginMsMax, undefined, { ref: false, signal: done.signal }).then(
+      () => {
+        throw new LateAnswerError(`The model did not start its answer within ${beginMsMax / 1000} seconds.`)
+      },
+      () => new Promise<never>(() => {}),
+    )
+    try {
+      const begun = Promise.resolve(model.doStream({ ...options, abortSignal: signal })).then(withBeginning)
+      // A late rejection has no other handler.
+      begun.catch(() => {})
+      return await Promise.race([begun, late])
+    } catch (error) {
+      over.abort()
+      throw error
+    } finally {
+      done.abort()
+    }
+  }
+}
+
+/** A model did not start its answer in time. */
+class LateAnswerError extends Error {
+  override readonly name = 'LateAnswerError'
+}
+
+/** A stream that starts with an error, its cause. */
+class BrokenStartError extends Error {
+  override readonly name = 'BrokenStartError'
+}
+
+/** Whether another model may answer. One that refuses the request itself may not be replaced. */
+function mayFallBack(error: unknown): boolean {
+  if (error instanceof LateAnswerError) return true
+  if (error instanceof BrokenStartError) return !isRequestRefused(error.cause)
+  // The SDK marks connection failures, 408, 409, 429 and 5xx.
+  return !isRequestRefused(error) && (error as { isRetryable?: unknown } | null)?.isRetryable === true
+}
+
+const before = new Set(['stream-start', 'response-metadata', 'raw'])
+
+/** Reads the stream up to its first part of an answer. Rejects if that is an error. */
+async function withBeginning(result: StreamResult): Promise<StreamResult> {
+  const reader = result.stream.getReader()
+  const read: StreamPart[] = []
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) break
+    if (value.type === 'error') {
+      void reader.cancel().catch(() => {})
+      throw new BrokenStartError('The stream starts with an error.', { cause: value.error })
+    }
+    read.push(value)
+    if (!before.has(value.type)) break
+  }
+  const stream = new ReadableStream<StreamPart>(
+    {
+      pull: async (controller) => {
+        const known = read.shift()
+        if (known) return controller.enqueue(known)
+        const { done, value } = await reader.read()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  )
+  return { ...result, stream }
+}

@@ -1,0 +1,93 @@
+import {
+  addUse,
+  callUse,
+  chatHold,
+  chatUse,
+  dearestUse,
+  highestRates,
+  isLongPrompt,
+  outputWithin,
+  ratesByModel,
+  type ChatRates,
+  type ChatUsed,
+} from '../../billing/chat-price.ts'
+import type { Units } from '../../kernel/money.ts'
+import type { ModelStep } from './chat-messages.ts'
+import type { ChatPart } from '../config/define-config.ts'
+
+/** Rates of a task's tokens. `cap` is the most they may cost, and null if the task has a fixed price. */
+export type TokenTerms = { rates: ChatRates; cap: Units | null }
+
+/** Tokens that a task used, and the index of the model that answered. */
+export type TokenUse = { used: ChatUsed; model: number; isEstimated: boolean }
+
+/** What is left of a task's maximum cost does not pay for the next model or tool call. */
+export class MaxCostError extends Error {
+  override readonly name = 'MaxCostError'
+}
+
+/** Adds up the tokens of one task, and bounds each model call by what is left of the task's maximum cost. */
+export class TaskTokens {
+  readonly #cap: Units | null
+  readonly #rates: ChatRates
+  readonly #onUse: () => void
+  #used = chatUse({})
+  #model = 0
+  #hasAnswered = false
+  #isEstimated = false
+  /** Whether what is left pays for no call after the current one. */
+  isLastCall = false
+  /** Whether what is left has lowered the output limit of the current call. */
+  isCallCut = false
+
+  /** `onUse` is called when the task starts to cost money. */
+  constructor({ cap, rates }: TokenTerms, onUse: () => void) {
+    this.#cap = cap
+    this.#rates = rates
+    this.#onUse = onUse
+  }
+
+  get use(): TokenUse {
+    return { used: this.#used, model: this.#model, isEstimated: this.#isEstimated }
+  }
+
+  setModel(model: number, hasAnswered: boolean): void {
+    this.#model = model
+    this.#hasAnswered = hasAnswered
+  }
+
+  /** Returns the output-token limit of a model call. Throws a MaxCostError if it may cost more than is left. */
+  open({ outputTokensMax, promptTokensMax }: ModelStep): number {
+    if (this.#cap === null) return outputTokensMax
+    const rates = this.#ratesMax
+    const upTo = (completionTokens: number) =>
+      addUse(this.#used, dearestUse({ promptTokens: promptTokensMax, completionTokens }, rates))
+    const isLong = isLongPrompt(promptTokensMax, rates)
+    const most = outputWithin(this.#cap, { used: upTo(0), rates, isLong })
+    if (most < 1) throw new MaxCostError('The maximum cost of the task does not cover another model call.')
+    const tokens = Math.min(outputTokensMax, most)
+    this.isCallCut = tokens < outputTokensMax
+    const next = dearestUse({ promptTokens: promptTokensMax + tokens, completionTokens: 1 }, rates)
+    this.isLastCall = this.isCallCut || chatHold(addUse(upTo(tokens), next), rates) > this.#cap
+    return tokens
+  }
+
+  report({ isEstimated = false, ...counts }: Omit<Extract<ChatPart, { type: 'usage' }>, 'type'>): void {
+    this.#used = addUse(this.#used, callUse(counts, ratesByModel(this.#rates)[this.#model] ?? this.#rates))
+    this.#isEstimated ||= isEstimated
+    this.#onUse()
+  }
+
+  /** Counts a tool call. Throws a MaxCostError if it costs more than is left. */
+  callTool(): void {
+    const used = { ...this.#used, toolCalls: this.#used.toolCalls + 1 }
+    if (this.#cap !== null && chatHold(used, this.#ratesMax) > this.#cap)
+      throw new MaxCostError('The maximum cost of the task does not cover another tool call.')
+    this.#used = used
+  }
+
+  /** Rates that no model that may still answer exceeds. */
+  get #ratesMax(): ChatRates {
+    return this.#hasAnswered ? (ratesByModel(this.#rates)[this.#model] ?? this.#rates) : highestRates(this.#rates)
+  }
+}
