@@ -62,6 +62,10 @@ export type AdminClients = {
     /** Returns the health of the service. */
     get: PlainMethod<'system.get'>
   }
+  economics: {
+    /** Returns revenue, the providers' cost and the margin of a period, by group. Platform keys need the scope `economics`. */
+    get: Method<'economics.get'>
+  }
 }
 
 export function createAdminClients(call: Call): AdminClients {
@@ -94,5 +98,6 @@ export function createAdminClients(call: Call): AdminClients {
       revoke: change('platformKeys.revoke'),
     },
     system: { get: plainRead('system.get') },
+    economics: { get: read('economics.get') },
   }
 }

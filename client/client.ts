@@ -80,6 +80,7 @@ export type {
   Quote,
   Session,
   SessionListItem,
+  Economics,
   System,
   Task,
   TaskEvent,

@@ -375,7 +375,7 @@ export type CreatedPlatformKey = {
   name: string
   /** The key's last four characters */
   hint: string
-  scopes: Array<"users" | "credit" | "limits" | "act">
+  scopes: Array<"users" | "credit" | "limits" | "act" | "economics">
   /** IP addresses and networks allowed to use the key; null for all */
   addresses: string[] | null
   /** Credit limit per UTC day, which also applies separately to taking credit back; null for none */
@@ -433,6 +433,55 @@ export type CreditedUser = {
   transactionId: string
   /** Balance after the transaction */
   balanceUsd: string
+}
+
+export type Economics = {
+  from: string
+  to: string
+  groupBy: "day" | "agent" | "endpoint" | "model" | "user" | "plan" | "key"
+  total: {
+    /** Tasks and chats that ended */
+    executions: number
+    /** Failed ones, except canceled and expired tasks */
+    failures: number
+    /** Their charges, without the returned part of metered and token-priced tasks */
+    chargedUsd: string
+    /** Refunds of failed, canceled and expired tasks */
+    refundedUsd: string
+    /** Charges minus refunds. Includes what users paid from credit that was given to them */
+    revenueUsd: string
+    /** Cost of chats beyond the balance and caps, which was not charged */
+    writtenOffUsd: string
+    /** Cost of the model providers, of agents whose `cost` is configured */
+    providerCostUsd: string
+    /** Revenue minus the cost of the model providers */
+    marginUsd: string
+  }
+  /** Days in order; otherwise at most 1000 groups, by charges */
+  groups: Array<{
+    /** The day, id or name; empty if there is none. Chats have the id of their agent in place of an endpoint */
+    value: string
+    /** Only for `groupBy=user` */
+    email?: string | undefined
+    /** Tasks and chats that ended */
+    executions: number
+    /** Failed ones, except canceled and expired tasks */
+    failures: number
+    /** Their charges, without the returned part of metered and token-priced tasks */
+    chargedUsd: string
+    /** Refunds of failed, canceled and expired tasks */
+    refundedUsd: string
+    /** Charges minus refunds. Includes what users paid from credit that was given to them */
+    revenueUsd: string
+    /** Cost of chats beyond the balance and caps, which was not charged */
+    writtenOffUsd: string
+    /** Cost of the model providers, of agents whose `cost` is configured */
+    providerCostUsd: string
+    /** Revenue minus the cost of the model providers */
+    marginUsd: string
+  }>
+  /** Number of all groups */
+  groupCount: number
 }
 
 export type Endpoint = {
@@ -668,7 +717,7 @@ export type PlatformKey = {
   name: string
   /** The key's last four characters */
   hint: string
-  scopes: Array<"users" | "credit" | "limits" | "act">
+  scopes: Array<"users" | "credit" | "limits" | "act" | "economics">
   /** IP addresses and networks allowed to use the key; null for all */
   addresses: string[] | null
   /** Credit limit per UTC day, which also applies separately to taking credit back; null for none */
@@ -995,6 +1044,19 @@ export type Usage = {
     /** Failed tasks, excluding canceled and expired ones */
     failures: number
   }[]
+  /** Only with `groupBy`: at most 1,000 groups, by spending */
+  groups?: {
+    /** Id or name; empty if there is none. Chats have the id of their agent in place of an endpoint */
+    value: string
+    /** Charges, without the returned part of metered and token-priced tasks */
+    spentUsd: string
+    /** Refunds of failed, canceled and expired tasks */
+    refundedUsd: string
+    /** Tasks and chats that ended */
+    executions: number
+    /** Failed ones, except canceled and expired tasks */
+    failures: number
+  }[] | undefined
 }
 
 export type User = {
@@ -1324,6 +1386,8 @@ export type Queries = {
     input: {
       /** Number of days, including today */
       days?: number | undefined
+      /** Adds `groups`, with the sums of the tasks and chats that ended on these days */
+      groupBy?: "agent" | "endpoint" | "model" | "key" | undefined
     }
     output: Usage
   }
@@ -1545,6 +1609,16 @@ export type Queries = {
   'system.get': {
     input: Record<string, unknown>
     output: System
+  }
+  'economics.get': {
+    input: {
+      /** First UTC day */
+      from: string
+      /** Last UTC day; at most 1,100 days in all */
+      to: string
+      groupBy?: "day" | "agent" | "endpoint" | "model" | "user" | "plan" | "key" | undefined
+    }
+    output: Economics
   }
 }
 
@@ -2077,7 +2151,7 @@ export type Mutations = {
       /** What the key is for */
       name: string
       /** `users`: create, read and suspend users and revoke their keys; `credit`: credit balances; `limits`: set limits; `act`: act on behalf of users and create keys for them */
-      scopes: Array<"users" | "credit" | "limits" | "act">
+      scopes: Array<"users" | "credit" | "limits" | "act" | "economics">
       /** IP addresses and networks allowed to use the key; all by default */
       addresses?: string[] | undefined
       /** Credit limit per UTC day, which also applies separately to taking credit back; none by default */

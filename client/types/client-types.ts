@@ -26,6 +26,7 @@ export type {
   Quote,
   Session,
   SessionListItem,
+  Economics,
   System,
   Task,
   TaskEvent,

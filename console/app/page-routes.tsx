@@ -58,6 +58,11 @@ export const pageRoutes: readonly PageRoute[] = [
     Page: lazyPart(async () => (await import('../pages/admin/users/user-page.tsx')).UserPage),
   },
   {
+    path: '/admin/economics',
+    section: 'admin',
+    Page: lazyPart(async () => (await import('../pages/admin/economics/economics-page.tsx')).EconomicsPage),
+  },
+  {
     path: '/admin/payments',
     section: 'admin',
     Page: lazyPart(async () => (await import('../pages/admin/payments/payments-page.tsx')).PaymentsPage),

@@ -19,6 +19,7 @@ const sections: Record<Section, { label: string; pages: readonly { href: string;
     label: 'Admin',
     pages: [
       { href: '/admin/users', label: 'Users' },
+      { href: '/admin/economics', label: 'Economics' },
       { href: '/admin/payments', label: 'Payments' },
       { href: '/admin/invitations', label: 'Invitations' },
       { href: '/admin/platform-keys', label: 'Platform keys' },

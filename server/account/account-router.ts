@@ -16,6 +16,7 @@ import { Account, Usage, UsageInput } from './account-schema.ts'
 import { UpdateAccountInput } from '../payments/payment-account-schema.ts'
 import { toLimits } from '../billing/limit-schema.ts'
 import type { SpendDays } from './spend-days.ts'
+import { readGroups } from './usage-groups.ts'
 import { remainingOf, resetAt } from '../billing/rate-headers.ts'
 
 export type AccountParts = {
@@ -98,8 +99,13 @@ export const accountRouter = (parts: AccountParts) =>
       .output(Usage)
       .query(
         withScope('read', async ({ ctx, input }) => {
-          const days = await parts.spendDays.read(ctx.caller.userId, { days: input.days, now: parts.clock.now() })
+          const { userId } = ctx.caller
+          const now = parts.clock.now()
+          const days = await parts.spendDays.read(userId, { days: input.days, now })
+          const { groupBy } = input
+          const groups = groupBy && (await readGroups(parts.store, { userId, groupBy, days: input.days, now }))
           return {
+            ...(groups && { groups }),
             days: days.map(({ charged, day, executions, failures, refunded }) => ({
               date: isoTime(day * 86_400_000).slice(0, 10),
               spentUsd: formatUsd(charged),

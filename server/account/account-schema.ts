@@ -69,6 +69,10 @@ export type Account = z.output<typeof Account>
 
 export const UsageInput = z.object({
   days: z.number().int().min(1).max(90).default(30).describe('Number of days, including today'),
+  groupBy: z
+    .enum(['agent', 'endpoint', 'model', 'key'])
+    .optional()
+    .describe('Adds `groups`, with the sums of the tasks and chats that ended on these days'),
 })
 
 export const Usage = z
@@ -84,6 +88,20 @@ export const Usage = z
         }),
       )
       .describe('One entry per day, oldest first'),
+    groups: z
+      .array(
+        z.object({
+          value: z
+            .string()
+            .describe('Id or name; empty if there is none. Chats have the id of their agent in place of an endpoint'),
+          spentUsd: usd.describe('Charges, without the returned part of metered and token-priced tasks'),
+          refundedUsd: usd.describe('Refunds of failed, canceled and expired tasks'),
+          executions: z.number().int().describe('Tasks and chats that ended'),
+          failures: z.number().int().describe('Failed ones, except canceled and expired tasks'),
+        }),
+      )
+      .optional()
+      .describe('Only with `groupBy`: at most 1,000 groups, by spending'),
   })
   .meta({ id: 'Usage' })
 

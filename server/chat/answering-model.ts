@@ -32,6 +32,10 @@ export class AnsweringModel {
     return this.#index === undefined ? this.#highest : this.rates
   }
 
+  get id(): string | null {
+    return this.#model.id
+  }
+
   /** Fields of a receipt. It names the model if several may answer. */
   get onReceipt(): Pick<ChatBreakdown, 'rates' | 'model'> {
     const { id } = this.#model

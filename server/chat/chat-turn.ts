@@ -351,6 +351,7 @@ export class ChatTurn {
       outcome,
       ...(cost === 0 ? { cost } : chatCost(used, this.#model.rates)),
       providerCost: this.#providerCost({ cost, summary, turnOutcome: outcome }),
+      model: this.#model.id,
       breakdown: { ...storedUse(used), ...this.#model.onReceipt, isEstimated },
       exchange:
         outcome === 'failed' || !isKept

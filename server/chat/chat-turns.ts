@@ -21,6 +21,7 @@ import { bodyHashOf, earlierTokens, given, leastOf, maxCostOf, modelParams, subj
 import { KeptTurns } from './events/kept-turns.ts'
 import { ReadTurns } from './events/read-turns.ts'
 import type { TurnReader } from './events/turn-feed.ts'
+import { keyIdOf } from '../procedures/caller.ts'
 import { foreseeRefusal } from './foresee-refusal.ts'
 import { noFiles, TurnFiles, type TurnFilesParts } from './files/turn-files.ts'
 import { openTurn } from './open-turn.ts'
@@ -147,7 +148,7 @@ export class ChatTurns {
       const connectors = await access.specsOf(userId, connectorIds)
       assertSignedIn(connectors)
       stored = await this.#files.keep({ draft, earlier: said, userId, required: amounts.required })
-      const under = { quoteId: quote?.id ?? null, limits: caller.limits, files: stored.files }
+      const under = { quoteId: quote?.id ?? null, limits: caller.limits, keyId: keyIdOf(caller), files: stored.files }
       const own = session ? under : { ...under, agentId: agent.id }
       const turn = { sessionId, turnId, userId, idempotency, request, maxCost, ...own }
       const opened = await openTurn(this.#parts, { turn, amounts, recount, signal })

@@ -11,6 +11,7 @@ import type { Store } from '../store/store.ts'
 import type { CancelTaskParts } from '../tasks/cancel-task.ts'
 import type { CreateTaskParts } from '../tasks/create-task.ts'
 import type { WebhookParts } from '../webhooks/manage-webhooks.ts'
+import { economicsRouter } from '../admin/economics-router.ts'
 import { systemRouter } from '../admin/system-router.ts'
 import { usersRouter } from '../admin/users-router.ts'
 import { agentsRouter } from '../agents/agents-router.ts'
@@ -67,6 +68,7 @@ export function createRootRouter(parts: RouterParts) {
     users: usersRouter(parts),
     platformKeys: platformKeysRouter(parts.people),
     system: systemRouter(parts.admin),
+    economics: economicsRouter(parts.admin),
   })
 }
 

@@ -54,6 +54,11 @@ export function rateOwnerOf(caller: AnyCaller): RateOf {
   return 'platform' in caller ? { userId: caller.platform.keyId, account: unlimited.account } : caller
 }
 
+/** Returns the id of the caller's API key; null for other credentials. */
+export function keyIdOf({ credential }: Pick<Caller, 'credential'>): string | null {
+  return credential.kind === 'key' ? credential.keyId : null
+}
+
 /** Undefined unless a person is logged in with a browser. */
 export function loginIdOf({ credential }: Pick<Caller, 'credential'>): string | undefined {
   return credential.kind === 'login' ? credential.loginId : undefined

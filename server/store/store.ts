@@ -1,3 +1,4 @@
+import type { BookRow, ReadBooks } from './books/book-reads.ts'
 import type { KeyRecord, KeyHolder } from './access/key-types.ts'
 import type { ConnectorStatus, ConnectorOf, ConnectorRecord } from './connectors/connector-types.ts'
 import type {
@@ -297,6 +298,7 @@ export type Store = {
   /** Changes a balance. A negative amount (`adjustment`) never takes the balance below the hold. */
   credit(input: Credit): Promise<CreditResult>
   readSpend(input: ReadSpend): Promise<SpendPage>
+  readBooks(input: ReadBooks): Promise<BookRow[]>
   verifyLedger(): Promise<LedgerReport>
 
   // People and keys

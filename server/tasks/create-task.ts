@@ -1,7 +1,7 @@
 import type { RateState } from '../store/limits/limit-types.ts'
 import type { z } from 'zod'
 import type { Catalogue } from '../agents/config/catalogue.ts'
-import type { Caller } from '../procedures/caller.ts'
+import { keyIdOf, type Caller } from '../procedures/caller.ts'
 import { assertSignedIn, type ConnectorAccess } from '../connectors/connector-access.ts'
 import {
   balanceRefusal,
@@ -105,6 +105,7 @@ export async function createTask(
     userId: caller.userId,
     agentId: endpoint.agentId,
     endpointId,
+    keyId: keyIdOf(caller),
     cost: price,
     meters,
     rates: rates && storedByModel(rates),

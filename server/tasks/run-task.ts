@@ -92,9 +92,7 @@ async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run)
   }
   const progress = live.progress === undefined ? {} : { progress: live.progress }
   if (outcome.kind !== 'completed') {
-    const end = await untilStored(() =>
-      settleUnfinished(parts, { task, outcome, retries, costs: endpoint?.costs, ...progress }),
-    )
+    const end = await untilStored(() => settleUnfinished(parts, { task, outcome, retries, endpoint, ...progress }))
     report(parts, { ...ended, isRequeued: end === 'requeued' })
     return end
   }
@@ -105,7 +103,8 @@ async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run)
     task.rates && chargeOf(outcome.tokens, { rates: task.rates, cap: task.cost, models: endpoint?.modelIds })
   const used = { ...(usage && { usage }), ...(tokens && { tokens }) }
   const providerCost = providerCostOfTask(outcome.tokens, endpoint?.costs)
-  const end = { taskId: task.id, attempt: task.attempt, response, ...used, providerCost, ...progress }
+  const model = modelOf(outcome.tokens, endpoint)
+  const end = { taskId: task.id, attempt: task.attempt, response, ...used, model, providerCost, ...progress }
   let isStored = false
   try {
     isStored = await untilStored(() => parts.store.completeTask(end))
@@ -134,6 +133,11 @@ function usageOf(
   return usage
 }
 
+/** Returns the id of the model that answered. Without counted tokens, it is the agent's first model. */
+function modelOf(tokens: RunTokens, endpoint: Endpoint | undefined): string | undefined {
+  return endpoint?.modelIds[tokens?.model ?? 0]
+}
+
 /**
  * Deletes the payload of a stale attempt, unless a row refers to it. If the reply to a completion was lost, the retry
  * looks stale although the row exists.
@@ -146,6 +150,7 @@ async function discardUnnamed({ payloads, store }: RunTaskParts, payloadId: stri
   if (!isNamed) await payloads.release(payloadId, true)
 }
 
+type RunTokens = Extract<RunOutcome, { kind: 'completed' }>['tokens']
 type Completed = Extract<RunOutcome, { kind: 'completed' }>
 type Ended = Omit<Run, 'stop' | 'live'> & { outcome: RunOutcome; startedAt: number; isRequeued: boolean }
 
@@ -255,18 +260,19 @@ type Settle = {
   task: TaskRecord
   outcome: Exclude<RunOutcome, Completed>
   retries: number
-  costs: Endpoint['costs'] | undefined
+  endpoint: Endpoint | undefined
   progress?: string
 }
 
 async function settleUnfinished(
   { store }: RunTaskParts,
-  { costs, task, outcome, retries, ...progress }: Settle,
+  { endpoint, task, outcome, retries, ...progress }: Settle,
 ): Promise<'ended' | 'requeued'> {
   const attempt = { taskId: task.id, attempt: task.attempt }
   if (outcome.kind === 'failed') {
-    const providerCost = providerCostOfTask(outcome.tokens, costs)
-    await store.failTask({ ...attempt, error: outcome.error, countsAsAbuse: true, providerCost, ...progress })
+    const { error, tokens } = outcome
+    const used = { model: modelOf(tokens, endpoint), providerCost: providerCostOfTask(tokens, endpoint?.costs) }
+    await store.failTask({ ...attempt, error, countsAsAbuse: true, ...used, ...progress })
     return 'ended'
   }
   const error = { code: 'AGENT_INTERRUPTED', message: outcome.message, details: '' }

@@ -100,6 +100,7 @@ const decisions: Record<string, Decision | 'public'> = {
   'platformKeys.list': nobody,
   'platformKeys.revoke': nobody,
   'system.get': nobody,
+  'economics.get': { platform: 'economics' },
 }
 
 const procedures = proceduresOf(describedRouter)

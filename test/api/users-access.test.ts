@@ -36,6 +36,7 @@ const callsOn = ({ invitationId, keyId, platformKeyId, userId }: Ids): AdminCall
   { id: 'revokeInvitation', method: 'DELETE', path: `/api/invitations/${invitationId}` },
   { id: 'listAllTopups', method: 'GET', path: '/api/payments' },
   { id: 'getSystem', method: 'GET', path: '/api/system' },
+  { id: 'getEconomics', method: 'GET', path: '/api/admin/economics?from=2026-01-01&to=2026-01-31' },
 ]
 
 async function everything({ app: { store } }: TestService): Promise<unknown> {

@@ -156,6 +156,8 @@ export async function checkUsers(checker: Checker): Promise<void> {
   for (const path of ['unblock', 'password-link']) await check(400, `POST /api/users/${long}/${path}`)
   await checkBodies(check, [...posts, `PATCH ${at}`, `POST ${at}/credit`])
   await check(200, 'GET /api/system')
+  await check(200, 'GET /api/admin/economics?from=2026-01-01&to=2026-01-31')
+  await check(400, 'GET /api/admin/economics?from=2026-01-31&to=2026-01-01')
 }
 
 export async function checkPlatformKeys(checker: Checker): Promise<void> {
@@ -164,7 +166,7 @@ export async function checkPlatformKeys(checker: Checker): Promise<void> {
   const check = checkAs(partsOf(checker), browser)
   const draft = {
     name: 'shop',
-    scopes: ['users', 'credit', 'limits', 'act'],
+    scopes: ['users', 'credit', 'limits', 'act', 'economics'],
     addresses: ['127.0.0.1'],
     creditPerDayUsd: '1',
   }

@@ -21,6 +21,8 @@ export function describeAdmission(contractTest: ContractTest): void {
       cost: 250,
       givenBack: 0,
       meters: null,
+      rates: null,
+      tokens: null,
       usage: null,
       request: draft.request,
       response: null,

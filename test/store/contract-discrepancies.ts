@@ -2,6 +2,7 @@ import { expect } from 'vitest'
 import { sqlite } from '../../server/store/commands/statement.ts'
 import { ledgerChecks } from '../../server/store/ledger/ledger-checks.ts'
 import { holdingLimits, holdingsOf, untilExpired } from './damage-holdings.ts'
+import { bookDamages } from './book-damages.ts'
 import { eventDamages } from './event-damages.ts'
 import { limitDamages } from './limit-damages.ts'
 import { moneyDamages } from './money-damages.ts'
@@ -11,7 +12,7 @@ import type { ContractTest } from './store-contract.ts'
 // Injects each kind of damage, bypassing the store, into the account of a user who has some of everything. The matching
 // check must name that user. So this test fails if a check is removed, or if a check has no damage here.
 
-const damages = [...moneyDamages, ...limitDamages, ...eventDamages, ...recordDamages]
+const damages = [...moneyDamages, ...limitDamages, ...eventDamages, ...recordDamages, ...bookDamages]
 
 export function describeDiscrepancies(contractTest: ContractTest): void {
   contractTest(

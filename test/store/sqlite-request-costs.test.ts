@@ -143,7 +143,7 @@ test('submitting a task reads the account once and reads no written row back', a
   await service.stop()
 })
 
-test('a task takes eleven write statements from submission to completion', async () => {
+test('a task takes twelve write statements from submission to completion', async () => {
   const { key, service, submit } = await startCounted()
   const run = async () => {
     const taskId = await submit()
@@ -155,6 +155,7 @@ test('a task takes eleven write statements from submission to completion', async
   await run()
   const changes = named(await executed(run)).filter((name) => !/^(?:select|with)/.test(name))
   expect(changes.toSorted()).toEqual([
+    'insert book_days',
     'insert counters',
     'insert counters',
     'insert counters',

@@ -18,6 +18,7 @@ import { describeLogins } from './contract-logins.ts'
 import { describePayloadBytes } from './contract-payload-bytes.ts'
 import { describeWriteOffs } from './contract-write-offs.ts'
 import { describeCarried } from './contract-carried.ts'
+import { describeBooks } from './contract-books.ts'
 import { describeMetered } from './contract-metered.ts'
 import { describeMoney } from './contract-money.ts'
 import { describePayments } from './contract-payments.ts'
@@ -87,6 +88,7 @@ export function describeWorkContract(engine: StoreEngine): void {
   describeTags(contractTest)
   describeMoney(contractTest)
   describeMetered(contractTest)
+  describeBooks(contractTest)
   describeCarried(contractTest)
   describeWriteOffs(contractTest)
   describePayloadBytes(contractTest)

@@ -35,7 +35,7 @@ export const pagePaths: readonly string[] = [
   '/settings',
   ...['keys', 'connectors', 'webhooks', 'webhooks/{}', 'password', 'logins'].map((page) => `/settings/${page}`),
   '/admin',
-  ...['users', 'users/{}', 'payments', 'invitations', 'platform-keys', 'agents', 'system'].map(
+  ...['users', 'users/{}', 'economics', 'payments', 'invitations', 'platform-keys', 'agents', 'system'].map(
     (page) => `/admin/${page}`,
   ),
 ]

@@ -3,6 +3,7 @@ import { messageOf } from '../../kernel/thrown.ts'
 import type { Dialect } from '../commands/statement.ts'
 import type { LedgerDifference } from '../store.ts'
 import type { LedgerCheck } from './check-parts.ts'
+import { bookChecks } from './book-checks.ts'
 import { endChecks } from './end-checks.ts'
 import { eventChecks } from './event-checks.ts'
 import { limitChecks } from './limit-checks.ts'
@@ -19,6 +20,7 @@ export const ledgerChecks = (dialect: Dialect): readonly LedgerCheck[] => [
   ...recordChecks(),
   ...endChecks(dialect),
   ...eventChecks(dialect),
+  ...bookChecks(),
 ]
 
 export type DifferenceRow = { userId: string | null; taskId: string | null; expected: number; actual: number }

@@ -10,9 +10,9 @@ import type { CredentialLimits } from '../limits/execution-limits.ts'
 
 /**
  * Scopes of a platform key: `users` to create, read and suspend users and end their keys; `credit` to credit them;
- * `limits` to set their limits; `act` to act on their behalf.
+ * `limits` to set their limits; `act` to act on their behalf; `economics` to read the operator's sums.
  */
-export const platformScopes = ['users', 'credit', 'limits', 'act'] as const
+export const platformScopes = ['users', 'credit', 'limits', 'act', 'economics'] as const
 export type PlatformScope = (typeof platformScopes)[number]
 
 export type PlatformKeyRecord = {

@@ -54,7 +54,7 @@ export const {
   transactions,
   users,
 } = accountTables(words)
-export const { messages, payloads, probes, sessions, sessionTotals, tasks, turnEvents, turns } = workTables(
+export const { bookDays, messages, payloads, probes, sessions, sessionTotals, tasks, turnEvents, turns } = workTables(
   words,
   users,
 )

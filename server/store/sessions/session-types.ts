@@ -161,6 +161,8 @@ export type OpenTurn = SessionOf & {
   files?: readonly TurnFile[]
   /** Limits of the credential used for the request. */
   limits?: CredentialLimits | null
+  /** The API key of the request; null for other credentials. */
+  keyId?: string | null
 }
 export type TurnFile = { id: string; digest: PayloadDigest; mediaType: string; filename: string | null; tokens: number }
 export type OpenTurnResult =
@@ -209,6 +211,8 @@ export type SettleTurn = {
   remainder?: number
   /** Billionths of a USD that the agent's provider charged the operator. Null if the cost is not known. */
   providerCost?: number | null
+  /** The model that answered, if known. */
+  model?: string | null
   breakdown: ChatBreakdown
   /** The message and its reply; null leaves the session unchanged. */
   exchange: {

@@ -17,6 +17,7 @@ import { countKeyRate } from '../limits/key-rates.ts'
 import { askLimits } from '../limits/limit-facts.ts'
 import { countPayloads } from '../limits/payload-bytes.ts'
 import { changeCounted, countIn, leftInNamed, noteReached, type CountedIn } from '../limits/spend-windows.ts'
+import { book } from '../books/book-commands.ts'
 import { insertInto, statement } from '../commands/statement.ts'
 import { noteWriteOff, writeOffBlock } from './write-offs.ts'
 import { insertRequest, takeRepeated } from '../requests/wire-request-commands.ts'
@@ -30,6 +31,7 @@ type Row = {
   userId: string
   sessionId: string
   agentId: string
+  keyId: string | null
   held: Units
   maxCost: Units | null
   createdAt: EpochMs
@@ -46,7 +48,9 @@ const operation = 'chat'
 
 const get = statement<Row>(
   'turn_get',
-  ({ ofLease }) => `SELECT k.user_id AS "userId", k.session_id AS "sessionId", k.agent_id AS "agentId", k.held,
+  ({
+    ofLease,
+  }) => `SELECT k.user_id AS "userId", k.session_id AS "sessionId", k.agent_id AS "agentId", k.key_id AS "keyId", k.held,
       k.max_cost AS "maxCost", k.created_at AS "createdAt", k.settled_at AS "settledAt", k.counted_in AS "countedIn",
       ${ofLease('k.lease_until', 'NULL')} AS "leaseUntil", s.max_cost AS "sessionMaxCost", s.spent
     FROM turns AS k LEFT JOIN sessions AS s ON s.id = k.session_id WHERE k.id = :turnId`,
@@ -55,8 +59,8 @@ const lock = statement('turn_lock', ({ forUpdate }) => `SELECT id FROM turns WHE
 const insert = statement(
   'turn_insert',
   ({ ofLease }) => `INSERT INTO turns
-      (id, user_id, session_id, agent_id, held, max_cost, quote_id, counted_in, created_at${ofLease(', lease_until')})
-    VALUES (:turnId, :userId, :sessionId, :agentId, :held, :maxCost, :quoteId, :countedIn, :now${ofLease(', :leaseUntil')})`,
+      (id, user_id, session_id, agent_id, key_id, held, max_cost, quote_id, counted_in, created_at${ofLease(', lease_until')})
+    VALUES (:turnId, :userId, :sessionId, :agentId, :keyId, :held, :maxCost, :quoteId, :countedIn, :now${ofLease(', :leaseUntil')})`,
 )
 const insertFile = statement(
   'turn_insert_file',
@@ -86,7 +90,7 @@ const abandoned = statement<{ id: string }>(
 )
 
 export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<OpenTurnResult> {
-  const { idempotency, maxCost = null, quoteId = null, request, sessionId, turnId, userId } = input
+  const { idempotency, keyId = null, maxCost = null, quoteId = null, request, sessionId, turnId, userId } = input
   const asked = {
     // Sent first, so that every other read runs after the lock.
     account: tx.lockAccount({ userId }),
@@ -129,7 +133,7 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
   const leaseUntil = now + limits.leaseSeconds * 1000
   const countedIn = countIn(tx, read.windows, { userId, held: taken })
   if (read.keyRate) countKeyRate(tx, input.limits!.rate!.keyId, read.keyRate)
-  const turn = { turnId, userId, sessionId, agentId, held: taken, maxCost, quoteId, countedIn, now, leaseUntil }
+  const turn = { turnId, userId, sessionId, agentId, keyId, held: taken, maxCost, quoteId, countedIn, now, leaseUntil }
   yield* tx.run(insert, turn)
   if (isMarked) yield* isMarked
   for (const { digest, filename, id, mediaType, tokens } of input.files ?? []) {
@@ -184,7 +188,7 @@ export function* settleTurn(
   input: SettleTurn,
   { ifAbandoned = false, limits }: { limits: StoreLimits; ifAbandoned?: boolean },
 ): Op<SettledTurn | undefined> {
-  const { breakdown, cost, outcome, providerCost = null, remainder = 0, turnId } = input
+  const { breakdown, cost, model, outcome, providerCost = null, remainder = 0, turnId } = input
   if (!(yield* tx.lockOwner({ turnId }))) return undefined
   // A node renews its lease without a lock on the account, so lock the row before checking its lease.
   if (ifAbandoned) yield* tx.get(lock, { turnId })
@@ -192,7 +196,7 @@ export function* settleTurn(
   if (!turn || turn.settledAt !== null) return undefined
   const now = yield* tx.now()
   if (ifAbandoned && turn.leaseUntil !== null && turn.leaseUntil > now) return undefined
-  const { agentId, countedIn, createdAt: beganAt, held, sessionId, userId } = turn
+  const { agentId, countedIn, createdAt: beganAt, held, keyId, sessionId, userId } = turn
   const account = must(yield* tx.account(userId), 'a turn has an account')
   const { carriedOn, due } = withCarried({ cost, remainder }, account.carried)
   // A cost within the hold is also within the windows.
@@ -224,6 +228,8 @@ export function* settleTurn(
   } else tx.hold(userId, -held)
   // Pay debt with the released hold.
   if (account.owed > 0) balance = yield* payDebt(tx, { userId, now })
+  const booked = { userId, agentId, keyId, model, plan: account.plan, charged, providerCost, now }
+  book(tx, { ...booked, isFailure: outcome === 'failed', writtenOff: Math.max(0, writtenOff) })
   const settled = yield* tx.get(settle, { turnId, cost: charged, providerCost, outcome, now })
   if (settled?.hasEvent === 1) {
     const facts = { type: 'chat.settled', turnId, sessionId, agentId, outcome, cost: charged } as const

@@ -47,6 +47,8 @@ export function workTables(
       cost: number().notNull(),
       /** The part of the charge returned on completion: charge = cost + given back. */
       givenBack: number('given_back').notNull().default(0),
+      /** The API key that created the task; null for other credentials. */
+      keyId: text('key_id'),
       /** Billionths of a USD that the agent's provider charged the operator; null if not known. */
       providerCost: number('provider_cost'),
       /** JSON object for a metered task: price per event of each kind at admission. */
@@ -269,6 +271,8 @@ export function workTables(
       /** No foreign key: the turn outlives its session, for the rate window and the receipts. */
       sessionId: text('session_id').notNull(),
       agentId: text('agent_id').notNull(),
+      /** Same as for a task. */
+      keyId: text('key_id'),
       held: number().notNull(),
       cost: number(),
       /** Billionths of a USD that the agent's provider charged the operator; null if the configuration has no `cost`. */
@@ -305,6 +309,35 @@ export function workTables(
     ],
   )
 
+  /** Sums of each UTC day over ended tasks and turns, changed in the transaction that ends them. */
+  const bookDays = table(
+    'book_days',
+    {
+      userId: text('user_id').notNull(),
+      /** Days since 1970-01-01. */
+      day: number().notNull(),
+      agentId: text('agent_id').notNull(),
+      /** The agent's id for chats. */
+      endpointId: text('endpoint_id').notNull(),
+      /** These are empty if there is none, or none is known. */
+      model: text().notNull(),
+      plan: text().notNull(),
+      keyId: text('key_id').notNull(),
+      executions: number().notNull(),
+      /** Failed executions, except canceled and expired tasks. */
+      failures: number().notNull(),
+      charged: number().notNull(),
+      refunded: number().notNull(),
+      writtenOff: number('written_off').notNull(),
+      /** Billionths of a USD. */
+      providerCost: number('provider_cost').notNull(),
+    },
+    (of) => [
+      primaryKey({ columns: [of.userId, of.day, of.agentId, of.endpointId, of.model, of.plan, of.keyId] }),
+      index('book_days_day').on(of.day),
+    ],
+  )
+
   /**
    * Stream events of turns, for readers that join later or on another node, until some minutes after the turn's end.
    */
@@ -331,7 +364,7 @@ export function workTables(
     value: number().notNull(),
   })
 
-  return { tasks, payloads, sessions, sessionTotals, messages, turns, turnEvents, probes }
+  return { tasks, payloads, sessions, sessionTotals, messages, turns, turnEvents, bookDays, probes }
 }
 
 type WorkTables = ReturnType<typeof workTables>

@@ -29,6 +29,7 @@ import { countPayloads } from '../limits/payload-bytes.ts'
 import { changeCounted, countIn, noteReached, type CountedIn } from '../limits/spend-windows.ts'
 import { payDebt, spend } from '../payments/debt.ts'
 import { takeOnce } from '../platform/client-token-commands.ts'
+import { bookTask } from '../books/book-commands.ts'
 import { settled, type Priced } from './task-usage.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 import { findLeftTask, insertCall, takeLeftTask } from '../requests/wire-request-commands.ts'
@@ -41,6 +42,7 @@ type Ended = {
   userId: string
   agentId: string
   endpointId: string
+  keyId: string | null
   cost: number
   givenBack: number
   webhookUrl: string | null
@@ -50,13 +52,19 @@ type Ended = {
   cancelableUntil: EpochMs | null
   hasEvent: number
 }
-type Ending = { error: TaskFailure; countsAsAbuse: boolean; now: number; limits: StoreLimits }
+type Ending = {
+  error: TaskFailure
+  countsAsAbuse: boolean
+  now: number
+  limits: StoreLimits
+  used?: Pick<FailTask, 'model' | 'providerCost'>
+}
 type Judged = { against: TaskNotAccepted | undefined; read: ReadLimits; now: number; account: AccountRow }
 
 const operation = 'createTask'
 
 const given =
-  'id userId agentId endpointId cost meters rates request requestPayload connectorIds tags webhookUrl quoteId expiresAt timeoutMs countedIn'
+  'id userId agentId endpointId keyId cost meters rates request requestPayload connectorIds tags webhookUrl quoteId expiresAt timeoutMs countedIn'
 const insert = statement('task_insert', insertInto('tasks', `${given} status queued attempt createdAt`))
 const insertPayload = statement('task_insert_payload', insertInto('payloads', 'id taskId createdAt bytes sha256'))
 const claimIf = (name: string, condition: string) =>
@@ -96,7 +104,7 @@ const connectorsWait = statement<{ status: TaskStatus }>('task_connectors_wait',
 })
 // A node renews its lease without a lock on the account, so the statement that ends the attempt also checks the lease.
 const ifPassed = ' AND (CAST(:passedAt AS bigint) IS NULL OR lease_until <= :passedAt)'
-const ended = `RETURNING ${columns('userId agentId endpointId cost givenBack webhookUrl completedAt countedIn connectorIds cancelableUntil hasEvent')}`
+const ended = `RETURNING ${columns('userId agentId endpointId keyId cost givenBack webhookUrl completedAt countedIn connectorIds cancelableUntil hasEvent')}`
 const complete = statement<Ended>(
   'task_complete',
   ({ greatest, ofLease }) => `UPDATE tasks SET status = 'completed', ${setHasEvent('tasks')}, response = :response,
@@ -154,7 +162,7 @@ const requeue = statement(
 )
 
 export function* admitTask(tx: Tx, input: AdmitTask, limits: StoreLimits): Op<AdmitTaskResult> {
-  const { agentId, call, cost, endpointId, request, taskId, userId } = input
+  const { agentId, call, cost, endpointId, keyId = null, request, taskId, userId } = input
   const { account, against, now, read } = yield* judge(tx, input, { asked: tx.lockAccount({ userId }), limits })
   const called = call ? yield* takeLeftTask(tx, { call, userId }) : undefined
   if (called !== undefined) return { outcome: 'replayed', taskId: called, rate: read.rate }
@@ -170,7 +178,7 @@ export function* admitTask(tx: Tx, input: AdmitTask, limits: StoreLimits): Op<Ad
   const sent = { request: request.text, requestPayload: request.payloadId, ...optionsOf(input, now) }
   const countedIn = cost > 0 ? countIn(tx, read.windows, { userId, charged: cost }) : null
   if (read.keyRate) countKeyRate(tx, input.limits!.rate!.keyId, read.keyRate)
-  const row = { id: taskId, userId, agentId, endpointId, cost, countedIn, ...sent, createdAt: now }
+  const row = { id: taskId, userId, agentId, endpointId, keyId, cost, countedIn, ...sent, createdAt: now }
   tx.send(insert, { ...row, status: 'pending', queued: 1, attempt: 0 })
   addPayload(tx, { stored: request, taskId, userId, now })
   if (input.idempotency) insertKey(tx, { userId, operation, ...input.idempotency, resourceId: taskId }, now)
@@ -247,7 +255,7 @@ function connectorsBlocked(until: EpochMs): TaskFailure {
 }
 
 export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {
-  const { attempt, progress = null, providerCost = null, response, taskId } = input
+  const { attempt, model, progress = null, providerCost = null, response, taskId } = input
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
   const now = yield* tx.now()
   const { payloadId, text } = response
@@ -266,6 +274,7 @@ export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {
     yield* payDebt(tx, { userId, now })
   }
   addPayload(tx, { stored: response, taskId, userId, now })
+  yield* bookTask(tx, row, { isFailure: false, refunded: 0, model, providerCost, now })
   moved(tx, row, ['processing', 'completed'])
   recordEnd(tx, { taskId, row })
   return true
@@ -279,7 +288,8 @@ export function* failTask(tx: Tx, input: Failure, limits: StoreLimits): Op<boole
   const passedAt = ifAbandoned ? now : null
   const row = yield* tx.get(fail, { taskId, attempt, code, message, details, providerCost, progress, now, passedAt })
   if (!row) return false
-  yield* refund(tx, { taskId, row, from: 'processing' }, { error, countsAsAbuse, now, limits })
+  const used = { model: input.model, providerCost }
+  yield* refund(tx, { taskId, row, from: 'processing' }, { error, countsAsAbuse, used, now, limits })
   return true
 }
 
@@ -324,13 +334,15 @@ function* endOpen(tx: Tx, { from, taskId }: Open, ending: Omit<Ending, 'now'>): 
 function* refund(
   tx: Tx,
   { from, row, taskId }: Open & { row: Ended },
-  { countsAsAbuse, error, limits, now }: Ending,
+  { countsAsAbuse, error, limits, now, used }: Ending,
 ): Op<void> {
   const { cancelableUntil, connectorIds, cost, countedIn, endpointId, userId } = row
   changeCounted(tx, countedIn, { charged: -cost })
   const description = `Refund of task ${endpointId}: ${error.code}`
   yield* tx.post({ userId, type: 'task_refund', amount: cost, taskId, description, now })
   yield* payDebt(tx, { userId, now })
+  const isFailure = error.code !== 'CANCELED' && error.code !== 'EXPIRED'
+  yield* bookTask(tx, row, { providerCost: null, model: null, ...used, isFailure, refunded: cost, now })
   moved(tx, row, [from, 'failed'])
   recordEnd(tx, { taskId, row, error })
   if (!countsAsAbuse) return

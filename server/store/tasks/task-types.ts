@@ -120,6 +120,8 @@ export type AdmitTask = {
   userId: string
   agentId: string
   endpointId: string
+  /** The API key of the request; null for other credentials. */
+  keyId?: string | null
   cost: Units
   request: StoredJson
   /** Size of a request that is stored as a payload. */
@@ -175,6 +177,8 @@ export type CompleteTask = AttemptRef & {
   usage?: Record<string, number>
   /** Tokens of a token-priced task and their cost, which is at most the charge. */
   tokens?: { cost: Units; used: StoredTaskTokens }
+  /** The model that answered, and what its provider charges in billionths of a USD, if known. */
+  model?: string | null | undefined
   providerCost?: number | null
   /** The run's last progress report, if it has not been saved yet. */
   progress?: string
@@ -183,6 +187,8 @@ export type CompleteTask = AttemptRef & {
 export type FailTask = AttemptRef & {
   error: TaskFailure
   countsAsAbuse: boolean
+  /** Same as for a completed task. */
+  model?: string | null | undefined
   providerCost?: number | null
   progress?: string
 }

@@ -1,3 +1,21 @@
+CREATE TABLE "book_days" (
+	"user_id" text NOT NULL,
+	"day" bigint NOT NULL,
+	"agent_id" text NOT NULL,
+	"endpoint_id" text NOT NULL,
+	"model" text NOT NULL,
+	"plan" text NOT NULL,
+	"key_id" text NOT NULL,
+	"executions" bigint NOT NULL,
+	"failures" bigint NOT NULL,
+	"charged" bigint NOT NULL,
+	"refunded" bigint NOT NULL,
+	"written_off" bigint NOT NULL,
+	"provider_cost" bigint NOT NULL,
+	CONSTRAINT "book_days_user_id_day_agent_id_endpoint_id_model_plan_key_id_pk" PRIMARY KEY("user_id","day","agent_id","endpoint_id","model","plan","key_id")
+);
+--> statement-breakpoint
+CREATE INDEX "book_days_day" ON "book_days" USING btree ("day");--> statement-breakpoint
 CREATE TABLE "abuse_failures" (
 	"seq" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "abuse_failures_seq_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"user_id" text NOT NULL,
@@ -341,6 +359,7 @@ CREATE TABLE "tasks" (
 	"attempt" bigint NOT NULL,
 	"cost" bigint NOT NULL,
 	"given_back" bigint DEFAULT 0 NOT NULL,
+	"key_id" text,
 	"provider_cost" bigint,
 	"meters" text,
 	"rates" text,
@@ -438,6 +457,7 @@ CREATE TABLE "turns" (
 	"user_id" text NOT NULL,
 	"session_id" text NOT NULL,
 	"agent_id" text NOT NULL,
+	"key_id" text,
 	"held" bigint NOT NULL,
 	"cost" bigint,
 	"provider_cost" bigint,

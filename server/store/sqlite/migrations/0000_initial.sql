@@ -1,3 +1,21 @@
+CREATE TABLE `book_days` (
+	`user_id` text NOT NULL,
+	`day` integer NOT NULL,
+	`agent_id` text NOT NULL,
+	`endpoint_id` text NOT NULL,
+	`model` text NOT NULL,
+	`plan` text NOT NULL,
+	`key_id` text NOT NULL,
+	`executions` integer NOT NULL,
+	`failures` integer NOT NULL,
+	`charged` integer NOT NULL,
+	`refunded` integer NOT NULL,
+	`written_off` integer NOT NULL,
+	`provider_cost` integer NOT NULL,
+	PRIMARY KEY(`user_id`, `day`, `agent_id`, `endpoint_id`, `model`, `plan`, `key_id`)
+) STRICT;
+--> statement-breakpoint
+CREATE INDEX `book_days_day` ON `book_days` (`day`);--> statement-breakpoint
 CREATE TABLE `abuse_failures` (
 	`seq` integer PRIMARY KEY NOT NULL,
 	`user_id` text NOT NULL,
@@ -366,6 +384,7 @@ CREATE TABLE `tasks` (
 	`attempt` integer NOT NULL,
 	`cost` integer NOT NULL,
 	`given_back` integer DEFAULT 0 NOT NULL,
+	`key_id` text,
 	`provider_cost` integer,
 	`meters` text,
 	`rates` text,
@@ -483,6 +502,7 @@ CREATE TABLE `turns` (
 	`user_id` text NOT NULL,
 	`session_id` text NOT NULL,
 	`agent_id` text NOT NULL,
+	`key_id` text,
 	`held` integer NOT NULL,
 	`cost` integer,
 	`provider_cost` integer,

@@ -1,0 +1,138 @@
+import { Group, Select, Skeleton, Stack } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import type { Economics } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
+import { DataTable, type Column } from '../../../parts/data-table.tsx'
+import { DownloadButton } from '../../../parts/download-button.tsx'
+import { EmptyState } from '../../../parts/empty-state.tsx'
+import { PageHeader } from '../../../parts/page-header.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { Money } from '../../../parts/text/money.tsx'
+import { StatTile, StatTiles } from '../../overview/stat-tile.tsx'
+import { AdminSnippets } from '../admin-snippets.tsx'
+import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
+import { economicsCsv } from './economics-csv.ts'
+import { groupNames, periodNames, periodOf, type GroupBy, type PeriodName } from './economics-period.ts'
+
+type GroupRow = Economics['groups'][number]
+
+/** Revenue, providers' cost and margin of a period, by group. */
+export function EconomicsPage() {
+  const [period, setPeriod] = useSearchField('period')
+  const [group, setGroup] = useSearchField('groupBy')
+  const name = period in periodNames ? (period as PeriodName) : 'month'
+  const groupBy = group in groupNames ? (group as GroupBy) : 'day'
+  const { from, to } = periodOf(name, new Date())
+  const economics = useQuery({
+    queryKey: ['economics', from, to, groupBy],
+    queryFn: ({ signal }) => client.economics.get({ from, to, groupBy }, { signal }),
+  })
+  if (isForAdminsOnly(economics.error)) return <AdminsOnlyPage />
+  return (
+    <>
+      <PageHeader
+        title="Economics"
+        description="Tasks and chats that ended in the period: what users paid, and what the model providers charge."
+      />
+      <Stack gap="lg">
+        <Group align="flex-end">
+          <Select
+            label="Period"
+            data={Object.entries(periodNames).map(([value, label]) => ({ value, label }))}
+            value={name}
+            allowDeselect={false}
+            onChange={(value) => setPeriod(value ?? '')}
+          />
+          <Select
+            label="Group by"
+            data={Object.entries(groupNames).map(([value, label]) => ({ value, label }))}
+            value={groupBy}
+            allowDeselect={false}
+            onChange={(value) => setGroup(value ?? '')}
+          />
+          {economics.data && (
+            <DownloadButton
+              label="Download CSV"
+              fileName={`errand-economics-${from}-${to}-${groupBy}.csv`}
+              type="text/csv"
+              content={economicsCsv(economics.data)}
+            />
+          )}
+        </Group>
+        <QueryState
+          query={economics}
+          isEmpty={({ groups }) => groups.length === 0}
+          empty={<EmptyState title="Nothing ended in this period">Choose another period.</EmptyState>}
+          skeleton={<Skeleton height={480} />}
+        >
+          {(known) => <Sums economics={known} />}
+        </QueryState>
+        <Panel title="Code examples">
+          <AdminSnippets
+            request={{ method: 'GET', path: `/api/admin/economics?from=${from}&to=${to}&groupBy=${groupBy}` }}
+            call={{ method: 'economics.get', input: { from, to, groupBy }, result: '{ total, groups }' }}
+          />
+        </Panel>
+      </Stack>
+    </>
+  )
+}
+
+function Sums({ economics: { groupBy, groupCount, groups, total } }: { economics: Economics }) {
+  return (
+    <Stack gap="lg">
+      <StatTiles>
+        <StatTile
+          label="Revenue"
+          value={<Money usd={total.revenueUsd} />}
+          note="Charges minus refunds, also of given credit"
+        />
+        <StatTile label="Provider cost" value={<Money usd={total.providerCostUsd} />} note="Of agents with a cost" />
+        <StatTile label="Margin" value={<Money usd={total.marginUsd} />} note="Revenue minus provider cost" />
+        <StatTile label="Written off" value={<Money usd={total.writtenOffUsd} />} note="Beyond balances and caps" />
+      </StatTiles>
+      <Panel title={`By ${groupNames[groupBy].toLowerCase()}`}>
+        <DataTable
+          caption={`Sums by ${groupNames[groupBy].toLowerCase()}`}
+          columns={columnsOf(groupBy)}
+          rows={groups}
+          rowKey={({ value }) => value}
+          isWide
+        />
+        {groupCount > groups.length && `The first ${groups.length} of ${groupCount}, by charges.`}
+      </Panel>
+    </Stack>
+  )
+}
+
+function columnsOf(groupBy: GroupBy): Column<GroupRow>[] {
+  const amount = (id: keyof GroupRow, label: string): Column<GroupRow> => ({
+    id,
+    label,
+    align: 'right',
+    cell: (row) => <Money usd={String(row[id])} />,
+  })
+  return [
+    { id: 'value', label: groupNames[groupBy], cell: (row) => <GroupName groupBy={groupBy} row={row} /> },
+    {
+      id: 'executions',
+      label: 'Executions',
+      align: 'right',
+      cell: ({ executions }) => executions.toLocaleString('en'),
+    },
+    { id: 'failures', label: 'Failures', align: 'right', cell: ({ failures }) => failures.toLocaleString('en') },
+    amount('chargedUsd', 'Charged'),
+    amount('refundedUsd', 'Refunded'),
+    amount('revenueUsd', 'Revenue'),
+    amount('providerCostUsd', 'Provider cost'),
+    amount('marginUsd', 'Margin'),
+  ]
+}
+
+function GroupName({ groupBy, row: { email, value } }: { groupBy: GroupBy; row: GroupRow }) {
+  if (groupBy === 'user') return <PageLink href={`/admin/users/${value}`}>{email || value}</PageLink>
+  return value || 'None'
+}

@@ -1,0 +1,46 @@
+import type { Economics } from '../../../../client/client.ts'
+
+export type GroupBy = Economics['groupBy']
+export type PeriodName = keyof typeof periodNames
+
+export const periodNames = {
+  week: 'Last 7 days',
+  month: 'Last 30 days',
+  thisMonth: 'This month',
+  lastMonth: 'Last month',
+  year: 'Last 365 days',
+} as const
+
+export const groupNames: Readonly<Record<GroupBy, string>> = {
+  day: 'Day',
+  agent: 'Agent',
+  endpoint: 'Endpoint',
+  model: 'Model',
+  user: 'User',
+  plan: 'Plan',
+  key: 'API key',
+}
+
+const dayMs = 86_400_000
+
+/** Returns the first and the last UTC day of a period that ends with or before `now`. */
+export function periodOf(name: PeriodName, now: Date): { from: string; to: string } {
+  const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()]
+  const ending = (days: number) => ({ from: dayOf(now.getTime() - (days - 1) * dayMs), to: dayOf(now.getTime()) })
+  switch (name) {
+    case 'week':
+      return ending(7)
+    case 'month':
+      return ending(30)
+    case 'thisMonth':
+      return { from: dayOf(Date.UTC(year, month, 1)), to: dayOf(now.getTime()) }
+    case 'lastMonth':
+      return { from: dayOf(Date.UTC(year, month - 1, 1)), to: dayOf(Date.UTC(year, month, 0)) }
+    case 'year':
+      return ending(365)
+  }
+}
+
+function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10)
+}

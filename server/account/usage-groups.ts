@@ -1,0 +1,27 @@
+import type { z } from 'zod'
+import { groupsMax, sumBooks } from '../billing/read-books.ts'
+import type { EpochMs } from '../kernel/clock.ts'
+import { formatUsd } from '../kernel/money.ts'
+import type { BookGroup } from '../store/books/book-reads.ts'
+import type { Store } from '../store/store.ts'
+import type { Usage } from './account-schema.ts'
+
+const dayMs = 86_400_000
+
+type ReadGroups = { userId: string; groupBy: BookGroup; days: number; now: EpochMs }
+
+/** Returns what a user spent in the last `days` UTC days, by group. */
+export async function readGroups(
+  store: Pick<Store, 'readBooks'>,
+  { days, groupBy, now, userId }: ReadGroups,
+): Promise<NonNullable<z.output<typeof Usage>['groups']>> {
+  const toDay = Math.floor(now / dayMs) + 1
+  const { groups } = await sumBooks(store, { groupBy, userId, fromDay: toDay - days, toDay })
+  return groups.slice(0, groupsMax).map(({ charged, executions, failures, refunded, value }) => ({
+    value: String(value),
+    spentUsd: formatUsd(charged),
+    refundedUsd: formatUsd(refunded),
+    executions,
+    failures,
+  }))
+}

@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { badField } from '../kernel/errors.ts'
+import { formatUsd } from '../kernel/money.ts'
+import type { BookGroup, BookRow, BookSums } from '../store/books/book-reads.ts'
+import { billionthsPerUnit } from '../store/sessions/carried-cost.ts'
+import type { Store } from '../store/store.ts'
+
+// Sums of ended executions by day, for the operator and for users.
+
+const dayMs = 86_400_000
+/** A read of this many days takes some milliseconds. Other requests run between reads. */
+const daysAtOnce = 31
+const daysMax = 1100
+/** Maximum number of groups in a response. */
+export const groupsMax = 1000
+
+const none: BookSums = { executions: 0, failures: 0, charged: 0, refunded: 0, writtenOff: 0, providerCost: 0 }
+
+export const day = z.iso.date().meta({ format: 'date' })
+
+type Period = { from: string; to: string }
+
+/** Throws 400 unless `from` and `to` are days in order, and at most three years. */
+export function daysOf({ from, to }: Period): { fromDay: number; toDay: number } {
+  const [fromDay, lastDay] = [from, to].map((text) => Math.floor(Date.parse(text) / dayMs)) as [number, number]
+  if (lastDay < fromDay) throw badField('to', 'Must not be before from')
+  if (lastDay - fromDay >= daysMax) throw badField('from', `Must be at most ${daysMax} days before to`)
+  return { fromDay, toDay: lastDay + 1 }
+}
+
+export function dateOf(dayNumber: number): string {
+  return new Date(dayNumber * dayMs).toISOString().slice(0, 10)
+}
+
+type Read = { groupBy: BookGroup; fromDay: number; toDay: number; userId?: string }
+
+/** Returns the sums of each group, and of all. Days are in order; other groups begin with the highest charge. */
+export async function sumBooks(
+  store: Pick<Store, 'readBooks'>,
+  { fromDay, toDay, ...of }: Read,
+): Promise<{ total: BookSums; groups: BookRow[] }> {
+  const groups = new Map<string | number, BookRow>()
+  for (let at = fromDay; at < toDay; at += daysAtOnce) {
+    if (at > fromDay) await new Promise((resolve) => setImmediate(resolve))
+    const rows = await store.readBooks({ ...of, fromDay: at, toDay: Math.min(toDay, at + daysAtOnce) })
+    for (const row of rows) groups.set(row.value, { ...added(groups.get(row.value) ?? none, row), value: row.value })
+  }
+  const all = [...groups.values()]
+  const total = all.reduce<BookSums>(added, none)
+  const inOrder = (one: BookRow, other: BookRow) =>
+    of.groupBy === 'day'
+      ? Number(one.value) - Number(other.value)
+      : other.charged - one.charged || String(one.value).localeCompare(String(other.value))
+  return { total, groups: all.toSorted(inOrder) }
+}
+
+function added(one: BookSums, other: BookSums): BookSums {
+  return {
+    executions: one.executions + other.executions,
+    failures: one.failures + other.failures,
+    charged: one.charged + other.charged,
+    refunded: one.refunded + other.refunded,
+    writtenOff: one.writtenOff + other.writtenOff,
+    providerCost: one.providerCost + other.providerCost,
+  }
+}
+
+/** Formats billionths of a USD, with nine digits after the point. */
+export function formatBillionths(billionths: number): string {
+  const size = Math.abs(billionths)
+  const usd = formatUsd(Math.floor(size / billionthsPerUnit)) + String(size % billionthsPerUnit).padStart(5, '0')
+  return billionths < 0 ? `-${usd}` : usd
+}
+
+/** Returns what is left of the charges after refunds and the providers' cost, in billionths of a USD. */
+export function marginOf({ charged, providerCost, refunded }: BookSums): number {
+  return (charged - refunded) * billionthsPerUnit - providerCost
+}

@@ -1,0 +1,56 @@
+import type { LedgerCheck } from './check-parts.ts'
+
+type Measure = {
+  what: string
+  /** Column of the sums. */
+  sum: string
+  /** Amounts that each ended task and turn adds, in SQL. */
+  ofTask: string
+  ofTurn: string
+}
+
+const isFailure = `status = 'failed' AND error_code NOT IN ('CANCELED', 'EXPIRED')`
+const measures: readonly Measure[] = [
+  { what: 'the number of ended executions', sum: 'executions', ofTask: '1', ofTurn: '1' },
+  {
+    what: 'the number of failures',
+    sum: 'failures',
+    ofTask: `CASE WHEN ${isFailure} THEN 1 ELSE 0 END`,
+    ofTurn: `CASE outcome WHEN 'failed' THEN 1 ELSE 0 END`,
+  },
+  { what: 'what ended executions were charged', sum: 'charged', ofTask: 'cost', ofTurn: 'cost' },
+  {
+    what: 'what was refunded',
+    sum: 'refunded',
+    ofTask: `CASE status WHEN 'failed' THEN cost ELSE 0 END`,
+    ofTurn: '0',
+  },
+  {
+    what: 'what providers charge',
+    sum: 'provider_cost',
+    ofTask: 'coalesce(provider_cost, 0)',
+    ofTurn: 'coalesce(provider_cost, 0)',
+  },
+]
+
+/** Compares sums of days with what they sum up, by user. */
+export const bookChecks = (): readonly LedgerCheck[] => [
+  ...measures.map(({ ofTask, ofTurn, sum, what }): LedgerCheck => ({
+    what: `${what} is the sum over the days of the books`,
+    isMoney: false,
+    sql: `SELECT "userId", NULL AS "taskId", sum(expected) AS expected, sum(actual) AS actual FROM (
+              SELECT user_id AS "userId", sum(${ofTask}) AS expected, 0 AS actual
+                FROM tasks WHERE completed_at IS NOT NULL GROUP BY user_id
+              UNION ALL SELECT user_id, sum(${ofTurn}), 0 FROM turns WHERE settled_at IS NOT NULL GROUP BY user_id
+              UNION ALL SELECT user_id, 0, sum(${sum}) FROM book_days GROUP BY user_id) AS s
+            GROUP BY "userId" HAVING sum(expected) <> sum(actual)`,
+  })),
+  {
+    what: 'what was written off is the sum over the days of the books',
+    isMoney: false,
+    sql: `SELECT "userId", NULL AS "taskId", sum(expected) AS expected, sum(actual) AS actual FROM (
+            SELECT user_id AS "userId", count AS expected, 0 AS actual FROM counters WHERE kind = 'written-off'
+            UNION ALL SELECT user_id, 0, sum(written_off) FROM book_days GROUP BY user_id) AS s
+          GROUP BY "userId" HAVING sum(expected) <> sum(actual)`,
+  },
+]

@@ -1,0 +1,18 @@
+import type { Damage } from './damage-holdings.ts'
+
+const wrong = (named: string, column: string): Damage => ({
+  title: `a wrong sum of the books: ${column}`,
+  named: `${named} is the sum over the days of the books`,
+  by: ({ userId }) => [
+    `UPDATE book_days SET ${column} = ${column} + 1 WHERE user_id = '${userId}' AND endpoint_id = 'text.summarize'`,
+  ],
+})
+
+export const bookDamages: Damage[] = [
+  wrong('the number of ended executions', 'executions'),
+  wrong('the number of failures', 'failures'),
+  wrong('what ended executions were charged', 'charged'),
+  wrong('what was refunded', 'refunded'),
+  wrong('what providers charge', 'provider_cost'),
+  wrong('what was written off', 'written_off'),
+]

@@ -1,0 +1,75 @@
+import { expect } from 'vitest'
+import type { BookGroup } from '../../server/store/books/book-reads.ts'
+import { converse, opened } from './session-contract.ts'
+import type { ContractTest } from './store-contract.ts'
+import { agentError, type StoreWorld } from './store-world.ts'
+
+const response = { text: '{}', payloadId: null }
+const dayMs = 86_400_000
+
+async function sums(world: StoreWorld, groupBy: BookGroup, userId?: string) {
+  const today = Math.floor(world.clock.now() / dayMs)
+  const of = { groupBy, fromDay: today - 1, toDay: today + 1, ...(userId !== undefined && { userId }) }
+  const rows = await world.store.readBooks(of)
+  return Object.fromEntries(rows.map(({ value, ...sum }) => [String(value), sum]))
+}
+
+export function describeBooks(contractTest: ContractTest): void {
+  contractTest('sums ended executions by day, agent, endpoint, model, user, plan and key', async (world) => {
+    const userId = await world.createUser(10_000)
+    const other = await world.createUser(10_000)
+    const done = { model: 'small', providerCost: 7 }
+    for (const [owner, keyId] of [
+      [userId, 'key_1'],
+      [userId, null],
+      [other, 'key_2'],
+    ] as const) {
+      const { attempt, id: taskId } = await world.processing(owner, { cost: 100, keyId })
+      await world.store.completeTask({ taskId, attempt, response, ...done })
+    }
+    const { attempt, id: taskId } = await world.processing(userId, { cost: 30 })
+    const error = agentError
+    await world.store.failTask({ taskId, attempt, error, countsAsAbuse: true, model: 'large', providerCost: 5 })
+    await world.pending(userId, { cost: 50 })
+    const none = { executions: 0, failures: 0, charged: 0, refunded: 0, writtenOff: 0, providerCost: 0 }
+    const whole = { ...none, executions: 4, failures: 1, charged: 330, refunded: 30, providerCost: 26 }
+    const today = String(Math.floor(world.clock.now() / dayMs))
+    expect(await sums(world, 'day')).toEqual({ [today]: whole })
+    expect(await sums(world, 'agent')).toEqual({ text: whole })
+    expect(await sums(world, 'endpoint')).toEqual({ 'text.summarize': whole })
+    expect(await sums(world, 'plan')).toEqual({ '': whole })
+    expect(await sums(world, 'model')).toEqual({
+      small: { ...none, executions: 3, charged: 300, providerCost: 21 },
+      large: { ...none, executions: 1, failures: 1, charged: 30, refunded: 30, providerCost: 5 },
+    })
+    expect(await sums(world, 'user')).toMatchObject({ [userId]: { executions: 3 }, [other]: { executions: 1 } })
+    expect(await sums(world, 'key')).toMatchObject({
+      key_1: { charged: 100 },
+      key_2: { charged: 100 },
+      '': { charged: 130 },
+    })
+    expect(await sums(world, 'key', userId)).toMatchObject({ key_1: { charged: 100 }, '': { charged: 130 } })
+    expect(Object.keys(await sums(world, 'user', other))).toEqual([other])
+    expect(await world.verify()).toMatchObject({ ok: true, differences: [] })
+  })
+
+  contractTest('canceled and expired tasks are no failures, and each end counts once', async (world) => {
+    const userId = await world.createUser(10_000)
+    const canceled = await world.pending(userId, { cost: 40 })
+    const error = { ...agentError, code: 'CANCELED' }
+    await world.store.cancelTask({ userId, taskId: canceled, error, mayStopWork: true })
+    await world.store.cancelTask({ userId, taskId: canceled, error, mayStopWork: true })
+    const { attempt, id: taskId } = await world.processing(userId, { cost: 60 })
+    const ends = [1, 2, 3].map(() => world.store.completeTask({ taskId, attempt, response }))
+    await Promise.all([...ends, world.store.failTask({ taskId, attempt, error: agentError, countsAsAbuse: true })])
+    expect(Object.values(await sums(world, 'agent'))).toMatchObject([{ executions: 2 }])
+    expect(await world.verify()).toMatchObject({ ok: true, differences: [] })
+  })
+
+  contractTest('counts a chat under its agent', async (world) => {
+    const userId = await world.createUser(1000)
+    await converse(world, await opened(world, userId), 'Hello')
+    expect(await sums(world, 'endpoint')).toMatchObject({ text: { executions: 1, failures: 0, charged: 20 } })
+    expect(await world.verify()).toMatchObject({ ok: true, differences: [] })
+  })
+}
