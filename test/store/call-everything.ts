@@ -128,6 +128,7 @@ export async function callEverything({ person, platform, service, webhookId }: C
   await ofAdmin('DELETE', '/api/account/payment-method')
   await ofAdmin('GET', '/api/payments')
   await ofAdmin('GET', '/api/system')
+  await ofAdmin('GET', '/api/admin/economics?from=2026-01-01&to=2026-12-31')
   await ofAdmin('GET', '/api/users')
   await ofAdmin('GET', `/api/users/${userId}`)
   await ofAdmin('GET', `/api/users/${userId}/transactions`)
