@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { groupsMax, sumBooks } from '../billing/read-books.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
-import type { BookGroup } from '../store/books/book-reads.ts'
+import type { BookGroup } from '../store/books/book-groups.ts'
 import type { Store } from '../store/store.ts'
 import type { Usage } from './account-schema.ts'
 
@@ -12,7 +12,7 @@ type ReadGroups = { userId: string; groupBy: BookGroup; days: number; now: Epoch
 
 /** Returns what a user spent in the last `days` UTC days, by group. */
 export async function readGroups(
-  store: Pick<Store, 'readBooks'>,
+  store: Pick<Store, 'books'>,
   { days, groupBy, now, userId }: ReadGroups,
 ): Promise<NonNullable<z.output<typeof Usage>['groups']>> {
   const toDay = Math.floor(now / dayMs) + 1

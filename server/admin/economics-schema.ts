@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { day, groupsMax } from '../billing/read-books.ts'
 import { usd } from '../kernel/wire-types.ts'
-import { bookGroups } from '../store/books/book-reads.ts'
+import { bookGroups } from '../store/books/book-groups.ts'
 
 const exactUsd = z
   .string()

@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts'
 import type { Economics, EconomicsInput } from './economics-schema.ts'
 
 export async function readEconomics(
-  store: Pick<Store, 'getUser' | 'readBooks'>,
+  store: Pick<Store, 'books' | 'getUser'>,
   { from, groupBy, to }: z.output<typeof EconomicsInput>,
 ): Promise<Economics> {
   const { groups, total } = await sumBooks(store, { groupBy, ...daysOf({ from, to }) })

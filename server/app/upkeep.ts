@@ -4,6 +4,7 @@ import type { Store, LedgerReport } from '../store/store.ts'
 
 const purgeMs = 60_000
 const expiredMs = 15_000
+const closeMs = 60 * 60_000
 const collectMs = 15 * 60_000
 const verifyMs = 24 * 3_600_000
 /** Delays the first ledger check, so that it does not slow down the first requests after a start. */
@@ -27,6 +28,9 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
   }
   const purge = async () => {
     while (await store.purgeExpired()) continue
+  }
+  const closeBooks = async () => {
+    while (await store.books.close()) continue
   }
   const noteExpired = async () => {
     while (await store.noteExpired()) continue
@@ -56,6 +60,8 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
   }
   const timers = [
     setTimeout(() => run('the check of the ledger', verify), firstVerifyMs),
+    setTimeout(() => run('the closing of the books', closeBooks), firstVerifyMs),
+    setInterval(() => run('the closing of the books', closeBooks), closeMs),
     setInterval(() => run('the search for expired sessions', noteExpired), expiredMs),
     setInterval(() => run('the purge', purge), purgeMs),
     setInterval(() => run('the collection of orphaned payloads', collect), collectMs),

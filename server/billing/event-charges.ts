@@ -41,6 +41,11 @@ export class EventCharges {
   }
 }
 
+/** Returns the price of these events, each of which has one. */
+export function costOfEvents(usage: Usage, prices: Metering['prices']): Units {
+  return Object.entries(usage).reduce((sum, [event, count]) => sum + count * (prices[event] ?? 0), 0)
+}
+
 /** Returns the pricing in the format that clients and agent services receive. */
 export function writtenPricing({ cap, prices }: Metering): { events: Record<string, string>; maxUsd: string } {
   const events = Object.entries(prices).map(([event, price]) => [event, formatUsd(price)])

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { badField } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
-import type { BookGroup, BookRow, BookSums } from '../store/books/book-reads.ts'
+import { nextMonth } from '../store/books/book-closing.ts'
+import type { BookGroup } from '../store/books/book-groups.ts'
+import type { BookRow, BookSums } from '../store/books/book-reads.ts'
 import { billionthsPerUnit } from '../store/sessions/carried-cost.ts'
 import type { Store } from '../store/store.ts'
 
 // Sums of ended executions by day, for the operator and for users.
 
 const dayMs = 86_400_000
-/** A read of this many days takes some milliseconds. Other requests run between reads. */
-const daysAtOnce = 31
 const daysMax = 1100
 /** Maximum number of groups in a response. */
 export const groupsMax = 1000
@@ -36,13 +36,15 @@ type Read = { groupBy: BookGroup; fromDay: number; toDay: number; userId?: strin
 
 /** Returns the sums of each group, and of all. Days are in order; other groups begin with the highest charge. */
 export async function sumBooks(
-  store: Pick<Store, 'readBooks'>,
+  store: Pick<Store, 'books'>,
   { fromDay, toDay, ...of }: Read,
 ): Promise<{ total: BookSums; groups: BookRow[] }> {
   const groups = new Map<string | number, BookRow>()
-  for (let at = fromDay; at < toDay; at += daysAtOnce) {
+  // Other requests run between the reads. A whole month is read from its totals.
+  for (let at = fromDay, end; at < toDay; at = end) {
+    end = Math.min(toDay, nextMonth(at))
     if (at > fromDay) await new Promise((resolve) => setImmediate(resolve))
-    const rows = await store.readBooks({ ...of, fromDay: at, toDay: Math.min(toDay, at + daysAtOnce) })
+    const rows = await store.books.read({ ...of, fromDay: at, toDay: end })
     for (const row of rows) groups.set(row.value, { ...added(groups.get(row.value) ?? none, row), value: row.value })
   }
   const all = [...groups.values()]

@@ -5,7 +5,16 @@ export type Meter = {
   /** Counts a started task and how long after its creation it started. */
   taskTaken(waitedSeconds: number): void
   /** Counts a run of an endpoint by its outcome. `code` is the error code of a failed task. */
-  taskRun(run: { agentId: string; end: 'completed' | 'failed' | 'interrupted'; code: string; seconds: number }): void
+  taskRun(run: {
+    agentId: string
+    end: 'completed' | 'failed' | 'interrupted'
+    code: string
+    seconds: number
+    /** 0 unless the task completed. */
+    charged: number
+    /** Billionths of a USD; null if not known. */
+    providerCost: number | null
+  }): void
   /** Counts runs that a previous process left unfinished, after each was ended or queued again. */
   tasksRecovered(runs: readonly { agentId: string }[]): void
   chatRun(run: { agentId: string; end: 'finished' | 'truncated' | 'failed'; seconds: number } & ChatUse): void

@@ -66,6 +66,12 @@ export class ServiceMetrics implements Meter {
         "Cost of chats to the operator, at the agent's `cost`; includes chats that were free for users.",
         'agent',
       ),
+      taskCharged: counter('errand_task_charged_usd_total', 'Amount charged for completed tasks.', 'agent'),
+      taskProviderCost: counter(
+        'errand_task_provider_cost_usd_total',
+        "Cost of tasks to the operator, at the agent's `cost`; includes failed tasks.",
+        'agent',
+      ),
       writtenOff: counter(
         'errand_chat_written_off_usd_total',
         'Chat cost beyond balances, caps and spending limits, which was not charged.',
@@ -125,7 +131,9 @@ export class ServiceMetrics implements Meter {
     this.#histograms.taskWaits.observe(waitedSeconds)
   }
 
-  taskRun({ agentId: agent, code, end, seconds }: Parameters<Meter['taskRun']>[0]): void {
+  taskRun({ agentId: agent, charged, code, end, providerCost, seconds }: Parameters<Meter['taskRun']>[0]): void {
+    if (charged > 0) this.#counters.taskCharged.inc({ agent }, charged / unitsPerUsd)
+    if (providerCost !== null) this.#counters.taskProviderCost.inc({ agent }, usdOf(providerCost))
     this.#counters.runs.inc({ kind: 'task', end, agent })
     this.#histograms.runs.observe({ kind: 'task' }, seconds)
     // An agent that manipulates its thread could send any code.
@@ -144,8 +152,7 @@ export class ServiceMetrics implements Meter {
     this.#counters.tokens.inc({ kind: 'reasoning' }, use.reasoningTokens)
     this.#counters.toolCalls.inc(use.toolCalls)
     this.#counters.chatCharged.inc({ agent }, use.charged / unitsPerUsd)
-    if (use.providerCost !== null)
-      this.#counters.providerCost.inc({ agent }, use.providerCost / billionthsPerUnit / unitsPerUsd)
+    if (use.providerCost !== null) this.#counters.providerCost.inc({ agent }, usdOf(use.providerCost))
     this.#counters.writtenOff.inc(use.writtenOff / unitsPerUsd)
   }
 
@@ -173,4 +180,8 @@ export class ServiceMetrics implements Meter {
       this.#counters.chatCharged.inc({ agent }, 0)
     }
   }
+}
+
+function usdOf(billionths: number): number {
+  return billionths / billionthsPerUnit / unitsPerUsd
 }

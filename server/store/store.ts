@@ -1,4 +1,4 @@
-import type { BookRow, ReadBooks } from './books/book-reads.ts'
+import type { BookStore } from './books/book-reads.ts'
 import type { KeyRecord, KeyHolder } from './access/key-types.ts'
 import type { ConnectorStatus, ConnectorOf, ConnectorRecord } from './connectors/connector-types.ts'
 import type {
@@ -202,6 +202,7 @@ export type Store = {
   readonly payments: PaymentStore
   /** Events of turns, for clients that join late or on another node. */
   readonly turnEvents: TurnEventStore
+  readonly books: BookStore
 
   // Tasks
   /** Checks idempotency, quote, blocks, rate and balance. Writes charge, ledger, task and idempotency rows in one transaction. */
@@ -298,7 +299,6 @@ export type Store = {
   /** Changes a balance. A negative amount (`adjustment`) never takes the balance below the hold. */
   credit(input: Credit): Promise<CreditResult>
   readSpend(input: ReadSpend): Promise<SpendPage>
-  readBooks(input: ReadBooks): Promise<BookRow[]>
   verifyLedger(): Promise<LedgerReport>
 
   // People and keys

@@ -2,7 +2,7 @@ import type { TaskRecord, TaskFailure } from '../store/tasks/task-types.ts'
 import type { Span } from '@opentelemetry/api'
 import type { AgentHost } from '../agents/threads/agent-port.ts'
 import type { Catalogue, Endpoint } from '../agents/config/catalogue.ts'
-import { boundUsage, type Usage } from '../billing/event-charges.ts'
+import { boundUsage, costOfEvents, type Usage } from '../billing/event-charges.ts'
 import { chargeOf, providerCostOfTask, termsOf } from '../billing/task-charges.ts'
 import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import type { ConnectorAccess } from '../connectors/connector-access.ts'
@@ -87,13 +87,18 @@ async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run)
     repeatUntilStored(parts, { taskId: task.id, stop, store })
   const ended = { task, span, outcome, startedAt }
   if (stop.reason === canceled) {
-    report(parts, { ...ended, outcome: canceled, isRequeued: false })
+    report(parts, { ...ended, ...unpaid, outcome: canceled, isRequeued: false })
     return 'ended'
   }
   const progress = live.progress === undefined ? {} : { progress: live.progress }
   if (outcome.kind !== 'completed') {
     const end = await untilStored(() => settleUnfinished(parts, { task, outcome, retries, endpoint, ...progress }))
-    report(parts, { ...ended, isRequeued: end === 'requeued' })
+    report(parts, {
+      ...ended,
+      charged: 0,
+      providerCost: providerCostOf(outcome, endpoint),
+      isRequeued: end === 'requeued',
+    })
     return end
   }
   // Write the payload only once: every retry of the remaining steps refers to the same file.
@@ -112,7 +117,8 @@ async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run)
     // After a failure it is unknown whether the row exists, so the file is left to orphan collection.
     if (response.payloadId !== null) await parts.payloads.release(response.payloadId)
   }
-  if (isStored) report(parts, { ...ended, isRequeued: false })
+  const charged = tokens ? tokens.cost : usage ? costOfEvents(usage, task.meters!) : task.cost
+  if (isStored) report(parts, { ...ended, charged, providerCost, isRequeued: false })
   if (!isStored && response.payloadId !== null) await discardUnnamed(parts, response.payloadId)
   return 'ended'
 }
@@ -131,6 +137,10 @@ function usageOf(
   if (!isAsClaimed)
     log.warn({ taskId, endpointId }, 'an agent counted events that cannot be charged; the other events were charged')
   return usage
+}
+
+function providerCostOf(outcome: RunOutcome, endpoint: Endpoint | undefined): number | null {
+  return outcome.kind === 'failed' ? providerCostOfTask(outcome.tokens, endpoint?.costs) : null
 }
 
 /** Returns the id of the model that answered. Without counted tokens, it is the agent's first model. */
@@ -152,15 +162,24 @@ async function discardUnnamed({ payloads, store }: RunTaskParts, payloadId: stri
 
 type RunTokens = Extract<RunOutcome, { kind: 'completed' }>['tokens']
 type Completed = Extract<RunOutcome, { kind: 'completed' }>
-type Ended = Omit<Run, 'stop' | 'live'> & { outcome: RunOutcome; startedAt: number; isRequeued: boolean }
+type Ended = Omit<Run, 'stop' | 'live'> &
+  Pick<Parameters<Meter['taskRun']>[0], 'charged' | 'providerCost'> & {
+    outcome: RunOutcome
+    startedAt: number
+    isRequeued: boolean
+  }
+const unpaid = { charged: 0, providerCost: null }
 
 /** Reports the end of a run to metrics, log and trace. Omits error messages, because they may quote a user. */
-function report({ log, meter, tracing }: RunTaskParts, { isRequeued, outcome, span, startedAt, task }: Ended): void {
+function report(
+  { log, meter, tracing }: RunTaskParts,
+  { charged, isRequeued, outcome, providerCost, span, startedAt, task }: Ended,
+): void {
   const { agentId, attempt, endpointId, id: taskId, userId } = task
   const ms = performance.now() - startedAt
   const end = outcome.kind
   const code = end === 'failed' ? outcome.error.code : end === 'interrupted' ? 'AGENT_INTERRUPTED' : ''
-  meter.taskRun({ agentId, end, code, seconds: ms / 1000 })
+  meter.taskRun({ agentId, end, code, seconds: ms / 1000, charged, providerCost })
   if (span && tracing) endTaskSpan(span, { end, code })
   if (end === 'completed' && !isDebug(log)) return
   const fields = { taskId, userId, endpointId, attempt, ms: Math.round(ms), ...(code !== '' && { code }) }
@@ -271,7 +290,7 @@ async function settleUnfinished(
   const attempt = { taskId: task.id, attempt: task.attempt }
   if (outcome.kind === 'failed') {
     const { error, tokens } = outcome
-    const used = { model: modelOf(tokens, endpoint), providerCost: providerCostOfTask(tokens, endpoint?.costs) }
+    const used = { model: modelOf(tokens, endpoint), providerCost: providerCostOf(outcome, endpoint) }
     await store.failTask({ ...attempt, error, countsAsAbuse: true, ...used, ...progress })
     return 'ended'
   }

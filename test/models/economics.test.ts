@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { readMetrics } from '../api/exposition.ts'
 import { expectStatus, signUp, signUpAdmin } from '../api/signed-in.ts'
 import { expectOneEnd, Talker } from '../chat/chat-checks.ts'
 import { refuse, reply } from '../support/model-provider.ts'
@@ -65,6 +66,10 @@ test('the operator sees revenue, cost and margin of chats and tasks, by every gr
   expect(await groups('plan')).toEqual([{ value: '', ...total }])
   expect((await groups('key')).map(({ value }: any) => value)).toEqual([expect.stringMatching(/^key_/)])
   expect((await read('from=2020-01-01&to=2020-01-31')).groups).toEqual([])
+  const samples = await readMetrics(service)
+  expect(samples.get('errand_task_charged_usd_total{agent="tokens"}')).toBeCloseTo(0.12, 9)
+  expect(samples.get('errand_task_provider_cost_usd_total{agent="tokens"}')).toBeCloseTo(0.06, 9)
+  expect(samples.get('errand_chat_charged_usd_total{agent="backed"}')).toBeCloseTo(0.12, 9)
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
   await world.stop()
 })

@@ -15,4 +15,13 @@ export const bookDamages: Damage[] = [
   wrong('what was refunded', 'refunded'),
   wrong('what providers charge', 'provider_cost'),
   wrong('what was written off', 'written_off'),
+  {
+    title: 'a wrong total of a closed day',
+    named: 'the totals of closed days and months are the sums over their days',
+    by: () => [
+      `INSERT INTO book_totals (grouping, from_day, to_day, value, executions, failures, charged, refunded, written_off,
+        provider_cost) VALUES ('agent', 1, 2, 'text', 1, 0, 0, 0, 0, 0)`,
+    ],
+    isOfNobody: true,
+  },
 ]

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
-import type { BookGroup } from '../../server/store/books/book-reads.ts'
+import { sumBooks } from '../../server/billing/read-books.ts'
+import { bookGroups, type BookGroup } from '../../server/store/books/book-groups.ts'
 import { converse, opened } from './session-contract.ts'
 import type { ContractTest } from './store-contract.ts'
 import { agentError, type StoreWorld } from './store-world.ts'
@@ -10,7 +11,7 @@ const dayMs = 86_400_000
 async function sums(world: StoreWorld, groupBy: BookGroup, userId?: string) {
   const today = Math.floor(world.clock.now() / dayMs)
   const of = { groupBy, fromDay: today - 1, toDay: today + 1, ...(userId !== undefined && { userId }) }
-  const rows = await world.store.readBooks(of)
+  const rows = await world.store.books.read(of)
   return Object.fromEntries(rows.map(({ value, ...sum }) => [String(value), sum]))
 }
 
@@ -70,6 +71,37 @@ export function describeBooks(contractTest: ContractTest): void {
     const userId = await world.createUser(1000)
     await converse(world, await opened(world, userId), 'Hello')
     expect(await sums(world, 'endpoint')).toMatchObject({ text: { executions: 1, failures: 0, charged: 20 } })
+    expect(await world.verify()).toMatchObject({ ok: true, differences: [] })
+  })
+
+  contractTest('closes days and months, whose totals equal the sums', async (world) => {
+    const users = [await world.createUser(100_000), await world.createUser(100_000)]
+    const start = Math.floor(world.clock.now() / dayMs) + 1
+    const to = (day: number, ms: number) => world.clock.advance(day * dayMs + ms - world.clock.now())
+    // A month and a half, with days without executions.
+    for (const at of [0, 1, 2, 20, 31, 32, 33, 50]) {
+      to(start + at, 1000)
+      for (const userId of users) {
+        const { attempt, id: taskId } = await world.processing(userId, { cost: 10 + at, keyId: `key_${userId}` })
+        await world.store.completeTask({ taskId, attempt, response, model: 'small', providerCost: at })
+      }
+    }
+    const read = async (groupBy: BookGroup) => {
+      const store = world.store
+      const { groups, total } = await sumBooks(store, { groupBy, fromDay: start - 40, toDay: start + 60 })
+      return { groups: groups.map(({ value, ...sum }) => [String(value), sum]), total }
+    }
+    const open = await Promise.all(bookGroups.map(read))
+    let closed = 0
+    while (await world.store.books.close()) closed++
+    // The last day is not over.
+    expect(closed).toBe(7)
+    expect(await Promise.all(bookGroups.map(read))).toEqual(open)
+    expect(await world.verify()).toMatchObject({ ok: true, differences: [] })
+    to(start + 52, 0)
+    expect(await world.store.books.close()).toBe(true)
+    expect(await world.store.books.close()).toBe(false)
+    expect(await Promise.all(bookGroups.map(read))).toEqual(open)
     expect(await world.verify()).toMatchObject({ ok: true, differences: [] })
   })
 }

@@ -215,6 +215,18 @@ function seedsOf({ userId }: Person, { now, webhookId }: { now: number; webhookI
       created_at: long,
     },
     abuse_failures: { user_id: other, failed_at: long },
+    book_totals: {
+      grouping: "'user'",
+      from_day: 'n % 1000',
+      to_day: 'n % 1000 + 30',
+      value: "'user_' || n",
+      executions: 1,
+      failures: 0,
+      charged: 1,
+      refunded: 0,
+      written_off: 0,
+      provider_cost: 0,
+    },
     book_days: {
       user_id: own,
       day: 'n % 10000',

@@ -1,10 +1,8 @@
 import type { Units } from '../../kernel/money.ts'
-import type { Answer, Reads } from '../commands/command.ts'
+import type { Op, Reads } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
-
-/** Columns by which the sums of ended executions can be grouped. */
-export const bookGroups = ['day', 'agent', 'endpoint', 'model', 'user', 'plan', 'key'] as const
-export type BookGroup = (typeof bookGroups)[number]
+import { bookGroups, columnOf, type BookGroup } from './book-groups.ts'
+import { closedUntil, isByMonth, monthStart, nextMonth } from './book-closing.ts'
 
 export type BookSums = {
   executions: number
@@ -19,17 +17,16 @@ export type BookSums = {
 /** `value`: the day, counted from 1970-01-01, an id or a name. Empty if there is none, or none is known. */
 export type BookRow = BookSums & { value: string | number }
 
-/** Days from `fromDay` until before `toDay`, counted from 1970-01-01. Without `userId`, of all users. */
+/**
+ * Days from `fromDay` until before `toDay`, counted from 1970-01-01. Without `userId`, of all users. A group can occur
+ * twice.
+ */
 export type ReadBooks = { groupBy: BookGroup; fromDay: number; toDay: number; userId?: string }
 
-const columnOf: Record<BookGroup, string> = {
-  day: 'day',
-  agent: 'agent_id',
-  endpoint: 'endpoint_id',
-  model: 'model',
-  user: 'user_id',
-  plan: 'plan',
-  key: 'key_id',
+export type BookStore = {
+  read(input: ReadBooks): Promise<BookRow[]>
+  /** Closes a day. Returns false if there is none to close. */
+  close(): Promise<boolean>
 }
 
 const sum = (column: string, name: string) => `CAST(sum(${column}) AS bigint) AS "${name}"`
@@ -55,8 +52,32 @@ const byGroup = (name: string, condition: string) =>
   ) as Record<BookGroup, ReturnType<typeof statement<BookRow>>>
 const ofAll = byGroup('books', '')
 const ofUser = byGroup('books_of_user', 'user_id = :userId AND ')
+const closed = statement<BookRow>(
+  'books_closed',
+  `SELECT value, ${sums} FROM book_totals
+    WHERE grouping = :groupBy AND from_day >= :fromDay AND to_day <= :toDay GROUP BY value`,
+)
+const closedByDay = statement<BookRow>(
+  'books_closed_by_day',
+  `SELECT from_day AS value, ${sums} FROM book_totals
+    WHERE grouping = 'day' AND from_day >= :fromDay AND to_day <= :toDay GROUP BY from_day`,
+)
 
-export function readBooks(on: Reads, { fromDay, groupBy, toDay, userId }: ReadBooks): Answer<BookRow[]> {
-  const days = { fromDay, toDay }
-  return userId === undefined ? on.all(ofAll[groupBy], days) : on.all(ofUser[groupBy], { ...days, userId })
+/** Reads closed days and months from their totals, and everything else from the sums of each user. */
+export function* readBooks(on: Reads, { fromDay, groupBy, toDay, userId }: ReadBooks): Op<BookRow[]> {
+  if (userId !== undefined) return yield* on.all(ofUser[groupBy], { fromDay, toDay, userId })
+  const closedTo = yield* closedUntil(on)
+  if (isByMonth(groupBy)) {
+    const isClosedMonth = toDay <= closedTo && monthStart(fromDay) === fromDay && nextMonth(fromDay) === toDay
+    if (isClosedMonth) return yield* on.all(closed, { groupBy, fromDay, toDay })
+    return yield* on.all(ofAll[groupBy], { fromDay, toDay })
+  }
+  const open = Math.max(fromDay, Math.min(toDay, closedTo))
+  const totals =
+    open === fromDay
+      ? []
+      : groupBy === 'day'
+        ? yield* on.all(closedByDay, { fromDay, toDay: open })
+        : yield* on.all(closed, { groupBy, fromDay, toDay: open })
+  return open === toDay ? totals : [...totals, ...(yield* on.all(ofAll[groupBy], { fromDay: open, toDay }))]
 }

@@ -17,6 +17,7 @@ import { purgeClientTokens } from '../platform/client-token-commands.ts'
 import { paymentStore } from '../payments/payment-store.ts'
 import { expireTopups } from '../payments/topup-commands.ts'
 import * as sessions from '../sessions/session-commands.ts'
+import { closeBooks } from '../books/book-closing.ts'
 import { readBooks } from '../books/book-reads.ts'
 import { readSpend } from '../accounts/spend-reads.ts'
 import * as tasks from '../tasks/task-commands.ts'
@@ -107,11 +108,14 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     getAccount: (userId) => engine.read((on) => accounts.getAccount(on, userId)),
     listTransactions: (input) => engine.read((on) => accounts.listTransactions(on, input), input.userId),
     credit: (input) => engine.run((tx) => accounts.credit(tx, input), input),
-    readBooks: (input) => engine.read((on) => readBooks(on, input)),
     readSpend: (input) => engine.read((on) => readSpend(on, input), input.userId),
     unblock: (userId) => engine.run((tx) => liftBlock(tx, userId)),
     webhooks: webhookStore(engine),
     payments: paymentStore(engine),
+    books: {
+      read: (input) => engine.read((on) => readBooks(on, input)),
+      close: () => engine.run((tx) => closeBooks(tx)),
+    },
     turnEvents: {
       findTurn: (input) => engine.read((on) => findTurn(on, input)),
       findOpenTurn: (input) => engine.read((on) => findOpenTurn(on, input)),

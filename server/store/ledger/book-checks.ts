@@ -34,6 +34,8 @@ const measures: readonly Measure[] = [
 ]
 
 /** Compares sums of days with what they sum up, by user. */
+const all = ['executions', 'failures', 'charged', 'refunded', 'written_off', 'provider_cost'].join(' + ')
+
 export const bookChecks = (): readonly LedgerCheck[] => [
   ...measures.map(({ ofTask, ofTurn, sum, what }): LedgerCheck => ({
     what: `${what} is the sum over the days of the books`,
@@ -45,6 +47,15 @@ export const bookChecks = (): readonly LedgerCheck[] => [
               UNION ALL SELECT user_id, 0, sum(${sum}) FROM book_days GROUP BY user_id) AS s
             GROUP BY "userId" HAVING sum(expected) <> sum(actual)`,
   })),
+  {
+    what: 'the totals of closed days and months are the sums over their days',
+    isMoney: false,
+    sql: `SELECT NULL AS "userId", NULL AS "taskId", expected, actual FROM (
+            SELECT sum(${all}) AS actual, (SELECT coalesce(sum(${all}), 0) FROM book_days
+              WHERE day < (SELECT max(to_day) FROM book_totals AS t WHERE t.grouping = k.grouping)) AS expected
+            FROM book_totals AS k GROUP BY k.grouping) AS t
+          WHERE expected <> actual`,
+  },
   {
     what: 'what was written off is the sum over the days of the books',
     isMoney: false,

@@ -54,10 +54,8 @@ export const {
   transactions,
   users,
 } = accountTables(words)
-export const { bookDays, messages, payloads, probes, sessions, sessionTotals, tasks, turnEvents, turns } = workTables(
-  words,
-  users,
-)
+export const { bookDays, bookTotals, messages, payloads, probes, sessions, sessionTotals, tasks, turnEvents, turns } =
+  workTables(words, users)
 export const { deliveries, events, webhooks } = eventTables(words, users)
 export const {
   clientTokens,

@@ -339,6 +339,28 @@ export function workTables(
   )
 
   /**
+   * Sums of `book_days` over all users: of each closed day by day, agent, endpoint, model and plan, and of each closed
+   * month by user and key.
+   */
+  const bookTotals = table(
+    'book_totals',
+    {
+      grouping: text().notNull(),
+      fromDay: number('from_day').notNull(),
+      /** The first day after it. */
+      toDay: number('to_day').notNull(),
+      value: text().notNull(),
+      executions: number().notNull(),
+      failures: number().notNull(),
+      charged: number().notNull(),
+      refunded: number().notNull(),
+      writtenOff: number('written_off').notNull(),
+      providerCost: number('provider_cost').notNull(),
+    },
+    (of) => [primaryKey({ columns: [of.grouping, of.fromDay, of.value] })],
+  )
+
+  /**
    * Stream events of turns, for readers that join later or on another node, until some minutes after the turn's end.
    */
   const turnEvents = table(
@@ -364,7 +386,7 @@ export function workTables(
     value: number().notNull(),
   })
 
-  return { tasks, payloads, sessions, sessionTotals, messages, turns, turnEvents, bookDays, probes }
+  return { tasks, payloads, sessions, sessionTotals, messages, turns, turnEvents, bookDays, bookTotals, probes }
 }
 
 type WorkTables = ReturnType<typeof workTables>

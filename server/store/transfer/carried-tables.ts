@@ -40,8 +40,11 @@ const tables = [
   peopleTables(words, users),
   paymentTables(words, users),
 ]
-/** Tables that are not exported. Migrations create the rows of `probes`, and triggers the rows of `session_totals`. */
-const ownTables = new Set(['probes', 'session_totals'])
+/**
+ * Tables that are not exported. Migrations create the rows of `probes`, triggers those of `session_totals`, and upkeep
+ * those of `book_totals`.
+ */
+const ownTables = new Set(['book_totals', 'probes', 'session_totals'])
 
 /** A row in the order of the table's columns. */
 export type CarriedRow = (string | number | null)[]

@@ -16,6 +16,20 @@ CREATE TABLE "book_days" (
 );
 --> statement-breakpoint
 CREATE INDEX "book_days_day" ON "book_days" USING btree ("day");--> statement-breakpoint
+CREATE TABLE "book_totals" (
+	"grouping" text NOT NULL,
+	"from_day" bigint NOT NULL,
+	"to_day" bigint NOT NULL,
+	"value" text NOT NULL,
+	"executions" bigint NOT NULL,
+	"failures" bigint NOT NULL,
+	"charged" bigint NOT NULL,
+	"refunded" bigint NOT NULL,
+	"written_off" bigint NOT NULL,
+	"provider_cost" bigint NOT NULL,
+	CONSTRAINT "book_totals_grouping_from_day_value_pk" PRIMARY KEY("grouping","from_day","value")
+);
+--> statement-breakpoint
 CREATE TABLE "abuse_failures" (
 	"seq" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "abuse_failures_seq_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"user_id" text NOT NULL,

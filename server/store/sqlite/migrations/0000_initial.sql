@@ -16,6 +16,20 @@ CREATE TABLE `book_days` (
 ) STRICT;
 --> statement-breakpoint
 CREATE INDEX `book_days_day` ON `book_days` (`day`);--> statement-breakpoint
+CREATE TABLE `book_totals` (
+	`grouping` text NOT NULL,
+	`from_day` integer NOT NULL,
+	`to_day` integer NOT NULL,
+	`value` text NOT NULL,
+	`executions` integer NOT NULL,
+	`failures` integer NOT NULL,
+	`charged` integer NOT NULL,
+	`refunded` integer NOT NULL,
+	`written_off` integer NOT NULL,
+	`provider_cost` integer NOT NULL,
+	PRIMARY KEY(`grouping`, `from_day`, `value`)
+) STRICT;
+--> statement-breakpoint
 CREATE TABLE `abuse_failures` (
 	`seq` integer PRIMARY KEY NOT NULL,
 	`user_id` text NOT NULL,

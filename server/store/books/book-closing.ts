@@ -1,0 +1,70 @@
+import type { Op, Reads, Tx } from '../commands/command.ts'
+import { statement } from '../commands/statement.ts'
+import { bookGroups, columnOf, type BookGroup } from './book-groups.ts'
+
+// Totals over all users, so that reading a year takes milliseconds. A day is closed once no transaction can add to it.
+// Its totals never change, and can be calculated again from the sums of each user.
+
+const dayMs = 86_400_000
+/** No transaction takes this long, so that none of an earlier day is still running. */
+const closingMs = 3_600_000
+
+const sums = ['executions', 'failures', 'charged', 'refunded', 'written_off', 'provider_cost']
+
+const last = statement<{ toDay: number }>(
+  'books_last_closed',
+  `SELECT to_day AS "toDay" FROM book_totals WHERE grouping = 'day' ORDER BY from_day DESC LIMIT 1`,
+)
+const nextWithRows = statement<{ day: number }>(
+  'books_next_day',
+  'SELECT day FROM book_days WHERE day >= :closedTo AND day < :before ORDER BY day LIMIT 1',
+)
+const close = Object.fromEntries(
+  bookGroups.map((group) => [
+    group,
+    statement(
+      `books_close_${group}`,
+      `INSERT INTO book_totals (grouping, from_day, to_day, value, ${sums.join(', ')})
+        SELECT '${group}', CAST(:fromDay AS bigint), CAST(:toDay AS bigint), ${group === 'day' ? "''" : columnOf[group]},
+          ${sums.map((sum) => `sum(${sum})`).join(', ')}
+        FROM book_days WHERE day >= :fromDay AND day < :toDay GROUP BY ${columnOf[group]}
+        ON CONFLICT (grouping, from_day, value) DO NOTHING`,
+    ),
+  ]),
+) as Record<BookGroup, ReturnType<typeof statement<never>>>
+
+/** Whether a group has many values, so that its totals are kept by month instead of by day. */
+export function isByMonth(group: BookGroup): boolean {
+  return group === 'user' || group === 'key'
+}
+
+/** Returns the first day of the month. */
+export function monthStart(day: number): number {
+  return day - new Date(day * dayMs).getUTCDate() + 1
+}
+
+export function nextMonth(day: number): number {
+  const date = new Date(day * dayMs)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1) / dayMs
+}
+
+/** Returns the first day that is not closed. */
+export function* closedUntil(on: Reads): Op<number> {
+  return (yield* on.get(last))?.toDay ?? 0
+}
+
+/** Closes the next day with executions. Returns false if there is none. */
+export function* closeBooks(tx: Tx): Op<boolean> {
+  const before = Math.floor(((yield* tx.now()) - closingMs) / dayMs)
+  const closedTo = yield* closedUntil(tx)
+  const next = yield* tx.get(nextWithRows, { closedTo, before })
+  if (!next) return false
+  const { day } = next
+  // The months that end between the last closed day and the end of this day.
+  for (let from = monthStart(Math.min(day, closedTo || day)); nextMonth(from) <= day + 1; from = nextMonth(from)) {
+    for (const group of bookGroups.filter(isByMonth))
+      yield* tx.run(close[group], { fromDay: from, toDay: nextMonth(from) })
+  }
+  for (const group of bookGroups) if (!isByMonth(group)) yield* tx.run(close[group], { fromDay: day, toDay: day + 1 })
+  return true
+}
