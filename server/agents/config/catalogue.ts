@@ -243,6 +243,7 @@ function toPrice(
   return { ...fixed, meters: Object.fromEntries(meters) as Record<string, Units> }
 }
 
+const marksPrompts = /anthropic|bedrock/i
 type ParsedModelAgent = Extract<ParsedAgent, { kind: 'model' }>
 type ModelPrices = ChatPrices & { id: string | null }
 
@@ -252,10 +253,19 @@ function modelPrices(
   pricing: ParsedPricing,
   priceLists: PriceLists | null,
 ): [ModelPrices, ...ModelPrices[]] {
-  const pricesOf = (own: { cost?: ParsedPricing | undefined; pricing?: ParsedPricing | undefined }) =>
-    readPrices({ cost: own.cost ?? cost, pricing: own.pricing ?? pricing, caching }, priceLists)
-  const others = fallbacks.map((fallback) => ({ id: fallback.model.modelId, ...pricesOf(fallback) }))
-  return [{ id: model.modelId, ...pricesOf({}) }, ...others]
+  const others = fallbacks.map((own) => ({
+    id: own.model.modelId,
+    ...readPrices(
+      {
+        cost: own.cost ?? cost,
+        pricing: own.pricing ?? pricing,
+        // Other providers ignore the marks and charge no cache writes for them.
+        caching: marksPrompts.test(own.model.provider) && caching,
+      },
+      priceLists,
+    ),
+  }))
+  return [{ id: model.modelId, ...readPrices({ cost, pricing, caching }, priceLists) }, ...others]
 }
 
 function runOf(source: AgentConfig, name: string): Endpoint['run'] {
