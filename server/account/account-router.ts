@@ -83,13 +83,15 @@ export const accountRouter = (parts: AccountParts) =>
 
     usage: procedure
       .meta({
+        isTable: true,
         openapi: {
           method: 'GET',
           path: '/api/usage',
           operationId: 'getUsage',
           tags: ['Billing'],
           summary: 'Get the daily spending of the account',
-          description: 'Oldest day first, including days without executions.',
+          description:
+            'Oldest day first, including days without executions. With `Accept: text/csv`, the days or groups are returned as CSV.',
           protect: true,
           successDescription: 'One entry per UTC day.',
           errorResponses: { 400: 'A parameter is invalid.' },

@@ -7,6 +7,7 @@ export const economicsRouter = (parts: Pick<AdminParts, 'store'>) =>
   router({
     get: procedure
       .meta({
+        isTable: true,
         openapi: {
           method: 'GET',
           path: '/api/admin/economics',
@@ -14,7 +15,7 @@ export const economicsRouter = (parts: Pick<AdminParts, 'store'>) =>
           tags: ['System'],
           summary: "Get revenue, providers' cost and margin (admins, platforms)",
           description:
-            'Sums of the tasks and chats that ended in the period, by day, agent, endpoint, model, user, plan or API key. The sums change in the transaction that ends each of them.',
+            'Sums of the tasks and chats that ended in the period, by day, agent, endpoint, model, user, plan or API key. The sums change in the transaction that ends each of them. With `Accept: text/csv`, the groups are returned as CSV.',
           protect: true,
           successDescription: 'The sums of the period and of each group.',
           errorResponses: {

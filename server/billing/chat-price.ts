@@ -21,6 +21,8 @@ export type ChatRates = TokenRates & {
    * rates of shorter prompts.
    */
   longContext: (TokenRates & { aboveTokens: number }) | null
+  /** Id of the model with these rates, for an agent of kind model. */
+  model?: string
   /** Version of the price list that the rates come from, if any. */
   listVersion?: string
   /** Rates of the models that may answer in place of the first one, in order. */
@@ -104,6 +106,16 @@ export function chatHold(used: ChatUsed, rates: ChatRates): Units {
 /** Returns the rates of each model that may answer, the first one first. */
 export function ratesByModel({ fallbacks = [], ...first }: ChatRates): readonly ChatRates[] {
   return [first, ...fallbacks]
+}
+
+/**
+ * Returns rates for these models, in their order. A model without rates, which was configured later, has those of the
+ * first one.
+ */
+export function ratesForModels(rates: ChatRates, ids: readonly (string | null)[]): ChatRates {
+  const known = ratesByModel(rates)
+  const [first = known[0]!, ...others] = ids.map((id) => known.find(({ model }) => model === id) ?? known[0]!)
+  return joinRates([first, ...others])
 }
 
 /** Joins the rates of several models; the inverse of `ratesByModel`. */

@@ -52,7 +52,7 @@ export async function sumBooks(
   const inOrder = (one: BookRow, other: BookRow) =>
     of.groupBy === 'day'
       ? Number(one.value) - Number(other.value)
-      : other.charged - one.charged || String(one.value).localeCompare(String(other.value))
+      : other.charged - one.charged || (one.value < other.value ? -1 : 1)
   return { total, groups: all.toSorted(inOrder) }
 }
 

@@ -1,12 +1,28 @@
 import type { Units } from '../kernel/money.ts'
 import { formatExact } from '../store/sessions/carried-cost.ts'
-import type { StoredRates } from '../store/sessions/stored-rates.ts'
+import type { StoredModelRates } from '../store/sessions/stored-rates.ts'
 import type { StoredTaskTokens, TaskRecord } from '../store/tasks/task-types.ts'
-import { chatCost, chatUse, joinRates, providerCostOf, type ChatRates, type ChatUsed } from './chat-price.ts'
+import {
+  chatCost,
+  chatUse,
+  joinRates,
+  providerCostOf,
+  ratesForModels,
+  type ChatRates,
+  type ChatUsed,
+} from './chat-price.ts'
 import { chatRatesOf, storedUse } from './written-rates.ts'
 
 type TokenUse = { used: ChatUsed; model: number; isEstimated: boolean }
 type Costs = readonly (ChatRates | null)[] | null | undefined
+
+/** More tokens than any call has. */
+const tokensMax = 1_000_000_000
+
+/** Whether a number can be a count of tokens. */
+export function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= tokensMax
+}
 
 const free: ChatRates = {
   input: 0,
@@ -20,28 +36,36 @@ const free: ChatRates = {
 }
 const nothing: TokenUse = { used: chatUse({}), model: 0, isEstimated: false }
 
+type Models = { modelIds: readonly string[]; costs: Costs }
+
 /** Returns the rates and the maximum for counting a task's tokens. Undefined if their number does not matter. */
-export function termsOf({ cost, rates }: Pick<TaskRecord, 'cost' | 'rates'>, costs: Costs) {
+export function termsOf({ cost, rates }: Pick<TaskRecord, 'cost' | 'rates'>, { costs, modelIds }: Models) {
   const known = rates ? rates.map(chatRatesOf) : costs?.map((of) => of ?? free)
   if (!known || known.length === 0) return undefined
-  return { rates: joinRates(known as [ChatRates, ...ChatRates[]]), cap: rates ? cost : null }
+  const joined = joinRates(known as [ChatRates, ...ChatRates[]])
+  return rates ? { rates: ratesForModels(joined, modelIds), cap: cost } : { rates: joined, cap: null }
 }
 
-type ChargeOf = { rates: readonly StoredRates[]; cap: Units; models: readonly string[] | undefined }
+type ChargeOf = { rates: readonly StoredModelRates[]; cap: Units; models: readonly string[] | undefined }
 
 /** Returns the cost of a token-priced task: the exact sum rounded up, at most `cap`. */
 export function chargeOf(
-  { isEstimated, model, used }: TokenUse = nothing,
+  { isEstimated, model, used: claimed }: TokenUse = nothing,
   { cap, models = [], rates }: ChargeOf,
 ): { cost: Units; used: StoredTaskTokens } {
-  const exact = chatCost(used, chatRatesOf(rates[model] ?? rates[0]!))
+  const used = countable(claimed)
+  const at = Math.max(
+    0,
+    rates.findIndex((one) => one.model === models[model]),
+  )
+  const exact = chatCost(used, chatRatesOf(rates[at]!))
   const id = models.length > 1 ? models[model] : undefined
   return {
     cost: Math.min(cap, exact.cost + (exact.remainder > 0 ? 1 : 0)),
     used: {
       ...storedUse(used),
       isEstimated,
-      modelIndex: model,
+      modelIndex: at,
       ...(id !== undefined && { model: id }),
       exactUsd: formatExact(exact),
     },
@@ -50,5 +74,12 @@ export function chargeOf(
 
 /** Returns what the provider of the model that answered charges, in billionths of a USD. Null if it is not known. */
 export function providerCostOfTask(tokens: TokenUse | undefined, costs: Costs): number | null {
-  return tokens ? providerCostOf(tokens.used, costs?.[tokens.model] ?? null) : null
+  return tokens ? providerCostOf(countable(tokens.used), costs?.[tokens.model] ?? null) : null
+}
+
+/** Returns the use, or none if an agent's thread claims counts that nothing can cost. */
+function countable(used: ChatUsed): ChatUsed {
+  const { longContext, ...whole } = used
+  const parts = longContext ? [whole, longContext] : [whole]
+  return parts.every((part) => Object.values(part).every(isCount)) ? used : chatUse({})
 }

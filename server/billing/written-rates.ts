@@ -1,5 +1,11 @@
 import { z } from 'zod'
-import type { EarlierRates, StoredRates, StoredTokenRates, StoredTokens } from '../store/sessions/stored-rates.ts'
+import type {
+  EarlierRates,
+  StoredModelRates,
+  StoredRates,
+  StoredTokenRates,
+  StoredTokens,
+} from '../store/sessions/stored-rates.ts'
 import { ratesByModel, type ChatRates, type ChatUsed, type TokenCounts, type TokenRates } from './chat-price.ts'
 
 // Rates as configurations, receipts and API responses write them: USD per million tokens. The names per 1,000 tokens
@@ -90,17 +96,21 @@ function writtenTokenRates({ cacheRead, cacheWrite, cacheWrite1h, input, output,
   }
 }
 
-/** Returns the rates of each model that may answer. */
-export function storedByModel(rates: ChatRates): StoredRates[] {
-  return ratesByModel(rates).map(storedRates)
+/** Returns the rates of each model that may answer, with its id. */
+export function storedByModel(rates: ChatRates): StoredModelRates[] {
+  return ratesByModel(rates).map((own) => ({
+    ...storedRates(own),
+    ...(own.model !== undefined && { model: own.model }),
+  }))
 }
 
-export function chatRatesOf(stored: StoredRates): ChatRates {
-  const { longContext, priceListVersion, toolCallUsd } = stored
+export function chatRatesOf(stored: StoredModelRates): ChatRates {
+  const { longContext, model, priceListVersion, toolCallUsd } = stored
   return {
     ...tokenRatesOf(stored),
     toolCall: parseCallPrice(toolCallUsd)!,
     longContext: longContext ? { aboveTokens: longContext.aboveTokens, ...tokenRatesOf(longContext) } : null,
+    ...(model !== undefined && { model }),
     ...(priceListVersion !== undefined && { listVersion: priceListVersion }),
   }
 }

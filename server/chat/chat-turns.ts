@@ -1,6 +1,6 @@
 import type { RateState } from '../store/limits/limit-types.ts'
 import type { Agent, Catalogue } from '../agents/config/catalogue.ts'
-import type { ChatRates } from '../billing/chat-price.ts'
+import { ratesForModels, type ChatRates } from '../billing/chat-price.ts'
 import { storedRates } from '../billing/written-rates.ts'
 import { nothingUsed } from '../store/sessions/turn-endings.ts'
 import { assertSignedIn, type ConnectorAccess } from '../connectors/connector-access.ts'
@@ -133,7 +133,8 @@ export class ChatTurns {
     }
     const admitted = await admissible(this.#parts, { ...ask, beforeFiles, place })
     const { agent, chat, connectorIds, draft, earlier: said, session } = admitted
-    const rates = quote?.terms.rates ?? chat.rates
+    const ids = chat.models.map(({ id }) => id)
+    const rates = quote ? ratesForModels(quote.terms.rates, ids) : chat.rates
     const maxCost = leastOf([maxCostOf(input), quote?.terms.most ?? null])
     const same = await this.#replyInProgress({ caller, idempotency, onWait, sessionId })
     if (same) return { reader: same }

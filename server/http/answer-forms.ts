@@ -35,11 +35,17 @@ export const silentMs = 15_000
 /** Comments of server-sent events that keep a silent connection open. */
 export const sseIdle = { type: eventsType, idle: { afterMs: silentMs, text: ':\n\n' } }
 
-export async function answerJson({ context, headers, response }: RoutedRequest, text: string): Promise<void> {
+export const tableType = 'text/csv'
+
+export async function answerJson(
+  { context, headers, response }: RoutedRequest,
+  text: string,
+  type?: string,
+): Promise<void> {
   const rate = await rateOf(context)
   if (rate) headers.push(...rateHeaders(rate))
   for (const cookie of context.setCookies) headers.push('Set-Cookie', cookie)
-  respond(response, { status: 200, text, headers })
+  respond(response, { status: 200, text, headers, ...(type !== undefined && { type }) })
 }
 
 /** Returns the state of the caller's rate window, from the admission or as of now. */

@@ -34,6 +34,8 @@ export type ProcedureMeta = {
   isStream?: boolean
   /** Whether the operation can long-poll. It then gets a signal that aborts when its client disconnects. */
   isHeld?: boolean
+  /** Whether the REST operation also answers in CSV. */
+  isTable?: boolean
   /** Whether the operation needs no authentication, and is called alone, never in a batch. */
   isPublic?: boolean
 }

@@ -127,7 +127,10 @@ function newTask(record: TaskRecord, { links, progress }: { links: SignedLinks; 
     task.usage = record.usage
     task.givenBackUsd = formatUsd(record.givenBack)
   }
-  if (record.rates !== null) task.rates = receiptRates(record.rates[record.tokens?.modelIndex ?? 0]!)
+  if (record.rates !== null) {
+    const { model: _, ...rates } = record.rates[record.tokens?.modelIndex ?? 0]!
+    task.rates = receiptRates(rates)
+  }
   if (record.tokens !== null) {
     const { modelIndex: _, ...tokens } = record.tokens
     task.tokens = tokens

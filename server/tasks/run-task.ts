@@ -196,6 +196,10 @@ async function runAgent(parts: RunTaskParts, { live, span, task, stop }: Run): P
     const message = `The endpoint ${endpointId} is no longer offered.`
     return { kind: 'failed', error: { code: 'AGENT_UNAVAILABLE', message, details: '' } }
   }
+  if (task.rates && endpoint.modelIds.length === 0) {
+    const message = `The endpoint ${endpointId} no longer calls a model.`
+    return { kind: 'failed', error: { code: 'AGENT_UNAVAILABLE', message, details: '' } }
+  }
   let params: string
   let connectors: ConnectorSpec[]
   try {
@@ -251,7 +255,7 @@ async function runAgent(parts: RunTaskParts, { live, span, task, stop }: Run): P
       ...(span && { traceparent: traceParentOf(span) }),
     }
     const metering = prices && { metering: { prices, cap } }
-    const tokens = termsOf(task, endpoint.costs)
+    const tokens = termsOf(task, endpoint)
     const onProgress = (json: string) => live.note(json)
     return await agents.runTask(
       { ...run, ...metering, ...(tokens && { tokens }) },

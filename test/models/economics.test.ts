@@ -90,6 +90,11 @@ test('users see their own sums without the cost, and only admins and platforms s
   expect(body.days.at(-1)).toMatchObject({ spentUsd: '0.1200' })
   expect((await service.get('/api/usage', one.key)).body).not.toHaveProperty('groups')
   expect((await service.get(`/api/admin/economics?${period}`, one.key)).status).toBe(403)
+  const csv = await fetch(`${service.url}/api/usage?groupBy=endpoint`, {
+    headers: { Authorization: `Bearer ${one.key}`, Accept: 'text/csv' },
+  })
+  expect([csv.status, csv.headers.get('content-type')]).toEqual([200, 'text/csv; charset=utf-8'])
+  expect(await csv.text()).toBe('value,spentUsd,refundedUsd,executions,failures\r\ntokens.draft,0.1200,0.0000,1,0\r\n')
   const { browser } = await signUp(service)
   await expectStatus(403, browser.get(`/api/admin/economics?${period}`))
   const draft = { name: 'shop', scopes: ['economics'] }

@@ -37,6 +37,7 @@ test("the agent's provider options win over the request's", async () => {
     signal: new AbortController().signal,
     log: () => {},
     openStep: async ({ outputTokensMax }) => ({ outputTokensMax, onEnd: () => {} }),
+    isStopped: () => false,
     onModel: () => {},
     openCall: async () => {},
   })

@@ -175,3 +175,21 @@ test('clients see the rates, and a quote keeps them', async () => {
   expect(done).toMatchObject({ maxCostUsd: '2.0000', costUsd: '0.1200' })
   await world.stop()
 })
+
+test('a reply of which nothing but reasoning fits under the maximum is not free', async () => {
+  const world = await startModels()
+  world.provider.play(reply({ text: [''], finish: 'length', usage }))
+  const { task } = await draft(world, { maxCostUsd: '0.6000' })
+  expect(task).toMatchObject({ status: 'completed', response: { text: '', reachedMaxCost: true }, costUsd: '0.1200' })
+  await world.stop()
+})
+
+test.each([12.5, -3])('a task whose provider reports %s tokens fails and is refunded', async (tokens) => {
+  const world = await startModels()
+  world.provider.play(reply({ text: ['Hi.'], usage: { prompt_tokens: 10, completion_tokens: tokens } }))
+  for (const endpoint of ['draft', 'fixed']) {
+    const { task } = await draft(world, { endpoint })
+    expect(task).toMatchObject({ status: 'failed', error: { code: 'AGENT_ERROR' } })
+  }
+  await world.stop()
+})

@@ -230,6 +230,7 @@ test.each(rows)('%s', async (_, provider, usage, counts) => {
     signal: new AbortController().signal,
     log: () => {},
     openStep: async ({ outputTokensMax }) => ({ outputTokensMax, onEnd: () => {} }),
+    isStopped: () => false,
     onModel: () => {},
     openCall: async () => {},
   })

@@ -187,7 +187,7 @@ export class RowAudit {
       `the refund of task ${id}, which is ${status}`,
     )
     checks.that(startedAt === null || startedAt >= createdAt, `task ${id} starts after its creation`)
-    const hasCharged = row.usage !== null && row.usage !== '{}'
+    const hasCharged = row.usage !== null && row.usage !== '{}' && row.endpoint_id !== 'priced.write'
     checks.that(!hasCharged || row.cancelable_until !== null, `task ${id}, which charged events, cannot be canceled`)
     checks.that(
       row.error_code !== 'CANCELED' || row.cancelable_until === null,

@@ -79,7 +79,10 @@ export const simPrices = {
   'sim.tools': 400,
   'sim.patient': 120,
   'sim.metered': 1000,
+  'priced.write': 900,
 } as const
+/** Units per token of a token-priced task, times a million. */
+export const simTokenRates = { input: 100_005, output: 300_000 } as const
 export const simEvents = { page: 7, figure: 300 } as const
 export type SimEndpoint = keyof typeof simPrices
 
@@ -114,6 +117,29 @@ const model = createOpenAICompatible({
   // The port is known only when the simulation starts.
   fetch: (input, init) => fetch(placeOf(input), init),
 })('sim-1')
+
+/** A model that uses as many tokens as its prompt says. */
+const told = {
+  specificationVersion: 'v3',
+  provider: 'sim',
+  modelId: 'told',
+  supportedUrls: {},
+  doGenerate: async ({ prompt }: { prompt: { content: { text: string }[] }[] }) => {
+    const { input, output } = JSON.parse(prompt.at(-1)!.content[0]!.text) as { input: number; output: number }
+    return {
+      content: [{ type: 'text', text: 'ok' }],
+      finishReason: { unified: 'stop', raw: 'stop' },
+      usage: {
+        inputTokens: { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 },
+        outputTokens: { total: output, text: output, reasoning: 0 },
+      },
+      warnings: [],
+    }
+  },
+  doStream: async () => {
+    throw new Error('It is not asked to.')
+  },
+}
 
 const numbered = z.looseObject({ n: z.number() })
 const gated = z.object({ n: z.number(), gate: z.string() })
@@ -235,6 +261,24 @@ export default defineConfig({
         }),
       },
       chat: { pricing: simPricing, cost: simCost, reasoning: true, maxOutputTokens: 1000, reply },
+    },
+    {
+      kind: 'model',
+      id: 'priced',
+      name: 'Token-priced',
+      model: told,
+      maxOutputTokens: 500,
+      endpoints: {
+        write: {
+          description: 'Uses tokens.',
+          pricing: {
+            tokens: { inputPerMillionUsd: '10.0005', outputPerMillionUsd: '30' },
+            maxUsd: usd('priced.write'),
+          },
+          params: z.object({ n: z.number(), input: z.number(), output: z.number() }),
+          prompt: (params) => JSON.stringify(params),
+        },
+      },
     },
     { ...talker, id: 'model' },
     { ...talker, id: 'hidden', hiddenReasoning: true },

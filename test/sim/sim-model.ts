@@ -3,7 +3,7 @@ import type { TaskRow, TopupRow, TransactionRow, TurnRow } from './audit-rows.ts
 import { countsIn, receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
 import { simPrices, simPricing, simRetries } from './sim-agents.ts'
 import type { Checks } from './sim-checks.ts'
-import { endOf, responseOf } from './task-model.ts'
+import { endOf, pickTokens, responseOf } from './task-model.ts'
 import type { GateEnd } from './sim-gates.ts'
 import { chargeIn, countedText, HeldInWindows, limitsNamed, limitsOf, windowsIn, type Spender } from './limit-model.ts'
 import { accountOf, checkPosted, checkTopup, disputedOf, isIn, worthOf } from './payment-model.ts'
@@ -317,12 +317,14 @@ export class SimModel {
     task.status = row.status
     task.errorCode = row.error_code
     task.attempt = row.attempt
-    const { cost, usage } = endOf(asked)
+    const { cost, tokens, usage } = endOf(asked)
     const givenBack = simPrices[asked.endpointId] - (row.status === 'failed' ? 0 : cost)
     this.person(asked.userId).worth += givenBack
     chargeIn(this.state, row.counted_in, { amount: -givenBack, now: row.completed_at!, createdAt: row.created_at })
-    const used = row.status === 'completed' && usage ? JSON.stringify(usage) : null
-    this.#checks.same([row.cost, row.usage], [row.status === 'failed' ? simPrices[asked.endpointId] : cost, used], what)
+    const used = row.status === 'completed' ? (tokens ?? usage ?? null) : null
+    const stored = row.usage === null ? null : { ...(JSON.parse(row.usage) as object) }
+    const seen = tokens && stored ? pickTokens(stored) : stored
+    this.#checks.same([row.cost, seen], [row.status === 'failed' ? simPrices[asked.endpointId] : cost, used], what)
     if (row.error_code === 'AGENT_INTERRUPTED') {
       this.#checks.that(task.mayInterrupt, `${what} is an interruption`)
       this.#checks.same(row.attempt, simRetries(asked.endpointId) + 1, `attempts of ${row.id}`)

@@ -1,5 +1,5 @@
 import type { TaskRow } from './audit-rows.ts'
-import { simEvents, simPrices } from './sim-agents.ts'
+import { simEvents, simPrices, simTokenRates } from './sim-agents.ts'
 import type { AskedTask } from './sim-state.ts'
 
 // Task outcomes derived from requests, independently of the service's code.
@@ -8,14 +8,32 @@ export function isOpen(status: TaskRow['status']): boolean {
   return status === 'pending' || status === 'processing'
 }
 
+type TaskEnd = {
+  cost: number
+  usage?: Record<string, number>
+  tokens?: { promptTokens: number; completionTokens: number; exactUsd: string }
+}
+
 /** Returns the cost of a completed task. For a metered task also the events that the price covers, pages first. */
-export function endOf({ endpointId, params }: AskedTask): { cost: number; usage?: Record<string, number> } {
+export function endOf({ endpointId, params }: AskedTask): TaskEnd {
   const most = simPrices[endpointId]
+  if (endpointId === 'priced.write') {
+    const [input, output] = [Number(params['input']), Number(params['output'])]
+    // In billionths of a USD: a unit is 100,000.
+    const exact = Math.floor((input * simTokenRates.input + output * simTokenRates.output) / 10)
+    const tokens = { promptTokens: input, completionTokens: output, exactUsd: (exact / 1e9).toFixed(9) }
+    return { cost: Math.min(most, Math.ceil(exact / 100_000)), tokens }
+  }
   if (endpointId !== 'sim.metered') return { cost: most }
   const page = Math.min(Number(params['pages']), Math.floor(most / simEvents.page))
   const figure = Math.min(Number(params['figures']), Math.floor((most - page * simEvents.page) / simEvents.figure))
   const cost = page * simEvents.page + figure * simEvents.figure
   return { cost, usage: { ...(page > 0 && { page }), ...(figure > 0 && { figure }) } }
+}
+
+/** Returns the fields of tokens that `endOf` predicts. */
+export function pickTokens({ completionTokens, exactUsd, promptTokens }: Record<string, unknown>) {
+  return { promptTokens, completionTokens, exactUsd }
 }
 
 export function responseOf({ endpointId, gate, params }: AskedTask): unknown {
@@ -30,6 +48,8 @@ export function responseOf({ endpointId, gate, params }: AskedTask): unknown {
     case 'sim.retried':
     case 'sim.tools':
       return { passed: gate }
+    case 'priced.write':
+      return { text: 'ok' }
     default:
       return {}
   }

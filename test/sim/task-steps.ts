@@ -6,7 +6,7 @@ import type { TaskRow } from './audit-rows.ts'
 import { minuteMs } from './sim-model.ts'
 import { type AskedTask, type SimPerson, type SimLink, type SimTask } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
-import { endOf, responseOf } from './task-model.ts'
+import { endOf, pickTokens, responseOf } from './task-model.ts'
 
 const kinds: Record<SimEndpoint, number> = {
   'sim.echo': 30,
@@ -21,6 +21,7 @@ const kinds: Record<SimEndpoint, number> = {
   'sim.tools': 0,
   'sim.patient': 0,
   'sim.metered': 12,
+  'priced.write': 8,
 }
 const inlineBytes = 16_384
 const fillers = ['x', 'é', '€', '😀', '"', '\n'] as const
@@ -43,6 +44,7 @@ export function draftTask(world: SimWorld, person: SimPerson, endpointId?: SimEn
   if (kind === 'sim.metered') {
     Object.assign(params, { pages: random.between(0, 200), figures: random.between(0, 4) })
   }
+  if (kind === 'priced.write') Object.assign(params, { input: random.between(1, 9000), output: random.between(1, 500) })
   if (kind === 'sim.held' || kind === 'sim.retried' || (kind === 'sim.metered' && random.chance(0.5))) {
     gate = `${world.seed}-task-${n}`
     params['gate'] = gate
@@ -250,18 +252,21 @@ type ReadRun = { task: SimTask; row: TaskRow; body: Record<string, any> }
 function checkRun({ checks }: SimWorld, { body, row, task }: ReadRun): void {
   const { endpointId, params } = task.asked
   const most = usdOfUnits(simPrices[endpointId])
-  const { cost, usage } = endOf(task.asked)
+  const { cost, tokens, usage } = endOf(task.asked)
+  const isBounded = usage !== undefined || tokens !== undefined
   const isDone = body['status'] === 'completed'
   const refunded = body['status'] === 'failed' ? simPrices[endpointId] : isDone ? simPrices[endpointId] - cost : 0
   checks.same(body['refundedUsd'], usdOfUnits(refunded), `what was refunded of ${task.id}`)
   checks.same(body['costUsd'], isDone ? usdOfUnits(cost) : most, `the cost of ${task.id}`)
   if (row.completed_at !== null) checks.same(body['costUsd'], usdOfUnits(row.cost), `the cost of ${task.id} in its row`)
-  checks.same(body['maxCostUsd'], usage ? most : undefined, `the most that ${task.id} costs`)
+  checks.same(body['maxCostUsd'], isBounded ? most : undefined, `the most that ${task.id} costs`)
   checks.same(body['usage'], isDone ? usage : undefined, `the usage of ${task.id}`)
-  if (isDone && usage)
+  const told = body['tokens'] && { ...tokens, ...pickTokens(body['tokens'] as Record<string, unknown>) }
+  checks.same(told, isDone ? tokens : undefined, `the tokens of ${task.id}`)
+  if (isDone && isBounded)
     checks.same(body['givenBackUsd'], usdOfUnits(simPrices[endpointId] - cost), `the rest of ${task.id}`)
   const tells = usage !== undefined && Number(params['pages']) > 0 && isDone
-  if (tells || body['progress'] !== undefined) {
+  if (tells || (body['progress'] !== undefined && !tokens)) {
     checks.same(body['progress']?.data, { n: params['n'] }, `the progress of ${task.id}`)
   }
 }

@@ -5,7 +5,9 @@ import { FallbackModels } from '../../server/agents/model/fallback-models.ts'
 const about = { specificationVersion: 'v3', provider: 'stub' }
 const begins = { stream: new ReadableStream({ start: (controller) => controller.close() }) }
 
-function models(...doStream: ((options: { abortSignal?: AbortSignal }) => Promise<unknown>)[]) {
+type DoStream = (options: { abortSignal?: AbortSignal }) => Promise<unknown>
+
+function models(parts: { isStopped?: () => boolean }, ...doStream: DoStream[]) {
   const [model, ...others] = doStream.map((stream, at) => ({
     ...about,
     modelId: `model-${at}`,
@@ -16,6 +18,7 @@ function models(...doStream: ((options: { abortSignal?: AbortSignal }) => Promis
   const agent = { kind: 'model', id: 'a', name: 'A', model: model!, fallbacks: others.map((one) => ({ model: one })) }
   const called = new FallbackModels(agent as never, {
     wrap: wrapLanguageModel,
+    ...parts,
     beginMsMax: 5,
     log: () => {},
     onModel: (...args) => seen.push(args),
@@ -30,6 +33,7 @@ function models(...doStream: ((options: { abortSignal?: AbortSignal }) => Promis
 test('a model that does not begin in time is aborted and replaced, and the last one may take its time', async () => {
   let isAborted = false
   const { seen, stream } = models(
+    {},
     ({ abortSignal }) => {
       abortSignal!.addEventListener('abort', () => (isAborted = true))
       return new Promise(() => {})
@@ -50,6 +54,7 @@ test('a model that does not begin in time is aborted and replaced, and the last 
 test('a stopped reply is not sent to another model', async () => {
   const stop = new AbortController()
   const { seen, stream } = models(
+    {},
     ({ abortSignal }) =>
       new Promise((_, reject) => abortSignal!.addEventListener('abort', () => reject(abortSignal!.reason as Error))),
     () => Promise.resolve(begins),
@@ -60,8 +65,16 @@ test('a stopped reply is not sent to another model', async () => {
   expect(seen).toEqual([])
 })
 
+test('a reply that was stopped before its model answered is not sent to another one', async () => {
+  const late = () => new Promise<unknown>(() => {})
+  const { seen, stream } = models({ isStopped: () => true }, late, () => Promise.resolve(begins))
+  await expect(stream()).rejects.toThrow('did not start its answer')
+  expect(seen).toEqual([])
+})
+
 test('an error of this program is not taken for one of the provider', async () => {
   const { seen, stream } = models(
+    {},
     () => Promise.reject(new TypeError('undefined is not a function')),
     () => Promise.resolve(begins),
   )

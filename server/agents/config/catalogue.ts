@@ -253,19 +253,18 @@ function modelPrices(
   pricing: ParsedPricing,
   priceLists: PriceLists | null,
 ): [ModelPrices, ...ModelPrices[]] {
-  const others = fallbacks.map((own) => ({
-    id: own.model.modelId,
-    ...readPrices(
-      {
-        cost: own.cost ?? cost,
-        pricing: own.pricing ?? pricing,
-        // Other providers ignore the marks and charge no cache writes for them.
-        caching: marksPrompts.test(own.model.provider) && caching,
-      },
-      priceLists,
-    ),
-  }))
-  return [{ id: model.modelId, ...readPrices({ cost, pricing, caching }, priceLists) }, ...others]
+  const named = (id: string, { cost: own, rates }: ChatPrices): ModelPrices => ({
+    id,
+    cost: own,
+    rates: { ...rates, model: id },
+  })
+  const others = fallbacks.map((own) => {
+    // Other providers ignore the marks and charge no cache writes for them.
+    const marked = marksPrompts.test(own.model.provider) && caching
+    const prices = { cost: own.cost ?? cost, pricing: own.pricing ?? pricing, caching: marked }
+    return named(own.model.modelId, readPrices(prices, priceLists))
+  })
+  return [named(model.modelId, readPrices({ cost, pricing, caching }, priceLists)), ...others]
 }
 
 function runOf(source: AgentConfig, name: string): Endpoint['run'] {

@@ -12,6 +12,8 @@ type StreamPart = StreamResult['stream'] extends ReadableStream<infer Part> ? Pa
 type FallbackParts = {
   wrap: typeof wrapLanguageModel
   log: AgentLog
+  /** Whether the reply was stopped, so that no other model may answer. */
+  isStopped?: () => boolean
   /** Called before a request to a fallback model, and when a model of several has started to answer. */
   onModel?: (model: number, hasAnswered: boolean) => void
   /** A model with fallbacks must start its answer within this time. */
@@ -78,7 +80,7 @@ export class FallbackModels {
         return result
       } catch (thrown) {
         const error: unknown = thrown instanceof BrokenStartError ? thrown.cause : thrown
-        if (isLast || signal?.aborted || !mayFallBack(thrown)) throw error
+        if (isLast || signal?.aborted || this.#parts.isStopped?.() || !mayFallBack(thrown)) throw error
         this.#parts.log(`the model ${model.modelId} cannot answer, so the next one is called`, {
           reason: describeModelError(error),
         })

@@ -56,7 +56,7 @@ type Reader = { parts: PartQueue<ChatPart>; left: AbortSignal }
 
 /** Pushes parts of the reply until the reply ends or is stopped, or its reader stops reading. */
 async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): Promise<void> {
-  const { connectors, history, message, onModel, openCall, openStep, params, signal } = run
+  const { connectors, history, isStopped, message, onModel, openCall, openStep, params, signal } = run
   const { isStepCount, streamText, wrapLanguageModel } = await loadSdk()
   // An earlier reply may be blank, and Anthropic rejects messages of blank text.
   const earlier = history.filter(({ content, parts: sent }) => content.trim() !== '' || sent)
@@ -82,7 +82,7 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
   const { fullStream } = streamText({
     ...settingsOf(agent, told),
     model: wrapLanguageModel({
-      model: new FallbackModels(agent, { wrap: wrapLanguageModel, log: run.log, onModel }).model,
+      model: new FallbackModels(agent, { wrap: wrapLanguageModel, log: run.log, isStopped, onModel }).model,
       middleware: [{ ...bypass.middleware, transformParams }, cacheMarks(agent)],
     }),
     ...(await toolsOf(heldTools(agent, openCall), connectors)),
@@ -216,8 +216,10 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: Endpoint
         assertUsable(finishReason)
         if (finishReason === 'content-filter')
           throw new Error("The model's provider blocked the answer with its content filter.")
+        if (finishReason === 'length' && tokens?.isCallCut)
+          return { text: text || measured!.text, reachedMaxCost: true }
         if (text === '') throw new Error('The model returned no text.')
-        return finishReason === 'length' && tokens?.isCallCut ? { text, reachedMaxCost: true } : { text }
+        return { text }
       }
       const output = Output.object({ schema })
       const settings = settingsOf(marked, schemaWords(agent, toJsonSchema(schema)))

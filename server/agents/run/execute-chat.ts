@@ -142,6 +142,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       // The model agent's own signal aborts later, so that an open model call can still report its usage.
       signal: over?.signal ?? signal,
       openStep: (of) => step.open(of),
+      isStopped: () => signal.aborted,
       onModel: (model, hasAnswered) => stream.use.setModel(model, hasAnswered),
       openCall,
       log,

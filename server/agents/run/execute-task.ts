@@ -49,11 +49,7 @@ export async function executeTask({
    * forever.
    */
   const forbidCancel = () => (forbidding ??= Promise.race([onForbidCancel(), stopped(signal)]))
-  const tokens =
-    terms &&
-    new TaskTokens(terms, () => {
-      if (terms.cap !== null) void forbidCancel().catch(() => {})
-    })
+  const tokens = terms && new TaskTokens(terms)
   let paced: PacedProgress | undefined
   let hasEnded = false
   const progress: TaskRun['progress'] = (given) => {

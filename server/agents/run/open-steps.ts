@@ -21,6 +21,8 @@ export type ReplyRun = Omit<RunOf<ChatRun>, 'history' | 'parts'> & {
   readonly params: ReplyParams
   /** Holds the maximum cost of a model call before it starts. Rejects if the reply is stopped. */
   readonly openStep: (step: OpenStep) => Promise<HeldStep>
+  /** Whether the reply was stopped. `signal` of a model agent aborts later. */
+  readonly isStopped: () => boolean
   /** Called before a request to a fallback model, and when a model of several has started to answer. */
   readonly onModel: (model: number, hasAnswered: boolean) => void
   /** Holds the cost of calling one of the agent's own tools before the call starts. Rejects if the reply is stopped. */

@@ -223,7 +223,8 @@ export class ReplyUse {
     const { isHistoryCached } = this.#options
     return (
       this.#rates.cacheRead < this.#rates.input &&
-      (isHistoryCached || this.#reported.cachedPromptTokens + this.#reported.cacheWriteTokens > 0)
+      // Another model has its own cache.
+      ((isHistoryCached && !this.#called) || this.#reported.cachedPromptTokens + this.#reported.cacheWriteTokens > 0)
     )
   }
 

@@ -11,6 +11,7 @@ import {
   type ChatRates,
   type ChatUsed,
 } from '../../billing/chat-price.ts'
+import { isCount } from '../../billing/task-charges.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { ModelStep } from './chat-messages.ts'
 import type { ChatPart } from '../config/define-config.ts'
@@ -30,7 +31,6 @@ export class MaxCostError extends Error {
 export class TaskTokens {
   readonly #cap: Units | null
   readonly #rates: ChatRates
-  readonly #onUse: () => void
   #used = chatUse({})
   #model = 0
   #hasAnswered = false
@@ -40,11 +40,9 @@ export class TaskTokens {
   /** Whether what is left has lowered the output limit of the current call. */
   isCallCut = false
 
-  /** `onUse` is called when the task starts to cost money. */
-  constructor({ cap, rates }: TokenTerms, onUse: () => void) {
+  constructor({ cap, rates }: TokenTerms) {
     this.#cap = cap
     this.#rates = rates
-    this.#onUse = onUse
   }
 
   get use(): TokenUse {
@@ -72,10 +70,12 @@ export class TaskTokens {
     return tokens
   }
 
+  /** Throws if the provider reported numbers that are not counts. */
   report({ isEstimated = false, ...counts }: Omit<Extract<ChatPart, { type: 'usage' }>, 'type'>): void {
+    const wrong = Object.values(counts).find((value) => typeof value === 'number' && !isCount(value))
+    if (wrong !== undefined) throw new Error(`The model's provider reported ${String(wrong)} as a number of tokens.`)
     this.#used = addUse(this.#used, callUse(counts, ratesByModel(this.#rates)[this.#model] ?? this.#rates))
     this.#isEstimated ||= isEstimated
-    this.#onUse()
   }
 
   /** Counts a tool call. Throws a MaxCostError if it costs more than is left. */

@@ -5,6 +5,7 @@ import { directCall } from '../../procedures/call-procedure.ts'
 import { proceduresOf, type AppRouter } from '../root-router.ts'
 import { accessOf, definitionOf } from '../../procedures/procedure.ts'
 import { restForm } from '../../http/answer-forms.ts'
+import { tableForm } from './table-form.ts'
 import { eventsForm, linesForm } from './stream-forms.ts'
 import { disconnectSignal, streamReader } from '../../http/limits/disconnect-signal.ts'
 import { queryFields, readQuery } from './query-input.ts'
@@ -35,7 +36,7 @@ function toRoute(procedure: AnyProcedure): Route[] {
       auth: accessOf(procedure),
       body: hasBody ? (meta.isBodyOptional ? 'optional object' : 'object') : undefined,
       takesIdempotencyKey: hasBody && meta.isIdempotent === true,
-      form: restForm,
+      form: meta.isTable ? tableForm : restForm,
       handle({ context, params, query, response }, body) {
         // Adds the path params to the body itself. Copying a body with many unknown fields would take as long as
         // parsing it.

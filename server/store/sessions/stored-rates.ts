@@ -26,6 +26,9 @@ export type StoredRates = StoredTokenRates & {
   priceListVersion?: string
 }
 
+/** Rates of one of the models that may answer. */
+export type StoredModelRates = StoredRates & { model?: string }
+
 /** Rates on receipts from before rates per million tokens. */
 export type EarlierRates = {
   inputPer1kUsd: string

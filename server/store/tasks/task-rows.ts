@@ -1,4 +1,4 @@
-import type { StoredRates } from '../sessions/stored-rates.ts'
+import type { StoredModelRates } from '../sessions/stored-rates.ts'
 import type { StoredTaskTokens, TaskRecord, Tags } from './task-types.ts'
 import type { TaskRow } from '../tables/work-tables.ts'
 
@@ -27,7 +27,7 @@ export function taskRecord(row: ReadTaskRow): TaskRecord {
     cost,
     givenBack: row.givenBack,
     meters: parsed(row.meters) as Record<string, number> | null,
-    rates: parsed(row.rates) as StoredRates[] | null,
+    rates: parsed(row.rates) as StoredModelRates[] | null,
     usage: row.rates === null ? (parsed(row.usage) as Record<string, number> | null) : null,
     tokens: row.rates === null ? null : (parsed(row.usage) as StoredTaskTokens | null),
     request: { text: row.request, payloadId: row.requestPayload },

@@ -1,4 +1,4 @@
-import type { StoredRates, StoredTokens } from '../sessions/stored-rates.ts'
+import type { StoredModelRates, StoredTokens } from '../sessions/stored-rates.ts'
 import type { RateState } from '../limits/limit-types.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { StoredJson, PayloadDigest } from '../../payloads/stored-json.ts'
@@ -62,7 +62,7 @@ export type TaskRecord = {
   /** Events charged to a completed metered task, by kind. */
   usage: Record<string, number> | null
   /** Rates of a token-priced task, for each model that may answer. */
-  rates: StoredRates[] | null
+  rates: StoredModelRates[] | null
   /** Tokens of a completed token-priced task. */
   tokens: StoredTaskTokens | null
   request: StoredJson
@@ -133,7 +133,7 @@ export type AdmitTask = {
   /** Price per event of a metered task. `cost` is then the maximum. */
   meters?: Record<string, Units> | null
   /** Rates of a token-priced task, for each model that may answer. `cost` is then the maximum. */
-  rates?: readonly StoredRates[] | null
+  rates?: readonly StoredModelRates[] | null
   tags?: Tags | null
   /** Notified when the task ends. */
   webhookUrl?: string | null

@@ -14,7 +14,6 @@ import { Money } from '../../../parts/text/money.tsx'
 import { StatTile, StatTiles } from '../../overview/stat-tile.tsx'
 import { AdminSnippets } from '../admin-snippets.tsx'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
-import { economicsCsv } from './economics-csv.ts'
 import { groupNames, periodNames, periodOf, type GroupBy, type PeriodName } from './economics-period.ts'
 
 type GroupRow = Economics['groups'][number]
@@ -26,6 +25,7 @@ export function EconomicsPage() {
   const name = period in periodNames ? (period as PeriodName) : 'month'
   const groupBy = group in groupNames ? (group as GroupBy) : 'day'
   const { from, to } = periodOf(name, new Date())
+  const path = `/api/admin/economics?from=${from}&to=${to}&groupBy=${groupBy}`
   const economics = useQuery({
     queryKey: ['economics', from, to, groupBy],
     queryFn: ({ signal }) => client.economics.get({ from, to, groupBy }, { signal }),
@@ -58,7 +58,7 @@ export function EconomicsPage() {
               label="Download CSV"
               fileName={`errand-economics-${from}-${to}-${groupBy}.csv`}
               type="text/csv"
-              content={economicsCsv(economics.data)}
+              content={() => readCsv(path)}
             />
           )}
         </Group>
@@ -72,13 +72,19 @@ export function EconomicsPage() {
         </QueryState>
         <Panel title="Code examples">
           <AdminSnippets
-            request={{ method: 'GET', path: `/api/admin/economics?from=${from}&to=${to}&groupBy=${groupBy}` }}
+            request={{ method: 'GET', path }}
             call={{ method: 'economics.get', input: { from, to, groupBy }, result: '{ total, groups }' }}
           />
         </Panel>
       </Stack>
     </>
   )
+}
+
+async function readCsv(path: string): Promise<string> {
+  const answer = await fetch(path, { headers: { Accept: 'text/csv' } })
+  if (!answer.ok) throw new Error(`The service answered ${answer.status}.`)
+  return await answer.text()
 }
 
 function Sums({ economics: { groupBy, groupCount, groups, total } }: { economics: Economics }) {

@@ -1,0 +1,17 @@
+import { answerJson, restForm, tableType, type AnswerForm } from '../../http/answer-forms.ts'
+import { csvRow } from '../../http/csv-text.ts'
+
+type Row = Record<string, string | number | boolean | undefined>
+
+/** JSON, or CSV of the result's groups or days if the request accepts `text/csv`. */
+export const tableForm: AnswerForm = {
+  ...restForm,
+  answer: (routed, result) => {
+    const { accept = '' } = routed.request.headers
+    if (!accept.includes(tableType)) return restForm.answer(routed, result)
+    const { days = [], groups = days } = result as { days?: readonly Row[]; groups?: readonly Row[] }
+    const columns = Object.keys(groups[0] ?? {})
+    const text = csvRow(columns) + groups.map((row) => csvRow(columns.map((column) => row[column]))).join('')
+    return answerJson(routed, text, `${tableType}; charset=utf-8`)
+  },
+}
