@@ -104,7 +104,9 @@ export function chatHold(used: ChatUsed, rates: ChatRates): Units {
 }
 
 /** Returns the rates of each model that may answer, the first one first. */
-export function ratesByModel({ fallbacks = [], ...first }: ChatRates): readonly ChatRates[] {
+export function ratesByModel(rates: ChatRates): readonly ChatRates[] {
+  if (!rates.fallbacks) return [rates]
+  const { fallbacks, ...first } = rates
   return [first, ...fallbacks]
 }
 
