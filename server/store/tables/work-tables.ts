@@ -333,8 +333,8 @@ export function workTables(
       providerCost: number('provider_cost').notNull(),
     },
     (of) => [
-      primaryKey({ columns: [of.userId, of.day, of.agentId, of.endpointId, of.model, of.plan, of.keyId] }),
-      index('book_days_day').on(of.day),
+      primaryKey({ columns: [of.day, of.userId, of.agentId, of.endpointId, of.model, of.plan, of.keyId] }),
+      index('book_days_user').on(of.userId, of.day),
     ],
   )
 

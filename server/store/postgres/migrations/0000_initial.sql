@@ -12,10 +12,10 @@ CREATE TABLE "book_days" (
 	"refunded" bigint NOT NULL,
 	"written_off" bigint NOT NULL,
 	"provider_cost" bigint NOT NULL,
-	CONSTRAINT "book_days_user_id_day_agent_id_endpoint_id_model_plan_key_id_pk" PRIMARY KEY("user_id","day","agent_id","endpoint_id","model","plan","key_id")
+	CONSTRAINT "book_days_day_user_id_agent_id_endpoint_id_model_plan_key_id_pk" PRIMARY KEY("day","user_id","agent_id","endpoint_id","model","plan","key_id")
 );
 --> statement-breakpoint
-CREATE INDEX "book_days_day" ON "book_days" USING btree ("day");--> statement-breakpoint
+CREATE INDEX "book_days_user" ON "book_days" USING btree ("user_id","day");--> statement-breakpoint
 CREATE TABLE "book_totals" (
 	"grouping" text NOT NULL,
 	"from_day" bigint NOT NULL,

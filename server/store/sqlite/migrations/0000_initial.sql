@@ -12,10 +12,10 @@ CREATE TABLE `book_days` (
 	`refunded` integer NOT NULL,
 	`written_off` integer NOT NULL,
 	`provider_cost` integer NOT NULL,
-	PRIMARY KEY(`user_id`, `day`, `agent_id`, `endpoint_id`, `model`, `plan`, `key_id`)
-) STRICT;
+	PRIMARY KEY(`day`, `user_id`, `agent_id`, `endpoint_id`, `model`, `plan`, `key_id`)
+) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE INDEX `book_days_day` ON `book_days` (`day`);--> statement-breakpoint
+CREATE INDEX `book_days_user` ON `book_days` (`user_id`,`day`);--> statement-breakpoint
 CREATE TABLE `book_totals` (
 	`grouping` text NOT NULL,
 	`from_day` integer NOT NULL,
@@ -28,7 +28,7 @@ CREATE TABLE `book_totals` (
 	`written_off` integer NOT NULL,
 	`provider_cost` integer NOT NULL,
 	PRIMARY KEY(`grouping`, `from_day`, `value`)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `abuse_failures` (
 	`seq` integer PRIMARY KEY NOT NULL,
