@@ -107,4 +107,4 @@ test('writes and lists read few rows despite many dead rows', async () => {
   expect(large.filter((text) => !known.some((one) => one.test(text)))).toEqual([])
   expect(known.filter((one) => !large.some((text) => one.test(text)))).toEqual([])
   expect(planned).toBeGreaterThan(150)
-})
+}, 180_000)
