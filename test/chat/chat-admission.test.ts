@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { say } from '../../support/chat-agents.ts'
-import { ChatReader } from '../../support/chat-reader.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import type { TestService } from '../../support/test-service.ts'
-import { expectOneEnd, isoMs, startTalk, Talker, textOf } from '../chat-checks.ts'
+import { say } from '../support/chat-agents.ts'
+import { ChatReader } from '../support/chat-reader.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import type { TestService } from '../support/test-service.ts'
+import { expectOneEnd, isoMs, startTalk, Talker, textOf } from './chat-checks.ts'
 
 type Expected = { status: number; code: string; error: string; message?: RegExp }
 

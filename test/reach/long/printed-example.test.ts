@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'vitest'
-import { temporaryFolder } from '../support/resources.ts'
-import { missingCommand, testNeeding } from '../support/test-needing.ts'
-import { until } from '../support/until.ts'
-import { root, start } from './long/package/server-package.ts'
+import { temporaryFolder } from '../../support/resources.ts'
+import { missingCommand, testNeeding } from '../../support/test-needing.ts'
+import { until } from '../../support/until.ts'
+import { root, start } from './package/server-package.ts'
 
 testNeeding('curl', missingCommand('curl', '--version'))(
   'the demo prints its URL first, and its printed commands run as printed',

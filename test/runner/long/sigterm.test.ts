@@ -1,9 +1,9 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { startProcess } from '../support/test-process.ts'
-import { newDataDir } from '../support/test-service.ts'
-import { besideServer, openAccount, ProcessClient } from './process-client.ts'
-import { rogueFile, signalFiles, soon, untilBegun } from './task-checks.ts'
+import { startProcess } from '../../support/test-process.ts'
+import { newDataDir } from '../../support/test-service.ts'
+import { besideServer, openAccount, ProcessClient } from '../process-client.ts'
+import { rogueFile, signalFiles, soon, untilBegun } from '../task-checks.ts'
 
 const env = { ERRAND_EXECUTIONS_PER_MINUTE: '0', ERRAND_TASK_CONCURRENCY: '1' }
 

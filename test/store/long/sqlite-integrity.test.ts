@@ -1,13 +1,13 @@
 import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { ErrandError } from '../../server/kernel/errors.ts'
-import { StoreOpenError } from '../../server/store/store-open-error.ts'
-import { databaseFile } from '../../server/store/sqlite/database.ts'
-import { openSqliteStore, openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
-import { FakeClock } from '../support/fake-clock.ts'
-import { newFolder, withRaw } from './sqlite-engine.ts'
-import { noLimits } from './store-world.ts'
+import { ErrandError } from '../../../server/kernel/errors.ts'
+import { StoreOpenError } from '../../../server/store/store-open-error.ts'
+import { databaseFile } from '../../../server/store/sqlite/database.ts'
+import { openSqliteStore, openSqliteStoreBeside } from '../../../server/store/sqlite/sqlite-store.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { newFolder, withRaw } from '../sqlite-engine.ts'
+import { noLimits } from '../store-world.ts'
 
 const largeBytes = 40 * 1_048_576
 

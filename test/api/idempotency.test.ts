@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { defineConfig } from '../../../server/agents/config/define-config.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { storedPayloads } from '../../support/stored-payloads.ts'
-import { newDataDir, startService, type Answer, type TestService } from '../../support/test-service.ts'
+import { defineConfig } from '../../server/agents/config/define-config.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { storedPayloads } from '../support/stored-payloads.ts'
+import { newDataDir, startService, type Answer, type TestService } from '../support/test-service.ts'
 
 const named = (key: string) => ({ 'Idempotency-Key': key })
 const conflict = {

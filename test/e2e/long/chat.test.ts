@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { announced, callApi, chatConfig, send } from './chat-console.ts'
-import { testConsole } from './open-console.ts'
+import { announced, callApi, chatConfig, send } from '../chat-console.ts'
+import { testConsole } from '../open-console.ts'
 
 const markdown = [
   '## Findings\n\nThe **west** grew by 12 %, see [the table](https://example.com/table) and `sum(amount)`.',
