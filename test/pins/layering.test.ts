@@ -186,6 +186,10 @@ test('the console imports the client, and only the formats of money and CSV from
     return to.startsWith('node:') || (isOurs && !known.includes(to))
   })
   expect(bad.map(describe)).toEqual([])
+  // `npm start` builds the console from a copy of the listed sources.
+  const sources = readFileSync(new URL('../../scripts/build-console.mjs', import.meta.url), 'utf8')
+  const copied = ofConsole.filter(({ isTypeOnly, to }) => !isTypeOnly && to.startsWith('server/'))
+  expect(copied.map(({ to }) => to).filter((path) => !sources.includes(`'${path}'`))).toEqual([])
 })
 
 test('only the console and tests import the console', () => {
