@@ -1045,7 +1045,7 @@ export type Usage = {
     failures: number
   }[]
   /** Only with `groupBy`: at most 1,000 groups, by spending */
-  groups?: {
+  groups?: Array<{
     /** Id or name; empty if there is none. Chats have the id of their agent in place of an endpoint */
     value: string
     /** Charges, without the returned part of metered and token-priced tasks */
@@ -1056,7 +1056,9 @@ export type Usage = {
     executions: number
     /** Failed ones, except canceled and expired tasks */
     failures: number
-  }[] | undefined
+    /** Only for the first 6 groups: `spentUsd` of each of `days` */
+    spentPerDayUsd?: string[] | undefined
+  }> | undefined
 }
 
 export type User = {

@@ -12,6 +12,7 @@ export const pageRoutes: readonly PageRoute[] = [
   { path: '/tasks', Page: lazyPart(async () => (await import('../pages/tasks/tasks-page.tsx')).TasksPage) },
   { path: '/tasks/:taskId', Page: lazyPart(async () => (await import('../pages/tasks/task-page.tsx')).TaskPage) },
   { path: '/chat/:sessionId?', Page: lazyPart(async () => (await import('../pages/chat/chat-page.tsx')).ChatPage) },
+  { path: '/usage', Page: lazyPart(async () => (await import('../pages/usage/usage-page.tsx')).UsagePage) },
   { path: '/billing', Page: lazyPart(async () => (await import('../pages/billing/billing-page.tsx')).BillingPage) },
   {
     path: '/billing/receipt',

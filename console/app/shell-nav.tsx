@@ -1,5 +1,6 @@
 import { NavLink, Stack } from '@mantine/core'
 import {
+  BarChartIcon,
   CardStackIcon,
   ChatBubbleIcon,
   DashboardIcon,
@@ -17,6 +18,7 @@ const items = [
   { href: '/agents', area: '/agents', label: 'Agents', Icon: LightningBoltIcon },
   { href: '/tasks', area: '/tasks', label: 'Tasks', Icon: ListBulletIcon },
   { href: '/chat', area: '/chat', label: 'Chat', Icon: ChatBubbleIcon },
+  { href: '/usage', area: '/usage', label: 'Usage', Icon: BarChartIcon },
   { href: '/billing', area: '/billing', label: 'Billing', Icon: CardStackIcon },
   { href: '/settings/keys', area: '/settings', label: 'Settings', Icon: GearIcon },
 ]

@@ -98,6 +98,7 @@ export const Usage = z
           refundedUsd: usd.describe('Refunds of failed, canceled and expired tasks'),
           executions: z.number().int().describe('Tasks and chats that ended'),
           failures: z.number().int().describe('Failed ones, except canceled and expired tasks'),
+          spentPerDayUsd: z.array(usd).optional().describe('Only for the first 6 groups: `spentUsd` of each of `days`'),
         }),
       )
       .optional()

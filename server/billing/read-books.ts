@@ -37,7 +37,7 @@ type Read = { groupBy: BookGroup; fromDay: number; toDay: number; userId?: strin
 /** Returns the sums of each group, and of all. Days are in order; other groups begin with the highest charge. */
 export async function sumBooks(
   store: Pick<Store, 'books'>,
-  { fromDay, toDay, ...of }: Read,
+  { fromDay, onRow, toDay, ...of }: Read & { onRow?: (row: BookRow) => void },
 ): Promise<{ total: BookSums; groups: BookRow[] }> {
   const groups = new Map<string | number, BookRow>()
   // Other requests run between the reads. A whole month is read from its totals.
@@ -45,7 +45,10 @@ export async function sumBooks(
     end = Math.min(toDay, nextMonth(at))
     if (at > fromDay) await new Promise((resolve) => setImmediate(resolve))
     const rows = await store.books.read({ ...of, fromDay: at, toDay: end })
-    for (const row of rows) groups.set(row.value, { ...added(groups.get(row.value) ?? none, row), value: row.value })
+    for (const row of rows) {
+      groups.set(row.value, { ...added(groups.get(row.value) ?? none, row), value: row.value })
+      onRow?.(row)
+    }
   }
   const all = [...groups.values()]
   const total = all.reduce<BookSums>(added, none)

@@ -84,9 +84,9 @@ test('users see their own sums without the cost, and only admins and platforms s
   await service.runTask(one.key, 'tokens.draft', { subject: 'bees' })
   await service.runTask(other.key, 'tokens.fixed', { subject: 'bees' })
   const { body } = await service.get('/api/usage?groupBy=endpoint', one.key)
-  expect(body.groups).toEqual([
-    { value: 'tokens.draft', spentUsd: '0.1200', refundedUsd: '0.0000', executions: 1, failures: 0 },
-  ])
+  const spentPerDayUsd = [...Array.from({ length: 29 }, () => '0.0000'), '0.1200']
+  const sums = { value: 'tokens.draft', spentUsd: '0.1200', refundedUsd: '0.0000', executions: 1, failures: 0 }
+  expect(body.groups).toEqual([{ ...sums, spentPerDayUsd }])
   expect(body.days.at(-1)).toMatchObject({ spentUsd: '0.1200' })
   expect((await service.get('/api/usage', one.key)).body).not.toHaveProperty('groups')
   expect((await service.get(`/api/admin/economics?${period}`, one.key)).status).toBe(403)

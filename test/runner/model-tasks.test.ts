@@ -143,7 +143,9 @@ test.for([{ inThreads: false }, { inThreads: true }])(
     const { key } = await service.createPerson()
     // A thread loads the AI SDK for its first task, which can take longer than a second on a busy machine.
     provider.play(reply({ text: ['Tea.'] }))
-    expect(await service.runTask(key, 'model.draft', { subject: 'tea' })).toMatchObject({ status: 'completed' })
+    const { taskId } = (await service.createTask(key, 'model.draft', { subject: 'tea' })).body
+    const status = async () => (await service.get(`/api/tasks/${taskId}`, key)).body.status
+    await expect.poll(status, { timeout: 50_000, interval: 50 }).toBe('completed')
     const { balanceUsd } = (await service.get('/api/account', key)).body
     provider.play(hang)
     const task = await service.runTask(key, 'model.brief', { subject: 'tea' })

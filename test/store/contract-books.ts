@@ -92,6 +92,9 @@ export function describeBooks(contractTest: ContractTest): void {
       return { groups: groups.map(({ value, ...sum }) => [String(value), sum]), total }
     }
     const open = await Promise.all(bookGroups.map(read))
+    const ofOne = { groupBy: 'agent', userId: users[0]!, fromDay: start, toDay: start + 60 } as const
+    const days = (await world.store.books.read(ofOne)).map(({ charged, day }) => [day! - start, charged])
+    expect(days).toEqual([0, 1, 2, 20, 31, 32, 33, 50].map((at) => [at, 10 + at]))
     let closed = 0
     while (await world.store.books.close()) closed++
     // The last day is not over.

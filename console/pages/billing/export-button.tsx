@@ -6,7 +6,7 @@ import { useEffect, useRef, useState } from 'react'
 import { client } from '../../app/api-client.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { notifyDone } from '../../parts/notify.tsx'
-import { saveFile } from '../../parts/save-file.ts'
+import { saveFile } from '../../parts/download/save-file.ts'
 import { TransactionExport, type ExportProgress, type TransactionFilter } from './transaction-export.ts'
 
 type Running = { work: TransactionExport; abort: AbortController }

@@ -1,20 +1,18 @@
-import { SegmentedControl, Skeleton, Text } from '@mantine/core'
-import { Suspense, useState } from 'react'
-import { lazyPart } from '../../app/load-part.ts'
+import { SegmentedControl, Text } from '@mantine/core'
+import { useState } from 'react'
+import { chartSkeleton, DayChart } from '../../parts/chart/day-chart.tsx'
+import type { DaySeries } from '../../parts/chart/day-bars.tsx'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
 import { Money } from '../../parts/text/money.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
-import { dayName } from './day-name.ts'
+import { dayName } from '../../parts/text/day-name.ts'
 import classes from './spend-panel.module.css'
 import { usageTotals, type UsageDay } from './usage-totals.ts'
 import type { LiveOverview } from './use-live-overview.ts'
 import { countText } from '../../parts/text/count-text.ts'
+import { usdUnits } from '../../parts/text/usd-units.ts'
 import { usdText } from '../../parts/text/usd-text.ts'
-
-const SpendChart = lazyPart(async () => (await import('./spend-chart.tsx')).SpendChart)
-
-const chartSkeleton = <Skeleton height={260} />
 
 const columns: readonly Column<UsageDay>[] = [
   { id: 'day', label: 'Day (UTC)', cell: ({ date }) => <time dateTime={date}>{dayName(date, 'long')}</time> },
@@ -65,11 +63,27 @@ function DaysChart({ days }: { days: readonly UsageDay[] }) {
     )
   }
   const summary = `Bar chart of the last ${days.length} days: ${usdText(chargedUsd)} charged, ${usdText(refundedUsd)} refunded. See the table for daily figures.`
+  // Zero minus the refund avoids a negative zero.
+  const refunds = days.map((day) => 0 - usdUnits(day.refundedUsd))
+  const series: DaySeries[] = [
+    { name: 'Charged', color: 'brand.5', units: days.map(({ spentUsd }) => usdUnits(spentUsd)) },
+    ...(refunds.some((units) => units < 0) ? [{ name: 'Refunded', color: 'gray.5', units: refunds }] : []),
+  ]
   return (
-    <div className={classes.box} role="img" aria-label={summary}>
-      <Suspense fallback={<div aria-busy="true">{chartSkeleton}</div>}>
-        <SpendChart days={days} />
-      </Suspense>
-    </div>
+    <DayChart
+      dates={days.map(({ date }) => date)}
+      series={series}
+      note={(day) => noteOf(days[day]!)}
+      summary={summary}
+    />
   )
+}
+
+function noteOf({ executions, failures, refundedUsd, spentUsd }: UsageDay) {
+  return [
+    ['Charged', <Money key="charged" usd={spentUsd} />],
+    ['Refunded', <Money key="refunded" usd={refundedUsd} />],
+    ['Executions', countText(executions)],
+    ['Failures', countText(failures)],
+  ] as const
 }

@@ -1,7 +1,7 @@
 import { Button, Group, SegmentedControl, Stack, Text } from '@mantine/core'
 import type { UseQueryResult } from '@tanstack/react-query'
 import { useState } from 'react'
-import { DownloadButton } from '../../parts/download-button.tsx'
+import { DownloadButton } from '../../parts/download/download-button.tsx'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { JsonTree } from '../../parts/json-tree.tsx'
 import { Panel } from '../../parts/panel.tsx'

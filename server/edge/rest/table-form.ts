@@ -1,7 +1,8 @@
 import { answerJson, restForm, tableType, type AnswerForm } from '../../http/answer-forms.ts'
 import { csvRow } from '../../http/csv-text.ts'
 
-type Row = Record<string, string | number | boolean | undefined>
+type Value = string | number | boolean | undefined
+type Row = Record<string, Value | readonly Value[]>
 
 /** JSON, or CSV of the result's groups or days if the request accepts `text/csv`. */
 export const tableForm: AnswerForm = {
@@ -10,8 +11,8 @@ export const tableForm: AnswerForm = {
     const { accept = '' } = routed.request.headers
     if (!accept.includes(tableType)) return restForm.answer(routed, result)
     const { days = [], groups = days } = result as { days?: readonly Row[]; groups?: readonly Row[] }
-    const columns = Object.keys(groups[0] ?? {})
-    const text = csvRow(columns) + groups.map((row) => csvRow(columns.map((column) => row[column]))).join('')
+    const columns = Object.keys(groups[0] ?? {}).filter((column) => !Array.isArray(groups[0]![column]))
+    const text = csvRow(columns) + groups.map((row) => csvRow(columns.map((column) => row[column] as Value))).join('')
     return answerJson(routed, text, `${tableType}; charset=utf-8`)
   },
 }

@@ -30,6 +30,7 @@ export const pagePaths: readonly string[] = [
   '/login',
   '/invitation',
   ...['/agents', '/tasks', '/chat'].flatMap((list) => [list, `${list}/{}`]),
+  '/usage',
   '/billing',
   '/billing/receipt',
   '/settings',

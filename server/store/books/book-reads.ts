@@ -14,12 +14,15 @@ export type BookSums = {
   providerCost: number
 }
 
-/** `value`: the day, counted from 1970-01-01, an id or a name. Empty if there is none, or none is known. */
-export type BookRow = BookSums & { value: string | number }
+/**
+ * `value`: the day, counted from 1970-01-01, an id or a name. Empty if there is none, or none is known. `day`: only for
+ * the books of one user.
+ */
+export type BookRow = BookSums & { value: string | number; day?: number }
 
 /**
  * Days from `fromDay` until before `toDay`, counted from 1970-01-01. Without `userId`, of all users. A group can occur
- * twice.
+ * more than once: with `userId`, once per day.
  */
 export type ReadBooks = { groupBy: BookGroup; fromDay: number; toDay: number; userId?: string }
 
@@ -39,19 +42,21 @@ const sums = [
   sum('provider_cost', 'providerCost'),
 ].join(', ')
 
-const byGroup = (name: string, condition: string) =>
+const byGroup = (name: string, sql: (column: string) => string) =>
   Object.fromEntries(
-    bookGroups.map((group) => [
-      group,
-      statement<BookRow>(
-        `${name}_${group}`,
-        `SELECT ${columnOf[group]} AS value, ${sums} FROM book_days
-          WHERE ${condition}day >= :fromDay AND day < :toDay GROUP BY ${columnOf[group]}`,
-      ),
-    ]),
+    bookGroups.map((group) => [group, statement<BookRow>(`${name}_${group}`, sql(columnOf[group]))]),
   ) as Record<BookGroup, ReturnType<typeof statement<BookRow>>>
-const ofAll = byGroup('books', '')
-const ofUser = byGroup('books_of_user', 'user_id = :userId AND ')
+const ofAll = byGroup(
+  'books',
+  (column) =>
+    `SELECT ${column} AS value, ${sums} FROM book_days WHERE day >= :fromDay AND day < :toDay GROUP BY ${column}`,
+)
+const ofUser = byGroup(
+  'books_of_user',
+  (column) =>
+    `SELECT ${column} AS value, day, ${sums} FROM book_days
+      WHERE user_id = :userId AND day >= :fromDay AND day < :toDay GROUP BY day, ${column} ORDER BY day`,
+)
 const closed = statement<BookRow>(
   'books_closed',
   `SELECT value, ${sums} FROM book_totals

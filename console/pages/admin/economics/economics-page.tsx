@@ -4,17 +4,20 @@ import type { Economics } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
-import { DownloadButton } from '../../../parts/download-button.tsx'
+import { DownloadButton } from '../../../parts/download/download-button.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { PageHeader } from '../../../parts/page-header.tsx'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
+import { readCsv } from '../../../parts/download/read-csv.ts'
+import { dayName } from '../../../parts/text/day-name.ts'
 import { Money } from '../../../parts/text/money.tsx'
 import { StatTile, StatTiles } from '../../overview/stat-tile.tsx'
 import { AdminSnippets } from '../admin-snippets.tsx'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
-import { groupNames, periodNames, periodOf, type GroupBy, type PeriodName } from './economics-period.ts'
+import { EconomicsChart } from './economics-chart.tsx'
+import { groupNames, oneDay, periodNames, periodOf, type GroupBy, type PeriodName } from './economics-period.ts'
 
 type GroupRow = Economics['groups'][number]
 
@@ -22,9 +25,10 @@ type GroupRow = Economics['groups'][number]
 export function EconomicsPage() {
   const [period, setPeriod] = useSearchField('period')
   const [group, setGroup] = useSearchField('groupBy')
+  const day = oneDay(period)
   const name = period in periodNames ? (period as PeriodName) : 'month'
   const groupBy = group in groupNames ? (group as GroupBy) : 'day'
-  const { from, to } = periodOf(name, new Date())
+  const { from, to } = day ?? periodOf(name, new Date())
   const path = `/api/admin/economics?from=${from}&to=${to}&groupBy=${groupBy}`
   const economics = useQuery({
     queryKey: ['economics', from, to, groupBy],
@@ -41,8 +45,11 @@ export function EconomicsPage() {
         <Group align="flex-end">
           <Select
             label="Period"
-            data={Object.entries(periodNames).map(([value, label]) => ({ value, label }))}
-            value={name}
+            data={[
+              ...Object.entries(periodNames).map(([value, label]) => ({ value, label })),
+              ...(day ? [{ value: period, label: dayName(period, 'long') }] : []),
+            ]}
+            value={day ? period : name}
             allowDeselect={false}
             onChange={(value) => setPeriod(value ?? '')}
           />
@@ -68,7 +75,13 @@ export function EconomicsPage() {
           empty={<EmptyState title="Nothing ended in this period">Choose another period.</EmptyState>}
           skeleton={<Skeleton height={480} />}
         >
-          {(known) => <Sums economics={known} />}
+          {(known) => (
+            <>
+              <Totals economics={known} />
+              {from !== to && <EconomicsChart from={from} to={to} />}
+              <Groups economics={known} />
+            </>
+          )}
         </QueryState>
         <Panel title="Code examples">
           <AdminSnippets
@@ -81,36 +94,34 @@ export function EconomicsPage() {
   )
 }
 
-async function readCsv(path: string): Promise<string> {
-  const answer = await fetch(path, { headers: { Accept: 'text/csv' } })
-  if (!answer.ok) throw new Error(`The service answered ${answer.status}.`)
-  return await answer.text()
+function Totals({ economics: { total } }: { economics: Economics }) {
+  return (
+    <StatTiles>
+      <StatTile
+        label="Revenue"
+        value={<Money usd={total.revenueUsd} />}
+        note="Charges minus refunds, also of given credit"
+      />
+      <StatTile label="Provider cost" value={<Money usd={total.providerCostUsd} />} note="Of agents with a cost" />
+      <StatTile label="Margin" value={<Money usd={total.marginUsd} />} note="Revenue minus provider cost" />
+      <StatTile label="Written off" value={<Money usd={total.writtenOffUsd} />} note="Beyond balances and caps" />
+    </StatTiles>
+  )
 }
 
-function Sums({ economics: { groupBy, groupCount, groups, total } }: { economics: Economics }) {
+function Groups({ economics: { groupBy, groupCount, groups } }: { economics: Economics }) {
+  const by = groupBy === 'key' ? groupNames.key : groupNames[groupBy].toLowerCase()
   return (
-    <Stack gap="lg">
-      <StatTiles>
-        <StatTile
-          label="Revenue"
-          value={<Money usd={total.revenueUsd} />}
-          note="Charges minus refunds, also of given credit"
-        />
-        <StatTile label="Provider cost" value={<Money usd={total.providerCostUsd} />} note="Of agents with a cost" />
-        <StatTile label="Margin" value={<Money usd={total.marginUsd} />} note="Revenue minus provider cost" />
-        <StatTile label="Written off" value={<Money usd={total.writtenOffUsd} />} note="Beyond balances and caps" />
-      </StatTiles>
-      <Panel title={`By ${groupNames[groupBy].toLowerCase()}`}>
-        <DataTable
-          caption={`Sums by ${groupNames[groupBy].toLowerCase()}`}
-          columns={columnsOf(groupBy)}
-          rows={groups}
-          rowKey={({ value }) => value}
-          isWide
-        />
-        {groupCount > groups.length && `The first ${groups.length} of ${groupCount}, by charges.`}
-      </Panel>
-    </Stack>
+    <Panel title={`By ${by}`}>
+      <DataTable
+        caption={`Sums by ${by}`}
+        columns={columnsOf(groupBy)}
+        rows={groups}
+        rowKey={({ value }) => value}
+        isWide
+      />
+      {groupCount > groups.length && `The first ${groups.length} of ${groupCount}, by charges.`}
+    </Panel>
   )
 }
 
@@ -140,5 +151,7 @@ function columnsOf(groupBy: GroupBy): Column<GroupRow>[] {
 
 function GroupName({ groupBy, row: { email, value } }: { groupBy: GroupBy; row: GroupRow }) {
   if (groupBy === 'user') return <PageLink href={`/admin/users/${value}`}>{email || value}</PageLink>
+  if (groupBy === 'day')
+    return <PageLink href={`/admin/economics?period=${value}&groupBy=user`}>{dayName(value, 'long')}</PageLink>
   return value || 'None'
 }

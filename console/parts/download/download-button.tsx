@@ -1,7 +1,7 @@
 import { Button, type ButtonProps } from '@mantine/core'
 import { DownloadIcon } from '@radix-ui/react-icons'
 import { useMutation } from '@tanstack/react-query'
-import { notifyError } from './notify.tsx'
+import { notifyError } from '../notify.tsx'
 import { saveFile } from './save-file.ts'
 
 type DownloadButtonProps = {

@@ -1,0 +1,46 @@
+import { useQuery } from '@tanstack/react-query'
+import { client } from '../../../app/api-client.ts'
+import { chartSkeleton, DayChart } from '../../../parts/chart/day-chart.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { usdText } from '../../../parts/text/usd-text.ts'
+
+/** Converts an amount with nine decimals to integers of 0.0001 USD. */
+const rounded = (usd: string) => Math.round(Number(usd) * 10_000)
+
+/** Provider cost and margin per day, which together are the revenue. */
+export function EconomicsChart({ from, to }: { from: string; to: string }) {
+  const days = useQuery({
+    queryKey: ['economics', from, to, 'day'],
+    queryFn: ({ signal }) => client.economics.get({ from, to, groupBy: 'day' }, { signal }),
+  })
+  return (
+    <Panel title="Revenue per day (UTC)">
+      <QueryState query={days} skeleton={chartSkeleton}>
+        {({ groups, total }) => {
+          const byDate = new Map(groups.map((group) => [group.value, group]))
+          const dates = datesOf(from, to)
+          const amounts = (id: 'marginUsd' | 'providerCostUsd') =>
+            dates.map((date) => rounded(byDate.get(date)?.[id] ?? '0'))
+          return (
+            <DayChart
+              dates={dates}
+              series={[
+                { name: 'Provider cost', color: 'gray.5', units: amounts('providerCostUsd') },
+                { name: 'Margin', color: 'brand.5', units: amounts('marginUsd') },
+              ]}
+              summary={`Stacked bar chart of ${dates.length} days: ${usdText(total.revenueUsd)} revenue, ${usdText(total.providerCostUsd)} provider cost, ${usdText(total.marginUsd)} margin. Group the table by day for the values.`}
+            />
+          )
+        }}
+      </QueryState>
+    </Panel>
+  )
+}
+
+function datesOf(from: string, to: string): string[] {
+  const dates: string[] = []
+  for (let at = Date.parse(from); at <= Date.parse(to); at += 86_400_000)
+    dates.push(new Date(at).toISOString().slice(0, 10))
+  return dates
+}

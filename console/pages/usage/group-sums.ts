@@ -1,0 +1,57 @@
+import type { Usage } from '../../../client/client.ts'
+import type { DaySeries } from '../../parts/chart/day-bars.tsx'
+import { subtractUsd, usdUnits } from '../../parts/text/usd-units.ts'
+
+export type UsageGroup = NonNullable<Usage['groups']>[number]
+export type GroupBy = 'agent' | 'endpoint' | 'model' | 'key'
+
+export const groupNames: Readonly<Record<GroupBy, string>> = {
+  agent: 'Agent',
+  endpoint: 'Endpoint',
+  model: 'Model',
+  key: 'API key',
+}
+
+/** Name within a sentence. */
+export function inText(groupBy: GroupBy): string {
+  return groupBy === 'key' ? groupNames.key : groupNames[groupBy].toLowerCase()
+}
+
+/** Text for the runs that have no value in the group. */
+const withoutValue: Readonly<Record<GroupBy, string>> = {
+  agent: 'No agent',
+  endpoint: 'No endpoint',
+  model: 'Model unknown',
+  key: 'Without an API key',
+}
+
+const colors = ['brand.5', 'yellow.5', 'blue.5', 'red.5', 'green.5', 'gray.5']
+const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 })
+
+/** `names`: names of values, for example of API keys. */
+export function groupName(groupBy: GroupBy, value: string, names: ReadonlyMap<string, string>): string {
+  return value === '' ? withoutValue[groupBy] : (names.get(value) ?? value)
+}
+
+/** One series for each group whose spending per day is known. */
+export function seriesOf(groups: readonly UsageGroup[], nameOf: (value: string) => string): DaySeries[] {
+  return groups.flatMap(({ spentPerDayUsd, value }, n) =>
+    spentPerDayUsd
+      ? [{ name: nameOf(value), color: colors[n % colors.length]!, units: spentPerDayUsd.map(usdUnits) }]
+      : [],
+  )
+}
+
+export function successRate({ executions, failures }: Pick<UsageGroup, 'executions' | 'failures'>): string | undefined {
+  return executions === 0 ? undefined : percent.format(Math.max(0, 1 - failures / executions))
+}
+
+/** Returns how many days the balance lasts at the average spending of `days` days. Undefined without spending. */
+export function daysLeft({ balanceUsd, days, spentUsd }: { balanceUsd: string; spentUsd: string; days: number }) {
+  const spent = usdUnits(spentUsd)
+  return spent <= 0 ? undefined : Math.max(0, Math.floor((usdUnits(balanceUsd) * days) / spent))
+}
+
+export function spentOf({ refundedUsd, spentUsd }: Pick<UsageGroup, 'refundedUsd' | 'spentUsd'>): string {
+  return subtractUsd(spentUsd, refundedUsd)
+}

@@ -1,0 +1,6 @@
+/** Reads an operation's table from the service as CSV. */
+export async function readCsv(path: string): Promise<string> {
+  const answer = await fetch(path, { headers: { Accept: 'text/csv' } })
+  if (!answer.ok) throw new Error(`The service answered ${answer.status}.`)
+  return await answer.text()
+}

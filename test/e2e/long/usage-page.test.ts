@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises'
+import { expect } from 'vitest'
+import { testConsole } from '../open-console.ts'
+
+const text = { text: 'A text with some words. It has two sentences.' }
+
+testConsole('shows what each agent, endpoint and key cost, with a chart, a table and CSV', async (opened) => {
+  const { service, visitor } = opened
+  const key = await service.createKey(visitor.userId)
+  for (const endpointId of ['text.summarize', 'text.keywords', 'demo.fail'])
+    await service.runTask(key, endpointId, text)
+  const page = await opened.open('/')
+  await page.getByRole('link', { name: 'Usage' }).click()
+  await page.waitForURL('**/usage')
+  await page.getByRole('img', { name: '30 days: text $0.0150, demo $0.0100' }).waitFor()
+  await page.locator('.recharts-bar-rectangle').first().waitFor()
+  const figures = await page.locator('dl').first().textContent()
+  expect(figures).toContain('Spent in 30 days$0.0150')
+  expect(figures).toContain('66.7%')
+  expect(figures).toContain('Balance lastsOver a year')
+  const rows = page.getByRole('table', { name: 'Sums by agent' }).locator('tbody tr')
+  expect(await rows.nth(0).locator('td').allTextContents()).toEqual([
+    'text',
+    '2',
+    '0',
+    '100%',
+    '$0.0150',
+    '$0.0000',
+    '$0.0150',
+  ])
+  expect(await rows.nth(1).locator('td').allTextContents()).toEqual([
+    'demo',
+    '1',
+    '1',
+    '0%',
+    '$0.0100',
+    '$0.0100',
+    '$0.0000',
+  ])
+  await opened.check('usage')
+
+  await page.getByRole('textbox', { name: 'Group by' }).click()
+  await page.getByRole('option', { name: 'API key' }).click()
+  await page.waitForURL('**/usage?groupBy=key')
+  const keys = page.getByRole('table', { name: 'Sums by API key' })
+  await keys.waitFor()
+  expect(await keys.locator('tbody tr').count()).toBe(1)
+  await page.getByRole('textbox', { name: 'Group by' }).click()
+  await page.getByRole('option', { name: 'Endpoint' }).click()
+  await page.getByRole('table', { name: 'Sums by endpoint' }).waitFor()
+  const download = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download CSV' }).click()
+  const csv = await readFile(await (await download).path(), 'utf8')
+  expect(csv.split('\r\n').slice(0, 2)).toEqual([
+    'value,spentUsd,refundedUsd,executions,failures',
+    'demo.fail,0.0100,0.0100,1,1',
+  ])
+
+  await page.goBack()
+  await page.goto(`${service.url}/usage`)
+  await page.getByRole('table', { name: 'Sums by agent' }).getByRole('link', { name: 'demo' }).click()
+  await page.waitForURL('**/tasks?agent=demo&time=days&from=*')
+  await page.getByText('demo.fail').first().waitFor()
+})
+
+testConsole('says that nothing ended yet', async (opened) => {
+  const page = await opened.open('/usage?days=7')
+  await page.getByText('Nothing ended in this period').waitFor()
+  await page.getByText('No spending').waitFor()
+  await opened.check('usage-empty')
+})
