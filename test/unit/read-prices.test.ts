@@ -43,6 +43,26 @@ test('tool calls are marked up too, unless they have a price of their own', () =
   expect(lossesOf(chatOf({ cost: own, pricing: cost }))).toEqual([{ what: 'tool calls', marginPercent: -100 }])
 })
 
+test('an edited list takes effect at the next start, and agent threads never read it', () => {
+  const folder = temporaryFolder('prices')
+  const file = join(folder, 'prices.json')
+  writeFileSync(file, JSON.stringify(list))
+  const agent = { kind: 'code', id: 'agent', name: 'Agent', chat: { pricing: haiku, async *reply() {} } }
+  const config = { agents: [agent] } as unknown as ErrandConfig
+  const inputRate = (catalogue: Catalogue) => catalogue.agent('agent')!.chat!.models[0]!.rates.input
+  const started = new Catalogue(config, new PriceLists(folder))
+  writeFileSync(
+    file,
+    JSON.stringify({ models: { 'anthropic/claude-haiku-4-5': { ...cost, inputPerMillionUsd: '9' } } }),
+  )
+  expect(inputRate(started)).toBe(3_000_000)
+  expect(inputRate(new Catalogue(config, new PriceLists(folder)))).toBe(9_000_000)
+  writeFileSync(file, '{')
+  expect(inputRate(started)).toBe(3_000_000)
+  expect(() => new Catalogue(config, null)).not.toThrow()
+  expect(() => new Catalogue(config, new PriceLists(folder))).toThrow(/prices\.json/)
+})
+
 const tier = { aboveTokens: 1000, inputPerMillionUsd: '6', outputPerMillionUsd: '20' }
 
 test('usage is split by the length of prompts if only the cost depends on it', () => {
