@@ -81,8 +81,11 @@ export const simPrices = {
   'sim.metered': 1000,
   'priced.write': 900,
 } as const
-/** Units per token of a token-priced task, times a million. */
-export const simTokenRates = { input: 100_005, output: 300_000 } as const
+/** Units per token of a token-priced task, times a million, by the model that answers. */
+export const simTokenRates = {
+  told: { input: 100_005, output: 300_000 },
+  spare: { input: 40_001, output: 550_000 },
+} as const
 export const simEvents = { page: 7, figure: 300 } as const
 export type SimEndpoint = keyof typeof simPrices
 
@@ -118,27 +121,42 @@ const model = createOpenAICompatible({
   fetch: (input, init) => fetch(placeOf(input), init),
 })('sim-1')
 
-/** A model that uses as many tokens as its prompt says. */
+type Told = { input: number; output: number; isDown: boolean }
+
+/** A model that uses as many tokens as its prompt says, or cannot be reached. */
 const told = {
   specificationVersion: 'v3',
   provider: 'sim',
   modelId: 'told',
   supportedUrls: {},
   doGenerate: async ({ prompt }: { prompt: { content: { text: string }[] }[] }) => {
-    const { input, output } = JSON.parse(prompt.at(-1)!.content[0]!.text) as { input: number; output: number }
-    return {
-      content: [{ type: 'text', text: 'ok' }],
-      finishReason: { unified: 'stop', raw: 'stop' },
-      usage: {
-        inputTokens: { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 },
-        outputTokens: { total: output, text: output, reasoning: 0 },
-      },
-      warnings: [],
-    }
+    const { input, isDown, output } = JSON.parse(prompt.at(-1)!.content[0]!.text) as Told
+    if (isDown) throw Object.assign(new Error('It is down.'), { isRetryable: true, statusCode: 503 })
+    return answerOf({ input, output })
   },
   doStream: async () => {
     throw new Error('It is not asked to.')
   },
+}
+
+/** Answers when the first model cannot be reached. */
+const spare = {
+  ...told,
+  modelId: 'spare',
+  doGenerate: async ({ prompt }: { prompt: { content: { text: string }[] }[] }) =>
+    answerOf(JSON.parse(prompt.at(-1)!.content[0]!.text) as Told),
+}
+
+function answerOf({ input, output }: Pick<Told, 'input' | 'output'>) {
+  return {
+    content: [{ type: 'text', text: 'ok' }],
+    finishReason: { unified: 'stop', raw: 'stop' },
+    usage: {
+      inputTokens: { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 },
+      outputTokens: { total: output, text: output, reasoning: 0 },
+    },
+    warnings: [],
+  }
 }
 
 const numbered = z.looseObject({ n: z.number() })
@@ -267,6 +285,7 @@ export default defineConfig({
       id: 'priced',
       name: 'Token-priced',
       model: told,
+      fallbacks: [{ model: spare, pricing: { inputPerMillionUsd: '4.0001', outputPerMillionUsd: '55' } }],
       maxOutputTokens: 500,
       endpoints: {
         write: {
@@ -275,7 +294,7 @@ export default defineConfig({
             tokens: { inputPerMillionUsd: '10.0005', outputPerMillionUsd: '30' },
             maxUsd: usd('priced.write'),
           },
-          params: z.object({ n: z.number(), input: z.number(), output: z.number() }),
+          params: z.object({ n: z.number(), input: z.number(), output: z.number(), isDown: z.boolean() }),
           prompt: (params) => JSON.stringify(params),
         },
       },

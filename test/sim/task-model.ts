@@ -11,7 +11,7 @@ export function isOpen(status: TaskRow['status']): boolean {
 type TaskEnd = {
   cost: number
   usage?: Record<string, number>
-  tokens?: { promptTokens: number; completionTokens: number; exactUsd: string }
+  tokens?: { promptTokens: number; completionTokens: number; exactUsd: string; model: string }
 }
 
 /** Returns the cost of a completed task. For a metered task also the events that the price covers, pages first. */
@@ -20,8 +20,10 @@ export function endOf({ endpointId, params }: AskedTask): TaskEnd {
   if (endpointId === 'priced.write') {
     const [input, output] = [Number(params['input']), Number(params['output'])]
     // In billionths of a USD: a unit is 100,000.
-    const exact = Math.floor((input * simTokenRates.input + output * simTokenRates.output) / 10)
-    const tokens = { promptTokens: input, completionTokens: output, exactUsd: (exact / 1e9).toFixed(9) }
+    const model = params['isDown'] ? 'spare' : 'told'
+    const rates = simTokenRates[model]
+    const exact = Math.floor((input * rates.input + output * rates.output) / 10)
+    const tokens = { promptTokens: input, completionTokens: output, exactUsd: (exact / 1e9).toFixed(9), model }
     return { cost: Math.min(most, Math.ceil(exact / 100_000)), tokens }
   }
   if (endpointId !== 'sim.metered') return { cost: most }
@@ -32,8 +34,8 @@ export function endOf({ endpointId, params }: AskedTask): TaskEnd {
 }
 
 /** Returns the fields of tokens that `endOf` predicts. */
-export function pickTokens({ completionTokens, exactUsd, promptTokens }: Record<string, unknown>) {
-  return { promptTokens, completionTokens, exactUsd }
+export function pickTokens({ completionTokens, exactUsd, model, promptTokens }: Record<string, unknown>) {
+  return { promptTokens, completionTokens, exactUsd, model }
 }
 
 export function responseOf({ endpointId, gate, params }: AskedTask): unknown {

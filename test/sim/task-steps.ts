@@ -44,7 +44,10 @@ export function draftTask(world: SimWorld, person: SimPerson, endpointId?: SimEn
   if (kind === 'sim.metered') {
     Object.assign(params, { pages: random.between(0, 200), figures: random.between(0, 4) })
   }
-  if (kind === 'priced.write') Object.assign(params, { input: random.between(1, 9000), output: random.between(1, 500) })
+  if (kind === 'priced.write') {
+    const tokens = { input: random.between(1, 9000), output: random.between(1, 500) }
+    Object.assign(params, { ...tokens, isDown: random.chance(0.4) })
+  }
   if (kind === 'sim.held' || kind === 'sim.retried' || (kind === 'sim.metered' && random.chance(0.5))) {
     gate = `${world.seed}-task-${n}`
     params['gate'] = gate
