@@ -6,6 +6,8 @@ import { usePageTitle } from './hooks/use-page-title.ts'
 
 type PageHeaderProps = {
   title: string
+  /** Precedes the title in the browser tab, for example to mark a result. */
+  mark?: string
   description?: ReactNode
   actions?: ReactNode
   back?: { href: string; label: string }
@@ -15,9 +17,9 @@ type PageHeaderProps = {
 let focusedPath = location.pathname
 
 /** Main heading of a page. Also sets the tab title and receives focus after a navigation. */
-export function PageHeader({ title, description, actions, back }: PageHeaderProps) {
+export function PageHeader({ mark, title, description, actions, back }: PageHeaderProps) {
   const heading = useRef<HTMLHeadingElement>(null)
-  usePageTitle(title)
+  usePageTitle(mark ? `${mark} ${title}` : title)
   useEffect(() => {
     if (focusedPath === location.pathname) return
     focusedPath = location.pathname

@@ -33,6 +33,10 @@ export function CredentialsForm(props: CredentialsFormProps) {
   const { fields, rest } = fieldErrors(error, ['email', 'password'])
   const errorOf = (name: string) => (missing.includes(name) ? `Enter your ${name}` : fields[name])
 
+  useEffect(() => {
+    form.current?.querySelector<HTMLInputElement>('input:not([readonly])')?.focus()
+  }, [])
+
   // Focuses the first invalid field, whether the form or the service found the error.
   useEffect(() => {
     form.current?.querySelector<HTMLInputElement>('input[aria-invalid="true"]')?.focus()

@@ -1,4 +1,4 @@
-import { Button, Group, Skeleton, Text } from '@mantine/core'
+import { Button, Group, Skeleton } from '@mantine/core'
 import { ReloadIcon } from '@radix-ui/react-icons'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
@@ -11,12 +11,12 @@ import { PageHeader } from '../../parts/page-header.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
-import { StatusBadge } from '../../parts/status-badge.tsx'
 import { agentPath } from '../agents/agent-path.ts'
 import { retryInterval } from './retry-interval.ts'
 import { CancelTask } from './cancel-task.tsx'
 import { TaskContent } from './task-content.tsx'
-import { isOpen, taskLook } from './task-state.ts'
+import { TaskHead, taskMark } from './task-head.tsx'
+import { isOpen } from './task-state.ts'
 import { useTaskEvents } from './use-task-events.ts'
 
 /** Long-poll time in seconds by status. A queued task starts soon, whereas a running task takes longer. */
@@ -77,18 +77,8 @@ export function TaskPage() {
     <>
       <PageHeader
         title={isMissing ? 'Task not found' : (task.data?.endpointId ?? 'Task')}
-        description={
-          task.data && (
-            <Group gap="sm">
-              <span role="status" aria-live="polite">
-                <StatusBadge status={taskLook(task.data.status, task.data.error?.code)} />
-              </span>
-              <Text component="span" inherit>
-                {agent.data?.name ?? task.data.agentId}
-              </Text>
-            </Group>
-          )
-        }
+        mark={task.data ? taskMark(task.data) : ''}
+        description={task.data && <TaskHead task={task.data} agentName={agent.data?.name ?? task.data.agentId} />}
         back={{ href: '/tasks', label: 'Tasks' }}
         actions={
           task.data && (

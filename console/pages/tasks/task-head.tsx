@@ -1,0 +1,35 @@
+import { Group, Text } from '@mantine/core'
+import type { Task } from '../../../client/client.ts'
+import { StatusBadge, type BadgeStatus } from '../../parts/status-badge.tsx'
+import { TimeText } from '../../parts/text/time-text.tsx'
+import { durationText } from './duration-text.ts'
+import { TaskCost } from './task-cost.tsx'
+import { taskLook } from './task-state.ts'
+
+const marks: Partial<Record<BadgeStatus, string>> = { completed: '✓', failed: '✗', processing: '…' }
+
+/** Returns the mark of a task for the browser tab, so that its end shows while another tab is open. */
+export function taskMark({ error, status }: Task): string {
+  return marks[taskLook(status, error?.code)] ?? ''
+}
+
+/** Status, agent, cost, duration and age of a task in one line. */
+export function TaskHead({ agentName, task }: { agentName: string; task: Task }) {
+  const { completedAt, createdAt, error, startedAt, status } = task
+  const ranMs = startedAt && completedAt ? Date.parse(completedAt) - Date.parse(startedAt) : undefined
+  return (
+    <Group gap="sm">
+      <span role="status" aria-live="polite">
+        <StatusBadge status={taskLook(status, error?.code)} />
+      </span>
+      <Text component="span" inherit>
+        {agentName}
+      </Text>
+      <span>
+        <TaskCost task={task} />
+      </span>
+      {ranMs !== undefined && <span>{durationText(ranMs)}</span>}
+      <TimeText at={createdAt} />
+    </Group>
+  )
+}
