@@ -2152,7 +2152,7 @@ export type Mutations = {
     input: {
       /** What the key is for */
       name: string
-      /** `users`: create, read and suspend users and revoke their keys; `credit`: credit balances; `limits`: set limits; `act`: act on behalf of users and create keys for them */
+      /** `users`: create, read and suspend users and revoke their keys; `credit`: credit balances; `limits`: set limits; `act`: act on behalf of users and create keys for them; `economics`: read revenue, provider cost and margin */
       scopes: Array<"users" | "credit" | "limits" | "act" | "economics">
       /** IP addresses and networks allowed to use the key; all by default */
       addresses?: string[] | undefined
