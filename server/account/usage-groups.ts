@@ -20,19 +20,19 @@ export async function readGroups(
 ): Promise<NonNullable<z.output<typeof Usage>['groups']>> {
   const toDay = Math.floor(now / dayMs) + 1
   const fromDay = toDay - days
-  const spentPerDay = new Map<string | number, Units[]>()
-  const onRow = ({ charged, day = fromDay, value }: BookRow) => {
-    const spent = spentPerDay.get(value) ?? Array.from({ length: days }, () => 0)
-    spentPerDay.set(value, spent)
-    spent[day - fromDay]! += charged
+  const rows: BookRow[] = []
+  const { groups } = await sumBooks(store, { groupBy, userId, fromDay, toDay, onRow: (row) => rows.push(row) })
+  const spentPerDay = (of: string | number) => {
+    const spent = Array.from({ length: days }, (): Units => 0)
+    for (const { charged, day = fromDay, value } of rows) if (value === of) spent[day - fromDay]! += charged
+    return spent.map(formatUsd)
   }
-  const { groups } = await sumBooks(store, { groupBy, userId, fromDay, toDay, onRow })
   return groups.slice(0, groupsMax).map(({ charged, executions, failures, refunded, value }, n) => ({
     value: String(value),
     spentUsd: formatUsd(charged),
     refundedUsd: formatUsd(refunded),
     executions,
     failures,
-    ...(n < dailyGroupsMax && { spentPerDayUsd: spentPerDay.get(value)!.map(formatUsd) }),
+    ...(n < dailyGroupsMax && { spentPerDayUsd: spentPerDay(value) }),
   }))
 }

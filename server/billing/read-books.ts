@@ -11,6 +11,7 @@ import type { Store } from '../store/store.ts'
 
 const dayMs = 86_400_000
 const daysMax = 1100
+const userDaysPerRead = 7
 /** Maximum number of groups in a response. */
 export const groupsMax = 1000
 
@@ -40,9 +41,9 @@ export async function sumBooks(
   { fromDay, onRow, toDay, ...of }: Read & { onRow?: (row: BookRow) => void },
 ): Promise<{ total: BookSums; groups: BookRow[] }> {
   const groups = new Map<string | number, BookRow>()
-  // Other requests run between the reads. A whole month is read from its totals.
+  // Other requests run between the reads. A whole month of all users is read from its totals.
   for (let at = fromDay, end; at < toDay; at = end) {
-    end = Math.min(toDay, nextMonth(at))
+    end = Math.min(toDay, of.userId === undefined ? nextMonth(at) : at + userDaysPerRead)
     if (at > fromDay) await new Promise((resolve) => setImmediate(resolve))
     const rows = await store.books.read({ ...of, fromDay: at, toDay: end })
     for (const row of rows) {

@@ -1,5 +1,6 @@
-import { SegmentedControl, Text } from '@mantine/core'
+import { Text } from '@mantine/core'
 import { useState } from 'react'
+import { ChartOrTable, type View } from '../../parts/chart/chart-or-table.tsx'
 import { chartSkeleton, DayChart } from '../../parts/chart/day-chart.tsx'
 import type { DaySeries } from '../../parts/chart/day-bars.tsx'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
@@ -23,19 +24,8 @@ const columns: readonly Column<UsageDay>[] = [
 ]
 
 export function SpendPanel({ usage }: Pick<LiveOverview, 'usage'>) {
-  const [view, setView] = useState('chart')
-  const control = (
-    <SegmentedControl
-      size="xs"
-      aria-label="View spend per day as"
-      data={[
-        { value: 'chart', label: 'Chart' },
-        { value: 'table', label: 'Table' },
-      ]}
-      value={view}
-      onChange={setView}
-    />
-  )
+  const [view, setView] = useState<View>('chart')
+  const control = <ChartOrTable label="View spend per day as" view={view} onChange={setView} />
   return (
     <Panel title="Spend per day (UTC)" actions={control}>
       <QueryState query={usage} skeleton={chartSkeleton}>
@@ -73,13 +63,16 @@ function DaysChart({ days }: { days: readonly UsageDay[] }) {
     <DayChart
       dates={days.map(({ date }) => date)}
       series={series}
-      note={(day) => noteOf(days[day]!)}
+      note={(day) => noteOf(days[day])}
       summary={summary}
     />
   )
 }
 
-function noteOf({ executions, failures, refundedUsd, spentUsd }: UsageDay) {
+/** Without rows for a day that is no longer shown: the chart updates after the days. */
+function noteOf(day: UsageDay | undefined) {
+  if (!day) return []
+  const { executions, failures, refundedUsd, spentUsd } = day
   return [
     ['Charged', <Money key="charged" usd={spentUsd} />],
     ['Refunded', <Money key="refunded" usd={refundedUsd} />],

@@ -1,6 +1,6 @@
 import type { Usage } from '../../../client/client.ts'
 import type { DaySeries } from '../../parts/chart/day-bars.tsx'
-import { subtractUsd, usdUnits } from '../../parts/text/usd-units.ts'
+import { subtractUsd, sumUsd, usdUnits } from '../../parts/text/usd-units.ts'
 
 export type UsageGroup = NonNullable<Usage['groups']>[number]
 export type GroupBy = 'agent' | 'endpoint' | 'model' | 'key'
@@ -42,14 +42,28 @@ export function seriesOf(groups: readonly UsageGroup[], nameOf: (value: string) 
   )
 }
 
-export function successRate({ executions, failures }: Pick<UsageGroup, 'executions' | 'failures'>): string | undefined {
-  return executions === 0 ? undefined : percent.format(Math.max(0, 1 - failures / executions))
+type Sums = Pick<UsageGroup, 'executions' | 'failures' | 'refundedUsd' | 'spentUsd'>
+
+export function failureRate({ executions, failures }: Pick<Sums, 'executions' | 'failures'>): string | undefined {
+  return executions === 0 ? undefined : percent.format(failures / executions)
 }
 
-/** Returns how many days the balance lasts at the average spending of `days` days. Undefined without spending. */
-export function daysLeft({ balanceUsd, days, spentUsd }: { balanceUsd: string; spentUsd: string; days: number }) {
-  const spent = usdUnits(spentUsd)
-  return spent <= 0 ? undefined : Math.max(0, Math.floor((usdUnits(balanceUsd) * days) / spent))
+export function totalOf(groups: readonly Sums[]): Sums {
+  const sum = (count: (group: Sums) => number) => groups.reduce((total, group) => total + count(group), 0)
+  return {
+    executions: sum(({ executions }) => executions),
+    failures: sum(({ failures }) => failures),
+    spentUsd: sumUsd(groups.map(({ spentUsd }) => spentUsd)),
+    refundedUsd: sumUsd(groups.map(({ refundedUsd }) => refundedUsd)),
+  }
+}
+
+/** Returns how many days the balance lasts at the average of the days since the first charge, if any. */
+export function daysLeft(balanceUsd: string, days: Usage['days']): number | undefined {
+  const first = days.findIndex(({ spentUsd }) => usdUnits(spentUsd) > 0)
+  const since = first === -1 ? [] : days.slice(first)
+  const spent = since.reduce((sum, day) => sum + usdUnits(spentOf(day)), 0)
+  return spent <= 0 ? undefined : Math.max(0, Math.floor((usdUnits(balanceUsd) * since.length) / spent))
 }
 
 export function spentOf({ refundedUsd, spentUsd }: Pick<UsageGroup, 'refundedUsd' | 'spentUsd'>): string {

@@ -1,8 +1,12 @@
 import { Group, Select, Skeleton, Stack } from '@mantine/core'
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import type { Usage } from '../../../client/client.ts'
+import { formatUsd } from '../../../server/kernel/money.ts'
 import { client } from '../../app/api-client.ts'
 import { useAccount } from '../../app/use-account.ts'
+import type { DaySeries } from '../../parts/chart/day-bars.tsx'
+import { ChartOrTable, type View } from '../../parts/chart/chart-or-table.tsx'
 import { DayChart } from '../../parts/chart/day-chart.tsx'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
 import { DownloadButton } from '../../parts/download/download-button.tsx'
@@ -15,36 +19,40 @@ import { QueryState } from '../../parts/query-state.tsx'
 import { readCsv } from '../../parts/download/read-csv.ts'
 import { Snippets } from '../../parts/snippets.tsx'
 import { countText } from '../../parts/text/count-text.ts'
+import { dayName } from '../../parts/text/day-name.ts'
 import { Money } from '../../parts/text/money.tsx'
 import { usdText } from '../../parts/text/usd-text.ts'
 import { StatTile, StatTiles } from '../overview/stat-tile.tsx'
-import { usageTotals } from '../overview/usage-totals.ts'
 import {
   daysLeft,
+  failureRate,
   groupName,
   groupNames,
   inText,
   seriesOf,
   spentOf,
-  successRate,
+  totalOf,
   type GroupBy,
   type UsageGroup,
 } from './group-sums.ts'
 
 const periods = { '7': 'Last 7 days', '30': 'Last 30 days', '90': 'Last 90 days' } as const
 const keysMax = 100
+/** Maximum number of groups in a response. */
+const groupsMax = 1000
 
 /** Spending, runs and failures of the account, by agent, endpoint, model or API key. */
 export function UsagePage() {
   const [period, setPeriod] = useSearchField('days')
   const [group, setGroup] = useSearchField('groupBy')
-  const days = period in periods ? Number(period) : 30
-  const groupBy = group in groupNames ? (group as GroupBy) : 'agent'
+  const days = Object.hasOwn(periods, period) ? Number(period) : 30
+  const groupBy = Object.hasOwn(groupNames, group) ? (group as GroupBy) : 'agent'
   const path = `/api/usage?days=${days}&groupBy=${groupBy}`
   const usage = useQuery({
     queryKey: ['usage', days, groupBy],
     queryFn: ({ signal }) => client.account.usage({ days, groupBy }, { signal }),
-    placeholderData: keepPreviousData,
+    // Rows of another grouping would be wrong under the new label.
+    placeholderData: (before, query) => (query?.queryKey[2] === groupBy ? before : undefined),
   })
   const names = useKeyNames(groupBy === 'key')
   return (
@@ -95,49 +103,57 @@ function useKeyNames(isNeeded: boolean): ReadonlyMap<string, string> {
     queryFn: ({ signal }) => client.keys.list({ limit: keysMax }, { signal }),
     enabled: isNeeded,
   })
-  return new Map(keys.data?.keys.map(({ id, name }) => [id, name]))
+  return new Map(keys.data?.keys.map(({ hint, id, name }) => [id, `${name} …${hint}`]))
 }
 
 type SumsProps = { usage: Usage; groupBy: GroupBy; names: ReadonlyMap<string, string> }
 
 function Sums({ groupBy, names, usage: { days, groups = [] } }: SumsProps) {
   const account = useAccount().data
-  const totals = usageTotals(days)
+  const [view, setView] = useState<View>('chart')
+  const totals = totalOf(groups)
   const period = `in ${days.length} days`
-  const left = account && daysLeft({ ...account, spentUsd: totals.spentUsd, days: days.length })
+  const left = account && daysLeft(account.balanceUsd, days)
   const nameOf = (value: string) => groupName(groupBy, value, names)
   const series = seriesOf(groups, nameOf)
   const by = inText(groupBy)
   return (
     <Stack gap="lg">
       <StatTiles>
-        <StatTile label={`Spent ${period}`} value={<Money usd={totals.spentUsd} />} note="Charges minus refunds" />
+        <StatTile label={`Spent ${period}`} value={<Money usd={spentOf(totals)} />} note="Charges minus refunds" />
         <StatTile label={`Executions ${period}`} value={countText(totals.executions)} note="Tasks and chats" />
         <StatTile
-          label="Success rate"
-          value={successRate(totals) ?? 'None ran'}
+          label="Failure rate"
+          value={failureRate(totals) ?? 'None ended'}
           note={`${countText(totals.failures)} failed`}
         />
         <StatTile
           label="Balance lasts"
-          value={left === undefined ? 'No spending' : lastsText(left)}
-          note="At the average of these days"
+          value={!account ? undefined : left === undefined ? 'No spending' : lastsText(left)}
+          note="At the average since the first charge"
         />
       </StatTiles>
       {groups.length === 0 ? (
-        <EmptyState title="Nothing ended in this period">Choose a longer period.</EmptyState>
+        <EmptyState title="Nothing ended in this period">Choose another period.</EmptyState>
       ) : (
         <>
-          <Panel title={`Charges per day (UTC), by ${by}`}>
-            <DayChart
-              dates={days.map(({ date }) => date)}
-              series={series}
-              summary={`Stacked bar chart of ${days.length} days: ${groups
-                .slice(0, series.length)
-                .map(({ spentUsd, value }) => `${nameOf(value)} ${usdText(spentUsd)}`)
-                .join(', ')}. The table below has all values.`}
-            />
-            {groups.length > series.length && `The first ${series.length} of ${groups.length}, by charges.`}
+          <Panel
+            title={`Charges per day (UTC), by ${by}`}
+            actions={<ChartOrTable label="View charges per day as" view={view} onChange={setView} />}
+          >
+            {view === 'table' ? (
+              <DaysTable days={days} series={series} by={by} />
+            ) : (
+              <DayChart
+                dates={days.map(({ date }) => date)}
+                series={series}
+                summary={`Stacked bar chart of ${days.length} days: ${groups
+                  .slice(0, series.length)
+                  .map(({ spentUsd, value }) => `${nameOf(value)} ${usdText(spentUsd)}`)
+                  .join(', ')}. The table has the values of each day.`}
+              />
+            )}
+            {groups.length > series.length && `The first ${series.length} of ${countText(groups.length)}, by charges.`}
           </Panel>
           <Panel title={`By ${by}`}>
             <DataTable
@@ -147,6 +163,7 @@ function Sums({ groupBy, names, usage: { days, groups = [] } }: SumsProps) {
               rowKey={({ value }) => value}
               isWide
             />
+            {groups.length >= groupsMax && `The first ${countText(groupsMax)}, by charges.`}
           </Panel>
         </>
       )}
@@ -159,11 +176,31 @@ function lastsText(days: number): string {
   return days === 1 ? 'About 1 day' : `About ${days} days`
 }
 
+type DaysTableProps = { days: Usage['days']; series: readonly DaySeries[]; by: string }
+
+function DaysTable({ by, days, series }: DaysTableProps) {
+  const columns: Column<{ date: string; day: number }>[] = [
+    { id: 'day', label: 'Day (UTC)', cell: ({ date }) => <time dateTime={date}>{dayName(date, 'long')}</time> },
+    ...series.map(({ name, units }, n): Column<{ date: string; day: number }> => ({
+      id: String(n),
+      label: name,
+      align: 'right',
+      cell: ({ day }) => <Money usd={formatUsd(units[day] ?? 0)} />,
+    })),
+  ]
+  const rows = days
+    .map(({ date }, day) => ({ date, day }))
+    .filter(({ day }) => series.some(({ units }) => units[day] !== 0))
+    .toReversed()
+  return (
+    <DataTable caption={`Charges per day by ${by}`} columns={columns} rows={rows} rowKey={({ date }) => date} isWide />
+  )
+}
+
 type ColumnsOf = { days: Usage['days']; groupBy: GroupBy; nameOf: (value: string) => string }
 
 function columnsOf({ days, groupBy, nameOf }: ColumnsOf): Column<UsageGroup>[] {
   const first = days[0]?.date
-  const last = days.at(-1)?.date
   const money = (id: string, label: string, usd: (row: UsageGroup) => string): Column<UsageGroup> => ({
     id,
     label,
@@ -176,16 +213,14 @@ function columnsOf({ days, groupBy, nameOf }: ColumnsOf): Column<UsageGroup>[] {
       label: groupNames[groupBy],
       cell: ({ value }) =>
         groupBy === 'agent' && value !== '' ? (
-          <PageLink href={`/tasks?agent=${encodeURIComponent(value)}&time=days&from=${first}&to=${last}`}>
-            {value}
-          </PageLink>
+          <PageLink href={`/tasks?agent=${encodeURIComponent(value)}&time=days&from=${first}`}>{value}</PageLink>
         ) : (
           nameOf(value)
         ),
     },
     { id: 'executions', label: 'Executions', align: 'right', cell: ({ executions }) => countText(executions) },
     { id: 'failures', label: 'Failures', align: 'right', cell: ({ failures }) => countText(failures) },
-    { id: 'success', label: 'Success rate', align: 'right', cell: (row) => successRate(row) ?? '' },
+    { id: 'rate', label: 'Failure rate', align: 'right', cell: (row) => failureRate(row) ?? '' },
     money('charged', 'Charged', ({ spentUsd }) => spentUsd),
     money('refunded', 'Refunded', ({ refundedUsd }) => refundedUsd),
     money('spent', 'Spent', spentOf),

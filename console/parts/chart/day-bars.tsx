@@ -70,8 +70,8 @@ function DayNote({ date, rows }: { date: string; rows: readonly DayNoteRow[] }) 
       <Text fw={600} size="sm" mb={4}>
         {dayName(date, 'long')} UTC
       </Text>
-      {rows.map(([name, value]) => (
-        <Group key={name} justify="space-between" gap="md">
+      {rows.map(([name, value], n) => (
+        <Group key={n} justify="space-between" gap="md">
           <Text size="sm" c="dimmed">
             {name}
           </Text>

@@ -16,14 +16,14 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
   await page.locator('.recharts-bar-rectangle').first().waitFor()
   const figures = await page.locator('dl').first().textContent()
   expect(figures).toContain('Spent in 30 days$0.0150')
-  expect(figures).toContain('66.7%')
+  expect(figures).toContain('33.3%')
   expect(figures).toContain('Balance lastsOver a year')
   const rows = page.getByRole('table', { name: 'Sums by agent' }).locator('tbody tr')
   expect(await rows.nth(0).locator('td').allTextContents()).toEqual([
     'text',
     '2',
     '0',
-    '100%',
+    '0%',
     '$0.0150',
     '$0.0000',
     '$0.0150',
@@ -32,12 +32,18 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
     'demo',
     '1',
     '1',
-    '0%',
+    '100%',
     '$0.0100',
     '$0.0100',
     '$0.0000',
   ])
   await opened.check('usage')
+
+  await page.getByText('Table', { exact: true }).click()
+  const days = page.getByRole('table', { name: 'Charges per day by agent' }).locator('tbody tr')
+  expect(await days.count()).toBe(1)
+  expect((await days.first().locator('td').allTextContents()).slice(1)).toEqual(['$0.0150', '$0.0100'])
+  await opened.check('usage-table')
 
   await page.getByRole('textbox', { name: 'Group by' }).click()
   await page.getByRole('option', { name: 'API key' }).click()
@@ -59,7 +65,7 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
   await page.goBack()
   await page.goto(`${service.url}/usage`)
   await page.getByRole('table', { name: 'Sums by agent' }).getByRole('link', { name: 'demo' }).click()
-  await page.waitForURL('**/tasks?agent=demo&time=days&from=*')
+  await page.waitForURL(/\/tasks\?agent=demo&time=days&from=[\d-]+$/)
   await page.getByText('demo.fail').first().waitFor()
 })
 

@@ -8,14 +8,14 @@ import { usdText } from '../../../parts/text/usd-text.ts'
 /** Converts an amount with nine decimals to integers of 0.0001 USD. */
 const rounded = (usd: string) => Math.round(Number(usd) * 10_000)
 
-/** Provider cost and margin per day, which together are the revenue. */
+/** Provider cost and margin per day. Their sum is the revenue. */
 export function EconomicsChart({ from, to }: { from: string; to: string }) {
   const days = useQuery({
     queryKey: ['economics', from, to, 'day'],
     queryFn: ({ signal }) => client.economics.get({ from, to, groupBy: 'day' }, { signal }),
   })
   return (
-    <Panel title="Revenue per day (UTC)">
+    <Panel title="Provider cost and margin per day (UTC)">
       <QueryState query={days} skeleton={chartSkeleton}>
         {({ groups, total }) => {
           const byDate = new Map(groups.map((group) => [group.value, group]))

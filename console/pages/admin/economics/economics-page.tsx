@@ -26,8 +26,8 @@ export function EconomicsPage() {
   const [period, setPeriod] = useSearchField('period')
   const [group, setGroup] = useSearchField('groupBy')
   const day = oneDay(period)
-  const name = period in periodNames ? (period as PeriodName) : 'month'
-  const groupBy = group in groupNames ? (group as GroupBy) : 'day'
+  const name = Object.hasOwn(periodNames, period) ? (period as PeriodName) : 'month'
+  const groupBy = Object.hasOwn(groupNames, group) ? (group as GroupBy) : 'day'
   const { from, to } = day ?? periodOf(name, new Date())
   const path = `/api/admin/economics?from=${from}&to=${to}&groupBy=${groupBy}`
   const economics = useQuery({

@@ -25,7 +25,8 @@ const dayMs = 86_400_000
 
 /** Returns the period of a single day, or undefined for an invalid date. */
 export function oneDay(day: string): { from: string; to: string } | undefined {
-  return /^\d{4}-\d\d-\d\d$/.test(day) && !Number.isNaN(Date.parse(day)) ? { from: day, to: day } : undefined
+  const time = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(day) : Number.NaN
+  return !Number.isNaN(time) && dayOf(time) === day ? { from: day, to: day } : undefined
 }
 
 /** Returns the first and the last UTC day of a period that ends with or before `now`. */
