@@ -1,0 +1,4 @@
+import { sqliteEngine } from './sqlite-engine.ts'
+import { describeAccountContract } from './store-contract.ts'
+
+describeAccountContract(sqliteEngine)
