@@ -1,4 +1,4 @@
-import { Group, Select, Skeleton, Stack } from '@mantine/core'
+import { Group, Skeleton, Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Usage } from '../../../client/client.ts'
@@ -12,6 +12,7 @@ import { DataTable, type Column } from '../../parts/data-table.tsx'
 import { DownloadButton } from '../../parts/download/download-button.tsx'
 import { EmptyState } from '../../parts/empty-state.tsx'
 import { useSearchField } from '../../parts/hooks/use-search-field.ts'
+import { NameSelect } from '../../parts/name-select.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
@@ -60,20 +61,8 @@ export function UsagePage() {
       <PageHeader title="Usage" description="What tasks and chats cost, per UTC day." />
       <Stack gap="lg">
         <Group align="flex-end">
-          <Select
-            label="Period"
-            data={Object.entries(periods).map(([value, label]) => ({ value, label }))}
-            value={String(days)}
-            allowDeselect={false}
-            onChange={(value) => setPeriod(value ?? '')}
-          />
-          <Select
-            label="Group by"
-            data={Object.entries(groupNames).map(([value, label]) => ({ value, label }))}
-            value={groupBy}
-            allowDeselect={false}
-            onChange={(value) => setGroup(value ?? '')}
-          />
+          <NameSelect label="Period" names={periods} value={String(days)} onChange={setPeriod} />
+          <NameSelect label="Group by" names={groupNames} value={groupBy} onChange={setGroup} />
           <DownloadButton
             label="Download CSV"
             fileName={`errand-usage-${days}-days-by-${groupBy}.csv`}

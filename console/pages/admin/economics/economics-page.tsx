@@ -1,4 +1,4 @@
-import { Group, Select, Skeleton, Stack } from '@mantine/core'
+import { Group, Skeleton, Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { Economics } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
@@ -6,6 +6,7 @@ import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
 import { DownloadButton } from '../../../parts/download/download-button.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
+import { NameSelect } from '../../../parts/name-select.tsx'
 import { PageHeader } from '../../../parts/page-header.tsx'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { Panel } from '../../../parts/panel.tsx'
@@ -43,23 +44,13 @@ export function EconomicsPage() {
       />
       <Stack gap="lg">
         <Group align="flex-end">
-          <Select
+          <NameSelect
             label="Period"
-            data={[
-              ...Object.entries(periodNames).map(([value, label]) => ({ value, label })),
-              ...(day ? [{ value: period, label: dayName(period, 'long') }] : []),
-            ]}
+            names={{ ...periodNames, ...(day && { [period]: dayName(period, 'long') }) }}
             value={day ? period : name}
-            allowDeselect={false}
-            onChange={(value) => setPeriod(value ?? '')}
+            onChange={setPeriod}
           />
-          <Select
-            label="Group by"
-            data={Object.entries(groupNames).map(([value, label]) => ({ value, label }))}
-            value={groupBy}
-            allowDeselect={false}
-            onChange={(value) => setGroup(value ?? '')}
-          />
+          <NameSelect label="Group by" names={groupNames} value={groupBy} onChange={setGroup} />
           {economics.data && (
             <DownloadButton
               label="Download CSV"
