@@ -11,7 +11,7 @@ import type { World } from './property-world.ts'
 
 export type Draft = { path: Record<string, string>; query: Record<string, string | string[]>; body?: unknown }
 
-export type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema: Json }
+export type Parameter = { name: string; in: 'path' | 'query' | 'header'; required?: boolean; schema: Json }
 
 export function parametersOf({ spec }: Operation, where: Parameter['in']): Parameter[] {
   return ((spec['parameters'] ?? []) as Parameter[]).filter((parameter) => parameter.in === where)
@@ -76,6 +76,12 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
   }
 }
 
+/** A period in order, of at most three years. */
+const knownQuery: Known = {
+  from: fc.constantFrom('2024-12-31', '2025-02-28', '2025-12-31'),
+  to: fc.constantFrom('2025-12-31', '2026-01-01', '2027-06-30'),
+}
+
 /** Applies constraints between fields. Undefined if no valid body remains. */
 function together(id: string, body: Json): Json | undefined {
   // Only a response contains a valid quote.
@@ -119,23 +125,28 @@ export function validBody(world: World, operation: Operation): fc.Arbitrary<unkn
   return bodies.map((body) => together(operation.id, body)).filter((body) => body !== undefined)
 }
 
-/** Key ids other than the caller's own, for operations on another user's key or a platform key. */
-function keysOf({ ids }: World, { id }: Operation): Record<string, string | undefined> {
+/** Ids other than the caller's own, for operations on another user's key, a platform key or a user's task. */
+function othersIds({ ids, person }: World, { id }: Operation): Record<string, string | undefined> {
+  if (id === 'getUserTask') return { userId: person.userId }
+  if (id === 'findOwner') return { resourceId: ids['taskId'] }
   if (id === 'revokeUserKey') return { keyId: ids['othersKeyId'] }
   return id === 'revokePlatformKey' ? { keyId: ids['platformKeyId'] } : {}
 }
 
 /** Generates valid requests for the operation, with ids of that world's objects. */
 export function validDraft(world: World, operation: Operation): fc.Arbitrary<Draft> {
-  const named = { ...world.ids, ...keysOf(world, operation) }
+  const named = { ...world.ids, ...othersIds(world, operation) }
   const path = Object.fromEntries(parametersOf(operation, 'path').map(({ name }) => [name, named[name] ?? '']))
-  const queries = parametersOf(operation, 'query')
-    // Only a response contains a valid cursor.
-    .filter(({ name }) => name !== 'after')
-    .map(({ name, schema }) => [name, validValue(schema, { at: name, known: {} }).map(queryValue)])
+  // Only a response contains a valid cursor.
+  const parameters = parametersOf(operation, 'query').filter(({ name }) => name !== 'after')
+  const requiredKeys = parameters.filter(({ required }) => required).map(({ name }) => name)
+  const queries = parameters.map(({ name, schema }) => [
+    name,
+    validValue(schema, { at: name, known: knownQuery }).map(queryValue),
+  ])
   return fc.record({
     path: fc.constant(path),
-    query: fc.record(Object.fromEntries(queries), { requiredKeys: [] }) as fc.Arbitrary<Draft['query']>,
+    query: fc.record(Object.fromEntries(queries), { requiredKeys }) as fc.Arbitrary<Draft['query']>,
     body: validBody(world, operation),
   })
 }

@@ -84,11 +84,11 @@ async function senderFor(world: World, operation: Operation, usual: Sender): Pro
 async function renewed(world: World, { id }: Operation, { body, path, query }: Draft): Promise<Draft> {
   const makerOf = (name: string) => fresh[name === 'connectorId' && /^sign(?:In|Out)/.test(id) ? 'signInAt' : name]!
   const renew = async (named: Json) => {
-    // An event id needs its own webhook, and a key id its own user, so these stay.
+    // An event id needs its own webhook, and a key or task id its own user, so these stay.
     const isFresh = (name: string) =>
       Object.hasOwn(fresh, name) &&
       !(name === 'webhookId' && 'eventId' in named) &&
-      !(name === 'userId' && 'keyId' in named) &&
+      !(name === 'userId' && ('keyId' in named || 'taskId' in named)) &&
       !(name === 'keyId' && named['keyId'] !== world.ids['keyId'])
     const changed = Object.keys(named).filter(isFresh)
     return Object.fromEntries(await Promise.all(changed.map(async (name) => [name, await makerOf(name)(world)])))
