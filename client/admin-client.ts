@@ -30,6 +30,12 @@ export type AdminClients = {
      */
     credit: KeyedMethod<'users.credit'>
     transactions: InnerListMethod<'users.transactions'>
+    /** Finds the user that something belongs to, by its id: a task, session, chat, transaction, top-up, API key and others. */
+    findOwner: Method<'users.findOwner'>
+    tasks: InnerListMethod<'users.tasks'>
+    /** Returns a user's task without its input and output. */
+    task: Method<'users.task'>
+    sessions: InnerListMethod<'users.sessions'>
     /**
      * Creates an API key for the user with the scope `read`, `execute` or both. The key is shown only in this response.
      * Platform keys with the scope `act` can call this too.
@@ -80,6 +86,10 @@ export function createAdminClients(call: Call): AdminClients {
       unblock: change('users.unblock'),
       credit: keyedChange('users.credit'),
       transactions: list('users.transactions'),
+      findOwner: read('users.findOwner'),
+      tasks: list('users.tasks'),
+      task: read('users.task'),
+      sessions: list('users.sessions'),
       createKey: change('users.createKey'),
       listKeys: list('users.listKeys'),
       revokeKey: change('users.revokeKey'),

@@ -691,6 +691,17 @@ export type OwnLimits = {
   agents?: string[] | undefined
 }
 
+export type Owner = {
+  /** What the id identifies; `chat` is one reply, whose id begins with `turn_` */
+  type: "user" | "task" | "session" | "chat" | "transaction" | "topup" | "key" | "connector" | "webhook"
+  userId: string
+  email: string
+  /** Only for a task and its transactions */
+  taskId?: string | undefined
+  /** Only for a session, its chats and their transactions */
+  sessionId?: string | undefined
+}
+
 export type PasswordLink = {
   /** Shown only once */
   url: string
@@ -843,6 +854,8 @@ export type Task = {
   userId: string
   agentId: string
   endpointId: string
+  /** The API key that created the task; omitted for other credentials, such as a browser login */
+  keyId?: string | undefined
   status: "pending" | "processing" | "completed" | "failed"
   /** Number of the current or last run; 0 before the first */
   attempt: number
@@ -920,6 +933,8 @@ export type TaskListItem = {
   id: string
   agentId: string
   endpointId: string
+  /** The API key that created the task; omitted for other credentials, such as a browser login */
+  keyId?: string | undefined
   status: "pending" | "processing" | "completed" | "failed"
   /** Omitted if there are none */
   tags?: Record<string, string> | undefined
@@ -933,6 +948,10 @@ export type TaskListItem = {
   completedAt?: string | undefined
   /** Error code of a failed task, such as CANCELED */
   errorCode?: string | undefined
+  /** The first 200 characters of the input as JSON, if the request asked for them */
+  preview?: string | undefined
+  /** The first 200 characters of the error message of a failed task, if the request asked for them */
+  errorMessage?: string | undefined
 }
 
 export type TaskProgress = {
@@ -1088,6 +1107,54 @@ export type User = {
   createdAt: string
 }
 
+export type UserTask = {
+  id: string
+  userId: string
+  agentId: string
+  endpointId: string
+  /** The API key that created the task; omitted for other credentials, such as a browser login */
+  keyId?: string | undefined
+  status: "pending" | "processing" | "completed" | "failed"
+  /** Number of the current or last run; 0 before the first */
+  attempt: number
+  /** Null unless the task failed */
+  error: {
+    code: string
+    message: string
+    details: string
+  } | null
+  /** Connected services made available to the agent; omitted if there are none */
+  connectorIds?: string[] | undefined
+  /** Omitted if there are none */
+  tags?: Record<string, string> | undefined
+  /** Amount in USD with four fraction digits */
+  costUsd: string
+  /** Amount returned to the balance: the full charge if the task failed, the unused part of a metered charge if it completed, otherwise 0.0000 */
+  refundedUsd: string
+  /** Only for a metered or token-priced task: the amount charged when it was created */
+  maxCostUsd?: string | undefined
+  /** Only for a token-priced task: its rates, of the model that answered if several may answer */
+  rates?: ChatRates | undefined
+  /** Only for a completed token-priced task: the tokens it used */
+  tokens?: TaskTokens | undefined
+  /** Only for a completed metered task: number of charged events, by event name */
+  usage?: Record<string, number> | undefined
+  /** Only for a completed metered or token-priced task: the unused part of its charge */
+  givenBackUsd?: string | undefined
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** Omitted until processing starts */
+  startedAt?: string | undefined
+  /** Omitted until the task has ended */
+  completedAt?: string | undefined
+  /** When the task expires unless an agent has started it; omitted if it does not expire */
+  expiresAt?: string | undefined
+  /** Maximum run time, if the request set one */
+  timeoutSeconds?: number | undefined
+  /** When a run first called a connector or charged an event. Since then, the task can no longer be canceled */
+  cancelableUntil?: string | undefined
+}
+
 export type UserTopup = {
   id: string
   /** Only `paid` is credited. A `failed` or `expired` top-up can still be paid if the provider still accepts payment on its page */
@@ -1203,12 +1270,20 @@ export type Queries = {
       outcome?: "completed" | "failed" | "canceled" | "expired" | undefined
       /** Only tasks of this agent */
       agentId?: string | undefined
+      /** Only tasks of this endpoint, of any agent unless `agentId` is set */
+      endpointId?: string | undefined
+      /** Only tasks created with this API key */
+      keyId?: string | undefined
       /** Only items with this tag, as `name:value`; if repeated, only items with all of these tags */
       tag?: string[] | undefined
       /** Only items created after this time */
       createdAfter?: string | undefined
       /** Only items created before this time */
       createdBefore?: string | undefined
+      /** Only tasks whose input (as JSON) or error message contains this text, ignoring the case of A to Z. Of input over 16 KB, only the first 1,024 characters are searched */
+      search?: string | undefined
+      /** `preview` adds the start of the input and of the error message to each task */
+      include?: "preview" | undefined
       /** Page size */
       limit?: number | undefined
       /** Number of items to skip */
@@ -1570,6 +1645,84 @@ export type Queries = {
     }
     output: {
       transactions: Transaction[]
+      total: number
+      limit: number
+      offset: number
+      /** Send it as `after` to get the next page; omitted on the last page */
+      next?: string | undefined
+    }
+  }
+  'users.findOwner': {
+    input: {
+      /** For example `task_…`, `ses_…` or `txn_…` */
+      resourceId: string
+    }
+    output: Owner
+  }
+  'users.tasks': {
+    input: {
+      /** Only tasks in this state */
+      status?: "pending" | "processing" | "completed" | "failed" | undefined
+      /** Only tasks with this outcome; `failed` excludes canceled and expired tasks */
+      outcome?: "completed" | "failed" | "canceled" | "expired" | undefined
+      /** Only tasks of this agent */
+      agentId?: string | undefined
+      /** Only tasks of this endpoint, of any agent unless `agentId` is set */
+      endpointId?: string | undefined
+      /** Only tasks created with this API key */
+      keyId?: string | undefined
+      /** Only items with this tag, as `name:value`; if repeated, only items with all of these tags */
+      tag?: string[] | undefined
+      /** Only items created after this time */
+      createdAfter?: string | undefined
+      /** Only items created before this time */
+      createdBefore?: string | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** Number of items to skip */
+      offset?: number | undefined
+      /** The `next` of the previous page */
+      after?: string | undefined
+      userId: string
+    }
+    output: {
+      tasks: TaskListItem[]
+      total: number
+      limit: number
+      offset: number
+      /** Send it as `after` to get the next page; omitted on the last page */
+      next?: string | undefined
+    }
+  }
+  'users.task': {
+    input: {
+      userId: string
+      taskId: string
+    }
+    output: UserTask
+  }
+  'users.sessions': {
+    input: {
+      /** Only sessions in this state */
+      status?: "active" | "completed" | "expired" | undefined
+      /** Only sessions of this agent */
+      agentId?: string | undefined
+      /** Only items with this tag, as `name:value`; if repeated, only items with all of these tags */
+      tag?: string[] | undefined
+      /** Only items created after this time */
+      createdAfter?: string | undefined
+      /** Only items created before this time */
+      createdBefore?: string | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** Number of items to skip */
+      offset?: number | undefined
+      /** The `next` of the previous page */
+      after?: string | undefined
+      userId: string
+    }
+    output: {
+      sessions: SessionListItem[]
       total: number
       limit: number
       offset: number

@@ -3,6 +3,9 @@ import { CreateKeyInput, ListKeysInput, RevokeKeyInput } from '../auth/keys/key-
 import { Email } from '../auth/logins/login-schema.ts'
 import { ExternalId } from '../auth/platform/external-id.ts'
 import { OwnLimits, OwnLimitsInput } from '../billing/limit-schema.ts'
+import { ListSessionsInput } from '../sessions/session-schema.ts'
+import { ownedTypes } from '../store/accounts/account-types.ts'
+import { ListTasksInput, Task } from '../tasks/task-schema.ts'
 import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
 
 export const User = z
@@ -95,5 +98,28 @@ export const CreditUserInput = z.object({
 export const CreditedUser = z
   .object({ transactionId: z.string(), balanceUsd: usd.describe('Balance after the transaction') })
   .meta({ id: 'CreditedUser' })
+
+export const OwnerInput = z.object({ resourceId: resourceId.describe('For example `task_…`, `ses_…` or `txn_…`') })
+export const Owner = z
+  .object({
+    type: z.enum(ownedTypes).describe('What the id identifies; `chat` is one reply, whose id begins with `turn_`'),
+    userId: z.string(),
+    email: z.string(),
+    taskId: z.string().optional().describe('Only for a task and its transactions'),
+    sessionId: z.string().optional().describe('Only for a session, its chats and their transactions'),
+  })
+  .meta({ id: 'Owner' })
+
+export const ListUserTasksInput = ListTasksInput.omit({ include: true, search: true }).extend({ userId })
+export const UserTaskInput = z.object({ userId, taskId: resourceId })
+/** A task without what the user sent and got. */
+export const UserTask = Task.omit({
+  progress: true,
+  request: true,
+  requestUri: true,
+  response: true,
+  responseUri: true,
+}).meta({ id: 'UserTask' })
+export const ListUserSessionsInput = ListSessionsInput.extend({ userId })
 
 export const ListUserTransactionsInput = z.object({ userId, ...pageInput })

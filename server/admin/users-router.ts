@@ -6,7 +6,10 @@ import { CreatedKey, Key, ListKeysOutput } from '../auth/keys/key-schema.ts'
 import { ListTransactionsOutput } from '../account/account-schema.ts'
 import { listTransactions } from '../account/list-transactions.ts'
 import { procedure, router, withAdmin, withPlatform, type RestMeta } from '../procedures/procedure.ts'
+import { ListSessionsOutput } from '../sessions/session-schema.ts'
 import type { PlatformScope } from '../store/platform/platform-types.ts'
+import type { ReadTaskParts } from '../tasks/read-task.ts'
+import { ListTasksOutput } from '../tasks/task-schema.ts'
 import { createUserKey, listUserKeys, revokeUserKey } from './manage-user-keys.ts'
 import {
   creditUser,
@@ -17,6 +20,7 @@ import {
   unblockUser,
   updateUser,
 } from './manage-users.ts'
+import { findOwner, getUserTask, listUserSessions, listUserTasks } from './read-runs.ts'
 import {
   CreditedUser,
   CreditUserInput,
@@ -25,13 +29,19 @@ import {
   ListUserKeysInput,
   ListUsersInput,
   ListUsersOutput,
+  ListUserSessionsInput,
+  ListUserTasksInput,
   ListUserTransactionsInput,
   OpenedUser,
   OpenExternalUserInput,
+  Owner,
+  OwnerInput,
   UpdateUserInput,
   User,
   UserInput,
   UserKeyInput,
+  UserTask,
+  UserTaskInput,
 } from './user-schema.ts'
 
 const bodyErrors = { 400: 'The body is invalid.', 413: 'The body is too large.', 415: 'The body is not JSON.' }
@@ -50,7 +60,15 @@ function meta(
   return { ...own, tags: ['Users'], protect: true, errorResponses: { ...adminOnly, ...own.errorResponses } }
 }
 
-export const usersRouter = ({ catalogue, people }: { catalogue: Catalogue; people: LoginAccess }) =>
+export const usersRouter = ({
+  catalogue,
+  people,
+  tasks,
+}: {
+  catalogue: Catalogue
+  people: LoginAccess
+  tasks: ReadTaskParts
+}) =>
   router({
     list: procedure
       .meta({
@@ -216,6 +234,71 @@ export const usersRouter = ({ catalogue, people }: { catalogue: Catalogue; peopl
           return await listTransactions(people.store, { input: rest, userId })
         }),
       ),
+
+    findOwner: procedure
+      .meta({
+        openapi: meta({
+          method: 'GET',
+          path: '/api/users/by-resource/{resourceId}',
+          operationId: 'findOwner',
+          summary: 'Find the user that something belongs to, by its id (admins)',
+          description:
+            'For ids of users, tasks, sessions, chats, transactions, top-ups, API keys, connectors and webhooks.',
+          successDescription: 'What the id identifies, and its user.',
+          errorResponses: { 400: 'A parameter is invalid.', 404: 'Nothing has this id.' },
+        }),
+      })
+      .input(OwnerInput)
+      .output(Owner)
+      .query(withAdmin(({ input }) => findOwner(people.store, input.resourceId))),
+
+    tasks: procedure
+      .meta({
+        openapi: meta({
+          method: 'GET',
+          path: '/api/users/{userId}/tasks',
+          operationId: 'listUserTasks',
+          summary: "List a user's tasks, newest first (admins)",
+          description: 'The filters of `listTasks`, except the search in inputs.',
+          successDescription: 'One page of tasks and the total.',
+          errorResponses: { 400: 'A parameter is invalid.', ...unknown },
+        }),
+      })
+      .input(ListUserTasksInput)
+      .output(ListTasksOutput)
+      .query(withAdmin(({ input }) => listUserTasks(people.store, input))),
+
+    task: procedure
+      .meta({
+        openapi: meta({
+          method: 'GET',
+          path: '/api/users/{userId}/tasks/{taskId}',
+          operationId: 'getUserTask',
+          summary: "Get a user's task, without its input and output (admins)",
+          description: 'What happened to the task and what it cost. Only the user can read what was sent and returned.',
+          successDescription: 'The task.',
+          errorResponses: { 400: 'A parameter is invalid.', 404: 'The user or the task was not found.' },
+        }),
+      })
+      .input(UserTaskInput)
+      .output(UserTask)
+      .query(withAdmin(({ input }) => getUserTask(tasks, input))),
+
+    sessions: procedure
+      .meta({
+        openapi: meta({
+          method: 'GET',
+          path: '/api/users/{userId}/sessions',
+          operationId: 'listUserSessions',
+          summary: "List a user's sessions, newest first (admins)",
+          description: 'Without messages and metadata, which only the user can read.',
+          successDescription: 'One page of sessions and the total.',
+          errorResponses: { 400: 'A parameter is invalid.', ...unknown },
+        }),
+      })
+      .input(ListUserSessionsInput)
+      .output(ListSessionsOutput)
+      .query(withAdmin(({ input }) => listUserSessions(people.store, input))),
 
     createKey: procedure
       .meta({

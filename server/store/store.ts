@@ -8,6 +8,7 @@ import type {
   UserRecord,
   SpendPage,
   AccountRecord,
+  Owner,
 } from './accounts/account-types.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
@@ -305,12 +306,11 @@ export type Store = {
   createUser(input: CreateUser): Promise<CreateUserResult>
   findUser(email: string): Promise<UserRecord | undefined>
   getUser(userId: string): Promise<(UserAccount & { passwordHash: string | null }) | undefined>
+  /** Undefined if the id is unknown. */
+  findOwner(id: string): Promise<Owner | undefined>
   /** In order of creation. */
   listUsers(input: ListUsers): Promise<{ users: UserAccount[]; total: number }>
-  /**
-   * Suspends or reinstates a user, or grants or revokes admin rights. One admin always remains. Suspension ends the user's
-   * logins. Suspension or losing admin rights also revokes the open links the user created.
-   */
+  /** One admin always remains. Suspension ends the user's logins. Suspension or losing admin rights revokes the user's links. */
   updateUser(input: UpdateUser): Promise<UpdateUserResult>
   /** Sets a password, ends the other logins and forgets failed attempts. Returns false if `from` is no longer the password. */
   setPassword(input: SetPassword): Promise<boolean>

@@ -57,20 +57,37 @@ export async function listTasks(
   store: Store,
   { input, userId }: { input: z.output<typeof ListTasksInput>; userId: string },
 ): Promise<z.output<typeof ListTasksOutput>> {
-  const { agentId, limit, offset, outcome, status, tag } = input
+  const { agentId, endpointId, include, keyId, limit, offset, outcome, search, status, tag } = input
   const { list, range } = readRange('tasks', userId, input)
-  const filters = { ...(status && { status }), ...(outcome && { outcome }), ...(agentId !== undefined && { agentId }) }
-  const query = { userId, ...filters, ...(tag && { tags: tag }), ...range, limit, offset }
-  const { next, tasks, total } = await store.listTasks(query)
+  const { next, tasks, total } = await store.listTasks({
+    userId,
+    ...(status && { status }),
+    ...(outcome && { outcome }),
+    ...(agentId !== undefined && { agentId }),
+    ...(endpointId !== undefined && { endpointId }),
+    ...(keyId !== undefined && { keyId }),
+    ...(tag && { tags: tag }),
+    ...(search !== undefined && { search }),
+    ...range,
+    withPreview: include === 'preview',
+    limit,
+    offset,
+  })
   return {
-    tasks: tasks.map(({ cost, createdAt, completedAt, errorCode, givenBack, tags, ...item }) => ({
-      ...item,
-      ...(tags && { tags }),
+    tasks: tasks.map(({ cost, createdAt, completedAt, errorCode, errorMessage, givenBack, ...item }) => ({
+      id: item.id,
+      agentId: item.agentId,
+      endpointId: item.endpointId,
+      ...(item.keyId !== null && { keyId: item.keyId }),
+      status: item.status,
+      ...(item.tags && { tags: item.tags }),
       costUsd: formatUsd(cost),
       refundedUsd: refundedUsd({ cost, givenBack, status: item.status }),
       createdAt: isoTime(createdAt),
       ...(completedAt !== null && { completedAt: isoTime(completedAt) }),
       ...(errorCode !== null && { errorCode }),
+      ...(item.preview !== null && { preview: item.preview }),
+      ...(errorMessage !== null && { errorMessage }),
     })),
     total,
     limit,
@@ -121,6 +138,7 @@ function newTask(record: TaskRecord, { links, progress }: { links: SignedLinks; 
     refundedUsd: refundedUsd(record),
     createdAt: isoTime(record.createdAt),
   }
+  if (record.keyId !== null) task.keyId = record.keyId
   if (progress !== null) task.progress = JSON.parse(progress) as TaskProgress
   if (record.meters !== null || record.rates !== null) task.maxCostUsd = formatUsd(record.cost + record.givenBack)
   if (record.usage !== null) {

@@ -93,6 +93,11 @@ const refundedUsd = usd.describe(
 
 const attempt = z.number().int().describe('Number of the current or last run; 0 before the first')
 
+const keyId = z
+  .string()
+  .optional()
+  .describe('The API key that created the task; omitted for other credentials, such as a browser login')
+
 const TaskTokens = z
   .object({
     ...writtenUse,
@@ -113,6 +118,7 @@ export const Task = z
     userId: z.string(),
     agentId: z.string(),
     endpointId: z.string(),
+    keyId,
     status: TaskStatus,
     attempt,
     progress: TaskProgress.optional().describe('Latest progress reported by the agent'),
@@ -188,8 +194,22 @@ export const ListTasksInput = z.object({
     .optional()
     .describe('Only tasks with this outcome; `failed` excludes canceled and expired tasks'),
   agentId: resourceId.optional().describe('Only tasks of this agent'),
+  endpointId: resourceId.optional().describe('Only tasks of this endpoint, of any agent unless `agentId` is set'),
+  keyId: resourceId.optional().describe('Only tasks created with this API key'),
   ...tagFilter,
   ...timeFilter,
+  search: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe(
+      'Only tasks whose input (as JSON) or error message contains this text, ignoring the case of A to Z. Of input over 16 KB, only the first 1,024 characters are searched',
+    ),
+  include: z
+    .enum(['preview'])
+    .optional()
+    .describe('`preview` adds the start of the input and of the error message to each task'),
   ...cursorInput,
 })
 
@@ -198,6 +218,7 @@ export const TaskListItem = z
     id: z.string(),
     agentId: z.string(),
     endpointId: z.string(),
+    keyId,
     status: TaskStatus,
     tags: tagsOutput,
     costUsd: usd,
@@ -205,6 +226,14 @@ export const TaskListItem = z
     createdAt: isoTimestamp,
     completedAt: isoTimestamp.optional(),
     errorCode: z.string().optional().describe('Error code of a failed task, such as CANCELED'),
+    preview: z
+      .string()
+      .optional()
+      .describe('The first 200 characters of the input as JSON, if the request asked for them'),
+    errorMessage: z
+      .string()
+      .optional()
+      .describe('The first 200 characters of the error message of a failed task, if the request asked for them'),
   })
   .meta({ id: 'TaskListItem' })
 

@@ -177,6 +177,53 @@ test('finds tasks by tags and times, page by page, and only for their creator', 
   await service.stop()
 })
 
+test.each(['', long(201)])('rejects the search %j', async (search) => {
+  await expectRefused(guarded, { status: 400, field: 'search' }, () => get(`/api/tasks?search=${search}`))
+  await expectRpcRefused(guarded, { status: 400, field: 'search' }, () => rpc('tasks.list', { search }))
+})
+
+test('rejects an unknown include, and an empty endpoint or key', async () => {
+  for (const [field, value] of [
+    ['include', 'everything'],
+    ['endpointId', ''],
+    ['keyId', ''],
+  ] as const) {
+    await expectRefused(guarded, { status: 400, field }, () => get(`/api/tasks?${field}=${value}`))
+    await expectRpcRefused(guarded, { status: 400, field }, () => rpc('tasks.list', { [field]: value }))
+  }
+})
+
+test('finds tasks by text, endpoint and API key, with a preview on request', async () => {
+  const service = await startService()
+  const { key, userId } = await service.createPerson()
+  const other = await service.createKey(userId)
+  const invoice = await service.runTask(key, 'test.echo', { text: 'Invoice "INV 1357"' })
+  const failed = await service.runTask(other, 'test.fail', { reason: 'inv 1357' })
+  await service.runTask(other, 'test.echo', { text: 'INV 2468' })
+  const list = async (query: Record<string, string>, token = key) => {
+    const { body, status } = await service.get(`/api/tasks?${new URLSearchParams(query)}`, token)
+    expect(status).toBe(200)
+    return body
+  }
+  const idsOf = async (query: Record<string, string>) => (await list(query)).tasks.map(({ id }: { id: string }) => id)
+  expect(await idsOf({ search: 'inv 1357' })).toEqual([failed.id, invoice.id])
+  expect(await idsOf({ search: '"INV 1357"' })).toEqual([invoice.id])
+  expect(await idsOf({ search: failed.error.message })).toContain(failed.id)
+  expect(await idsOf({ search: 'inv 1357', endpointId: 'test.fail' })).toEqual([failed.id])
+  expect(await idsOf({ search: 'inv', keyId: invoice.keyId })).toEqual([invoice.id])
+  expect((await list({})).tasks[0]).not.toHaveProperty('preview')
+  const [, shown] = (await list({ include: 'preview' })).tasks
+  expect(shown).toMatchObject({ preview: '{"reason":"inv 1357"}', errorMessage: failed.error.message })
+  const client = createClient({ baseUrl: service.url, apiKey: key })
+  expect(await client.tasks.list({ search: 'INV 13', limit: 1 })).toMatchObject({
+    total: 2,
+    tasks: [{ id: failed.id }],
+  })
+  const stranger = await service.createPerson()
+  expect(await list({ search: 'inv' }, stranger.key)).toMatchObject({ total: 0 })
+  await service.stop()
+})
+
 test('tasks.run sets the tags, and a reused key with different tags gets 409', async () => {
   const service = await startService()
   const { key } = await service.createPerson()

@@ -8,9 +8,9 @@ import { signUp, signUpAdmin } from './signed-in.ts'
 type AdminCall = { id: string; method: string; path: string; body?: Record<string, unknown> }
 
 /** Ids for calls of all admin operations. An admin's calls with them would succeed. */
-type Ids = { userId: string; invitationId: string; keyId: string; platformKeyId: string }
+type Ids = { userId: string; taskId: string; invitationId: string; keyId: string; platformKeyId: string }
 
-const callsOn = ({ invitationId, keyId, platformKeyId, userId }: Ids): AdminCall[] => [
+const callsOn = ({ invitationId, keyId, platformKeyId, taskId, userId }: Ids): AdminCall[] => [
   { id: 'listUsers', method: 'GET', path: '/api/users' },
   { id: 'getUser', method: 'GET', path: `/api/users/${userId}` },
   { id: 'updateUser', method: 'PATCH', path: `/api/users/${userId}`, body: { isSuspended: true, isAdmin: true } },
@@ -22,6 +22,10 @@ const callsOn = ({ invitationId, keyId, platformKeyId, userId }: Ids): AdminCall
     body: { amountUsd: '1', reason: 'Top-up' },
   },
   { id: 'listUserTransactions', method: 'GET', path: `/api/users/${userId}/transactions` },
+  { id: 'findOwner', method: 'GET', path: `/api/users/by-resource/${taskId}` },
+  { id: 'listUserTasks', method: 'GET', path: `/api/users/${userId}/tasks` },
+  { id: 'getUserTask', method: 'GET', path: `/api/users/${userId}/tasks/${taskId}` },
+  { id: 'listUserSessions', method: 'GET', path: `/api/users/${userId}/sessions` },
   { id: 'getOrCreateUser', method: 'PUT', path: '/api/users/by-external-id/one', body: {} },
   { id: 'getUserByExternalId', method: 'GET', path: '/api/users/by-external-id/one' },
   { id: 'createUserKey', method: 'POST', path: `/api/users/${userId}/keys`, body: { name: 'device' } },
@@ -62,14 +66,15 @@ async function prepare() {
   const { keyId: platformKeyId } = await PlatformCalls.open(service)
   const draft = { userId: person.userId, name: 'own', hint: 'abcd', scopes: ['read' as const], expiresAt: null }
   const { id: keyId } = await service.app.store.createKey({ ...draft, tokenHash: 'of the key' })
-  const calls = callsOn({ userId: person.userId, invitationId: invited.id, keyId, platformKeyId })
+  const { id: taskId } = await service.runTask(await service.createKey(person.userId), 'test.free')
+  const calls = callsOn({ userId: person.userId, taskId, invitationId: invited.id, keyId, platformKeyId })
   return { service, admin, person, calls }
 }
 
 test('the tests cover every admin operation in the OpenAPI document', async () => {
   const ofAdmins = /Users|Invitations|Platform keys|System/
   const own = operations.filter(({ spec }) => ofAdmins.test(spec['tags']) && spec['security'].length > 0)
-  const nothing = { userId: 'user_0', invitationId: 'inv_0', keyId: 'key_0', platformKeyId: 'pkey_0' }
+  const nothing = { userId: 'user_0', taskId: 'task_0', invitationId: 'inv_0', keyId: 'key_0', platformKeyId: 'pkey_0' }
   const tried = callsOn(nothing).map(({ id }) => id)
   expect(own.map(({ id }) => id).toSorted()).toEqual(tried.toSorted())
   for (const { spec } of own) expect(spec['security']).toContainEqual({ browserSession: [] })
@@ -145,6 +150,10 @@ test("typed RPC rejects an admin's key like REST", async () => {
     client.users.unblock({ userId }),
     client.users.credit({ userId, amountUsd: '1', reason: 'Top-up' }),
     client.users.transactions({ userId }),
+    client.users.findOwner({ resourceId: userId }),
+    client.users.tasks({ userId }),
+    client.users.task({ userId, taskId: 'task_0' }),
+    client.users.sessions({ userId }),
     client.users.createPasswordLink({ userId }),
     client.invitations.create({ email: 'new@example.com' }),
     client.invitations.list(),
@@ -163,12 +172,13 @@ test('returns 404 for an unknown user id and changes nothing', async () => {
   const before = await everything(service)
   const nobody = {
     userId: 'user_00000000000000000000000000',
+    taskId: 'task_0',
     invitationId: 'inv_0',
     keyId: 'key_0',
     platformKeyId: 'pkey_0',
   }
   const onUser = callsOn(nobody).filter(({ path }) => path.includes('user_'))
-  expect(onUser).toHaveLength(9)
+  expect(onUser).toHaveLength(12)
   for (const { body, id, method, path } of onUser) {
     const answer = await admin.browser.request(method, path, { body })
     expect([id, answer.status, answer.body]).toEqual([

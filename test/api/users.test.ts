@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { FakeClock } from '../support/fake-clock.ts'
+import { sessionAgents } from './session-calls.ts'
+import testAgents from '../support/test-agents.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { expectStatus, signUp, signUpAdmin } from './signed-in.ts'
 
@@ -61,6 +63,40 @@ test('lists 2,500 users page by page in creation order, each exactly once', asyn
     expect(read.slice(at + 1, at + 101).toSorted()).toEqual(emails.slice(at, at + 100).toSorted())
   }
   expect(await expectStatus(200, browser.get('/api/users?offset=2501'))).toMatchObject({ users: [], total: 2501 })
+  await service.stop()
+})
+
+test("an admin finds the owner of an id, and sees a user's runs without what was sent and returned", async () => {
+  const service = await startService({
+    config: { agents: [...testAgents.agents, ...sessionAgents.agents.slice(0, 1)] },
+  })
+  const { browser } = await signUpAdmin(service)
+  const { key, userId } = await service.createPerson({ email: 'ada@example.com' })
+  const task = await service.runTask(key, 'test.fail', { secret: 'of Ada' })
+  const { sessionId } = (await service.post('/api/sessions', { agentId: 'one', metadata: { a: 'secret' } }, { key }))
+    .body
+  const { transactions } = (await service.get('/api/transactions', key)).body
+  const owner = { userId, email: 'ada@example.com' }
+  const find = (id: string) => browser.get(`/api/users/by-resource/${id}`)
+  expect(await expectStatus(200, find(task.id))).toEqual({ type: 'task', taskId: task.id, ...owner })
+  expect(await expectStatus(200, find(sessionId))).toEqual({ type: 'session', sessionId, ...owner })
+  expect(await expectStatus(200, find(transactions[0].id))).toMatchObject({ type: 'transaction', taskId: task.id })
+  expect(await expectStatus(200, find(task.keyId))).toEqual({ type: 'key', ...owner })
+  expect(await expectStatus(404, find(`${task.id}0`))).toMatchObject({ message: 'Nothing has this id' })
+  const { progress: _, request, response, ...shown } = task
+  expect([request, response]).toEqual([{ secret: 'of Ada' }, null])
+  expect(await expectStatus(200, browser.get(`/api/users/${userId}/tasks/${task.id}`))).toEqual(shown)
+  await expectStatus(400, browser.get(`/api/users/${userId}/tasks?status=unknown`))
+  const listed = await expectStatus(200, browser.get(`/api/users/${userId}/tasks?status=failed&limit=1`))
+  expect(listed).toMatchObject({ total: 1, tasks: [{ id: task.id, errorCode: 'AGENT_ERROR' }] })
+  expect(await expectStatus(200, browser.get(`/api/users/${userId}/tasks?status=completed`))).toMatchObject({
+    total: 0,
+  })
+  const { sessions } = await expectStatus(200, browser.get(`/api/users/${userId}/sessions`))
+  expect(sessions).toEqual([expect.objectContaining({ id: sessionId, agentId: 'one' })])
+  expect(JSON.stringify([listed, sessions])).not.toContain('ecret')
+  const stranger = await service.createPerson()
+  await expectStatus(404, browser.get(`/api/users/${stranger.userId}/tasks/${task.id}`))
   await service.stop()
 })
 

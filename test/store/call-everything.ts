@@ -42,6 +42,9 @@ export async function callEverything({ person, platform, service, webhookId }: C
   const lists = ['tasks', 'sessions', 'transactions', 'topups', 'keys', 'connectors', 'webhooks', 'agents']
   for (const list of lists) await call('GET', `/api/${list}`)
   for (const status of ['completed', 'failed', 'pending']) await call('GET', `/api/tasks?status=${status}&agentId=test`)
+  for (const filter of ['endpointId=test.echo', 'keyId=key_5', 'search=hello', 'include=preview']) {
+    await call('GET', `/api/tasks?${filter}`)
+  }
   for (const status of ['active', 'expired', 'completed']) await call('GET', `/api/sessions?status=${status}`)
   for (const filter of ['type=chat_charge', 'taskId=task_5', 'sessionId=ses_5', 'turnId=turn_5']) {
     await call('GET', `/api/transactions?${filter}`)
@@ -132,6 +135,10 @@ export async function callEverything({ person, platform, service, webhookId }: C
   await ofAdmin('GET', '/api/users')
   await ofAdmin('GET', `/api/users/${userId}`)
   await ofAdmin('GET', `/api/users/${userId}/transactions`)
+  await ofAdmin('GET', `/api/users/by-resource/${taskId}`)
+  await ofAdmin('GET', `/api/users/${userId}/tasks`)
+  await ofAdmin('GET', `/api/users/${userId}/tasks/${taskId}`)
+  await ofAdmin('GET', `/api/users/${userId}/sessions`)
   await ofAdmin('POST', `/api/users/${made}/unblock`, {})
   await ofAdmin('POST', '/api/users/user_5/password-link', {})
   const { id: invitationId } = await ofAdmin('POST', '/api/invitations', { email: 'ada@example.com' })

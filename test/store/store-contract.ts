@@ -29,6 +29,7 @@ import { describeRandomHistories } from './contract-random.ts'
 import { describeRate } from './contract-rate.ts'
 import { describeRestart } from './contract-restart.ts'
 import { describeRetries } from './contract-retries.ts'
+import { describeSearch } from './contract-search.ts'
 import { describeSpend } from './contract-spend.ts'
 import { describeStateless } from './contract-stateless.ts'
 import { describeTags } from './contract-tags.ts'
@@ -86,6 +87,7 @@ export function describeWorkContract(engine: StoreEngine): void {
   describeAbuseBlock(contractTest)
   describeLists(contractTest)
   describeTags(contractTest)
+  describeSearch(contractTest)
   describeMoney(contractTest)
   describeMetered(contractTest)
   describeBooks(contractTest)

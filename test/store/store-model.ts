@@ -159,6 +159,7 @@ export class StoreModel {
         id,
         agentId,
         endpointId,
+        keyId: null,
         status,
         tags: null,
         cost,
@@ -166,6 +167,8 @@ export class StoreModel {
         createdAt,
         completedAt,
         errorCode,
+        errorMessage: null,
+        preview: null,
       }))
       .toReversed()
   }

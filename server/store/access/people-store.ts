@@ -7,6 +7,7 @@ import * as keys from './stored-keys.ts'
 import * as people from './people-commands.ts'
 import * as logins from './login-commands.ts'
 import { platformStore } from '../platform/platform-store.ts'
+import { findOwner } from '../accounts/find-owner.ts'
 import * as users from '../accounts/stored-users.ts'
 
 export function peopleStore(engine: Engine) {
@@ -15,6 +16,7 @@ export function peopleStore(engine: Engine) {
     createUser: (input) => engine.run((tx) => users.createUser(tx, input)),
     findUser: (email) => engine.read((on) => users.findUser(on, email)),
     getUser: (userId) => engine.read((on) => users.getUser(on, userId)),
+    findOwner: (id) => engine.read((on) => findOwner(on, id)),
     listUsers: (input) => engine.read((on) => users.listUsers(on, input)),
     updateUser: (input) => engine.run((tx) => people.changeUser(tx, input)),
     setPassword: (input) => engine.run((tx) => people.changePassword(tx, input)),

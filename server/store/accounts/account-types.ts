@@ -72,3 +72,19 @@ export type UserRecord = {
   /** The user's id in a product built on the service. */
   externalId: string | null
 }
+
+export const ownedTypes = [
+  'user',
+  'task',
+  'session',
+  'chat',
+  'transaction',
+  'topup',
+  'key',
+  'connector',
+  'webhook',
+] as const
+export type OwnedType = (typeof ownedTypes)[number]
+
+/** The user that something belongs to, and the task or session that it is part of. */
+export type Owner = { type: OwnedType; userId: string; taskId?: string; sessionId?: string }

@@ -10,6 +10,8 @@ export type Dialect = {
   least: string
   /** Position of the second string in the first string, starting at 1; 0 if the second is not part of the first. */
   position: string
+  /** Changes ASCII letters to lower case, and no others. */
+  lower: (text: string) => string
   /** After a SELECT: locks the row, so that no other transaction can change or lock it before this transaction ends. */
   forUpdate: string
   /** After a SELECT of rows to delete or take: skips rows that other transactions have locked. */
@@ -39,6 +41,7 @@ export const sqlite: Dialect = {
   greatest: 'max',
   least: 'min',
   position: 'instr',
+  lower: (text) => `lower(${text})`,
   forUpdate: '',
   skipLocked: '',
   noIndex: '+',
@@ -58,6 +61,7 @@ export const postgres: Dialect = {
   greatest: 'greatest',
   least: 'least',
   position: 'strpos',
+  lower: (text) => `lower(${text} COLLATE "C")`,
   forUpdate: 'FOR NO KEY UPDATE',
   skipLocked: 'FOR UPDATE SKIP LOCKED',
   noIndex: '',

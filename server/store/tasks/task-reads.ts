@@ -5,28 +5,19 @@ import {
   type TaskRecord,
   type Tags,
   type PayloadRecord,
-  type TaskOutcome,
   taskStatuses,
   type OwnedPayload,
 } from './task-types.ts'
 import { taskColumns, taskRecord, type ReadTaskRow } from './task-rows.ts'
 import type { Answer, Op, Reads, TaskOf } from '../commands/command.ts'
-import {
-  olderThan,
-  pieceOf,
-  placesOf,
-  readDeepPage,
-  readFilteredPage,
-  within,
-  type Piece,
-} from '../commands/deep-page.ts'
+import { olderThan, pieceOf, placesOf, readDeepPage, readFilteredPage, within } from '../commands/deep-page.ts'
 import { columns, statement, type Dialect, type Statement } from '../commands/statement.ts'
-import { hasTags, tagValues, type TagValues } from './tag-filter.ts'
+import { hasTags, tagValues } from './tag-filter.ts'
 
 // Reads of tasks. Each walks an index and stops at its limit, whatever the size of the table.
 
 type ListRow = Omit<TaskListItem, 'tags'> & { seq: number; tags: string | null }
-/** `list` reads complete lists. `filtered` and `count` also filter by tags, times and outcome. */
+/** `list` reads complete lists. `filtered` and `count` also apply the filters that no index covers. */
 type TaskList = {
   list: Statement<ListRow>
   filtered: Statement<ListRow>
@@ -34,9 +25,12 @@ type TaskList = {
 }
 type PayloadRow = { id: string; bytes: number | null; sha256: string | null }
 
-// The error code is stored after long columns, so only the rows of failed tasks are read that far.
-const item = `${columns('seq id agentId endpointId status tags cost givenBack createdAt completedAt')},
-  CASE WHEN status = 'failed' THEN error_code END AS "errorCode"`
+const previewLength = 200
+// Long columns, and the error columns after them, are read only for the rows that show them.
+const item = `${columns('seq id agentId endpointId keyId status tags cost givenBack createdAt completedAt')},
+  CASE WHEN status = 'failed' THEN error_code END AS "errorCode",
+  CASE WHEN :withPreview = 1 THEN substr(request, 1, ${previewLength}) END AS preview,
+  CASE WHEN :withPreview = 1 AND status = 'failed' THEN substr(error_message, 1, ${previewLength}) END AS "errorMessage"`
 const page = 'ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset'
 type Filter = { where?: string; index: string }
 /** Names the index, because without statistics SQLite reads all tasks of a user to find those with a rare status. */
@@ -44,7 +38,14 @@ const from = ({ index, where = '' }: Filter, { indexedBy }: Dialect) =>
   `FROM tasks ${indexedBy(index)} WHERE user_id = :userId ${where}`
 const hasOutcome = `(CAST(:outcome AS text) IS NULL OR :outcome =
   CASE error_code WHEN 'CANCELED' THEN 'canceled' WHEN 'EXPIRED' THEN 'expired' ELSE status END)`
-const listed = (dialect: Dialect) => `${within('seq')} AND ${hasTags(dialect)} AND ${hasOutcome}`
+const isFrom = (column: string, value: string) => `(CAST(:${value} AS text) IS NULL OR ${column} = :${value})`
+const listed = (dialect: Dialect) =>
+  `${within('seq')} AND ${hasTags(dialect)} AND ${isFrom('endpoint_id', 'endpointId')} AND ${isFrom('key_id', 'keyId')}
+    AND ${hasOutcome} AND ${containsText(dialect)}`
+/** An index of all words would be written with each admission, and would not find parts of words such as ids. */
+const containsText = ({ lower, position }: Dialect) => `(CAST(:inputText AS text) IS NULL
+  OR ${position}(${lower('request')}, :inputText) > 0
+  OR coalesce(${position}(${lower('error_message')}, :errorText), 0) > 0)`
 const newest = (name: string, filter: Filter): TaskList => ({
   list: statement<ListRow>(
     `task_list${name}`,
@@ -134,28 +135,28 @@ export function* listPayloads(on: Reads, of: { afterId: string; limit: number })
 }
 
 export function* listTasks(on: Reads, of: ListTasks): Op<{ tasks: TaskListItem[] } & Listed> {
-  const { agentId, outcome, tags = [], userId } = of
+  const { agentId, endpointId, keyId, outcome, search, tags = [], userId } = of
   const status = of.status ?? (outcome && (outcome === 'completed' ? 'completed' : 'failed'))
   const filters = { userId, ...(agentId !== undefined && { agentId }), ...(status && { status }) }
   const { count: countOf, filtered, list } = listFor(filters)
   const isOfStatus = outcome === undefined || (outcome === 'completed' && status === outcome)
-  if (tags.length > 0 || isTimed(of) || !isOfStatus) {
-    const read =
-      (pairs: TagValues & { outcome: TaskOutcome | null }) => (piece: Piece & { limit: number; offset: number }) =>
-        on.all(filtered, { ...filters, ...pairs, ...placesOf(piece), limit: piece.limit, offset: piece.offset })
-    const pairs = { ...tagValues(tags), outcome: outcome ?? null }
-    const count = (piece: Piece) => on.get(countOf, { ...filters, ...pairs, ...placesOf(piece) })
+  const isFiltered = [endpointId, keyId, search].some((one) => one !== undefined) || tags.length > 0 || !isOfStatus
+  const withPreview = of.withPreview ? 1 : 0
+  if (isFiltered || isTimed(of)) {
+    const matching = matchingOf(of)
     const { rows, ...listed } = yield* readFilteredPage<ListRow>(on, of, {
       piece: pieceOf(of),
-      skip: read({ ...tagValues([]), outcome: null }),
-      count,
-      read: read(pairs),
+      skip: ({ limit, offset, ...piece }) =>
+        on.all(filtered, { ...filters, ...matchingOf({}), ...placesOf(piece), limit, offset, withPreview: 0 }),
+      count: (piece) => on.get(countOf, { ...filters, ...matching, ...placesOf(piece) }),
+      read: ({ limit, offset, ...piece }) =>
+        on.all(filtered, { ...filters, ...matching, ...placesOf(piece), limit, offset, withPreview }),
     })
     return { tasks: rows.map(toItem), ...listed }
   }
   const counts = on.all(counters, { userId })
   const { rows, ...next } = yield* readDeepPage<ListRow>(on, of, ({ after, limit, offset }) =>
-    on.all(list, { ...filters, ...after, limit, offset }),
+    on.all(list, { ...filters, ...after, limit, offset, withPreview }),
   )
   let total = 0
   for (const { count, part, status: counted } of yield* counts) {
@@ -163,6 +164,24 @@ export function* listTasks(on: Reads, of: ListTasks): Op<{ tasks: TaskListItem[]
     if (agentId === undefined || part === agentId) total += count
   }
   return { tasks: rows.map(toItem), total, ...next }
+}
+
+type Matching = Pick<ListTasks, 'endpointId' | 'keyId' | 'outcome' | 'search' | 'tags'>
+
+/** Parameters of the filters that no index covers. */
+function matchingOf({ endpointId, keyId, outcome, search, tags = [] }: Matching) {
+  // Only ASCII, as in the statement: engines differ in the case of other letters.
+  const errorText = search?.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase()) ?? null
+  // The input is stored as JSON, so quotes and backslashes in it are escaped.
+  const inputText = errorText === null ? null : JSON.stringify(errorText).slice(1, -1)
+  return {
+    ...tagValues(tags),
+    endpointId: endpointId ?? null,
+    keyId: keyId ?? null,
+    outcome: outcome ?? null,
+    errorText,
+    inputText,
+  }
 }
 
 function listFor({ agentId, status }: Pick<ListTasks, 'agentId' | 'status'>) {

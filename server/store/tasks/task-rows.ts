@@ -4,7 +4,7 @@ import type { TaskRow } from '../tables/work-tables.ts'
 
 /** Columns read for a task. Omits `queued`, which only SQL conditions and updates use. */
 export const taskColumns =
-  'seq id userId agentId endpointId status attempt cost request requestPayload' +
+  'seq id userId agentId endpointId keyId status attempt cost request requestPayload' +
   ' response responsePayload errorCode errorMessage errorDetails connectorIds' +
   ' givenBack meters rates usage tags progress expiresAt timeoutMs cancelableUntil createdAt startedAt completedAt'
 
@@ -22,6 +22,7 @@ export function taskRecord(row: ReadTaskRow): TaskRecord {
     userId: row.userId,
     agentId: row.agentId,
     endpointId: row.endpointId,
+    keyId: row.keyId,
     status: row.status,
     attempt,
     cost,

@@ -51,6 +51,8 @@ export type TaskRecord = {
   userId: string
   agentId: string
   endpointId: string
+  /** The API key that created the task; null for other credentials. */
+  keyId: string | null
   status: TaskStatus
   attempt: number
   /** Cost of the task. For a metered or token-priced task, the maximum charge until completion returns the unused part. */
@@ -98,8 +100,14 @@ export type StoredTaskTokens = StoredTokens & {
 
 export type TaskListItem = Pick<
   TaskRecord,
-  'id' | 'agentId' | 'endpointId' | 'status' | 'tags' | 'cost' | 'givenBack' | 'createdAt' | 'completedAt'
-> & { errorCode: string | null }
+  'id' | 'agentId' | 'endpointId' | 'keyId' | 'status' | 'tags' | 'cost' | 'givenBack' | 'createdAt' | 'completedAt'
+> & {
+  errorCode: string | null
+  /** Start of the input as JSON; null unless requested. */
+  preview: string | null
+  /** Start of the error message; null unless requested and failed. */
+  errorMessage: string | null
+}
 
 /** Names and values that a user attaches to tasks and sessions, to filter lists by. */
 export type Tags = Record<string, string>
@@ -218,7 +226,18 @@ export type Interruption = AttemptRef & {
 
 /** `tags`: a task must have all of them. */
 export type ListTasks = Page &
-  ListRange & { userId: string; status?: TaskStatus; outcome?: TaskOutcome; agentId?: string; tags?: string[] }
+  ListRange & {
+    userId: string
+    status?: TaskStatus
+    outcome?: TaskOutcome
+    agentId?: string
+    endpointId?: string
+    keyId?: string
+    tags?: string[]
+    /** Text in the input or the error message. Ignores the case of ASCII letters. */
+    search?: string
+    withPreview?: boolean
+  }
 
 /**
  * The claimed task. `isLimited`: a limit on running tasks applies to it. `at-limit`: such a limit is reached. `blocked`:

@@ -97,6 +97,10 @@ const bounds: Record<string, number | typeof configured> = {
   'platformKeys.list': 512 * kb,
   'platformKeys.revoke': 8 * kb,
   'users.transactions': 512 * kb,
+  'users.findOwner': kb,
+  'users.tasks': 512 * kb,
+  'users.task': 64 * kb,
+  'users.sessions': 512 * kb,
   'users.createPasswordLink': 2 * kb,
   'system.get': configured,
   'economics.get': 512 * kb,
@@ -114,7 +118,7 @@ const largest: Record<string, (world: World) => Promise<{ body: unknown }>> = {
   'tasks.get': ({ ids, person, service }) => service.get(`/api/tasks/${ids['task']}`, person.key),
   'tasks.cancel': ({ ids, person, service }) =>
     service.post(`/api/tasks/${ids['task']}/cancel`, undefined, { key: person.key }),
-  'tasks.list': ({ person, service }) => service.get(`/api/tasks?${limit}`, person.key),
+  'tasks.list': ({ person, service }) => service.get(`/api/tasks?${limit}&include=preview`, person.key),
   'sessions.get': ({ ids, person, service }) => service.get(`/api/sessions/${ids['session']}`, person.key),
   'sessions.list': ({ person, service }) => service.get(`/api/sessions?${limit}`, person.key),
   'sessions.update': ({ ids, person, service }) =>
@@ -145,6 +149,10 @@ const largest: Record<string, (world: World) => Promise<{ body: unknown }>> = {
   'platformKeys.list': ({ admin }) => admin.request('GET', `/api/platform-keys?${limit}`),
   'users.transactions': ({ admin, person }) =>
     admin.request('GET', `/api/users/${person.userId}/transactions?${limit}`),
+  'users.findOwner': ({ admin, ids }) => admin.request('GET', `/api/users/by-resource/${ids['task']}`),
+  'users.tasks': ({ admin, person }) => admin.request('GET', `/api/users/${person.userId}/tasks?${limit}`),
+  'users.task': ({ admin, ids, person }) => admin.request('GET', `/api/users/${person.userId}/tasks/${ids['task']}`),
+  'users.sessions': ({ admin, person }) => admin.request('GET', `/api/users/${person.userId}/sessions?${limit}`),
 }
 
 const streams = new Set(['chat.stream', 'chat.resume', 'chat.resumeSession', 'tasks.events'])

@@ -1,0 +1,48 @@
+import type { z } from 'zod'
+import { ErrandError } from '../kernel/errors.ts'
+import { must } from '../kernel/assert.ts'
+import { listSessions } from '../sessions/session-operations.ts'
+import type { ListSessionsOutput } from '../sessions/session-schema.ts'
+import type { Store } from '../store/store.ts'
+import { getTask, listTasks, type ReadTaskParts } from '../tasks/read-task.ts'
+import type { ListTasksOutput } from '../tasks/task-schema.ts'
+import type { ListUserSessionsInput, ListUserTasksInput, Owner, UserTask, UserTaskInput } from './user-schema.ts'
+
+// An admin's view of a user's runs: what happened and what it cost, but not what the user sent and got.
+
+export async function findOwner(store: Store, resourceId: string): Promise<z.output<typeof Owner>> {
+  const owner = await store.findOwner(resourceId)
+  if (!owner) throw new ErrandError('NOT_FOUND', 'Nothing has this id')
+  const { email } = must(await store.getUser(owner.userId), 'an owner exists')
+  return { ...owner, email }
+}
+
+export async function listUserTasks(
+  store: Store,
+  { userId, ...input }: z.output<typeof ListUserTasksInput>,
+): Promise<z.output<typeof ListTasksOutput>> {
+  await requireUser(store, userId)
+  return await listTasks(store, { input, userId })
+}
+
+export async function getUserTask(
+  parts: ReadTaskParts,
+  { taskId, userId }: z.output<typeof UserTaskInput>,
+): Promise<z.output<typeof UserTask>> {
+  await requireUser(parts.store, userId)
+  const task = await getTask(parts, { userId, taskId, waitSeconds: 0, signal: undefined, onHold: () => {} })
+  const { progress: _, request: _1, requestUri: _2, response: _3, responseUri: _4, ...shown } = task
+  return shown
+}
+
+export async function listUserSessions(
+  store: Store,
+  { userId, ...input }: z.output<typeof ListUserSessionsInput>,
+): Promise<z.output<typeof ListSessionsOutput>> {
+  await requireUser(store, userId)
+  return await listSessions(store, { input, userId })
+}
+
+async function requireUser(store: Store, userId: string): Promise<void> {
+  if (!(await store.getUser(userId))) throw new ErrandError('NOT_FOUND', 'User not found')
+}
