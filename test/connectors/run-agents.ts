@@ -67,7 +67,7 @@ export function runAgents(url: string): ErrandConfig {
     model: createOpenAICompatible({ name: 'stub', baseURL: `${url}/v1`, apiKey: 'none', includeUsage: true })('stub-1'),
     maxSteps: 3,
     pricing: modelPricing,
-    endpoints: { call: { ...endpoint, prompt: ask }, brief: { ...endpoint, timeoutSeconds: 2, prompt: ask } },
+    endpoints: { call: { ...endpoint, prompt: ask }, brief: { ...endpoint, timeoutSeconds: 5, prompt: ask } },
   }
   const own = tool({
     description: 'Adds up by itself.',
@@ -90,7 +90,7 @@ export function runAgents(url: string): ErrandConfig {
         name: 'Code',
         endpoints: {
           call: { ...endpoint, run: useAll },
-          brief: { ...endpoint, timeoutSeconds: 2, run: useAll },
+          brief: { ...endpoint, timeoutSeconds: 5, run: useAll },
           block: { ...endpoint, timeoutSeconds: 8, run: useAll },
           wait: { ...endpoint, run: waitForFile },
           echo: { description: 'Echoes.', priceUsd: '0.0100', params: z.looseObject({}), run: (run) => run.params },

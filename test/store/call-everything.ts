@@ -42,9 +42,7 @@ export async function callEverything({ person, platform, service, webhookId }: C
   const lists = ['tasks', 'sessions', 'transactions', 'topups', 'keys', 'connectors', 'webhooks', 'agents']
   for (const list of lists) await call('GET', `/api/${list}`)
   for (const status of ['completed', 'failed', 'pending']) await call('GET', `/api/tasks?status=${status}&agentId=test`)
-  for (const filter of ['endpointId=test.echo', 'keyId=key_5', 'search=hello', 'include=preview']) {
-    await call('GET', `/api/tasks?${filter}`)
-  }
+  await call('GET', '/api/tasks?include=preview')
   for (const status of ['active', 'expired', 'completed']) await call('GET', `/api/sessions?status=${status}`)
   for (const filter of ['type=chat_charge', 'taskId=task_5', 'sessionId=ses_5', 'turnId=turn_5']) {
     await call('GET', `/api/transactions?${filter}`)
@@ -135,7 +133,7 @@ export async function callEverything({ person, platform, service, webhookId }: C
   await ofAdmin('GET', '/api/users')
   await ofAdmin('GET', `/api/users/${userId}`)
   await ofAdmin('GET', `/api/users/${userId}/transactions`)
-  await ofAdmin('GET', `/api/users/by-resource/${taskId}`)
+  await ofAdmin('GET', `/api/admin/owners/${taskId}`)
   await ofAdmin('GET', `/api/users/${userId}/tasks`)
   await ofAdmin('GET', `/api/users/${userId}/tasks/${taskId}`)
   await ofAdmin('GET', `/api/users/${userId}/sessions`)

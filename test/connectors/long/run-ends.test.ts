@@ -141,7 +141,7 @@ test.for(places)(
     ].map(async (task) => {
       const taskId = await createTask(world, person, task)
       if (task.connectorIds === wellIds) {
-        const message = /^The connectors of this run took 2 seconds in total, which is the maximum\.$/
+        const message = /^The connectors of this run took 5 seconds in total, which is the maximum\.$/
         return await expectToldOnly(world, person, { taskId, message })
       }
       expect(await endOf(world, person, taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_TIMEOUT' } })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import quickstart from '../../../examples/quickstart/errand.config.ts'
 import { must } from '../../../server/kernel/assert.ts'
+import { PlatformCalls } from '../../api/platform-calls.ts'
 import { temporaryFolder } from '../../support/resources.ts'
 import { freePort } from '../../support/free-port.ts'
 import { runErrand, startProcess } from '../../support/test-process.ts'
@@ -161,6 +162,19 @@ test(
     const rates = printed.split('\n').filter((line) => line.includes(' -> '))
     expect(rates).toHaveLength(5)
     for (const line of rates) expect(guide).toContain(line)
+  },
+  testMsMax,
+)
+
+test(
+  'pricing.md: a platform key reads the economics',
+  async () => {
+    const { service } = await startQuickstart()
+    const { key } = await PlatformCalls.open(service, { scopes: ['economics'] })
+    const env = { ERRAND_URL: service.url, ERRAND_PLATFORM_KEY: key }
+    const printed = await runShell([block('pricing.md', '/api/admin/economics')], { env })
+    expect(JSON.parse(printed)).toMatchObject({ from: '2026-11-01', to: '2026-11-30', groupBy: 'agent' })
+    await service.stop()
   },
   testMsMax,
 )

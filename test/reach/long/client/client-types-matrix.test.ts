@@ -141,7 +141,7 @@ test(
 )
 
 test(
-  'the package has no dependencies and only listed files; declarations are at most 112 KB',
+  'the package has no dependencies and only listed files; declarations are at most 128 KB',
   { timeout: runMsMax },
   async () => {
     const installed = join(project, 'node_modules/errand-client')
@@ -165,7 +165,7 @@ test(
     const declarations = files.filter((name) => /\.d\.c?ts$/.test(name))
     expect(declarations.length).toBe(6)
     expect(declarations.reduce((sum, name) => sum + statSync(join(installed, name)).size, 0)).toBeLessThanOrEqual(
-      112 * 1024,
+      128 * 1024,
     )
     for (const name of declarations) {
       const text = readFileSync(join(installed, name), 'utf8')
