@@ -239,7 +239,7 @@ export const usersRouter = ({
       .meta({
         openapi: meta({
           method: 'GET',
-          path: '/api/users/by-resource/{resourceId}',
+          path: '/api/admin/owners/{resourceId}',
           operationId: 'findOwner',
           summary: 'Find the user that something belongs to, by its id (admins)',
           description:

@@ -22,7 +22,7 @@ const callsOn = ({ invitationId, keyId, platformKeyId, taskId, userId }: Ids): A
     body: { amountUsd: '1', reason: 'Top-up' },
   },
   { id: 'listUserTransactions', method: 'GET', path: `/api/users/${userId}/transactions` },
-  { id: 'findOwner', method: 'GET', path: `/api/users/by-resource/${taskId}` },
+  { id: 'findOwner', method: 'GET', path: `/api/admin/owners/${taskId}` },
   { id: 'listUserTasks', method: 'GET', path: `/api/users/${userId}/tasks` },
   { id: 'getUserTask', method: 'GET', path: `/api/users/${userId}/tasks/${taskId}` },
   { id: 'listUserSessions', method: 'GET', path: `/api/users/${userId}/sessions` },

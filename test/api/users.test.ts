@@ -77,7 +77,7 @@ test("an admin finds the owner of an id, and sees a user's runs without what was
     .body
   const { transactions } = (await service.get('/api/transactions', key)).body
   const owner = { userId, email: 'ada@example.com' }
-  const find = (id: string) => browser.get(`/api/users/by-resource/${id}`)
+  const find = (id: string) => browser.get(`/api/admin/owners/${id}`)
   expect(await expectStatus(200, find(task.id))).toEqual({ type: 'task', taskId: task.id, ...owner })
   expect(await expectStatus(200, find(sessionId))).toEqual({ type: 'session', sessionId, ...owner })
   expect(await expectStatus(200, find(transactions[0].id))).toMatchObject({ type: 'transaction', taskId: task.id })

@@ -124,13 +124,25 @@ export async function checkUsers(checker: Checker): Promise<void> {
   const { service } = checker
   const { browser } = await signUpAdmin(service)
   const check = checkAs(partsOf(checker), browser)
-  const { userId } = await service.createPerson()
+  const { key, userId } = await service.createPerson()
   const at = `/api/users/${userId}`
+  const { taskId } = (await service.createTask(key, 'gate.run', {})).body
+  await service.post(`/api/tasks/${taskId}/cancel`, {}, { key })
   const top = { amountUsd: '1.5', reason: 'Top-up' }
   const named = { 'Idempotency-Key': 'once' }
   await check(200, 'GET /api/users?search=example&limit=2')
   await check(200, `GET ${at}`)
   await check(200, `GET ${at}/transactions`)
+  await check(200, `GET ${at}/tasks`)
+  await check(200, `GET ${at}/tasks/${taskId}`)
+  await check(200, `GET ${at}/sessions`)
+  await check(200, `GET /api/admin/owners/${taskId}`)
+  await check(400, `GET ${at}/tasks?limit=0`)
+  await check(400, `GET ${at}/tasks/${long}`)
+  await check(400, `GET ${at}/sessions?limit=0`)
+  await check(400, `GET /api/admin/owners/${long}`)
+  await check(404, `GET ${at}/tasks/task_0`)
+  await check(404, 'GET /api/admin/owners/task_0')
   await check(200, `POST ${at}/unblock`)
   await check(200, `POST ${at}/password-link`)
   await check(200, `POST ${at}/credit`, top, named)
@@ -147,7 +159,14 @@ export async function checkUsers(checker: Checker): Promise<void> {
   await check(409, `PATCH /api/users/${own}`, { isAdmin: false })
   const nobody = '/api/users/user_0'
   const posts = [`POST ${nobody}/unblock`, `POST ${nobody}/password-link`]
-  for (const request of [`GET ${nobody}`, `GET ${nobody}/transactions`, ...posts]) await check(404, request)
+  for (const request of [
+    `GET ${nobody}`,
+    `GET ${nobody}/transactions`,
+    `GET ${nobody}/tasks`,
+    `GET ${nobody}/sessions`,
+    ...posts,
+  ])
+    await check(404, request)
   await check(404, `PATCH ${nobody}`, { isAdmin: true })
   await check(404, `POST ${nobody}/credit`, top)
   await check(400, 'GET /api/users?limit=0')

@@ -36,9 +36,17 @@ export const pagePaths: readonly string[] = [
   '/settings',
   ...['keys', 'connectors', 'webhooks', 'webhooks/{}', 'password', 'logins'].map((page) => `/settings/${page}`),
   '/admin',
-  ...['users', 'users/{}', 'economics', 'payments', 'invitations', 'platform-keys', 'agents', 'system'].map(
-    (page) => `/admin/${page}`,
-  ),
+  ...[
+    'users',
+    'users/{}',
+    'users/{}/tasks/{}',
+    'economics',
+    'payments',
+    'invitations',
+    'platform-keys',
+    'agents',
+    'system',
+  ].map((page) => `/admin/${page}`),
 ]
 const assetPrefix = '/assets/'
 const iconPath = '/favicon.svg'

@@ -149,7 +149,7 @@ const largest: Record<string, (world: World) => Promise<{ body: unknown }>> = {
   'platformKeys.list': ({ admin }) => admin.request('GET', `/api/platform-keys?${limit}`),
   'users.transactions': ({ admin, person }) =>
     admin.request('GET', `/api/users/${person.userId}/transactions?${limit}`),
-  'users.findOwner': ({ admin, ids }) => admin.request('GET', `/api/users/by-resource/${ids['task']}`),
+  'users.findOwner': ({ admin, ids }) => admin.request('GET', `/api/admin/owners/${ids['task']}`),
   'users.tasks': ({ admin, person }) => admin.request('GET', `/api/users/${person.userId}/tasks?${limit}`),
   'users.task': ({ admin, ids, person }) => admin.request('GET', `/api/users/${person.userId}/tasks/${ids['task']}`),
   'users.sessions': ({ admin, person }) => admin.request('GET', `/api/users/${person.userId}/sessions?${limit}`),
