@@ -76,6 +76,7 @@ export type {
   Key,
   Login,
   Message,
+  Owner,
   PlatformKey,
   Quote,
   Session,
@@ -90,6 +91,7 @@ export type {
   Transaction,
   Usage,
   User,
+  UserTask,
   Webhook,
   WebhookDelivery,
 } from './types/client-types.ts'

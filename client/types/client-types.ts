@@ -22,6 +22,7 @@ export type {
   Key,
   Login,
   Message,
+  Owner,
   PlatformKey,
   Quote,
   Session,
@@ -36,6 +37,7 @@ export type {
   Transaction,
   Usage,
   User,
+  UserTask,
   Webhook,
   WebhookDelivery,
 } from './api-types.ts'

@@ -59,6 +59,11 @@ export const pageRoutes: readonly PageRoute[] = [
     Page: lazyPart(async () => (await import('../pages/admin/users/user-page.tsx')).UserPage),
   },
   {
+    path: '/admin/users/:userId/tasks/:taskId',
+    section: 'admin',
+    Page: lazyPart(async () => (await import('../pages/admin/users/user-task-page.tsx')).UserTaskPage),
+  },
+  {
     path: '/admin/economics',
     section: 'admin',
     Page: lazyPart(async () => (await import('../pages/admin/economics/economics-page.tsx')).EconomicsPage),

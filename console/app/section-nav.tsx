@@ -4,7 +4,7 @@ import { RouterLink } from '../parts/router-link.tsx'
 import type { Section } from './page-routes.tsx'
 import classes from './shell.module.css'
 
-const sections: Record<Section, { label: string; pages: readonly { href: string; label: string }[] }> = {
+export const sections: Record<Section, { label: string; pages: readonly { href: string; label: string }[] }> = {
   settings: {
     label: 'Settings',
     pages: [

@@ -13,7 +13,7 @@ import { useLocation } from 'wouter'
 import { RouterLink } from '../parts/router-link.tsx'
 import { useAccount } from './use-account.ts'
 
-const items = [
+export const navItems = [
   { href: '/', area: '/', label: 'Overview', Icon: DashboardIcon },
   { href: '/agents', area: '/agents', label: 'Agents', Icon: LightningBoltIcon },
   { href: '/tasks', area: '/tasks', label: 'Tasks', Icon: ListBulletIcon },
@@ -22,14 +22,20 @@ const items = [
   { href: '/billing', area: '/billing', label: 'Billing', Icon: CardStackIcon },
   { href: '/settings/keys', area: '/settings', label: 'Settings', Icon: GearIcon },
 ]
-const adminItem = { href: '/admin/users', area: '/admin', label: 'Admin', Icon: LockClosedIcon }
+export const adminItem = {
+  section: 'admin' as const,
+  href: '/admin/users',
+  area: '/admin',
+  label: 'Admin',
+  Icon: LockClosedIcon,
+}
 
 export function ShellNav() {
   const [path] = useLocation()
   const isAdmin = useAccount().data?.isAdmin === true
   return (
     <Stack gap={2}>
-      {[...items, ...(isAdmin ? [adminItem] : [])].map(({ href, area, label, Icon }) => {
+      {[...navItems, ...(isAdmin ? [adminItem] : [])].map(({ href, area, label, Icon }) => {
         const isHere = path === area || (area !== '/' && path.startsWith(`${area}/`))
         return (
           <NavLink

@@ -1,13 +1,14 @@
-import { AppShell, Box, Burger, Group, Loader, Text } from '@mantine/core'
-import { useDisclosure } from '@mantine/hooks'
+import { ActionIcon, AppShell, Box, Burger, Group, Loader, Text } from '@mantine/core'
+import { useDisclosure, useHotkeys } from '@mantine/hooks'
 import { Notifications } from '@mantine/notifications'
-import { Suspense, useEffect } from 'react'
+import { MagnifyingGlassIcon } from '@radix-ui/react-icons'
+import { Suspense, useEffect, useState } from 'react'
 import { Redirect, Route, Switch, useLocation } from 'wouter'
 import { RouterLink } from '../parts/router-link.tsx'
 import { AdminsOnlyPage } from '../pages/admin/admins-only-page.tsx'
 import { AccountMenu } from './account-menu.tsx'
 import { BalanceLink } from './balance-link.tsx'
-import { loadAllWhenIdle } from './load-part.ts'
+import { lazyPart, loadAllWhenIdle } from './load-part.ts'
 import { LoadingPage } from './loading-page.tsx'
 import { NotFoundPage } from './not-found-page.tsx'
 import { PageBoundary } from './page-boundary.tsx'
@@ -18,10 +19,16 @@ import classes from './shell.module.css'
 import { ErrorNotice } from '../parts/error-notice.tsx'
 import { useAccount } from './use-account.ts'
 
+const CommandMenu = lazyPart(async () => (await import('./command-menu.tsx')).CommandMenu)
+
 /** Frame of every page that requires a login: header, navigation, and the page in its own error boundary. */
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure()
   const [path] = useLocation()
+  const [openings, setOpenings] = useState(0)
+  const openMenu = () => setOpenings((before) => before + 1)
+  // Also works while a field has the focus.
+  useHotkeys([['mod+K', openMenu]], [])
   useEffect(close, [path, close])
   useEffect(() => void loadAllWhenIdle(), [])
   return (
@@ -51,6 +58,9 @@ export function Shell() {
             </Text>
           </RouterLink>
           <Box flex={1} />
+          <ActionIcon variant="default" size={30} aria-label="Search" title="Search (Ctrl+K)" onClick={openMenu}>
+            <MagnifyingGlassIcon aria-hidden />
+          </ActionIcon>
           <BalanceLink />
           <AccountMenu />
         </Group>
@@ -63,6 +73,11 @@ export function Shell() {
           <Pages key={path} />
         </Box>
       </AppShell.Main>
+      {openings > 0 && (
+        <Suspense>
+          <CommandMenu openings={openings} />
+        </Suspense>
+      )}
       <Notifications position="bottom-right" containerWidth={360} />
     </AppShell>
   )

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react'
+import type { MouseEvent, ReactNode } from 'react'
 import classes from './data-table.module.css'
 
 export type Column<Row> = {
@@ -18,14 +18,22 @@ type DataTableProps<Row> = {
   rowKey: (row: Row) => string
   /** Switches to cards at a larger width, because the columns need much space. */
   isWide?: boolean
+  /** Opens a row's first link with a click anywhere in the row. */
+  opensRows?: boolean
 }
 
 /** A table. On phones each row becomes a card, with the first column as the card's heading. */
-export function DataTable<Row>({ caption, columns, rows, rowKey, isWide }: DataTableProps<Row>) {
+export function DataTable<Row>({ caption, columns, rows, rowKey, isWide, opensRows }: DataTableProps<Row>) {
   // Roles are explicit, because the `display` values of the cards remove the implicit roles.
   return (
     <div className={isWide ? classes.wide : undefined}>
-      <table className={classes.table} role="table" aria-label={caption} data-is-wide={isWide || undefined}>
+      <table
+        className={classes.table}
+        role="table"
+        aria-label={caption}
+        data-is-wide={isWide || undefined}
+        data-opens-rows={opensRows || undefined}
+      >
         <thead role="rowgroup">
           <tr role="row">
             {columns.map(({ id, label, align, isLabelHidden }) => (
@@ -37,7 +45,7 @@ export function DataTable<Row>({ caption, columns, rows, rowKey, isWide }: DataT
         </thead>
         <tbody role="rowgroup">
           {rows.map((row) => (
-            <tr key={rowKey(row)} role="row">
+            <tr key={rowKey(row)} role="row" onClick={opensRows ? openRow : undefined}>
               {columns.map(({ id, label, cell, align, isLabelHidden }) => (
                 <td key={id} role="cell" data-align={align} data-label={isLabelHidden ? undefined : label}>
                   <div className={classes.value}>{cell(row)}</div>
@@ -49,4 +57,13 @@ export function DataTable<Row>({ caption, columns, rows, rowKey, isWide }: DataT
       </table>
     </div>
   )
+}
+
+function openRow(event: MouseEvent<HTMLTableRowElement>): void {
+  const { ctrlKey, currentTarget, metaKey, shiftKey, target } = event
+  const isOwnClick = (target as Element).closest('a, button, input, label') !== null
+  if (isOwnClick || getSelection()?.isCollapsed === false) return
+  // Keeps the keys, so that Ctrl and a click opens the link in a new tab.
+  const click = { bubbles: true, cancelable: true, ctrlKey, metaKey, shiftKey }
+  currentTarget.querySelector('a')?.dispatchEvent(new globalThis.MouseEvent('click', click))
 }

@@ -2,12 +2,14 @@ import { CloseButton, TextInput } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
 import { MagnifyingGlassIcon } from '@radix-ui/react-icons'
 import { useEffect, useRef, useState } from 'react'
-import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
+import { useSearchField } from './hooks/use-search-field.ts'
 
 const waitMs = 250
 
-/** Filters a list by part of the email address. The search term is in the page's URL. */
-export function EmailSearch({ label }: { label: string }) {
+type SearchBoxProps = { label: string; maxLength?: number }
+
+/** Filters a list by text, after a short pause. The text is in the page's URL. */
+export function SearchBox({ label, maxLength = 254 }: SearchBoxProps) {
   const [search, setSearch] = useSearchField('search')
   const [text, setText] = useState(search)
   const sent = useRef(search)
@@ -43,7 +45,7 @@ export function EmailSearch({ label }: { label: string }) {
         aria-label={label}
         placeholder={label}
         name="search"
-        maxLength={254}
+        maxLength={maxLength}
         autoComplete="off"
         autoCapitalize="none"
         spellCheck={false}

@@ -1,12 +1,17 @@
-import { Button, Group, Select, TextInput } from '@mantine/core'
+import { Box, Button, Group, Select, TextInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
 import { useLocation } from 'wouter'
+import { client } from '../../app/api-client.ts'
+import type { Agent } from '../../../client/client.ts'
 import { useSearchField, useSearchList } from '../../parts/hooks/use-search-field.ts'
+import { SearchBox } from '../../parts/search-box.tsx'
 import { TagsField } from '../../parts/tags-field.tsx'
 
 const statuses = ['pending', 'processing', 'completed'] as const
 /** Outcomes of tasks with the status `failed`. */
 const outcomes = ['failed', 'canceled', 'expired'] as const
 const tagsMax = 3
+const searchMax = 200
 const hourMs = 3_600_000
 
 const spans: Readonly<Record<string, { label: string; ms: number }>> = {
@@ -21,6 +26,9 @@ export function useTaskFilters() {
   const [, navigate] = useLocation()
   const [statusText, setStatus] = useSearchField('status')
   const [agentId, setAgentId] = useSearchField('agent')
+  const [endpointId, setEndpointId] = useSearchField('endpoint')
+  const [keyId, setKeyId] = useSearchField('key')
+  const [search] = useSearchField('search')
   const [tags, setTags] = useSearchList('tag')
   const [time, setTime] = useSearchField('time')
   const [from, setFrom] = useSearchField('from')
@@ -32,6 +40,9 @@ export function useTaskFilters() {
     ...(status && { status }),
     ...(outcome && { outcome }),
     ...(agentId !== '' && { agentId }),
+    ...(endpointId !== '' && { endpointId }),
+    ...(keyId !== '' && { keyId }),
+    ...(search !== '' && { search: search.slice(0, searchMax) }),
     ...(tag.length > 0 && { tag }),
     ...timesOf({ time, from, to }),
   }
@@ -41,9 +52,13 @@ export function useTaskFilters() {
     clear: () => navigate('/tasks', { replace: true }),
     fields: {
       agentId,
+      endpointId,
       from,
+      keyId,
       setAgentId,
+      setEndpointId,
       setFrom,
+      setKeyId,
       setStatus,
       setTags,
       setTime,
@@ -82,80 +97,118 @@ function dayOf(text: string, daysLater: number): Date | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date
 }
 
-type TaskFiltersProps = { filters: TaskFiltersState; names: ReadonlyMap<string, string> }
+type TaskFiltersProps = { filters: TaskFiltersState; agents: readonly Agent[] }
 
-export function TaskFilters({ filters: { clear, fields, isFiltered }, names }: TaskFiltersProps) {
-  const { agentId, from, status, tag, time, to } = fields
+export function TaskFilters({ agents, filters: { clear, fields, isFiltered } }: TaskFiltersProps) {
+  const { agentId, endpointId, from, keyId, status, tag, time, to } = fields
+  const endpoints = agents.filter(({ id }) => agentId === '' || id === agentId).flatMap((agent) => agent.endpoints)
+  const keys = useQuery({
+    queryKey: ['keys', { limit: 100 }],
+    queryFn: ({ signal }) => client.keys.list({ limit: 100 }, { signal }),
+    staleTime: 60_000,
+  })
   return (
-    <Group gap="sm" mb="sm" align="flex-start">
-      <Select
-        label="Status"
-        data={[
-          { value: '', label: 'All' },
-          { value: 'pending', label: 'Queued' },
-          { value: 'processing', label: 'Running' },
-          { value: 'completed', label: 'Completed' },
-          { value: 'failed', label: 'Failed' },
-          { value: 'canceled', label: 'Canceled' },
-          { value: 'expired', label: 'Expired' },
-        ]}
-        value={status ?? ''}
-        onChange={(next) => fields.setStatus(next ?? '')}
-        allowDeselect={false}
-        w={150}
-      />
-      <Select
-        label="Agent"
-        data={agentOptions(names, agentId)}
-        value={agentId}
-        onChange={(next) => fields.setAgentId(next ?? '')}
-        allowDeselect={false}
-        searchable={names.size > 8}
-        w={220}
-      />
-      <Select
-        label="Created"
-        data={[
-          { value: '', label: 'Any time' },
-          ...Object.entries(spans).map(([value, { label }]) => ({ value, label })),
-          { value: ofDays, label: 'Custom range' },
-        ]}
-        value={time === ofDays || Object.hasOwn(spans, time) ? time : ''}
-        onChange={(next) => fields.setTime(next ?? '')}
-        allowDeselect={false}
-        w={170}
-      />
-      {time === ofDays && (
-        <>
-          <TextInput
-            type="date"
-            label="From"
-            value={from}
-            onChange={(event) => fields.setFrom(event.currentTarget.value)}
-            w={150}
-          />
-          <TextInput
-            type="date"
-            label="To"
-            value={to}
-            onChange={(event) => fields.setTo(event.currentTarget.value)}
-            w={150}
-          />
-        </>
-      )}
-      <TagsField label="Tags" value={tag} onChange={fields.setTags} maxTags={tagsMax} w={240} />
-      {isFiltered && (
-        <Button variant="subtle" color="gray" mt={25} onClick={clear}>
-          Clear filters
-        </Button>
-      )}
-    </Group>
+    <>
+      <Box mb="sm">
+        <SearchBox label="Search inputs and errors" maxLength={searchMax} />
+      </Box>
+      <Group gap="sm" mb="sm" align="flex-start">
+        <Select
+          label="Status"
+          data={[
+            { value: '', label: 'All' },
+            { value: 'pending', label: 'Queued' },
+            { value: 'processing', label: 'Running' },
+            { value: 'completed', label: 'Completed' },
+            { value: 'failed', label: 'Failed' },
+            { value: 'canceled', label: 'Canceled' },
+            { value: 'expired', label: 'Expired' },
+          ]}
+          value={status ?? ''}
+          onChange={(next) => fields.setStatus(next ?? '')}
+          allowDeselect={false}
+          w={150}
+        />
+        <Select
+          label="Agent"
+          data={optionsOf(
+            agents.map(({ id, name }) => [id, name]),
+            agentId,
+          )}
+          value={agentId}
+          onChange={(next) => fields.setAgentId(next ?? '')}
+          allowDeselect={false}
+          searchable={agents.length > 8}
+          w={170}
+        />
+        <Select
+          label="Endpoint"
+          data={optionsOf(
+            endpoints.map(({ id }) => [id, id]),
+            endpointId,
+          )}
+          value={endpointId}
+          onChange={(next) => fields.setEndpointId(next ?? '')}
+          allowDeselect={false}
+          searchable={endpoints.length > 8}
+          w={190}
+        />
+        <Select
+          label="API key"
+          data={optionsOf(
+            (keys.data?.keys ?? []).map(({ hint, id, name }) => [id, `${name} …${hint}`]),
+            keyId,
+          )}
+          value={keyId}
+          onChange={(next) => fields.setKeyId(next ?? '')}
+          allowDeselect={false}
+          searchable={(keys.data?.total ?? 0) > 8}
+          w={190}
+        />
+        <Select
+          label="Created"
+          data={[
+            { value: '', label: 'Any time' },
+            ...Object.entries(spans).map(([value, { label }]) => ({ value, label })),
+            { value: ofDays, label: 'Custom range' },
+          ]}
+          value={time === ofDays || Object.hasOwn(spans, time) ? time : ''}
+          onChange={(next) => fields.setTime(next ?? '')}
+          allowDeselect={false}
+          w={170}
+        />
+        {time === ofDays && (
+          <>
+            <TextInput
+              type="date"
+              label="From"
+              value={from}
+              onChange={(event) => fields.setFrom(event.currentTarget.value)}
+              w={150}
+            />
+            <TextInput
+              type="date"
+              label="To"
+              value={to}
+              onChange={(event) => fields.setTo(event.currentTarget.value)}
+              w={150}
+            />
+          </>
+        )}
+        <TagsField label="Tags" value={tag} onChange={fields.setTags} maxTags={tagsMax} w={240} />
+        {isFiltered && (
+          <Button variant="subtle" color="gray" mt={25} onClick={clear}>
+            Clear filters
+          </Button>
+        )}
+      </Group>
+    </>
   )
 }
 
-/** Returns all agents by name. Includes the selected agent even if it was deleted. */
-function agentOptions(names: ReadonlyMap<string, string>, chosen: string) {
-  const options = [...names].map(([value, label]) => ({ value, label }))
-  if (chosen !== '' && !names.has(chosen)) options.push({ value: chosen, label: chosen })
+/** Options by name. Includes the selected one even if it no longer exists. */
+function optionsOf(names: readonly (readonly [value: string, label: string])[], chosen: string) {
+  const options = names.map(([value, label]) => ({ value, label }))
+  if (chosen !== '' && !options.some(({ value }) => value === chosen)) options.push({ value: chosen, label: chosen })
   return [{ value: '', label: 'All' }, ...options]
 }

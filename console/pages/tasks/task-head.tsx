@@ -13,8 +13,10 @@ export function taskMark({ error, status }: Task): string {
   return marks[taskLook(status, error?.code)] ?? ''
 }
 
+type Headed = Pick<Task, 'completedAt' | 'costUsd' | 'createdAt' | 'error' | 'refundedUsd' | 'startedAt' | 'status'>
+
 /** Status, agent, cost, duration and age of a task in one line. */
-export function TaskHead({ agentName, task }: { agentName: string; task: Task }) {
+export function TaskHead({ agentName, task }: { agentName: string; task: Headed }) {
   const { completedAt, createdAt, error, startedAt, status } = task
   const ranMs = startedAt && completedAt ? Date.parse(completedAt) - Date.parse(startedAt) : undefined
   return (

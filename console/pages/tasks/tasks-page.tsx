@@ -30,7 +30,7 @@ const idleRefreshMs = 15_000
 export function TasksPage() {
   const filters = useTaskFilters()
   const [offset, setOffset] = useOffset()
-  const input = { limit, ...filters.input, ...(offset > 0 && { offset }) }
+  const input = { limit, include: 'preview' as const, ...filters.input, ...(offset > 0 && { offset }) }
   const tasks = useQuery({
     queryKey: ['tasks', input],
     queryFn: ({ signal }) => client.tasks.list(input, { signal }),
@@ -43,7 +43,6 @@ export function TasksPage() {
     staleTime: 60_000,
     refetchInterval: retryInterval,
   })
-  const names = new Map(agents.data?.agents.map((agent) => [agent.id, agent.name]))
   return (
     <>
       <PageHeader
@@ -57,7 +56,7 @@ export function TasksPage() {
       />
       <Stack gap="lg">
         <Box>
-          <TaskFilters filters={filters} names={names} />
+          <TaskFilters filters={filters} agents={agents.data?.agents ?? []} />
           <QueryState
             query={tasks}
             isEmpty={(page) => page.tasks.length === 0}
@@ -72,7 +71,7 @@ export function TasksPage() {
           >
             {(page) => (
               <Box className={tasks.isPlaceholderData ? classes.stale : undefined}>
-                <DataTable caption="Tasks" columns={columns(names)} rows={page.tasks} rowKey={({ id }) => id} />
+                <DataTable caption="Tasks" columns={columns} rows={page.tasks} rowKey={({ id }) => id} opensRows />
                 <Pager {...page} onChange={setOffset} what="tasks" />
                 <Text size="sm" c="dimmed" role="status" mih={20}>
                   {openText(openCount(page.tasks))}
@@ -92,23 +91,28 @@ export function TasksPage() {
   )
 }
 
-function columns(names: ReadonlyMap<string, string>): Column<TaskListItem>[] {
-  return [
-    {
-      id: 'id',
-      label: 'Task',
-      cell: (task) => <TaskName task={task} />,
-    },
-    { id: 'agent', label: 'Agent', cell: ({ agentId }) => names.get(agentId) ?? agentId },
-    {
-      id: 'status',
-      label: 'Status',
-      cell: ({ errorCode, status }) => <StatusBadge status={taskLook(status, errorCode)} />,
-    },
-    { id: 'created', label: 'Created', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
-    { id: 'completed', label: 'Duration', align: 'right', cell: completedAfter },
-    { id: 'cost', label: 'Cost', align: 'right', cell: (task) => <TaskCost task={task} /> },
-  ]
+const columns: Column<TaskListItem>[] = [
+  { id: 'id', label: 'Task', cell: (task) => <TaskName task={task} /> },
+  { id: 'input', label: 'Input or error', cell: (task) => <TaskLine task={task} /> },
+  {
+    id: 'status',
+    label: 'Status',
+    cell: ({ errorCode, status }) => <StatusBadge status={taskLook(status, errorCode)} />,
+  },
+  { id: 'created', label: 'Created', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+  { id: 'completed', label: 'Duration', align: 'right', cell: completedAfter },
+  { id: 'cost', label: 'Cost', align: 'right', cell: (task) => <TaskCost task={task} /> },
+]
+
+/** The error message of a failed task, otherwise the start of its input, in one line. */
+function TaskLine({ task: { errorCode, errorMessage, preview = '', status } }: { task: TaskListItem }) {
+  const hasFailed = taskLook(status, errorCode) === 'failed'
+  const text = hasFailed && errorMessage ? errorMessage : preview.replace(/^\{(.*?)\}?$/, '$1')
+  return (
+    <span className={classes.line} title={text} data-failed={hasFailed || undefined}>
+      {text}
+    </span>
+  )
 }
 
 function completedAfter({ completedAt, createdAt }: TaskListItem) {

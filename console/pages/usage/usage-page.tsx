@@ -201,8 +201,10 @@ function columnsOf({ days, groupBy, nameOf }: ColumnsOf): Column<UsageGroup>[] {
       id: 'value',
       label: groupNames[groupBy],
       cell: ({ value }) =>
-        groupBy === 'agent' && value !== '' ? (
-          <PageLink href={`/tasks?agent=${encodeURIComponent(value)}&time=days&from=${first}`}>{value}</PageLink>
+        groupBy !== 'model' && value !== '' ? (
+          <PageLink href={`/tasks?${new URLSearchParams({ [groupBy]: value, time: 'days', from: first ?? '' })}`}>
+            {nameOf(value)}
+          </PageLink>
         ) : (
           nameOf(value)
         ),

@@ -42,16 +42,16 @@ testConsole(
     await page.getByText('51–62 of 62').waitFor()
     expect(new URL(page.url()).search).toBe('?offset=50')
 
-    await page.getByLabel('Search by email').fill('nobody+here@')
+    await page.getByLabel('Search by email or ID').fill('nobody+here@')
     await page.getByText('No email address contains “nobody+here@”').waitFor()
     expect(new URL(page.url()).searchParams.get('search')).toBe('nobody+here@')
     await opened.check('admin-users-nobody')
     await page.getByRole('button', { name: 'Clear search' }).click()
     await page.getByText('1–50 of 62').waitFor()
-    await page.getByLabel('Search by email').fill('GRACE')
+    await page.getByLabel('Search by email or ID').fill('GRACE')
     await page.getByText('1–1 of 1').waitFor()
     await page.reload()
-    expect(await page.getByLabel('Search by email').inputValue()).toBe('GRACE')
+    expect(await page.getByLabel('Search by email or ID').inputValue()).toBe('GRACE')
 
     await page.getByRole('link', { name: grace.email }).click()
     await page.getByRole('heading', { level: 1, name: grace.email }).waitFor()
@@ -114,7 +114,7 @@ testConsole(
     const { store } = opened.service.app
     const { userId } = await opened.service.createPerson({ ...grace, balanceUsd: '10.0000' })
     const page = await opened.open('/admin/users')
-    await tabTo(page, 'Search by email')
+    await tabTo(page, 'Search by email or ID')
     await page.keyboard.type('grace')
     await page.keyboard.press('Enter')
     await page.getByText('1–1 of 1').waitFor()

@@ -122,7 +122,7 @@ testConsole(
     await table.getByText('Running', { exact: true }).waitFor()
     await page.getByText('1 task in progress. Updates automatically.').waitFor()
     release()
-    await page.getByRole('row', { name: /Gate Completed/ }).waitFor()
+    await page.getByRole('row', { name: /gate\.wait .* Completed/ }).waitFor()
 
     const { taskId, ended } = await createTask(opened, 'gate.wait')
     await opened.open('/tasks')

@@ -24,7 +24,7 @@ import { UserBalance } from './user-balance.tsx'
 import { keepUser } from './keep-user.ts'
 import { useIsAhead, useIsBlocked, UserStates } from './user-states.tsx'
 import { UserLimits } from './user-limits.tsx'
-import { UserTransactions } from './user-transactions.tsx'
+import { UserLists } from './user-lists.tsx'
 
 const back = { href: '/admin/users', label: 'Users' }
 
@@ -52,7 +52,7 @@ export function UserPage() {
             <div className={classes.columns}>
               <Stack gap="lg" miw={0}>
                 <UserBalance key={known.id} user={known} />
-                <UserTransactions userId={known.id} />
+                <UserLists userId={known.id} />
               </Stack>
               <Stack gap="lg" miw={0}>
                 <Panel title="Account">

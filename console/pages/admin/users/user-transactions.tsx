@@ -4,13 +4,14 @@ import type { Transaction } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
 import { Money } from '../../../parts/text/money.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
 import { Pager } from '../../../parts/pager.tsx'
-import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { useOffset } from '../../../parts/hooks/use-search-field.ts'
 import { FoldedAdminSnippets } from '../admin-snippets.tsx'
 import classes from '../admin.module.css'
+import { userTaskPath } from './user-task-path.ts'
 import { PastEnd } from '../past-end.tsx'
 
 const limit = 25
@@ -36,7 +37,7 @@ export function UserTransactions({ userId }: { userId: string }) {
   const isStale = transactions.isPlaceholderData
   const query = `limit=${limit}${offset > 0 ? `&offset=${offset}` : ''}`
   return (
-    <Panel title="Transactions">
+    <>
       <QueryState
         query={transactions}
         isEmpty={({ total }) => total === 0}
@@ -58,7 +59,7 @@ export function UserTransactions({ userId }: { userId: string }) {
         request={{ method: 'GET', path: `/api/users/${encodeURIComponent(userId)}/transactions?${query}` }}
         call={{ method: 'users.transactions', input, result: 'page' }}
       />
-    </Panel>
+    </>
   )
 }
 
@@ -66,12 +67,18 @@ const columns: Column<Transaction>[] = [
   {
     id: 'reason',
     label: 'Reason',
-    cell: ({ description, sessionId, taskId }) => (
+    cell: ({ description, sessionId, taskId, userId }) => (
       <>
         {description}
         {(taskId ?? sessionId) && (
           <Text size="xs" c="dimmed" ff="monospace" fw={400}>
-            {taskId ?? sessionId}
+            {taskId === undefined ? (
+              sessionId
+            ) : (
+              <PageLink href={userTaskPath(userId, taskId)} inherit>
+                {taskId}
+              </PageLink>
+            )}
           </Text>
         )}
       </>

@@ -3,6 +3,7 @@ import { PlusIcon } from '@radix-ui/react-icons'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { User } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
+import { isFindable } from '../../../app/find-page.ts'
 import { useAccount } from '../../../app/use-account.ts'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
@@ -18,9 +19,10 @@ import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field
 import { AdminSnippets } from '../admin-snippets.tsx'
 import classes from '../admin.module.css'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
-import { EmailSearch } from './email-search.tsx'
+import { SearchBox } from '../../../parts/search-box.tsx'
 import { inviteHref } from '../invitations/invite-href.ts'
 import { PastEnd } from '../past-end.tsx'
+import { OwnerOf } from './owner-of.tsx'
 import { UserStates } from './user-states.tsx'
 
 const limit = 50
@@ -29,11 +31,13 @@ export function UsersPage() {
   const [search, setSearch] = useSearchField('search')
   const [offset, setOffset] = useOffset()
   const ownId = useAccount().data?.userId
+  const isId = isFindable(search, { isAdmin: true, userId: ownId ?? '' })
   const input = { ...(search !== '' && { search }), limit, ...(offset > 0 && { offset }) }
   const users = useQuery({
     queryKey: ['users', input],
     queryFn: ({ signal }) => client.users.list(input, { signal }),
     placeholderData: keepPreviousData,
+    enabled: !isId,
   })
   if (isForAdminsOnly(users.error)) return <AdminsOnlyPage />
   const nobody = (
@@ -67,20 +71,27 @@ export function UsersPage() {
       <Stack gap="lg">
         <Box>
           <Box mb="sm">
-            <EmailSearch label="Search by email" />
+            <SearchBox label="Search by email or ID" />
           </Box>
-          <QueryState query={users} isEmpty={({ total }) => total === 0} empty={nobody}>
-            {({ total, users: rows }) => (
-              <div aria-busy={users.isPlaceholderData} className={users.isPlaceholderData ? classes.stale : undefined}>
-                {rows.length === 0 ? (
-                  <PastEnd what="users" onFirst={() => setOffset(0)} />
-                ) : (
-                  <DataTable caption="Users" columns={columnsOf(ownId)} rows={rows} rowKey={({ id }) => id} />
-                )}
-                <Pager what="users" total={total} limit={limit} offset={offset} onChange={setOffset} />
-              </div>
-            )}
-          </QueryState>
+          {isId ? (
+            <OwnerOf id={search} />
+          ) : (
+            <QueryState query={users} isEmpty={({ total }) => total === 0} empty={nobody}>
+              {({ total, users: rows }) => (
+                <div
+                  aria-busy={users.isPlaceholderData}
+                  className={users.isPlaceholderData ? classes.stale : undefined}
+                >
+                  {rows.length === 0 ? (
+                    <PastEnd what="users" onFirst={() => setOffset(0)} />
+                  ) : (
+                    <DataTable caption="Users" columns={columnsOf(ownId)} rows={rows} rowKey={({ id }) => id} />
+                  )}
+                  <Pager what="users" total={total} limit={limit} offset={offset} onChange={setOffset} />
+                </div>
+              )}
+            </QueryState>
+          )}
         </Box>
         <Panel title="Code examples">
           <AdminSnippets

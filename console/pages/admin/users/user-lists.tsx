@@ -1,0 +1,42 @@
+import { Tabs } from '@mantine/core'
+import { Panel } from '../../../parts/panel.tsx'
+import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
+import { UserRuns } from './user-runs.tsx'
+import { UserSessions } from './user-sessions.tsx'
+import { UserTransactions } from './user-transactions.tsx'
+
+const lists = { transactions: 'Transactions', tasks: 'Tasks', chats: 'Chats' }
+const first = 'transactions'
+
+/** A user's transactions, tasks and chats, one list at a time. The URL names the list. */
+export function UserLists({ userId }: { userId: string }) {
+  const [named, setNamed] = useSearchField('list')
+  const list = Object.hasOwn(lists, named) ? named : first
+  return (
+    <Panel title="Activity">
+      <Tabs
+        value={list}
+        onChange={(next) => setNamed(next === null || next === first ? '' : next)}
+        keepMounted={false}
+        activateTabWithKeyboard={false}
+      >
+        <Tabs.List mb="sm" aria-label="Lists of this user">
+          {Object.entries(lists).map(([value, label]) => (
+            <Tabs.Tab key={value} value={value}>
+              {label}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Tabs.Panel value="transactions">
+          <UserTransactions userId={userId} />
+        </Tabs.Panel>
+        <Tabs.Panel value="tasks">
+          <UserRuns userId={userId} />
+        </Tabs.Panel>
+        <Tabs.Panel value="chats">
+          <UserSessions userId={userId} />
+        </Tabs.Panel>
+      </Tabs>
+    </Panel>
+  )
+}

@@ -1,0 +1,113 @@
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { grace } from '../admin-second-person.ts'
+import { testConsole } from '../open-console.ts'
+
+const commandBox = (page: Page) => page.getByRole('textbox', { name: 'Search pages, agents, tasks and IDs' })
+
+async function runCommand(page: Page, text: string): Promise<void> {
+  const box = commandBox(page)
+  await page.keyboard.press('Control+k')
+  await box.and(page.locator(':focus')).waitFor()
+  await page.keyboard.type(text)
+  await page.keyboard.press('Enter')
+  await box.waitFor({ state: 'hidden' })
+}
+
+testConsole(
+  'a run is found by text, endpoint and key, and opened with a click anywhere in its row',
+  async (opened) => {
+    const { page, service, visitor } = opened
+    const key = await service.createKey(visitor.userId)
+    const other = await service.createKey(visitor.userId)
+    for (let n = 1; n <= 30; n++) await service.runTask(key, 'text.keywords', { text: `Order ${n}` })
+    const failed = await service.runTask(other, 'demo.fail', { reason: 'INV 1357 is missing' })
+    await opened.open('/tasks')
+    const table = page.getByRole('table', { name: 'Tasks' })
+    await table.getByText('INV 1357 is missing').first().waitFor()
+    await table.getByText('Order 30').first().waitFor()
+    await opened.check('tasks-rows')
+
+    await page.getByLabel('Search inputs and errors').fill('inv 1357')
+    await page.getByText('1–1 of 1').waitFor()
+    expect(new URL(page.url()).searchParams.get('search')).toBe('inv 1357')
+    await table.getByText('Failed').click()
+    await page.waitForURL(`**/tasks/${failed.id}`)
+    await page.goBack()
+    await page.getByText('1–1 of 1').waitFor()
+
+    await opened.open('/tasks')
+    await page.getByRole('textbox', { name: 'Endpoint' }).click()
+    await page.getByRole('option', { name: 'demo.fail' }).click()
+    await page.getByText('1–1 of 1').waitFor()
+    await page.getByRole('button', { name: 'Clear filters' }).first().click()
+    await page.getByRole('textbox', { name: 'API key' }).click()
+    await page.getByRole('option', { name: new RegExp(other.slice(-4)) }).click()
+    await page.getByText('1–1 of 1').waitFor()
+    await table.getByText('demo.fail').waitFor()
+  },
+  { limits: { executionsPerMinute: 0 } },
+)
+
+testConsole('Ctrl+K goes to pages, agents and tasks by keyboard alone, also from a field', async (opened) => {
+  const { page, service, visitor } = opened
+  const task = await service.runTask(await service.createKey(visitor.userId), 'text.keywords', { text: 'Hello' })
+  await opened.open('/tasks')
+  const box = commandBox(page)
+  const search = (text: string) => runCommand(page, text)
+  await page.keyboard.press('Control+k')
+  await box.waitFor()
+  await page.getByRole('button', { name: 'Billing' }).waitFor()
+  await opened.check('command-menu')
+  await page.keyboard.press('Escape')
+  await box.waitFor({ state: 'hidden' })
+  await search('billing')
+  await page.waitForURL('**/billing')
+  await search(task.id)
+  await page.waitForURL(`**/tasks/${task.id}`)
+  await opened.open('/tasks')
+  await page.getByLabel('Search inputs and errors').focus()
+  await search('API keys')
+  await page.waitForURL('**/settings/keys')
+  await search('hello there')
+  await page.waitForURL('**/tasks?search=hello+there')
+  await page.getByText('No tasks match these filters').waitFor()
+  await page.getByRole('button', { name: 'Search', exact: true }).click()
+  await box.waitFor()
+})
+
+testConsole(
+  "an admin who has only a task's ID sees what happened to it and what it cost, but not its input",
+  async (opened) => {
+    const { page, service } = opened
+    const { key, userId } = await service.createPerson({ email: grace.email })
+    const task = await service.runTask(key, 'demo.fail', { reason: 'It broke' })
+    await service.post('/api/sessions', { agentId: 'assistant' }, { key })
+    await opened.open('/admin/users')
+    await page.getByLabel('Search by email or ID').fill(task.id)
+    await page.getByText(`Task of ${grace.email}`).waitFor()
+    await page.getByRole('link', { name: `Open ${task.id}` }).click()
+    await page.waitForURL(`**/admin/users/${userId}/tasks/${task.id}`)
+    await page.getByText('The charge was refunded in full.').waitFor()
+    await page.getByText('AGENT_ERROR').first().waitFor()
+    await opened.check('admin-user-task')
+
+    await page.getByRole('link', { name: grace.email }).click()
+    await page.getByRole('table', { name: 'User tasks' }).getByText('AGENT_ERROR').waitFor()
+    await opened.check('admin-user-tasks')
+    await page.getByRole('textbox', { name: 'Outcome' }).click()
+    await page.getByRole('option', { name: 'Completed' }).click()
+    await page.getByText('No such tasks.').waitFor()
+    await page.getByRole('tab', { name: 'Chats' }).click()
+    await page.getByRole('table', { name: 'User chats' }).getByText('assistant').waitFor()
+    await opened.check('admin-user-chats')
+    await page.getByRole('tab', { name: 'Transactions' }).click()
+    await page.getByRole('link', { name: task.id }).first().click()
+    await page.waitForURL(`**/tasks/${task.id}`)
+
+    opened.allow(/404 .*users\.findOwner/)
+    await runCommand(page, `task_${'0'.repeat(26)}`)
+    await page.getByText('Nothing has this id').waitFor()
+  },
+  { isAdmin: true },
+)
