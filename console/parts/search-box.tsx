@@ -34,6 +34,7 @@ export function SearchBox({ label, maxLength = 254 }: SearchBoxProps) {
   return (
     <form
       role="search"
+      style={{ width: 380, maxWidth: '100%' }}
       onSubmit={(event) => {
         event.preventDefault()
         sendSoon.cancel()
@@ -49,7 +50,6 @@ export function SearchBox({ label, maxLength = 254 }: SearchBoxProps) {
         autoComplete="off"
         autoCapitalize="none"
         spellCheck={false}
-        maw={380}
         leftSection={<MagnifyingGlassIcon aria-hidden />}
         rightSection={
           text !== '' && (

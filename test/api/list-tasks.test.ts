@@ -46,12 +46,14 @@ test('lists tasks newest first with exactly their fields and filters by status a
   await expect.poll(async () => (await service.get(`/api/tasks/${processing}`, key)).body.status).toBe('processing')
   const pending = (await service.createTask(key, 'two.run')).body.taskId
 
+  const keyId = expect.stringMatching(/^key_/)
   expect((await service.get('/api/tasks', key)).body).toEqual({
     tasks: [
       {
         id: pending,
         agentId: 'two',
         endpointId: 'two.run',
+        keyId,
         status: 'pending',
         costUsd: '0.0100',
         refundedUsd: '0.0000',
@@ -61,6 +63,7 @@ test('lists tasks newest first with exactly their fields and filters by status a
         id: processing,
         agentId: 'one',
         endpointId: 'one.run',
+        keyId,
         status: 'processing',
         costUsd: '0.0100',
         refundedUsd: '0.0000',
@@ -70,6 +73,7 @@ test('lists tasks newest first with exactly their fields and filters by status a
         id: failed,
         agentId: 'two',
         endpointId: 'two.run',
+        keyId,
         status: 'failed',
         errorCode: 'AGENT_ERROR',
         costUsd: '0.0100',
@@ -81,6 +85,7 @@ test('lists tasks newest first with exactly their fields and filters by status a
         id: completed,
         agentId: 'one',
         endpointId: 'one.run',
+        keyId,
         status: 'completed',
         costUsd: '0.0100',
         refundedUsd: '0.0000',

@@ -13,6 +13,7 @@ export function describeAdmission(contractTest: ContractTest): void {
     expect(await world.read(userId, draft.taskId)).toEqual({
       seq: expect.any(Number),
       id: draft.taskId,
+      keyId: null,
       userId,
       agentId: 'text',
       endpointId: 'text.summarize',

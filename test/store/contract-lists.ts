@@ -35,6 +35,9 @@ export function describeLists(contractTest: ContractTest): void {
       const errorCode = error?.code ?? null
       expect(item).toEqual({
         id: item.id,
+        keyId: null,
+        errorMessage: null,
+        preview: null,
         agentId,
         endpointId,
         status,

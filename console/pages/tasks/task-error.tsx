@@ -24,10 +24,16 @@ const className = /^[A-Z][\w$.]*$/
 /** Matches the service's error message for an agent that called a tool outside the run's connectors. */
 const noSuchTool = /^No connector of this run has a tool named/
 
+/** Returns the details of an error, unless they tell the user nothing. */
+export function detailsOf({ details, message }: NonNullable<Task['error']>): string | undefined {
+  return details === '' || details === message || className.test(details) ? undefined : details
+}
+
 type TaskErrorProps = { task: Task; error: NonNullable<Task['error']> }
 
 export function TaskError({ task, error }: TaskErrorProps) {
   const meaning = meanings[error.code]
+  const details = detailsOf(error)
   const hasFailed = taskLook(task.status, error.code) === 'failed'
   return (
     <Alert
@@ -36,9 +42,9 @@ export function TaskError({ task, error }: TaskErrorProps) {
       icon={hasFailed ? <CrossCircledIcon aria-hidden /> : <MinusCircledIcon aria-hidden />}
     >
       {hasFailed && <Text className={classes.inline}>{error.message}</Text>}
-      {error.details !== '' && error.details !== error.message && !className.test(error.details) && (
+      {details !== undefined && (
         <Text className={classes.inline} size="sm" mt={4}>
-          Details: {error.details}
+          Details: {details}
         </Text>
       )}
       {noSuchTool.test(error.message) && (

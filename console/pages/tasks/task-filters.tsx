@@ -1,4 +1,4 @@
-import { Box, Button, Group, Select, TextInput } from '@mantine/core'
+import { Button, Group, Select, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useLocation } from 'wouter'
 import { client } from '../../app/api-client.ts'
@@ -109,9 +109,10 @@ export function TaskFilters({ agents, filters: { clear, fields, isFiltered } }: 
   })
   return (
     <>
-      <Box mb="sm">
+      <Group gap="sm" mb="sm" align="flex-end">
         <SearchBox label="Search inputs and errors" maxLength={searchMax} />
-      </Box>
+        <TagsField label="Tags" value={tag} onChange={fields.setTags} maxTags={tagsMax} w={240} />
+      </Group>
       <Group gap="sm" mb="sm" align="flex-start">
         <Select
           label="Status"
@@ -195,7 +196,6 @@ export function TaskFilters({ agents, filters: { clear, fields, isFiltered } }: 
             />
           </>
         )}
-        <TagsField label="Tags" value={tag} onChange={fields.setTags} maxTags={tagsMax} w={240} />
         {isFiltered && (
           <Button variant="subtle" color="gray" mt={25} onClick={clear}>
             Clear filters

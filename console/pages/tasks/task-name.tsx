@@ -5,11 +5,17 @@ import classes from './task.module.css'
 /** Number of characters shown from the end of an id. Ids start with the time, so only their ends distinguish them. */
 const idEnd = 8
 
+type TaskNameProps = {
+  task: Pick<TaskListItem, 'endpointId' | 'id'>
+  /** Default: the user's own page of the task. */
+  href?: string
+}
+
 /** Endpoint and shortened id of a task. Links to its page. */
-export function TaskName({ task: { endpointId, id } }: { task: Pick<TaskListItem, 'endpointId' | 'id'> }) {
+export function TaskName({ href, task: { endpointId, id } }: TaskNameProps) {
   return (
     <span title={id}>
-      <PageLink href={`/tasks/${encodeURIComponent(id)}`}>
+      <PageLink href={href ?? `/tasks/${encodeURIComponent(id)}`}>
         {endpointId} <span className={classes.id}>…{id.slice(-idEnd)}</span>
       </PageLink>
     </span>

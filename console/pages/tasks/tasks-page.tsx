@@ -107,12 +107,20 @@ const columns: Column<TaskListItem>[] = [
 /** The error message of a failed task, otherwise the start of its input, in one line. */
 function TaskLine({ task: { errorCode, errorMessage, preview = '', status } }: { task: TaskListItem }) {
   const hasFailed = taskLook(status, errorCode) === 'failed'
-  const text = hasFailed && errorMessage ? errorMessage : preview.replace(/^\{(.*?)\}?$/, '$1')
+  const text = hasFailed && errorMessage ? errorMessage : lineOf(preview)
   return (
     <span className={classes.line} title={text} data-failed={hasFailed || undefined}>
       {text}
     </span>
   )
+}
+
+/** Makes the start of a JSON object easier to read: without the braces and the quotes of its field names. */
+function lineOf(json: string): string {
+  return json
+    .replace(/^\{(.*?)\}?$/, '$1')
+    .replaceAll(/(^|,)"([^"\\]+)":/g, '$1 $2: ')
+    .trim()
 }
 
 function completedAfter({ completedAt, createdAt }: TaskListItem) {

@@ -4,13 +4,13 @@ import type { TaskListItem } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
 import { NameSelect } from '../../../parts/name-select.tsx'
-import { PageLink } from '../../../parts/page-link.tsx'
 import { Pager } from '../../../parts/pager.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { StatusBadge } from '../../../parts/status-badge.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { TaskCost } from '../../tasks/task-cost.tsx'
+import { TaskName } from '../../tasks/task-name.tsx'
 import { taskLook } from '../../tasks/task-state.ts'
 import classes from '../admin.module.css'
 import { PastEnd } from '../past-end.tsx'
@@ -63,11 +63,11 @@ function columnsOf(userId: string): Column<TaskListItem>[] {
     {
       id: 'task',
       label: 'Task',
-      cell: ({ endpointId, id }) => (
+      cell: (task) => (
         <>
-          <PageLink href={userTaskPath(userId, id)}>{endpointId}</PageLink>
-          <Text size="xs" c="dimmed" ff="monospace">
-            {id}
+          <TaskName task={task} href={userTaskPath(userId, task.id)} />
+          <Text size="xs" c="dimmed">
+            {task.errorCode}
           </Text>
         </>
       ),
@@ -77,7 +77,6 @@ function columnsOf(userId: string): Column<TaskListItem>[] {
       label: 'Status',
       cell: ({ errorCode, status }) => <StatusBadge status={taskLook(status, errorCode)} />,
     },
-    { id: 'error', label: 'Error', cell: ({ errorCode = '' }) => errorCode },
     { id: 'cost', label: 'Cost', align: 'right', cell: (task) => <TaskCost task={task} /> },
     { id: 'created', label: 'Created', align: 'right', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
   ]

@@ -14,6 +14,7 @@ import { QueryState } from '../../../parts/query-state.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { durationText } from '../../tasks/duration-text.ts'
 import { wholeRefundUsd } from '../../tasks/task-cost.tsx'
+import { detailsOf } from '../../tasks/task-error.tsx'
 import { TaskHead } from '../../tasks/task-head.tsx'
 import { taskLook } from '../../tasks/task-state.ts'
 import { AdminSnippets } from '../admin-snippets.tsx'
@@ -95,13 +96,14 @@ function Facts({ task }: { task: UserTask }) {
 
 function Failure({ error, task }: { task: UserTask; error: NonNullable<UserTask['error']> }) {
   const hasFailed = taskLook(task.status, error.code) === 'failed'
+  const details = detailsOf(error)
   return (
     <Alert
       color={hasFailed ? 'red' : 'gray'}
       title={error.message}
       icon={hasFailed ? <CrossCircledIcon aria-hidden /> : <MinusCircledIcon aria-hidden />}
     >
-      {error.details !== '' && error.details !== error.message && <Text size="sm">Details: {error.details}</Text>}
+      {details !== undefined && <Text size="sm">Details: {details}</Text>}
       <Text size="sm" mt={6}>
         <Code>{error.code}</Code>{' '}
         {wholeRefundUsd(task) === undefined ? 'Nothing was charged.' : 'The charge was refunded in full.'}
