@@ -1280,7 +1280,7 @@ export type Queries = {
       createdAfter?: string | undefined
       /** Only items created before this time */
       createdBefore?: string | undefined
-      /** Only tasks whose input (as JSON) or error message contains this text, ignoring the case of A to Z. Of input over 16 KB, only the first 1,024 characters are searched */
+      /** Only tasks that contain this text in a field name or value of their input, or in their error message, ignoring the case of A to Z. Of input over 16 KB, only the first 1,024 characters are searched */
       search?: string | undefined
       /** `preview` adds the start of the input and of the error message to each task */
       include?: "preview" | undefined

@@ -7,6 +7,8 @@ const anyId = /^(?:task|ses|turn|txn|user|top|key|con|hook)_[0-9a-z]{26}$/
 const ownPages: readonly (readonly [prefix: string, path: (id: string) => string])[] = [
   ['task_', (id) => `/tasks/${id}`],
   ['ses_', (id) => `/chat/${id}`],
+  ['key_', (id) => `/tasks?key=${id}`],
+  ['con_', () => '/settings/connectors'],
   ['hook_', (id) => `/settings/webhooks/${id}`],
 ]
 type Who = Pick<Account, 'isAdmin' | 'userId'>

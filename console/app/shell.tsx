@@ -26,7 +26,10 @@ export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure()
   const [path] = useLocation()
   const [openings, setOpenings] = useState(0)
-  const openMenu = () => setOpenings((before) => before + 1)
+  const openMenu = () => {
+    // A dialog may show a secret that is never shown again, or a form that is not saved yet.
+    if (document.querySelector('[role="dialog"]') === null) setOpenings((before) => before + 1)
+  }
   // Also works while a field has the focus.
   useHotkeys([['mod+K', openMenu]], [])
   useEffect(close, [path, close])

@@ -63,7 +63,7 @@ function openRow(event: MouseEvent<HTMLTableRowElement>): void {
   const { ctrlKey, currentTarget, metaKey, shiftKey, target } = event
   const isOwnClick = (target as Element).closest('a, button, input, label') !== null
   if (isOwnClick || getSelection()?.isCollapsed === false) return
-  // Keeps the keys, so that Ctrl and a click opens the link in a new tab.
-  const click = { bubbles: true, cancelable: true, ctrlKey, metaKey, shiftKey }
-  currentTarget.querySelector('a')?.dispatchEvent(new globalThis.MouseEvent('click', click))
+  const link = currentTarget.querySelector('a')
+  if (link && (ctrlKey || metaKey || shiftKey)) open(link.href, '_blank', 'noopener')
+  else link?.click()
 }

@@ -8,10 +8,10 @@ import type { Leftovers } from './run-folder.ts'
 // folders, and reports both. Arguments: the runner's process id, then the folders.
 
 const [runner = '', ...folders] = process.argv.slice(2)
-const roundsMax = 100
+const roundsMax = 260
 const roundMs = 50
-/** Grace time for processes that are about to exit, such as a browser's helpers. */
-const graceRounds = 40
+/** Grace time for processes that are about to exit. On a busy machine, a browser takes more than two seconds. */
+const graceRounds = 200
 
 const isLeft = new Promise<void>((resolve) => {
   process.stdin.resume()

@@ -1,5 +1,6 @@
 import { Button, Group, Select, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { client } from '../../app/api-client.ts'
 import type { Agent } from '../../../client/client.ts'
@@ -26,7 +27,10 @@ export function useTaskFilters() {
   const [, navigate] = useLocation()
   const [statusText, setStatus] = useSearchField('status')
   const [agentId, setAgentId] = useSearchField('agent')
-  const [endpointId, setEndpointId] = useSearchField('endpoint')
+  const [endpoint, setEndpointId] = useSearchField('endpoint')
+  // Ignores an endpoint of another agent, which stays in the URL when the agent changes.
+  const endpointId = agentId === '' || endpoint.startsWith(`${agentId}.`) ? endpoint : ''
+  const [clears, setClears] = useState(0)
   const [keyId, setKeyId] = useSearchField('key')
   const [search] = useSearchField('search')
   const [tags, setTags] = useSearchList('tag')
@@ -49,7 +53,11 @@ export function useTaskFilters() {
   return {
     input,
     isFiltered: Object.keys(input).length > 0,
-    clear: () => navigate('/tasks', { replace: true }),
+    clear: () => {
+      setClears(clears + 1)
+      navigate('/tasks', { replace: true })
+    },
+    clears,
     fields: {
       agentId,
       endpointId,
@@ -99,7 +107,7 @@ function dayOf(text: string, daysLater: number): Date | undefined {
 
 type TaskFiltersProps = { filters: TaskFiltersState; agents: readonly Agent[] }
 
-export function TaskFilters({ agents, filters: { clear, fields, isFiltered } }: TaskFiltersProps) {
+export function TaskFilters({ agents, filters: { clear, clears, fields, isFiltered } }: TaskFiltersProps) {
   const { agentId, endpointId, from, keyId, status, tag, time, to } = fields
   const endpoints = agents.filter(({ id }) => agentId === '' || id === agentId).flatMap((agent) => agent.endpoints)
   const keys = useQuery({
@@ -110,7 +118,8 @@ export function TaskFilters({ agents, filters: { clear, fields, isFiltered } }: 
   return (
     <>
       <Group gap="sm" mb="sm" align="flex-end">
-        <SearchBox label="Search inputs and errors" maxLength={searchMax} />
+        {/* Remounted when the filters are cleared, which also drops text that is not sent yet. */}
+        <SearchBox key={clears} label="Search inputs and errors" maxLength={searchMax} />
         <TagsField label="Tags" value={tag} onChange={fields.setTags} maxTags={tagsMax} w={240} />
       </Group>
       <Group gap="sm" mb="sm" align="flex-start">

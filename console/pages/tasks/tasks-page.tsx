@@ -25,6 +25,8 @@ const limit = 25
 type Status = TaskListItem['status']
 const openRefreshMs = 2000
 const idleRefreshMs = 15_000
+/** A search reads all tasks of the account. */
+const searchRefreshMs = 60_000
 
 /** Lists the account's tasks, newest first. Refetches while any task is open. */
 export function TasksPage() {
@@ -35,7 +37,10 @@ export function TasksPage() {
     queryKey: ['tasks', input],
     queryFn: ({ signal }) => client.tasks.list(input, { signal }),
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) => (openCount(state.data?.tasks) > 0 ? openRefreshMs : idleRefreshMs),
+    refetchInterval: ({ state }) => {
+      if ('search' in filters.input) return searchRefreshMs
+      return openCount(state.data?.tasks) > 0 ? openRefreshMs : idleRefreshMs
+    },
   })
   const agents = useQuery({
     queryKey: ['agents', { limit: 100 }],

@@ -90,6 +90,7 @@ testConsole(
     await page.waitForURL(`**/admin/users/${userId}/tasks/${task.id}`)
     await page.getByText('The charge was refunded in full.').waitFor()
     await page.getByText('AGENT_ERROR').first().waitFor()
+    expect(await page.getByText('"reason"').count(), 'the input').toBe(0)
     await opened.check('admin-user-task')
 
     await page.getByRole('link', { name: grace.email }).click()

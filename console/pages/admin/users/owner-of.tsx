@@ -5,6 +5,7 @@ import { client } from '../../../app/api-client.ts'
 import { pageOf } from '../../../app/find-page.ts'
 import { useAccount } from '../../../app/use-account.ts'
 import { EmptyState } from '../../../parts/empty-state.tsx'
+import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 
@@ -27,6 +28,7 @@ export function OwnerOf({ id }: { id: string }) {
     queryKey: ['owner', id],
     queryFn: ({ signal }) => client.users.findOwner({ resourceId: id }, { signal }),
   })
+  if (isForAdminsOnly(owner.error)) return <AdminsOnlyPage />
   if (owner.error instanceof ErrandClientError && owner.error.status === 404) {
     return <EmptyState title="Nothing has this ID" />
   }

@@ -17,6 +17,8 @@ import { wholeRefundUsd } from '../../tasks/task-cost.tsx'
 import { detailsOf } from '../../tasks/task-error.tsx'
 import { TaskHead } from '../../tasks/task-head.tsx'
 import { taskLook } from '../../tasks/task-state.ts'
+import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
+import classes from '../../tasks/task.module.css'
 import { AdminSnippets } from '../admin-snippets.tsx'
 
 /** Shows an admin what happened to a user's task and what it cost, but neither its input nor its result. */
@@ -31,6 +33,7 @@ export function UserTaskPage() {
     queryKey: ['user', userId],
     queryFn: ({ signal }) => client.users.get({ userId }, { signal }),
   })
+  if (isForAdminsOnly(task.error)) return <AdminsOnlyPage />
   const userPath = `/admin/users/${encodeURIComponent(userId)}`
   const isMissing = task.error instanceof ErrandClientError && task.error.status === 404
   return (
@@ -71,7 +74,8 @@ function Facts({ task }: { task: UserTask }) {
           rows={[
             ['Task ID', <CopyText key="id" value={task.id} what="task ID" />],
             ['Created', <TimeText key="created" at={createdAt} isExact />],
-            ['Queued', startedAt !== undefined && between(createdAt, startedAt)],
+            // The start is that of the last attempt.
+            ['Queued', startedAt !== undefined && attempt === 1 && between(createdAt, startedAt)],
             ['Ran', startedAt !== undefined && completedAt !== undefined && between(startedAt, completedAt)],
             ['Ended', completedAt !== undefined && <TimeText key="ended" at={completedAt} isExact />],
             ['Attempts', attempt],
@@ -95,15 +99,21 @@ function Facts({ task }: { task: UserTask }) {
 }
 
 function Failure({ error, task }: { task: UserTask; error: NonNullable<UserTask['error']> }) {
-  const hasFailed = taskLook(task.status, error.code) === 'failed'
+  const look = taskLook(task.status, error.code) as 'failed' | 'canceled' | 'expired'
+  const hasFailed = look === 'failed'
   const details = detailsOf(error)
   return (
     <Alert
       color={hasFailed ? 'red' : 'gray'}
-      title={error.message}
+      title={{ failed: 'The task failed', canceled: 'Canceled', expired: 'Expired' }[look]}
       icon={hasFailed ? <CrossCircledIcon aria-hidden /> : <MinusCircledIcon aria-hidden />}
     >
-      {details !== undefined && <Text size="sm">Details: {details}</Text>}
+      <Text className={classes.inline}>{error.message}</Text>
+      {details !== undefined && (
+        <Text className={classes.inline} size="sm">
+          Details: {details}
+        </Text>
+      )}
       <Text size="sm" mt={6}>
         <Code>{error.code}</Code>{' '}
         {wholeRefundUsd(task) === undefined ? 'Nothing was charged.' : 'The charge was refunded in full.'}
