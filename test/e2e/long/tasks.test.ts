@@ -235,7 +235,9 @@ testConsole(
     // Counts the first request and its retries.
     await expect.poll(() => refused, { timeout: 20_000 }).toBeGreaterThanOrEqual(3)
     isAway = false
-    await page.getByRole('row', { name: /Gate Running/ }).waitFor()
+    await page.getByRole('row', { name: /gate\.wait .* Running/ }).waitFor()
+    await page.getByRole('textbox', { name: 'Agent', exact: true }).click()
+    await page.getByRole('option', { name: 'Gate' }).waitFor()
 
     let reads = 0
     await page.route(/tasks\.get/, (route) => (isAway && ++reads > 1 ? route.abort() : route.continue()))

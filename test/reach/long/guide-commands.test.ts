@@ -173,7 +173,7 @@ test(
     const { key } = await PlatformCalls.open(service, { scopes: ['economics'] })
     const env = { ERRAND_URL: service.url, ERRAND_PLATFORM_KEY: key }
     const printed = await runShell([block('pricing.md', '/api/admin/economics')], { env })
-    expect(JSON.parse(printed)).toMatchObject({ from: '2026-11-01', to: '2026-11-30', groupBy: 'agent' })
+    expect(printed).toContain('"groupBy":"agent"')
     await service.stop()
   },
   testMsMax,
