@@ -1,11 +1,8 @@
-import { Alert, Code, Text } from '@mantine/core'
-import { CrossCircledIcon, MinusCircledIcon } from '@radix-ui/react-icons'
+import { Text } from '@mantine/core'
 import type { Task } from '../../../client/client.ts'
 import { PageLink } from '../../parts/page-link.tsx'
 import { agentPath } from '../agents/agent-path.ts'
-import { taskLook } from './task-state.ts'
-import { wholeRefundUsd } from './task-cost.tsx'
-import classes from './task.module.css'
+import { TaskFailure } from './task-failure.tsx'
 
 const meanings: Readonly<Record<string, string>> = {
   AGENT_ERROR: 'The agent reported an error.',
@@ -19,34 +16,14 @@ const meanings: Readonly<Record<string, string>> = {
   AGENT_OUTPUT_TOO_LARGE: 'The result exceeded the size limit.',
 }
 
-/** Matches error details that are only a class name, which tells the user nothing. */
-const className = /^[A-Z][\w$.]*$/
 /** Matches the service's error message for an agent that called a tool outside the run's connectors. */
 const noSuchTool = /^No connector of this run has a tool named/
-
-/** Returns the details of an error, unless they tell the user nothing. */
-export function detailsOf({ details, message }: NonNullable<Task['error']>): string | undefined {
-  return details === '' || details === message || className.test(details) ? undefined : details
-}
 
 type TaskErrorProps = { task: Task; error: NonNullable<Task['error']> }
 
 export function TaskError({ task, error }: TaskErrorProps) {
-  const meaning = meanings[error.code]
-  const details = detailsOf(error)
-  const hasFailed = taskLook(task.status, error.code) === 'failed'
   return (
-    <Alert
-      color={hasFailed ? 'red' : 'gray'}
-      title={meaning ?? 'The task failed.'}
-      icon={hasFailed ? <CrossCircledIcon aria-hidden /> : <MinusCircledIcon aria-hidden />}
-    >
-      {hasFailed && <Text className={classes.inline}>{error.message}</Text>}
-      {details !== undefined && (
-        <Text className={classes.inline} size="sm" mt={4}>
-          Details: {details}
-        </Text>
-      )}
+    <TaskFailure task={task} error={error} title={meanings[error.code]}>
       {noSuchTool.test(error.message) && (
         <Text size="sm" mt={4}>
           A task can only call tools of its selected connectors.{' '}
@@ -60,10 +37,6 @@ export function TaskError({ task, error }: TaskErrorProps) {
           .
         </Text>
       )}
-      <Text size="sm" mt={6}>
-        <Code>{error.code}</Code>{' '}
-        {wholeRefundUsd(task) === undefined ? 'Nothing was charged.' : 'The charge was refunded in full.'}
-      </Text>
-    </Alert>
+    </TaskFailure>
   )
 }

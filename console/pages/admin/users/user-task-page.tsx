@@ -1,5 +1,4 @@
-import { Alert, Box, Code, Stack, Text } from '@mantine/core'
-import { CrossCircledIcon, MinusCircledIcon } from '@radix-ui/react-icons'
+import { Box, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from 'wouter'
 import { ErrandClientError, type UserTask } from '../../../../client/client.ts'
@@ -11,15 +10,16 @@ import { Money } from '../../../parts/text/money.tsx'
 import { PageHeader } from '../../../parts/page-header.tsx'
 import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
+import type { BadgeStatus } from '../../../parts/status-badge.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { durationText } from '../../tasks/duration-text.ts'
-import { wholeRefundUsd } from '../../tasks/task-cost.tsx'
-import { detailsOf } from '../../tasks/task-error.tsx'
+import { TaskFailure } from '../../tasks/task-failure.tsx'
 import { TaskHead } from '../../tasks/task-head.tsx'
 import { taskLook } from '../../tasks/task-state.ts'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
-import classes from '../../tasks/task.module.css'
 import { AdminSnippets } from '../admin-snippets.tsx'
+
+const titles: Partial<Record<BadgeStatus, string>> = { canceled: 'Canceled', expired: 'Expired' }
 
 /** Shows an admin what happened to a user's task and what it cost, but neither its input nor its result. */
 export function UserTaskPage() {
@@ -68,7 +68,7 @@ function Facts({ task }: { task: UserTask }) {
   const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
   return (
     <Stack gap="lg">
-      {error && <Failure task={task} error={error} />}
+      {error && <TaskFailure task={task} error={error} title={titles[taskLook(task.status, error.code)]} />}
       <Panel title="Run">
         <KeyValueList
           rows={[
@@ -95,29 +95,5 @@ function Facts({ task }: { task: UserTask }) {
         Only the user can read the input and the result.
       </Text>
     </Stack>
-  )
-}
-
-function Failure({ error, task }: { task: UserTask; error: NonNullable<UserTask['error']> }) {
-  const look = taskLook(task.status, error.code) as 'failed' | 'canceled' | 'expired'
-  const hasFailed = look === 'failed'
-  const details = detailsOf(error)
-  return (
-    <Alert
-      color={hasFailed ? 'red' : 'gray'}
-      title={{ failed: 'The task failed', canceled: 'Canceled', expired: 'Expired' }[look]}
-      icon={hasFailed ? <CrossCircledIcon aria-hidden /> : <MinusCircledIcon aria-hidden />}
-    >
-      <Text className={classes.inline}>{error.message}</Text>
-      {details !== undefined && (
-        <Text className={classes.inline} size="sm">
-          Details: {details}
-        </Text>
-      )}
-      <Text size="sm" mt={6}>
-        <Code>{error.code}</Code>{' '}
-        {wholeRefundUsd(task) === undefined ? 'Nothing was charged.' : 'The charge was refunded in full.'}
-      </Text>
-    </Alert>
   )
 }
