@@ -126,7 +126,7 @@ const otherPaths = new Set([
   ),
 ])
 /** A user's own agent in an example, and an operation of OpenAI's that the page says is missing. */
-const foreignPaths = new Set(['/errand', '/v1/responses/compact'])
+const foreignPaths = new Set(['/errand'])
 
 const named = find(/\b(GET|POST|PUT|PATCH|DELETE)`? `?([/…][^\s`|,;)"\\]*)(?:` `\{ ([^}`]*) \}`)?/g, 'text')
 

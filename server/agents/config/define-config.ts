@@ -62,8 +62,8 @@ type EndpointFields<Schema extends ParamsSchema> = {
   /** Price of one execution in USD, at most four decimals, for example `'0.0100'`. Set either this or `pricing`. */
   readonly priceUsd?: string
   /**
-   * Prices of the events that a run charges, and the maximum price of a task. Set either this or `priceUsd`. Only for
-   * agents of kind code and http.
+   * Prices of the events that a run charges, and the maximum price of a task. Set either this or `priceUsd`. Endpoints of
+   * model agents charge tokens instead: `pricing: { tokens, maxUsd }`.
    */
   readonly pricing?: EventPricing
   /** Schema of the `params` that callers must send. */
@@ -289,8 +289,8 @@ export type ModelAgentConfig = AgentBase & {
   readonly model: ModelObject
   /**
    * Models that answer if those before them cannot; at most 4. The next model is called if a provider cannot be reached,
-   * answers with 408, 409, 429 or 5xx, or does not start its answer within 30 seconds, and only before the first part of a
-   * reply. Users pay the price of the model that answers.
+   * answers with 408, 409, 429 or 5xx, or does not start a chat's reply within 30 seconds, and only before the first part
+   * of the reply. Users pay the price of the model that answers.
    */
   readonly fallbacks?: readonly ModelFallback[]
   /** Options for the model's provider, as the AI SDK's `providerOptions`. */
