@@ -11,6 +11,6 @@ export async function logInGrace(opened: OpenConsole): Promise<{ page: Page; use
   await page.getByLabel('Email').fill(grace.email)
   await page.getByLabel('Password', { exact: true }).fill(grace.password)
   await page.getByRole('button', { name: 'Log in' }).click()
-  await page.getByRole('link', { name: /Balance \$10\.0000/ }).waitFor()
+  await page.getByRole('link', { name: /Balance \$10\.00/ }).waitFor()
   return { page, userId, key }
 }

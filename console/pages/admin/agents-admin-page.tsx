@@ -137,7 +137,7 @@ function Named({ emails }: { emails: readonly string[] }) {
 
 const endpointColumns: Column<Endpoint>[] = [
   { id: 'endpoint', label: 'Endpoint', cell: ({ id }) => <CopyText value={id} what={`ID ${id}`} /> },
-  { id: 'price', label: 'Price per task', align: 'right', cell: ({ priceUsd }) => <Money usd={priceUsd} /> },
+  { id: 'price', label: 'Price per task', align: 'right', cell: ({ priceUsd }) => <Money usd={priceUsd} isExact /> },
 ]
 
 const perMillion = 'per million tokens'
@@ -160,7 +160,7 @@ function ChatRates({ name, rates }: { rates: NonNullable<Agent['chatPricing']>; 
       columns={[
         { id: 'what', label: 'Chat', cell: ({ what }) => what },
         { id: 'unit', label: 'Unit', cell: ({ unit }) => unit },
-        { id: 'rate', label: 'Rate', align: 'right', cell: ({ usd }) => <Money usd={usd} /> },
+        { id: 'rate', label: 'Rate', align: 'right', cell: ({ usd }) => <Money usd={usd} isExact /> },
       ]}
       rows={rows}
       rowKey={({ what }) => what}

@@ -85,7 +85,7 @@ function Line({ name, quantity, price, amountUsd }: LineProps) {
       <td>{count.format(quantity)}</td>
       <td className={classes.rate}>{price}</td>
       <td className={classes.money}>
-        <Money usd={amountUsd} />
+        <Money usd={amountUsd} isExact />
       </td>
     </tr>
   )
@@ -101,7 +101,7 @@ function Sum({ name, usd, withPlus = false, isTotal = false }: SumProps) {
       </th>
       <td className={classes.rate} />
       <td className={classes.money}>
-        <Money usd={usd} withPlus={withPlus} />
+        <Money usd={usd} withPlus={withPlus} isExact />
       </td>
     </tr>
   )

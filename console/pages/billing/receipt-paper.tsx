@@ -77,7 +77,7 @@ export function ReceiptPaper({ receipt, task, account }: ReceiptPaperProps) {
         </Stack>
         <Group justify="space-between">
           <Text c="dimmed">Balance after {refund ? 'the refund' : 'the charge'}</Text>
-          <Money usd={balanceAfterUsd} fw={600} />
+          <Money usd={balanceAfterUsd} fw={600} isExact />
         </Group>
       </Stack>
     </Paper>
@@ -106,10 +106,10 @@ function TransactionEntry({ transaction }: { transaction: Transaction }) {
           {transactionTypes[type].label}, <TimeText at={createdAt} isExact />
         </Text>
         <Text className="tabular">
-          <Money usd={amountUsd} withPlus />
+          <Money usd={amountUsd} withPlus isExact />
           <Text component="span" inherit c="dimmed">
             {' '}
-            (balance after: <Money usd={balanceAfterUsd} />)
+            (balance after: <Money usd={balanceAfterUsd} isExact />)
           </Text>
         </Text>
       </Group>

@@ -16,7 +16,7 @@ export const transactionColumns: readonly Column<Transaction>[] = [
     id: 'balance',
     label: 'Balance after',
     align: 'right',
-    cell: ({ balanceAfterUsd }) => <Money usd={balanceAfterUsd} c="dimmed" />,
+    cell: ({ balanceAfterUsd }) => <Money usd={balanceAfterUsd} c="dimmed" isExact />,
   },
   {
     id: 'receipt',
@@ -39,7 +39,7 @@ export function Amount({ usd }: { usd: string }) {
   const isAdded = !usd.startsWith('-') && /[1-9]/.test(usd)
   return (
     <Text component="span" inherit fw={500} {...(isAdded && { c: 'green' })}>
-      <Money usd={usd} withPlus />
+      <Money usd={usd} withPlus isExact />
     </Text>
   )
 }

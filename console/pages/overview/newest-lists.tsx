@@ -13,7 +13,12 @@ import type { LiveOverview } from './use-live-overview.ts'
 
 const transactionColumns: readonly Column<Transaction>[] = [
   { id: 'transaction', label: 'Transaction', cell: (transaction) => <TransactionName transaction={transaction} /> },
-  { id: 'amount', label: 'Amount', align: 'right', cell: ({ amountUsd }) => <Money usd={amountUsd} withPlus /> },
+  {
+    id: 'amount',
+    label: 'Amount',
+    align: 'right',
+    cell: ({ amountUsd }) => <Money usd={amountUsd} withPlus isExact />,
+  },
   { id: 'created', label: 'Date', align: 'right', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
 ]
 

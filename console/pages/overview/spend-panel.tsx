@@ -17,8 +17,8 @@ import { usdText } from '../../parts/text/usd-text.ts'
 
 const columns: readonly Column<UsageDay>[] = [
   { id: 'day', label: 'Day (UTC)', cell: ({ date }) => <time dateTime={date}>{dayName(date, 'long')}</time> },
-  { id: 'charged', label: 'Charged', align: 'right', cell: ({ spentUsd }) => <Money usd={spentUsd} /> },
-  { id: 'refunded', label: 'Refunded', align: 'right', cell: ({ refundedUsd }) => <Money usd={refundedUsd} /> },
+  { id: 'charged', label: 'Charged', align: 'right', cell: ({ spentUsd }) => <Money usd={spentUsd} isExact /> },
+  { id: 'refunded', label: 'Refunded', align: 'right', cell: ({ refundedUsd }) => <Money usd={refundedUsd} isExact /> },
   { id: 'executions', label: 'Executions', align: 'right', cell: ({ executions }) => countText(executions) },
   { id: 'failures', label: 'Failures', align: 'right', cell: ({ failures }) => countText(failures) },
 ]

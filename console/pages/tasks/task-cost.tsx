@@ -10,13 +10,13 @@ export function wholeRefundUsd({ refundedUsd, status }: Cost): string | undefine
 }
 
 export function TaskCost({ task }: { task: Cost }) {
-  if (wholeRefundUsd(task) === undefined) return <Money usd={task.costUsd} />
+  if (wholeRefundUsd(task) === undefined) return <Money usd={task.costUsd} isExact />
   return (
     <>
       <Text component="span" size="sm" c="dimmed">
         refunded
       </Text>{' '}
-      <Money usd={task.costUsd} c="dimmed" td="line-through" />
+      <Money usd={task.costUsd} c="dimmed" td="line-through" isExact />
     </>
   )
 }

@@ -174,7 +174,7 @@ function DaysTable({ by, days, series }: DaysTableProps) {
       id: String(n),
       label: name,
       align: 'right',
-      cell: ({ day }) => <Money usd={formatUsd(units[day] ?? 0)} />,
+      cell: ({ day }) => <Money usd={formatUsd(units[day] ?? 0)} isExact />,
     })),
   ]
   const rows = days
@@ -194,7 +194,7 @@ function columnsOf({ days, groupBy, nameOf }: ColumnsOf): Column<UsageGroup>[] {
     id,
     label,
     align: 'right',
-    cell: (row) => <Money usd={usd(row)} />,
+    cell: (row) => <Money usd={usd(row)} isExact />,
   })
   return [
     {

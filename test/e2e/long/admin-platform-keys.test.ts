@@ -42,7 +42,7 @@ testConsole(
     await page.reload()
     const row = page.getByRole('row', { name: /shop/ })
     await row.getByText('Users, Credit, Act').waitFor()
-    await row.getByText('$2.5000 of $7.5000').waitFor()
+    await row.getByText('$2.50 of $7.50').waitFor()
     await row.getByText('2001:db8::/32').waitFor()
     await row.getByText('Active').waitFor()
     await opened.check('platform-keys')

@@ -121,7 +121,7 @@ testConsole(
     await opened.open(url, theirs)
     await theirs.getByLabel('Password', { exact: true }).fill('another password of grace')
     await theirs.getByRole('button', { name: 'Set password' }).click()
-    await theirs.getByRole('link', { name: /Balance \$10\.0000/ }).waitFor()
+    await theirs.getByRole('link', { name: /Balance \$10\.00/ }).waitFor()
     await opened.open('/admin/invitations')
     await page.getByRole('row', { name: /grace@example\.com Password link – Used/ }).waitFor()
   },

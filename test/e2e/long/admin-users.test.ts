@@ -127,7 +127,7 @@ testConsole(
     await page.keyboard.press('ArrowRight')
     await tabTo(page, 'Amount in USD')
     await page.keyboard.type('8')
-    expect(await afterIt(page)).toBe('$2.0000')
+    expect(await afterIt(page)).toBe('$2.00')
     await page.keyboard.press('Tab')
     await page.keyboard.type('Wrong credit')
 
@@ -136,8 +136,8 @@ testConsole(
     await page.keyboard.press('Enter')
     await takeIt(page)
     await page.locator('input[name="amountUsd"]:focus').waitFor()
-    await page.getByText('You can deduct at most $5.0000.').first().waitFor()
-    expect(await afterIt(page)).toBe('−$3.0000')
+    await page.getByText('You can deduct at most $5.00.').first().waitFor()
+    expect(await afterIt(page)).toBe('−$3.00')
     await opened.check('admin-user-too-much')
 
     // The service books it, but the page never gets the response.
@@ -179,11 +179,11 @@ testConsole(
     await page.getByText('Deduct', { exact: true }).click()
     await page.getByLabel('Amount in USD').fill('2000')
     await page.getByLabel('Reason (visible to the user)').fill('Too much')
-    const said = page.getByRole('status').getByText('You can deduct at most $1,007.5000.')
+    const said = page.getByRole('status').getByText('You can deduct at most $1,007.50.')
     await said.waitFor()
     await page.getByRole('button', { name: 'Deduct credit' }).click()
     await page.locator('input[name="amountUsd"]:focus').waitFor()
-    expect(await page.getByText('You can deduct at most $1,007.5000.').count(), 'at the field too').toBe(2)
+    expect(await page.getByText('You can deduct at most $1,007.50.').count(), 'at the field too').toBe(2)
     expect(await page.getByRole('dialog').count()).toBe(0)
     await opened.check('admin-user-more-than-there-is')
 
@@ -191,7 +191,7 @@ testConsole(
     await page.getByLabel('Amount in USD').fill('99999999999')
     await page.getByRole('button', { name: 'Add credit' }).click()
     await page.locator('input[name="amountUsd"]:focus').waitFor()
-    const most = 'You can add at most $99,999,998,992.5000: the maximum balance is $100,000,000,000.0000.'
+    const most = 'You can add at most $99,999,998,992.50: the maximum balance is $100,000,000,000.00.'
     await page.getByText(most).first().waitFor()
     expect(sent).toEqual([])
 
@@ -200,9 +200,9 @@ testConsole(
     await page.getByLabel('Amount in USD').fill('1007.5')
     expect(await afterIt(page)).toBe('$0.0000')
     await page.getByRole('button', { name: 'Deduct credit' }).click()
-    await page.getByRole('dialog').getByText('Deduct $1,007.5000?').waitFor()
+    await page.getByRole('dialog').getByText('Deduct $1,007.50?').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Deduct' }).click()
-    await page.getByText('$1,007.5000 deducted. The balance of grace@example.com is $0.0000.').waitFor()
+    await page.getByText('$1,007.50 deducted. The balance of grace@example.com is $0.0000.').waitFor()
   },
   { isAdmin: true },
 )

@@ -191,7 +191,7 @@ testConsole(
   async (opened) => {
     opened.allow(/status of 400/)
     const page = await opened.open('/agents/form?endpoint=form.picky')
-    await page.getByText('Free; balance after: $25.0000').waitFor()
+    await page.getByText('Free; balance after: $25.00').waitFor()
     const names = page.getByRole('group', { name: 'Names *', exact: true })
     await page.getByRole('button', { name: 'Add to Names' }).focus()
     await page.keyboard.press('Enter')

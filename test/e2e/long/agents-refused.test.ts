@@ -65,7 +65,7 @@ testConsole(
     expect(await page.getByRole('link', { name: 'Receipt' }).getAttribute('href')).toBe(
       `/billing/receipt?taskId=${taskId}`,
     )
-    await page.getByRole('link', { name: /25\.0000/ }).waitFor()
+    await page.getByRole('link', { name: /25\.00/ }).waitFor()
     await opened.check('task-failed')
 
     await page.getByRole('link', { name: 'Run again' }).click()

@@ -17,7 +17,7 @@ testConsole('a task can be run by mouse from the catalog to its result, at the p
   await opened.check('agents')
   await page.getByRole('link', { name: 'summarize' }).click()
   await page.waitForURL('**/agents/text?endpoint=text.summarize')
-  await page.getByText('Costs $0.0100; balance after: $24.9900').waitFor()
+  await page.getByText('Costs $0.0100; balance after: $24.99').waitFor()
   // Optional fields show their default, and required ones are marked.
   expect(await page.getByLabel('Sentences').inputValue()).toBe('3')
   await opened.check('agent')
@@ -25,7 +25,7 @@ testConsole('a task can be run by mouse from the catalog to its result, at the p
   const { userId } = opened.visitor
   await opened.service.app.store.credit({ userId, amount: 10_000, description: 'More', idempotencyKey: null })
   await page.evaluate(() => dispatchEvent(new Event('focus')))
-  await page.getByText('Costs $0.0100; balance after: $25.9900').waitFor()
+  await page.getByText('Costs $0.0100; balance after: $25.99').waitFor()
 
   await runButton(page).click()
   const field = page.getByLabel('Text', { exact: false }).first()
@@ -43,7 +43,7 @@ testConsole('a task can be run by mouse from the catalog to its result, at the p
   await page.getByRole('button', { name: 'Run for $0.0100' }).click()
   await page.waitForURL('**/tasks/task_*')
   await page.getByRole('heading', { name: 'Result' }).waitFor()
-  await page.getByRole('link', { name: /25\.9900/ }).waitFor()
+  await page.getByRole('link', { name: /25\.99/ }).waitFor()
   await opened.check('task-completed')
 
   await page.getByRole('link', { name: 'Run again' }).click()

@@ -45,7 +45,7 @@ testConsole(
     await box.press('Enter')
     await page.getByText('You said: And again', { exact: true }).waitFor()
     await page
-      .getByText(/of \$5\.0000/)
+      .getByText(/of \$5\.00/)
       .first()
       .waitFor()
   },

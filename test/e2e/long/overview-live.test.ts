@@ -39,7 +39,7 @@ testConsole(
     await running.getByText('Running', { exact: true }).waitFor()
     await page.getByText('1 running, 0 queued').waitFor()
     await started.waitFor({ state: 'detached' })
-    await tile(page, 'Balance').getByText('$24.9900').waitFor()
+    await tile(page, 'Balance').getByText('$24.99').waitFor()
     await tile(page, 'Rate limit remaining').getByText('9 of 10').waitFor()
     expect(await tile(page, 'Rate limit remaining').textContent()).toMatch(
       /Next execution available in \d+ s, at \d\d:\d\d:\d\d/,

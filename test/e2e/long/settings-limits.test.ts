@@ -60,7 +60,7 @@ testConsole(
     await opened.service.createTask(key, 'text.summarize', { text: 'One sentence. Another one.' })
     await opened.open('/billing', theirs)
     await theirs.getByText('free', { exact: true }).waitFor()
-    await theirs.getByText('$0.0100 of $1.0000').waitFor()
+    await theirs.getByText('$0.0100 of $1.00').waitFor()
     const page = await opened.open(`/admin/users/${userId}`)
     await page.getByRole('heading', { level: 1, name: grace.email }).waitFor()
     await page.getByLabel('Plan', { exact: true }).fill('gold')
@@ -73,7 +73,7 @@ testConsole(
     await opened.check('admin-user-limits')
     await theirs.reload()
     await theirs.getByText('paid', { exact: true }).waitFor()
-    await theirs.getByText('of $2.5000').waitFor()
+    await theirs.getByText('of $2.50').waitFor()
   },
   { isAdmin: true, config },
 )

@@ -12,7 +12,7 @@ testConsole(
       expect(await page.title()).toMatch(/ · Errand$/)
     }
     expect(await page.getByRole('link', { name: 'Admin' }).count()).toBe(0)
-    expect(await page.getByRole('link', { name: /Balance/ }).textContent()).toContain('$25.0000')
+    expect(await page.getByRole('link', { name: /Balance/ }).textContent()).toContain('$25.00')
   },
 )
 

@@ -7,7 +7,7 @@ import quickstart from '../../../examples/quickstart/errand.config.ts'
 
 const config = { agents: [...quickstart.agents, ...chatConfig.agents.filter(({ id }) => id === 'writer')] }
 
-/** Returns the amounts on the page that are not formatted like `$1,000.0000`. */
+/** Returns the amounts on the page that are not formatted like `$1,000.00`. */
 async function oddAmounts(page: Page): Promise<string[]> {
   const text = await page.evaluate(() => {
     const labels = Array.from(document.querySelectorAll('main [aria-label]'), (one) => one.getAttribute('aria-label'))

@@ -23,7 +23,7 @@ testConsole("a tab discards its account's data once another tab logs in as a dif
   const grace = { email: 'grace@example.com', password: 'a long password of grace' }
   await service.createPerson({ ...grace, balanceUsd: '7.0000' })
   const page = await opened.open('/billing')
-  await page.getByRole('link', { name: /25\.0000/ }).waitFor()
+  await page.getByRole('link', { name: /25\.00/ }).waitFor()
   await page.evaluate(() => sessionStorage.setItem('errand.chat.draft.ses_1', '"of ada"'))
 
   const other = await page.context().newPage()
@@ -31,13 +31,13 @@ testConsole("a tab discards its account's data once another tab logs in as a dif
   await other.getByLabel('Email').fill(grace.email)
   await other.getByLabel('Password', { exact: true }).fill(grace.password)
   await other.keyboard.press('Enter')
-  await other.getByRole('link', { name: /7\.0000/ }).waitFor()
+  await other.getByRole('link', { name: /7\.00/ }).waitFor()
 
   const reloaded = page.waitForEvent('domcontentloaded')
   await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange', { bubbles: true })))
   await reloaded
-  await page.getByRole('link', { name: /7\.0000/ }).waitFor()
-  expect(await page.getByText('25.0000').count()).toBe(0)
+  await page.getByRole('link', { name: /7\.00/ }).waitFor()
+  expect(await page.getByText('25.00').count()).toBe(0)
   expect(await page.evaluate(() => sessionStorage.length)).toBe(0)
   await page.getByRole('button', { name: 'Account' }).click()
   await page.getByText(grace.email).waitFor()

@@ -75,7 +75,7 @@ testConsole(
     await dialog.getByRole('button', { name: 'Cancel task' }).click()
     await page.getByText('You canceled this task.').waitFor()
     await expect.poll(() => wasStopped).toBe(true)
-    await page.getByRole('link', { name: /25\.0000/ }).waitFor()
+    await page.getByRole('link', { name: /25\.00/ }).waitFor()
     await cancel.waitFor({ state: 'detached' })
     const moments = page.getByRole('list').filter({ has: page.getByText('Canceled', { exact: true }) })
     await moments.getByText('Refunded in full').waitFor()

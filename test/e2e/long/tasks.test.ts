@@ -146,7 +146,7 @@ testConsole(
 
     release()
     await page.getByText('At last.').waitFor()
-    await page.getByRole('link', { name: /24\.9800/ }).waitFor()
+    await page.getByRole('link', { name: /24\.98/ }).waitFor()
     expect(await page.getByRole('group', { name: 'the result' }).textContent()).toBe('Let go.\nAt last.')
     expect((await ended()).status).toBe('completed')
   },

@@ -121,7 +121,7 @@ function columnsOf(groupBy: GroupBy): Column<GroupRow>[] {
     id,
     label,
     align: 'right',
-    cell: (row) => <Money usd={String(row[id])} />,
+    cell: (row) => <Money usd={String(row[id])} isExact />,
   })
   return [
     { id: 'value', label: groupNames[groupBy], cell: (row) => <GroupName groupBy={groupBy} row={row} /> },

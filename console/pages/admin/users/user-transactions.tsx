@@ -85,12 +85,17 @@ const columns: Column<Transaction>[] = [
     ),
   },
   { id: 'type', label: 'Type', cell: ({ type }) => <span className={classes.nowrap}>{typeLabels[type]}</span> },
-  { id: 'amount', label: 'Amount', align: 'right', cell: ({ amountUsd }) => <Money usd={amountUsd} withPlus /> },
+  {
+    id: 'amount',
+    label: 'Amount',
+    align: 'right',
+    cell: ({ amountUsd }) => <Money usd={amountUsd} withPlus isExact />,
+  },
   {
     id: 'after',
     label: 'Balance after',
     align: 'right',
-    cell: ({ balanceAfterUsd }) => <Money usd={balanceAfterUsd} />,
+    cell: ({ balanceAfterUsd }) => <Money usd={balanceAfterUsd} isExact />,
   },
   {
     id: 'when',

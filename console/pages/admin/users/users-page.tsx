@@ -110,7 +110,7 @@ function toQuery(input: Record<string, string | number>): Record<string, string>
 
 /** Shows an amount that is usually zero. Zero is dimmed. */
 function RareMoney({ usd }: { usd: string }) {
-  return <Money usd={usd} {...(usd === '0.0000' && { c: 'dimmed' })} />
+  return <Money usd={usd} {...(usd === '0.0000' && { c: 'dimmed' })} isExact />
 }
 
 function columnsOf(ownId: string | undefined): Column<User>[] {
@@ -130,7 +130,7 @@ function columnsOf(ownId: string | undefined): Column<User>[] {
       ),
     },
     { id: 'state', label: 'Status', cell: (user) => <UserStates user={user} isOwn={user.id === ownId} /> },
-    { id: 'balance', label: 'Balance', align: 'right', cell: ({ balanceUsd }) => <Money usd={balanceUsd} /> },
+    { id: 'balance', label: 'Balance', align: 'right', cell: ({ balanceUsd }) => <Money usd={balanceUsd} isExact /> },
     {
       id: 'held',
       label: 'Held',
