@@ -20,21 +20,18 @@ type UpkeepParts = {
 
 /** Starts background work: checks the ledger soon after the start and then daily, and removes expired data. */
 export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepParts): { stop: () => void } {
-  let isStopped = false
+  const stopping = new AbortController()
   const run = (what: string, work: () => Promise<unknown>) => {
     work().catch((error: unknown) => {
-      if (!isStopped) log.warn({ err: error }, `${what} failed; retrying`)
+      if (!stopping.signal.aborted) log.warn({ err: error }, `${what} failed; retrying`)
     })
   }
-  const purge = async () => {
-    while (await store.purgeExpired()) continue
+  const untilDone = (step: () => Promise<boolean>) => async () => {
+    while (!stopping.signal.aborted && (await step())) continue
   }
-  const closeBooks = async () => {
-    while (await store.books.close()) continue
-  }
-  const noteExpired = async () => {
-    while (await store.noteExpired()) continue
-  }
+  const purge = untilDone(() => store.purgeExpired())
+  const closeBooks = untilDone(() => store.books.close())
+  const noteExpired = untilDone(() => store.noteExpired())
   let wasLookedAt = true
   const collect = async () => {
     const isDue = wasLookedAt
@@ -70,7 +67,7 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
   for (const timer of timers) timer.unref()
   return {
     stop: () => {
-      isStopped = true
+      stopping.abort()
       timers.forEach((timer) => clearInterval(timer))
     },
   }

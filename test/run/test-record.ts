@@ -56,6 +56,8 @@ export class TestRecord implements Reporter {
 
   #fail(test: string, errors: readonly { message?: string; stack?: string | undefined }[] = []): void {
     this.failures.push({ test, message: errors.map(({ message }) => message).join('\n') || 'it failed' })
+    // Vitest prints errors only when all tests have ended, which can be half an hour later.
+    console.error(`FAILED: ${test}\n${errors.map(({ message, stack }) => stack ?? message).join('\n')}`)
   }
 }
 

@@ -1,6 +1,7 @@
 import type { TaskRecord } from '../../server/store/tasks/task-types.ts'
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { ofTier } from '../run/tiers.ts'
 import { engine } from '../support/test-engine.ts'
 import { runErrand, startProcess, type ServerProcess } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
@@ -8,8 +9,8 @@ import { besideServer, openAccount, ProcessClient } from './process-client.ts'
 import { soon } from './task-checks.ts'
 
 const env = { ERRAND_EXECUTIONS_PER_MINUTE: '0', ERRAND_ABUSE_FAILURES: '0', ERRAND_TASK_CONCURRENCY: '16' }
-/** A server's rounds take longer. */
-const killsAfter = engine().name === 'SQLite' ? [30, 55, 80, 105, 130] : [30, 55, 80]
+/** The rounds of a PostgreSQL server take longer. */
+const killsAfter = engine().name === 'SQLite' ? ofTier([30, 55, 80], [30, 55, 80, 105, 130]) : [30, 55, 80]
 const clients = 8
 
 type Created = { taskId: string; endpointId: string }

@@ -18,7 +18,8 @@ function expectSound({ operations: byKind, restarts, seed, total, violation }: S
   expect(Object.keys(byKind).length).toBeGreaterThan(Math.min(20, total / 20))
 }
 
-test.each(ofTier([1], [1, 2, 3]))(
+// The random seed is enough for the small tier.
+test.each(ofTier<number[]>([], [1, 2, 3]))(
   'seed %i: every invariant holds after every operation, across stops and crashes',
   async (seed) => {
     expectSound(await simulate({ seed, operations }))
@@ -42,5 +43,5 @@ test(`seed ${anySeed}, hostile: every model bill is charged, written off, or fre
 }, 300_000)
 
 test('every invariant holds if the service is a process killed with kill -9', async () => {
-  expectSound(await simulate({ seed: 4, operations: ofTier(100, 400), inProcess: true }))
+  expectSound(await simulate({ seed: 4, operations: ofTier(60, 400), inProcess: true }))
 }, 300_000)

@@ -59,7 +59,7 @@ export default defineConfig({
         wait: defineEndpoint({
           description: 'Runs for that long, and ends early when it is aborted.',
           priceUsd: '0.0100',
-          timeoutSeconds: 5,
+          timeoutSeconds: 15,
           params: z.object({ ms: z.number() }),
           run: ({ params, signal }) =>
             new Promise((resolve, reject) => {
