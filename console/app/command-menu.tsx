@@ -27,6 +27,8 @@ export function CommandMenu({ openings }: { openings: number }) {
       scrollable
       transitionProps={{ duration: 0 }}
       maxHeight={420}
+      // The default blur is slow without a graphics card.
+      overlayProps={{ blur: 0 }}
       title={<VisuallyHidden>Search</VisuallyHidden>}
       styles={{ header: { position: 'absolute', minHeight: 0, padding: 0 } }}
     >

@@ -53,13 +53,9 @@ async function expectNoScroll(page: Page, what: string): Promise<void> {
   await expect.poll(width, { message: `what ${what} has beside the screen`, timeout: 10_000 }).toBeLessThanOrEqual(0)
 }
 
-const lostWaitMs = 20_000
-
 /** Waits until nothing is loading and the page has its heading. */
 export async function settle(page: Page): Promise<void> {
-  // On a busy machine, Playwright can lose a wait that starts right after a navigation: the heading is there, but the
-  // wait never ends.
-  await page.waitForSelector('h1', { timeout: lostWaitMs }).catch(async () => await page.waitForSelector('h1'))
+  await page.waitForSelector('h1')
   await page.waitForFunction(() => !document.querySelector('[aria-busy="true"], [aria-label^="Loading"]'))
   await page.evaluate(() => document.fonts.ready.then(() => undefined))
 }

@@ -27,6 +27,11 @@ testConsole('the keyboard alone can skip the navigation and change the color sch
   await page.getByRole('menuitemradio', { name: 'System', checked: true }).waitFor()
   await page.getByRole('menuitemradio', { name: 'Dark', checked: false }).waitFor()
   await opened.check('account-menu')
+  // The check has resized the window, so the menu is opened again.
+  await page.keyboard.press('Escape')
+  await page.getByRole('menu').waitFor({ state: 'hidden' })
+  await page.getByRole('button', { name: 'Account' }).focus()
+  await page.keyboard.press('Enter')
   // When the menu opens, its first item gets the focus.
   await page.waitForFunction(() => document.activeElement?.closest('[role="menu"]'))
   for (let presses = 0; presses < 2; presses++) await page.keyboard.press('ArrowDown')
