@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { profileOptions } from './profile.ts'
 
 export type BenchProcess = {
   url: string
@@ -18,7 +19,9 @@ export async function startProcess(
   env: Record<string, string>,
   core?: number,
 ): Promise<BenchProcess> {
-  const { child, stop } = startCommand([process.execPath, ...args], { ERRAND_LOG_LEVEL: 'error', ...env }, core)
+  const options = args.some((arg) => arg.endsWith('server/main.ts')) ? profileOptions() : []
+  const words = [process.execPath, ...options, ...args]
+  const { child, stop } = startCommand(words, { ERRAND_LOG_LEVEL: 'error', ...env }, core)
   const url = await readUrl(child)
   return {
     url,
@@ -38,7 +41,9 @@ export function startCommand(words: readonly string[], env: Record<string, strin
   const kill = () => child.kill('SIGKILL')
   process.prependListener('exit', kill)
   const stop = async (): Promise<void> => {
-    kill()
+    // Only a process that ends itself writes its profile.
+    if (words.includes('--cpu-prof')) child.kill('SIGTERM')
+    else kill()
     await exited
     process.off('exit', kill)
   }

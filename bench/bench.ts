@@ -20,19 +20,23 @@ import { measureReads } from './measure-reads.ts'
 import { measureStart } from './measure-start.ts'
 import { measureSubmissions } from './measure-submissions.ts'
 import { benchPeers } from './peers/bench-peers.ts'
+import { printProfiles, startProfiling } from './profile.ts'
 
 // Starts the floor servers and the service, and drives them from this process. Prints each figure as a ratio to the
 // floor in the same run. `--quick` sends a tenth of the requests, and `--only NAME` runs one group. `--against COMMIT`
-// compares this checkout with that commit instead. `--peers` compares it with Fastify, BullMQ and Redis.
+// compares this checkout with that commit instead. `--peers` compares it with Fastify, BullMQ and Redis. `--profile` also
+// prints where the service spent its time.
 
 const { values } = parseArgs({
   options: {
     against: { type: 'string' },
     only: { type: 'string' },
     peers: { type: 'boolean', default: false },
+    profile: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
   },
 })
+if (values.profile) startProfiling()
 const userCount = values.quick ? 500 : 4000
 if (values.against !== undefined) {
   await benchAgainst(values.against, { isQuick: values.quick, only: values.only, userCount })
@@ -73,6 +77,7 @@ try {
   rmSync(data.template, { recursive: true, force: true })
 }
 report(rows)
+printProfiles()
 
 function report(rows: readonly Row[]): void {
   process.stdout.write(`${formatTable(rows)}\n`)

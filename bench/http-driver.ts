@@ -9,6 +9,7 @@ export type DriveResult = {
   perSecond: number
   p50Ms: number
   p99Ms: number
+  maxMs: number
   statuses: Record<number, number>
 }
 
@@ -55,7 +56,7 @@ export async function drive({ url, connections, next, onBody, staysAwake = false
   latencies.sort((a, b) => a - b)
   const at = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0
   const requests = latencies.length
-  return { requests, seconds, perSecond: requests / seconds, p50Ms: at(0.5), p99Ms: at(0.99), statuses }
+  return { requests, seconds, perSecond: requests / seconds, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1), statuses }
 }
 
 export function requestBytes(

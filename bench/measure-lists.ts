@@ -1,25 +1,32 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { insertTasks } from './bench-data.ts'
-import { startServer } from './bench-servers.ts'
-import type { Measure, Row } from './bench-table.ts'
+import { insertTasks, type BenchUser } from './bench-data.ts'
+import { startServer, type BenchServer } from './bench-servers.ts'
+import { atMost, type Measure, type Row } from './bench-table.ts'
 import { drive, requestBytes } from './http-driver.ts'
 
 const few = 1000
 const queries = ['', '?status=completed', '?agentId=bench', '?agentId=bench&status=completed']
 const slowerMax = 1.5
+/** Lists that read many rows, because no index has their filter. Every thousandth task has the tag. */
+const scans = ['?tag=kind:rare', '?createdBefore=2020-01-01T00:00:00Z', '?status=failed', '?search=nowhere']
+const scanTimes = 3
 
-/** Latency of a page of one user's tasks, once when that user has few tasks and once with very many. */
+/**
+ * Latency of a page of one user's tasks, once when that user has few tasks and once with very many. Then, with many,
+ * the CPU time of lists that read many rows, and how long they delay other requests.
+ */
 export const measureLists: Measure = async ({ isQuick, template, users }) => {
   const many = isQuick ? 50_000 : 1_000_000
-  const [user] = users
+  const [user, other] = users
+  const scanned: Row[] = []
   const requests = isQuick ? 500 : 3000
 
   const list = async (count: number): Promise<number[]> => {
     const withTasks = mkdtempSync(join(tmpdir(), 'errand-bench-lists-'))
     cpSync(template, withTasks, { recursive: true })
-    insertTasks(withTasks, { users: [user!], count, status: 'completed' })
+    insertTasks(withTasks, { users: [user!], count, status: 'completed', tagsOf })
     const server = await startServer('errand', { template: withTasks })
     rmSync(withTasks, { recursive: true, force: true })
     const medians: number[] = []
@@ -31,12 +38,13 @@ export const measureLists: Measure = async ({ isQuick, template, users }) => {
       sent = 0
       medians.push((await drive({ url: server.url, connections: 1, next })).p50Ms)
     }
+    if (count === many) scanned.push(...(await scanRows(server, user!, other!)))
     await server.stop()
     return medians
   }
   const short = await list(few)
   const long = await list(many)
-  return queries.map((query, index): Row => {
+  const pages = queries.map((query, index): Row => {
     const ratio = long[index]! / short[index]!
     return {
       what: `GET /api/tasks${query}, ${many.toLocaleString('en')} rows, median`,
@@ -48,4 +56,32 @@ export const measureLists: Measure = async ({ isQuick, template, users }) => {
       isMet: ratio <= slowerMax,
     }
   })
+  return [...pages, ...scanned]
+}
+
+const tagsOf = (index: number) => ({ kind: index % 1000 === 0 ? 'rare' : 'common' })
+
+async function scanRows(server: BenchServer, user: BenchUser, other: BenchUser): Promise<Row[]> {
+  const rows: Row[] = []
+  const account = requestBytes('GET', '/api/account', { key: other.key })
+  for (const query of scans) {
+    const list = requestBytes('GET', `/api/tasks${query}`, { key: user.key })
+    let isListing = true
+    const others = drive({ url: server.url, connections: 1, next: () => (isListing ? account : undefined) })
+    let sent = 0
+    const lists = await drive({ url: server.url, connections: 1, next: () => (sent++ < scanTimes ? list : undefined) })
+    isListing = false
+    const { maxMs } = await others
+    // Without other requests, whose CPU time would count too.
+    const before = server.cpuSeconds()
+    sent = 0
+    await drive({ url: server.url, connections: 1, next: () => (sent++ < scanTimes ? list : undefined) })
+    const cpuMs = ((server.cpuSeconds() - before) * 1000) / scanTimes
+    rows.push(
+      { what: `GET /api/tasks${query}, median`, value: lists.p50Ms, unit: 'ms' },
+      atMost({ what: `GET /api/tasks${query}, CPU`, value: cpuMs, unit: 'ms' }, 50),
+      atMost({ what: `longest wait of other requests beside it`, value: maxMs, unit: 'ms' }, 10),
+    )
+  }
+  return rows
 }

@@ -13,6 +13,8 @@ const pacedStreams = 500
 const pacedEveryMs = 100
 /** Delay between the starts of two paced streams, so that the deltas of all streams are spread over time. */
 const staggerMs = 4
+/** Number of chats that start simultaneously. */
+const crowd = 16
 /** Time for the load to settle after the streams have started. */
 const settleMs = 2000
 const beginMsMax = 60_000
@@ -25,6 +27,7 @@ export const measureModels: Measure = async (data) =>
   await withModelServers(data.template, async (servers) => [
     ...(await fastRows(servers, data)),
     ...(await firstRows(servers, data)),
+    ...(await crowdRows(servers, data)),
     ...(await pacedRows(servers, data)),
   ])
 
@@ -92,6 +95,28 @@ export async function firstRows({ floor, ours }: ModelServers, { isQuick, users 
   return [
     { what: 'floor: first delta of a model, idle', value: median(waits.floor), unit: 'ms' },
     atMost({ what: 'first delta of a model, idle, beyond the floor', value: added, unit: 'ms' }, 2),
+  ]
+}
+
+/** The slowest first delta of chats that start simultaneously, alternating with as many bare replies. */
+async function crowdRows({ floor, ours }: ModelServers, { isQuick, users }: Options): Promise<Row[]> {
+  const rounds = isQuick ? 20 : 60
+  const slowest = { floor: [] as number[], ours: [] as number[] }
+  const connections = await Promise.all(Array.from({ length: crowd }, async () => await connectStream(ours.url)))
+  for (let round = 0; round < rounds; round++) {
+    const requests = await modelChats(ours, { users, count: crowd, message: 'first' })
+    const ends = await Promise.all(
+      requests.map(async (request, index) => await connections[index]!.open(request).ended),
+    )
+    slowest.ours.push(Math.max(...ends.map(({ firstEventMs }) => firstEventMs)))
+    slowest.floor.push((await runFloor(floor, { streams: crowd, prompt: 'first' })).firstDeltaMs)
+  }
+  for (const connection of connections) connection.close()
+  const what = `slowest first delta of ${crowd} simultaneous chats`
+  return [
+    { what: `floor: ${what}`, value: median(slowest.floor), unit: 'ms' },
+    { what, value: median(slowest.ours), unit: 'ms' },
+    atMost({ what: `${what}, beyond the floor`, value: median(slowest.ours) - median(slowest.floor), unit: 'ms' }, 5),
   ]
 }
 

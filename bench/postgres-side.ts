@@ -56,9 +56,10 @@ export async function driveAll(
   for (const part of driven) {
     if (part.statuses[200] !== part.requests) throw new Error(JSON.stringify(part.statuses))
   }
-  const worst = (name: 'p50Ms' | 'p99Ms') => Math.max(...driven.map((part) => part[name]))
+  const worst = (name: 'p50Ms' | 'p99Ms' | 'maxMs') => Math.max(...driven.map((part) => part[name]))
   const statuses = { 200: requests }
-  return { requests, seconds, perSecond: requests / seconds, p50Ms: worst('p50Ms'), p99Ms: worst('p99Ms'), statuses }
+  const latencies = { p50Ms: worst('p50Ms'), p99Ms: worst('p99Ms'), maxMs: worst('maxMs') }
+  return { requests, seconds, perSecond: requests / seconds, ...latencies, statuses }
 }
 
 /** Returns `count` requests, cycling through the given ones. */

@@ -15,7 +15,7 @@ export type FloorRequest = {
 export type FloorResult = {
   deltas: number
   seconds: number
-  /** Time from the call of streamText to the first delta of the first stream. */
+  /** Time from the call of streamText to the first delta, of the slowest stream. */
   firstDeltaMs: number
 }
 
@@ -49,7 +49,7 @@ async function run({ prompt, staggerMs = 0, streams }: FloorRequest, signal: Abo
   return {
     deltas: ends.reduce((sum, end) => sum + end.deltas, 0),
     seconds: (performance.now() - from) / 1000,
-    firstDeltaMs: ends[0]!.firstDeltaMs,
+    firstDeltaMs: Math.max(...ends.map((end) => end.firstDeltaMs)),
   }
 }
 
