@@ -1,11 +1,11 @@
 const parts = /^(-?)(\d+)((?:\.\d+)?)$/
 
 /**
- * Formats an API amount or rate for display: `$1,000.00`, `$1.2345`, `−$0.0100`, `$0.15`. Amounts from one dollar up have
- * two decimals if that is exact.
+ * Formats an API amount or rate for display: `$1,000.00`, `$1.2345`, `−$0.0100`, `$0.15`. Zero, and amounts from one dollar
+ * up, have two decimals if that is exact.
  */
 export function usdText(usd: string): string {
-  return exactUsdText(/^-?[1-9]/.test(usd) ? usd.replace(/(\.\d\d)00$/, '$1') : usd)
+  return exactUsdText(/^-?(?:[1-9]|0\.0000$)/.test(usd) ? usd.replace(/(\.\d\d)00$/, '$1') : usd)
 }
 
 /** Formats an API amount with all its decimals, so that the amounts of a column line up: `$1,000.0000`. */

@@ -198,11 +198,11 @@ testConsole(
     // The whole balance can be deducted.
     await page.getByText('Deduct', { exact: true }).click()
     await page.getByLabel('Amount in USD').fill('1007.5')
-    expect(await afterIt(page)).toBe('$0.0000')
+    expect(await afterIt(page)).toBe('$0.00')
     await page.getByRole('button', { name: 'Deduct credit' }).click()
     await page.getByRole('dialog').getByText('Deduct $1,007.50?').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Deduct' }).click()
-    await page.getByText('$1,007.50 deducted. The balance of grace@example.com is $0.0000.').waitFor()
+    await page.getByText('$1,007.50 deducted. The balance of grace@example.com is $0.00.').waitFor()
   },
   { isAdmin: true },
 )
