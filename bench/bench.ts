@@ -36,7 +36,6 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
   },
 })
-if (values.profile) startProfiling()
 const userCount = values.quick ? 500 : 4000
 if (values.against !== undefined) {
   await benchAgainst(values.against, { isQuick: values.quick, only: values.only, userCount })
@@ -65,6 +64,7 @@ const groups = {
   cluster: measureCluster,
 }
 
+if (values.profile) startProfiling()
 const data = await prepareData(userCount)
 const rows: Row[] = []
 try {

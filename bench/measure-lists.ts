@@ -80,7 +80,7 @@ async function scanRows(server: BenchServer, user: BenchUser, other: BenchUser):
     rows.push(
       { what: `GET /api/tasks${query}, median`, value: lists.p50Ms, unit: 'ms' },
       atMost({ what: `GET /api/tasks${query}, CPU`, value: cpuMs, unit: 'ms' }, 50),
-      atMost({ what: `longest wait of other requests beside it`, value: maxMs, unit: 'ms' }, 10),
+      atMost({ what: `longest wait of other requests beside ${query}`, value: maxMs, unit: 'ms' }, 10),
     )
   }
   return rows

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 
 const functionsShown = 25
 const sampleMicroseconds = 500
-/** V8's names for samples without a JavaScript function. `(program)` is native code, such as system calls. */
+/** V8's name for samples in which the thread waits. */
 const idle = '(idle)'
 
 type Frame = { functionName: string; url: string; lineNumber: number }

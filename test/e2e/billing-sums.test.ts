@@ -11,6 +11,7 @@ import { formatUsd } from '../../server/kernel/money.ts'
 import { formatExact, withCarried } from '../../server/store/sessions/carried-cost.ts'
 import { counts, written } from '../chat/price-cases.ts'
 import { startService } from '../support/test-service.ts'
+import { exactUsdText, usdText } from '../../console/parts/text/usd-text.ts'
 
 // Billing computations, tested without a browser: receipt sums, export cells and paging.
 
@@ -157,4 +158,10 @@ test('a failed export resumes where it stopped, and a canceled export ends', asy
     return await list(input)
   }, {})
   await expect(cancelled.run(run)).rejects.toThrow(/abort/)
+})
+
+test('amounts of zero, and from one dollar up, have two decimals if that is exact', () => {
+  const amounts = ['0.0000', '1.0000', '-1250.5000', '12.3456', '0.5000', '0.000000000', '150']
+  expect(amounts.map(usdText)).toEqual(['$0.00', '$1.00', '−$1,250.50', '$12.3456', '$0.5000', '$0.000000000', '$150'])
+  expect(amounts.slice(0, 2).map(exactUsdText)).toEqual(['$0.0000', '$1.0000'])
 })

@@ -53,7 +53,7 @@ test('the cache of tasks is bounded by their size', async () => {
   for (const id of ids) await world.read(userId, id)
   const cached = []
   for (const id of ids) cached.push(await world.read(userId, id))
-  // A task whose slot another one took is cached at a later read, so the last one is read twice here.
+  // Two tasks can share a slot of the recent keys. A second read in a row always finds the task in the cache.
   const last = ids.at(-1)!
   expect(await world.read(userId, last)).toBe(await world.read(userId, last))
   expect(await world.read(userId, ids[0]!)).not.toBe(cached[0])
