@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { bigint, check, customType, index, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { accountTables } from '../tables/account-tables.ts'
+import { bookTables } from '../tables/book-tables.ts'
 import { eventTables } from '../tables/event-tables.ts'
 import { paymentTables } from '../tables/payment-tables.ts'
 import { peopleTables } from '../tables/people-tables.ts'
@@ -54,8 +55,11 @@ export const {
   transactions,
   users,
 } = accountTables(words)
-export const { bookDays, bookTotals, messages, payloads, probes, sessions, sessionTotals, tasks, turnEvents, turns } =
-  workTables(words, users)
+export const { messages, payloads, probes, sessions, sessionTotals, tasks, turnEvents, turns } = workTables(
+  words,
+  users,
+)
+export const { bookDays, bookTotals } = bookTables(words)
 export const { deliveries, events, webhooks } = eventTables(words, users)
 export const {
   clientTokens,

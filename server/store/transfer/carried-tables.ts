@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { accountTables } from '../tables/account-tables.ts'
+import { bookTables } from '../tables/book-tables.ts'
 import { eventTables } from '../tables/event-tables.ts'
 import { paymentTables } from '../tables/payment-tables.ts'
 import { peopleTables } from '../tables/people-tables.ts'
@@ -36,6 +37,7 @@ const { users, ...accountRows } = accountTables(words)
 const tables = [
   accountRows,
   workTables(words, users),
+  bookTables(words),
   eventTables(words, users),
   peopleTables(words, users),
   paymentTables(words, users),

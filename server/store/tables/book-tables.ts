@@ -1,0 +1,57 @@
+import type { TableWords } from './table-words.ts'
+
+/** Sums of what ended tasks and turns earned and cost. */
+export function bookTables({ index, number, primaryKey, table, text }: TableWords) {
+  /** Sums of each UTC day over ended tasks and turns, changed in the transaction that ends them. */
+  const bookDays = table(
+    'book_days',
+    {
+      userId: text('user_id').notNull(),
+      /** Days since 1970-01-01. */
+      day: number().notNull(),
+      agentId: text('agent_id').notNull(),
+      /** The agent's id for chats. */
+      endpointId: text('endpoint_id').notNull(),
+      /** These are empty if there is none, or none is known. */
+      model: text().notNull(),
+      plan: text().notNull(),
+      keyId: text('key_id').notNull(),
+      executions: number().notNull(),
+      /** Failed executions, except canceled and expired tasks. */
+      failures: number().notNull(),
+      charged: number().notNull(),
+      refunded: number().notNull(),
+      writtenOff: number('written_off').notNull(),
+      /** Billionths of a USD. */
+      providerCost: number('provider_cost').notNull(),
+    },
+    (of) => [
+      primaryKey({ columns: [of.day, of.userId, of.agentId, of.endpointId, of.model, of.plan, of.keyId] }),
+      index('book_days_user').on(of.userId, of.day),
+    ],
+  )
+
+  /**
+   * Sums of `book_days` over all users: of each closed day by day, agent, endpoint, model and plan, and of each closed
+   * month by user and key.
+   */
+  const bookTotals = table(
+    'book_totals',
+    {
+      grouping: text().notNull(),
+      fromDay: number('from_day').notNull(),
+      /** The first day after it. */
+      toDay: number('to_day').notNull(),
+      value: text().notNull(),
+      executions: number().notNull(),
+      failures: number().notNull(),
+      charged: number().notNull(),
+      refunded: number().notNull(),
+      writtenOff: number('written_off').notNull(),
+      providerCost: number('provider_cost').notNull(),
+    },
+    (of) => [primaryKey({ columns: [of.grouping, of.fromDay, of.value] })],
+  )
+
+  return { bookDays, bookTotals }
+}
