@@ -13,7 +13,7 @@ import { describePostgres } from './postgres-engine.ts'
 /**
  * Tables that an export does not copy as rows: a migration or a trigger creates their rows, or they contain payloads.
  */
-const ownTables = new Set(['book_totals', 'payload_parts', 'probes', 'session_totals'])
+const ownTables = new Set(['book_totals', 'payload_parts', 'probes', 'session_totals', 'task_tags'])
 /** Columns needed only if nodes share a database. */
 const ownColumns = new Set(['lease_until'])
 

@@ -15,7 +15,7 @@ export type Holdings = {
   meteredId: string
   /** A token-priced task. */
   pricedId: string
-  /** A task with an idempotency key, a quote and its own webhook URL. */
+  /** A task with an idempotency key, a quote, a tag and its own webhook URL. */
   namedId: string
   sessionId: string
   /** An expired session with messages. */
@@ -80,6 +80,7 @@ export async function holdingsOf(world: StoreWorld, name: string): Promise<Holdi
   const { id: namedId } = await world.completed(userId, {
     idempotency: { key: 'one', bodyHash: 'a' },
     quoteId: `quote_${name}`,
+    tags: { project: name },
     webhookUrl: 'https://example.com/done',
   })
   const { onceTokenId, tokenId } = await spendTokens(world, { userId, name })

@@ -139,6 +139,7 @@ function seedsOf({ userId }: Person, { now, webhookId }: { now: number; webhookI
       started_at: `${long} + n`,
       completed_at: `${long} + n`,
     },
+    task_tags: { user_id: own, tag: "'kind:old'", task_created_at: `${long} + n`, task_seq: 'n' },
     payloads: { id: payloadId, task_id: "'task_' || n", created_at: long, bytes: 1, sha256: "''" },
     ...(engine().name === 'PostgreSQL' && {
       payload_parts: { payload_id: payloadId, part: 0, content: "decode('00', 'hex')", created_at: long },

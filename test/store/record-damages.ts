@@ -5,6 +5,7 @@ import type { Damage } from './damage-holdings.ts'
 const openTurn = 'the open turn of a session is open, and an open turn is that of its session'
 const recharge = 'the recharge in progress of a user is an unpaid top-up of theirs, and no other automatic one is open'
 const idempotent = 'an idempotency key names what its user created with it'
+const tagged = 'a task is listed under its tags, and under no others'
 const counted = 'every failure that counts toward a block is of a task that failed'
 
 export const recordDamages: Damage[] = [
@@ -69,6 +70,21 @@ export const recordDamages: Damage[] = [
     title: 'a wrong total of sessions',
     named: "the total of a user's sessions by agent is counted right",
     by: ({ userId }) => [`UPDATE session_totals SET open = open + 1 WHERE user_id = '${userId}'`],
+  },
+  {
+    title: 'a task that is not listed under its tag',
+    named: tagged,
+    by: ({ userId }) => [`DELETE FROM task_tags WHERE user_id = '${userId}'`],
+  },
+  {
+    title: 'a task listed under a tag that it does not have',
+    named: tagged,
+    by: ({ userId }) => [`UPDATE task_tags SET tag = 'other:tag' WHERE user_id = '${userId}'`],
+  },
+  {
+    title: 'a tag listed at a wrong time',
+    named: tagged,
+    by: ({ userId }) => [`UPDATE task_tags SET task_created_at = task_created_at + 1 WHERE user_id = '${userId}'`],
   },
   {
     title: 'a missing recharge in progress',

@@ -112,9 +112,9 @@ test("finds a turn's transactions by turn, without scanning those of the user", 
 })
 
 test('reads every list of tasks and transactions in index order, without sorting', () => {
-  const isList = /^(?!.* group by |.*\bdelete from ).*from (tasks|transactions)\b.* order by .* limit \?/i
+  const isList = /^(?!.* group by |.*\bdelete from ).*from (tasks|task_tags|transactions)\b.* order by .* limit \?/i
   const lists = planned.filter(({ sql }) => isList.test(sql))
-  expect(lists.length).toBeGreaterThanOrEqual(8)
+  expect(lists.length).toBeGreaterThanOrEqual(10)
   expect(lists.filter(({ plan }) => plan.some((step) => /TEMP B-TREE|^SCAN/.test(step)))).toEqual([])
 })
 
@@ -125,6 +125,16 @@ test('lists by status or agent read only matching tasks, even without table stat
   expect(
     searches.filter((step) => !/\(user_id=\? AND (?:agent_id=\? AND )?status=\? AND created_at/.test(step)),
   ).toEqual([])
+})
+
+test('a list by tag reads only the tasks with the tag', () => {
+  const ofTag = planned.filter(({ sql }) => sql.includes('FROM task_tags'))
+  expect(ofTag).toHaveLength(5)
+  const steps = ofTag.flatMap(({ plan }) => plan.filter((step) => /^(SEARCH|SCAN) task/.test(step)))
+  const byTag = /^SEARCH task_tags USING PRIMARY KEY \(user_id=\? AND tag=\?/
+  expect(steps.filter((step) => byTag.test(step))).toHaveLength(5)
+  const rest = steps.filter((step) => !byTag.test(step))
+  expect(rest).toEqual(Array.from({ length: 2 }, () => 'SEARCH tasks USING INTEGER PRIMARY KEY (rowid=?)'))
 })
 
 test("finds a task's transactions by task, without scanning those of the user", () => {

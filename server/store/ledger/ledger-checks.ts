@@ -17,7 +17,7 @@ export const differencesMax = 100
 export const ledgerChecks = (dialect: Dialect): readonly LedgerCheck[] => [
   ...moneyChecks(dialect),
   ...limitChecks(dialect),
-  ...recordChecks(),
+  ...recordChecks(dialect),
   ...endChecks(dialect),
   ...eventChecks(dialect),
   ...bookChecks(),

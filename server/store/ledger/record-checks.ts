@@ -1,3 +1,4 @@
+import type { Dialect } from '../commands/statement.ts'
 import type { LedgerCheck } from './check-parts.ts'
 
 // Checks of rows that repeat or refer to each other: accounts, payloads, sessions, top-ups, idempotency keys, quotes
@@ -5,7 +6,7 @@ import type { LedgerCheck } from './check-parts.ts'
 
 const dayMs = 86_400_000
 
-export const recordChecks = (): readonly LedgerCheck[] => [
+export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
   {
     what: 'every user has an account, and every account a user',
     isMoney: false,
@@ -88,6 +89,19 @@ export const recordChecks = (): readonly LedgerCheck[] => [
             UNION ALL SELECT user_id, agent_id, 0, 0, open FROM session_totals
             UNION ALL SELECT user_id, agent_id, 1, 0, completed FROM session_totals) AS c
           GROUP BY "userId", agent_id, is_completed HAVING sum(n) <> sum(c)`,
+  },
+  {
+    what: 'a task is listed under its tags, and under no others',
+    isMoney: false,
+    sql: `SELECT t.user_id AS "userId", t.id AS "taskId", 1 AS expected, 0 AS actual
+          FROM tasks t CROSS JOIN ${entries('t.tags')} AS e
+          LEFT JOIN task_tags g ON g.user_id = t.user_id AND g.tag = e.key || ':' || e.value
+            AND g.task_created_at = t.created_at AND g.task_seq = t.seq
+          WHERE t.tags IS NOT NULL AND g.tag IS NULL
+          UNION ALL SELECT g.user_id, t.id, 0, 1 FROM task_tags g LEFT JOIN tasks t
+            ON t.seq = g.task_seq AND t.user_id = g.user_id AND t.created_at = g.task_created_at
+          WHERE t.tags IS NULL OR NOT EXISTS
+            (SELECT 1 FROM ${entries('t.tags')} AS e WHERE e.key || ':' || e.value = g.tag)`,
   },
   {
     what: 'the recharge in progress of a user is an unpaid top-up of theirs, and no other automatic one is open',

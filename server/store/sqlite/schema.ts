@@ -44,7 +44,7 @@ export const {
   transactions,
   users,
 } = accountTables(words)
-export const { messages, payloads, probes, sessions, sessionTotals, tasks, turnEvents, turns } = workTables(
+export const { messages, payloads, probes, sessions, sessionTotals, tasks, taskTags, turnEvents, turns } = workTables(
   words,
   users,
 )

@@ -142,6 +142,19 @@ export function workTables(
     ],
   )
 
+  /** A task's tags, written by a trigger on `tasks`, so that a list by tag reads only the tasks that have it. */
+  const taskTags = table(
+    'task_tags',
+    {
+      userId: text('user_id').notNull(),
+      /** `name:value` */
+      tag: text().notNull(),
+      taskCreatedAt: number('task_created_at').notNull(),
+      taskSeq: number('task_seq').notNull(),
+    },
+    (of) => [primaryKey({ columns: [of.userId, of.tag, of.taskCreatedAt, of.taskSeq] })],
+  )
+
   /** Contents in the payload store that belong to a task or a message. Content without a row is an orphan. */
   const payloads = table(
     'payloads',
@@ -335,7 +348,7 @@ export function workTables(
     value: number().notNull(),
   })
 
-  return { tasks, payloads, sessions, sessionTotals, messages, turns, turnEvents, probes }
+  return { tasks, taskTags, payloads, sessions, sessionTotals, messages, turns, turnEvents, probes }
 }
 
 type WorkTables = ReturnType<typeof workTables>

@@ -1,8 +1,7 @@
 import type { Dialect } from '../commands/statement.ts'
 
 // Tags are stored as a JSON object of strings, and a tag is found by searching for its JSON as a substring. Names have
-// no quotes or backslashes, and in values both are escaped. An index row per tag would reduce submissions per second by
-// a seventh. Tags in the index of a user's tasks would reduce them by a twentieth.
+// no quotes or backslashes, and in values both are escaped. Lists of tasks use the index `task_tags` for one of the tags.
 
 export type TagValues = { tag1: string | null; tag2: string | null; tag3: string | null }
 

@@ -1,8 +1,9 @@
-import { isTimed, type Listed } from '../list-place.ts'
+import { isTimed, type Listed, type ListPlace } from '../list-place.ts'
 import {
   type ListTasks,
   type TaskListItem,
   type TaskRecord,
+  type TaskStatus,
   type Tags,
   type PayloadRecord,
   taskStatuses,
@@ -10,7 +11,15 @@ import {
 } from './task-types.ts'
 import { taskColumns, taskRecord, type ReadTaskRow } from './task-rows.ts'
 import type { Answer, Op, Reads, TaskOf } from '../commands/command.ts'
-import { olderThan, pieceOf, placesOf, readDeepPage, readFilteredPage, within } from '../commands/deep-page.ts'
+import {
+  type Filtered,
+  olderThan,
+  pieceOf,
+  placesOf,
+  readDeepPage,
+  readFilteredPage,
+  within,
+} from '../commands/deep-page.ts'
 import { columns, statement, type Dialect, type Statement } from '../commands/statement.ts'
 import { hasTags, tagValues } from './tag-filter.ts'
 
@@ -21,8 +30,9 @@ type ListRow = Omit<TaskListItem, 'tags'> & { seq: number; tags: string | null }
 type TaskList = {
   list: Statement<ListRow>
   filtered: Statement<ListRow>
-  count: Statement<{ count: number }>
+  count: Statement<Count>
 }
+type Count = { count: number }
 type PayloadRow = { id: string; bytes: number | null; sha256: string | null }
 
 const previewLength = 200
@@ -39,9 +49,10 @@ const from = ({ index, where = '' }: Filter, { indexedBy }: Dialect) =>
 const hasOutcome = `(CAST(:outcome AS text) IS NULL OR :outcome =
   CASE error_code WHEN 'CANCELED' THEN 'canceled' WHEN 'EXPIRED' THEN 'expired' ELSE status END)`
 const isFrom = (column: string, value: string) => `(CAST(:${value} AS text) IS NULL OR ${column} = :${value})`
-const listed = (dialect: Dialect) =>
-  `${within('seq')} AND ${hasTags(dialect)} AND ${isFrom('endpoint_id', 'endpointId')} AND ${isFrom('key_id', 'keyId')}
+const matches = (dialect: Dialect) =>
+  `${hasTags(dialect)} AND ${isFrom('endpoint_id', 'endpointId')} AND ${isFrom('key_id', 'keyId')}
     AND ${hasOutcome} AND ${containsText(dialect)}`
+const listed = (dialect: Dialect) => `${within('seq')} AND ${matches(dialect)}`
 /** An index of all words would be written with each admission, and would not find parts of words such as ids. */
 const containsText = ({ lower, position }: Dialect) => `(CAST(:inputText AS text) IS NULL
   OR ${position}(${lower('request')}, :inputText) > 0
@@ -55,7 +66,7 @@ const newest = (name: string, filter: Filter): TaskList => ({
     `task_list_filtered${name}`,
     (dialect) => `SELECT ${item} ${from(filter, dialect)} AND ${listed(dialect)} ${page}`,
   ),
-  count: statement<{ count: number }>(
+  count: statement<Count>(
     `task_count${name}`,
     (dialect) => `SELECT count(*) AS count ${from(filter, dialect)} AND ${listed(dialect)}`,
   ),
@@ -102,11 +113,34 @@ const ofAgentAndAny = (name: string, match: (dialect: Dialect) => string) =>
 const ofAgent: TaskList = {
   list: ofAgentAndAny('', () => olderThan('seq')),
   filtered: ofAgentAndAny('_filtered', listed),
-  count: statement<{ count: number }>('task_count_of_agent', (dialect) => {
+  count: statement<Count>('task_count_of_agent', (dialect) => {
     const where = `AND agent_id = :agentId AND status IN (${taskStatuses.map((status) => `'${status}'`).join(', ')})`
     return `SELECT count(*) AS count ${from({ index: 'tasks_user_agent_status', where }, dialect)} AND ${listed(dialect)}`
   }),
 }
+
+// Reads that walk the tasks with one tag. SQLite reads the tables of a CROSS JOIN in their order.
+const hasTag = 'task_tags.user_id = :userId AND tag = :tag'
+const inPiece = `${hasTag} AND ${within('task_seq', 'task_created_at')}`
+const ofTag = (dialect: Dialect) =>
+  `FROM task_tags CROSS JOIN tasks WHERE ${inPiece} AND seq = task_seq
+    AND ${isFrom('agent_id', 'agentId')} AND ${isFrom('status', 'status')} AND ${matches(dialect)}`
+const pageOfTag = 'ORDER BY task_created_at DESC, task_seq DESC LIMIT :limit OFFSET :offset'
+const tagged = {
+  list: statement<ListRow>('task_list_of_tag', (dialect) => `SELECT ${item} ${ofTag(dialect)} ${pageOfTag}`),
+  count: statement<Count>('task_count_of_tag', (dialect) => `SELECT count(*) AS count ${ofTag(dialect)}`),
+  skip: statement<ListPlace>(
+    'task_skip_of_tag',
+    `SELECT task_created_at AS "createdAt", task_seq AS seq FROM task_tags WHERE ${inPiece} ${pageOfTag}`,
+  ),
+  countAll: statement<Count>('task_count_all_of_tag', `SELECT count(*) AS count FROM task_tags WHERE ${inPiece}`),
+  countSome: statement<Count>(
+    'task_count_some_of_tag',
+    `SELECT count(*) AS count FROM (SELECT 1 FROM task_tags WHERE ${hasTag} LIMIT :limit) AS found`,
+  ),
+}
+/** Counts no more tasks of a tag, to choose the tag with the fewest. */
+const countedMax = 10_000
 const counters = statement<{ part: string; status: string; count: number }>(
   'task_counters',
   `SELECT part, status, count FROM counters WHERE user_id = :userId AND kind = 'task'`,
@@ -138,32 +172,86 @@ export function* listTasks(on: Reads, of: ListTasks): Op<{ tasks: TaskListItem[]
   const { agentId, endpointId, keyId, outcome, search, tags = [], userId } = of
   const status = of.status ?? (outcome && (outcome === 'completed' ? 'completed' : 'failed'))
   const filters = { userId, ...(agentId !== undefined && { agentId }), ...(status && { status }) }
-  const { count: countOf, filtered, list } = listFor(filters)
   const isOfStatus = outcome === undefined || (outcome === 'completed' && status === outcome)
   const isFiltered = [endpointId, keyId, search].some((one) => one !== undefined) || tags.length > 0 || !isOfStatus
-  const withPreview = of.withPreview ? 1 : 0
   if (isFiltered || isTimed(of)) {
-    const matching = matchingOf(of)
-    const { rows, ...listed } = yield* readFilteredPage<ListRow>(on, of, {
-      piece: pieceOf(of),
-      skip: ({ limit, offset, ...piece }) =>
-        on.all(filtered, { ...filters, ...matchingOf({}), ...placesOf(piece), limit, offset, withPreview: 0 }),
-      count: (piece) => on.get(countOf, { ...filters, ...matching, ...placesOf(piece) }),
-      read: ({ limit, offset, ...piece }) =>
-        on.all(filtered, { ...filters, ...matching, ...placesOf(piece), limit, offset, withPreview }),
-    })
+    const tag = yield* rarestTag(on, filters, tags)
+    const filtered =
+      tag === undefined ? inList(on, filters, { ...of, isFiltered }) : withOneTag(on, { ...filters, tag }, of)
+    const { rows, ...listed } = yield* readFilteredPage<ListRow>(on, of, filtered)
     return { tasks: rows.map(toItem), ...listed }
   }
-  const counts = on.all(counters, { userId })
+  const total = totalOf(on, filters)
+  const withPreview = of.withPreview ? 1 : 0
+  const { list } = listFor(filters)
   const { rows, ...next } = yield* readDeepPage<ListRow>(on, of, ({ after, limit, offset }) =>
     on.all(list, { ...filters, ...after, limit, offset, withPreview }),
   )
-  let total = 0
-  for (const { count, part, status: counted } of yield* counts) {
-    if (status !== undefined && counted !== status) continue
-    if (agentId === undefined || part === agentId) total += count
+  return { tasks: rows.map(toItem), total: yield* total, ...next }
+}
+
+type Filters = { userId: string; agentId?: string; status?: TaskStatus }
+
+/** Number of tasks with this agent and status, from the counters. */
+function totalOf(on: Reads, { agentId, status, userId }: Filters): Answer<number> {
+  return on.all(counters, { userId }).map((rows) => {
+    let total = 0
+    for (const { count, part, status: counted } of rows) {
+      if (status !== undefined && counted !== status) continue
+      if (agentId === undefined || part === agentId) total += count
+    }
+    return total
+  })
+}
+
+/** The tag with the fewest tasks; undefined if no more tasks have the agent and status. */
+function* rarestTag(on: Reads, filters: Filters, tags: readonly string[]): Op<string | undefined> {
+  const { agentId, status, userId } = filters
+  const isOfUser = agentId === undefined && status === undefined
+  if (tags.length === 0 || (isOfUser && tags.length === 1)) return tags[0]
+  const counts = tags.map((tag) => on.get(tagged.countSome, { userId, tag, limit: countedMax }))
+  let fewest = isOfUser ? Infinity : yield* totalOf(on, filters)
+  let rarest: string | undefined
+  for (const [index, tag] of tags.entries()) {
+    const count = (yield* counts[index]!)?.count ?? 0
+    if (count < fewest) {
+      fewest = count
+      rarest = tag
+    }
   }
-  return { tasks: rows.map(toItem), total, ...next }
+  return rarest
+}
+
+/** Reads of a filtered list that walk the tasks with its agent and status. */
+function inList(on: Reads, filters: Filters, of: ListTasks & { isFiltered: boolean }): Filtered<ListRow> {
+  const { count, filtered } = listFor(filters)
+  const values = { ...filters, ...matchingOf(of), withPreview: of.withPreview ? 1 : 0 }
+  const ofAll = { ...filters, ...matchingOf({}), withPreview: 0 }
+  return {
+    isUnfiltered: !of.isFiltered,
+    piece: pieceOf(of),
+    skip: ({ limit, offset, ...piece }) => on.all(filtered, { ...ofAll, ...placesOf(piece), limit, offset }),
+    count: (piece) => on.get(count, { ...values, ...placesOf(piece) }),
+    read: ({ limit, offset, ...piece }) => on.all(filtered, { ...values, ...placesOf(piece), limit, offset }),
+  }
+}
+
+/** Reads of a filtered list that walk the tasks with one of its tags. */
+function withOneTag(on: Reads, { agentId, status, tag, userId }: Filters & { tag: string }, of: ListTasks) {
+  const { endpointId, keyId, search, tags = [], withPreview } = of
+  const isUnfiltered = [agentId, status, endpointId, keyId, search, tags[1]].every((one) => one === undefined)
+  const filters = { agentId: agentId ?? null, status: status ?? null, ...matchingOf(of) }
+  const values = { userId, tag, ...filters, withPreview: withPreview ? 1 : 0 }
+  return {
+    isUnfiltered,
+    piece: pieceOf(of),
+    skip: ({ limit, offset, ...piece }) => on.all(tagged.skip, { userId, tag, ...placesOf(piece), limit, offset }),
+    count: (piece) =>
+      isUnfiltered
+        ? on.get(tagged.countAll, { userId, tag, ...placesOf(piece) })
+        : on.get(tagged.count, { ...values, ...placesOf(piece) }),
+    read: ({ limit, offset, ...piece }) => on.all(tagged.list, { ...values, ...placesOf(piece), limit, offset }),
+  } satisfies Filtered<ListRow>
 }
 
 type Matching = Pick<ListTasks, 'endpointId' | 'keyId' | 'outcome' | 'search' | 'tags'>

@@ -43,10 +43,10 @@ const tables = [
   paymentTables(words, users),
 ]
 /**
- * Tables that are not exported. Migrations create the rows of `probes`, triggers those of `session_totals`, and upkeep
- * those of `book_totals`.
+ * Tables that are not exported. Migrations create the rows of `probes`, triggers those of `session_totals` and
+ * `task_tags`, and upkeep those of `book_totals`.
  */
-const ownTables = new Set(['book_totals', 'probes', 'session_totals'])
+const ownTables = new Set(['book_totals', 'probes', 'session_totals', 'task_tags'])
 
 /** A row in the order of the table's columns. */
 export type CarriedRow = (string | number | null)[]

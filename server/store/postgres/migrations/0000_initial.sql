@@ -362,6 +362,14 @@ CREATE TABLE "spend_windows" (
 	CONSTRAINT "spent_within_limit" CHECK ("spend_windows"."charged" >= 0 AND "spend_windows"."held" >= 0 AND "spend_windows"."charged" + "spend_windows"."held" <= "spend_windows"."spend_limit")
 );
 --> statement-breakpoint
+CREATE TABLE "task_tags" (
+	"user_id" text NOT NULL,
+	"tag" text NOT NULL,
+	"task_created_at" bigint NOT NULL,
+	"task_seq" bigint NOT NULL,
+	CONSTRAINT "task_tags_user_id_tag_task_created_at_task_seq_pk" PRIMARY KEY("user_id","tag","task_created_at","task_seq")
+);
+--> statement-breakpoint
 CREATE TABLE "tasks" (
 	"seq" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "tasks_seq_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"id" text NOT NULL,
@@ -621,4 +629,8 @@ END IF;
 RETURN NULL; END $$;--> statement-breakpoint
 CREATE TRIGGER "sessions_counted" AFTER INSERT OR DELETE ON "sessions" FOR EACH ROW EXECUTE FUNCTION "count_session"();--> statement-breakpoint
 CREATE TRIGGER "sessions_ended" AFTER UPDATE OF "is_completed" ON "sessions" FOR EACH ROW WHEN (OLD."is_completed" <> NEW."is_completed") EXECUTE FUNCTION "count_session"();--> statement-breakpoint
+CREATE FUNCTION "index_tags"() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$ BEGIN
+INSERT INTO "task_tags" ("user_id", "tag", "task_created_at", "task_seq") SELECT NEW."user_id", "key" || ':' || "value", NEW."created_at", NEW."seq" FROM json_each_text(CAST(NEW."tags" AS json));
+RETURN NULL; END $$;--> statement-breakpoint
+CREATE TRIGGER "tasks_tagged" AFTER INSERT ON "tasks" FOR EACH ROW WHEN (NEW."tags" IS NOT NULL) EXECUTE FUNCTION "index_tags"();--> statement-breakpoint
 INSERT INTO "probes" ("id", "value") VALUES (1, 0);

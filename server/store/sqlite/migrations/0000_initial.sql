@@ -387,6 +387,14 @@ CREATE TABLE `spend_windows` (
 --> statement-breakpoint
 CREATE INDEX `spend_windows_user` ON `spend_windows` (`user_id`);--> statement-breakpoint
 CREATE INDEX `spend_windows_starts` ON `spend_windows` (`starts_at`);--> statement-breakpoint
+CREATE TABLE `task_tags` (
+	`user_id` text NOT NULL,
+	`tag` text NOT NULL,
+	`task_created_at` integer NOT NULL,
+	`task_seq` integer NOT NULL,
+	PRIMARY KEY(`user_id`, `tag`, `task_created_at`, `task_seq`)
+) STRICT, WITHOUT ROWID;
+--> statement-breakpoint
 CREATE TABLE `tasks` (
 	`seq` integer PRIMARY KEY NOT NULL,
 	`id` text NOT NULL,
@@ -583,6 +591,7 @@ CREATE INDEX `wire_requests_created` ON `wire_requests` (`created_at`);--> state
 CREATE TRIGGER `sessions_ended` AFTER UPDATE OF is_completed ON `sessions` WHEN OLD.is_completed <> NEW.is_completed BEGIN UPDATE session_totals SET open = open + OLD.is_completed - NEW.is_completed, completed = completed + NEW.is_completed - OLD.is_completed WHERE user_id = NEW.user_id AND agent_id = NEW.agent_id; END;--> statement-breakpoint
 CREATE TRIGGER `sessions_gone` AFTER DELETE ON `sessions` BEGIN UPDATE session_totals SET open = open - 1 + OLD.is_completed, completed = completed - OLD.is_completed WHERE user_id = OLD.user_id AND agent_id = OLD.agent_id; END;--> statement-breakpoint
 CREATE TRIGGER `sessions_made` AFTER INSERT ON `sessions` BEGIN INSERT INTO session_totals (user_id, agent_id, open, completed) VALUES (NEW.user_id, NEW.agent_id, 1 - NEW.is_completed, NEW.is_completed) ON CONFLICT (user_id, agent_id) DO UPDATE SET open = open + excluded.open, completed = completed + excluded.completed; END;--> statement-breakpoint
+CREATE TRIGGER `tasks_tagged` AFTER INSERT ON `tasks` WHEN NEW.tags IS NOT NULL BEGIN INSERT INTO task_tags (user_id, tag, task_created_at, task_seq) SELECT NEW.user_id, key || ':' || value, NEW.created_at, NEW.seq FROM json_each(NEW.tags); END;--> statement-breakpoint
 CREATE TRIGGER `tasks_terminal` BEFORE UPDATE ON `tasks` WHEN OLD.status IN ('completed', 'failed') BEGIN SELECT RAISE(ABORT, 'a finished task never changes'); END;--> statement-breakpoint
 CREATE TRIGGER `transactions_no_delete` BEFORE DELETE ON `transactions` BEGIN SELECT RAISE(ABORT, 'transactions are append-only'); END;--> statement-breakpoint
 CREATE TRIGGER `transactions_no_update` BEFORE UPDATE ON `transactions` BEGIN SELECT RAISE(ABORT, 'transactions are append-only'); END;--> statement-breakpoint
