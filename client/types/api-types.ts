@@ -830,6 +830,8 @@ export type System = {
     /** ISO 8601 UTC timestamp with milliseconds */
     checkedAt: string
     differences: number
+    /** Sum of the balances of all users */
+    balanceUsd: string
   } | null
   users: {
     total: number

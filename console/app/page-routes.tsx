@@ -49,6 +49,11 @@ export const pageRoutes: readonly PageRoute[] = [
     Page: lazyPart(async () => (await import('../pages/settings/logins-page.tsx')).LoginsPage),
   },
   {
+    path: '/admin/overview',
+    section: 'admin',
+    Page: lazyPart(async () => (await import('../pages/admin/overview/admin-overview-page.tsx')).AdminOverviewPage),
+  },
+  {
     path: '/admin/users',
     section: 'admin',
     Page: lazyPart(async () => (await import('../pages/admin/users/users-page.tsx')).UsersPage),

@@ -18,6 +18,7 @@ export const sections: Record<Section, { label: string; pages: readonly { href: 
   admin: {
     label: 'Admin',
     pages: [
+      { href: '/admin/overview', label: 'Overview' },
       { href: '/admin/users', label: 'Users' },
       { href: '/admin/economics', label: 'Economics' },
       { href: '/admin/payments', label: 'Payments' },

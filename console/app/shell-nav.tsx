@@ -24,7 +24,7 @@ export const navItems = [
 ]
 export const adminItem = {
   section: 'admin' as const,
-  href: '/admin/users',
+  href: '/admin/overview',
   area: '/admin',
   label: 'Admin',
   Icon: LockClosedIcon,

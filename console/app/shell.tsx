@@ -94,7 +94,7 @@ function Pages() {
         <Redirect to="/settings/keys" replace />
       </Route>
       <Route path="/admin">
-        <Redirect to="/admin/users" replace />
+        <Redirect to="/admin/overview" replace />
       </Route>
       {pageRoutes.map(({ path, Page, section }) => (
         <Route key={path} path={path}>

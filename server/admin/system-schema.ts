@@ -24,7 +24,12 @@ export const System = z
       .describe('Event-loop delay of the main thread over the last few minutes'),
     database: z.object({ bytes, walBytes: bytes }),
     ledger: z
-      .object({ ok: z.boolean(), checkedAt: isoTimestamp, differences: count })
+      .object({
+        ok: z.boolean(),
+        checkedAt: isoTimestamp,
+        differences: count,
+        balanceUsd: usd.describe('Sum of the balances of all users'),
+      })
       .nullable()
       .describe('Result of the last check; null until the first one finishes'),
     users: z.object({ total: count, suspended: count }),

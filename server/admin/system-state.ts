@@ -5,7 +5,8 @@ import { writtenRates } from '../billing/written-rates.ts'
 import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { packageVersion } from '../kernel/package-version.ts'
-import type { Store, LedgerReport } from '../store/store.ts'
+import type { LedgerReport } from '../store/ledger/ledger-report.ts'
+import type { Store } from '../store/store.ts'
 import type { System } from './system-schema.ts'
 
 export type SystemParts = {
@@ -82,6 +83,7 @@ export async function readSystem({ catalogue, clock, store, system }: AdminParts
       ok: ledger.report.ok,
       checkedAt: isoTime(ledger.checkedAt),
       differences: ledger.report.differences.length,
+      balanceUsd: ledger.report.balanceUsd,
     },
     users: { total: state.users, suspended: state.suspendedUsers },
     agents: catalogue.agents.map(({ chat, endpoints, id, kind, name, visibility }) => ({

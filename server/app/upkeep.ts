@@ -1,6 +1,7 @@
 import type { Logger } from '../kernel/logger.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
-import type { Store, LedgerReport } from '../store/store.ts'
+import type { LedgerReport } from '../store/ledger/ledger-report.ts'
+import type { Store } from '../store/store.ts'
 
 const purgeMs = 60_000
 const expiredMs = 15_000

@@ -81,6 +81,7 @@ import type { PaymentStore } from './payments/payment-types.ts'
 import type { Listed, ListRange, Page, BoundedPage } from './list-place.ts'
 import type { ConnectorGrantStore } from './connectors/grant-types.ts'
 import type { PlatformStore } from './platform/platform-types.ts'
+import type { LedgerReport } from './ledger/ledger-report.ts'
 import type { PostedTotals } from './ledger/posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
 import type { TurnEventStore } from './sessions/turn-types.ts'
@@ -156,15 +157,6 @@ export type StoreState = {
 
 export type CreateKey = Pick<KeyRecord, 'userId' | 'name' | 'hint' | 'scopes' | 'expiresAt'> &
   Partial<KeyLimits> & { tokenHash: string }
-
-export type LedgerDifference = {
-  userId: string | null
-  taskId?: string
-  what: string
-  expected: string
-  actual: string
-}
-export type LedgerReport = { ok: boolean; accounts: number; transactions: number; differences: LedgerDifference[] }
 
 export type CreateConnector = ConnectorOf &
   Pick<ConnectorRecord, 'name' | 'url' | 'server' | 'authType' | 'sealed' | 'allowedTools'>

@@ -1,5 +1,5 @@
 import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from 'node:worker_threads'
-import type { LedgerReport } from '../../server/store/store.ts'
+import type { LedgerReport } from '../../server/store/ledger/ledger-report.ts'
 
 export type RowsRequest = { queries: { text: string; values: unknown[] }[] } | { verify: true } | { close: true }
 export type RowsReply = { rows: unknown[][] } | { report: LedgerReport } | { error: string }

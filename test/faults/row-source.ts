@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import { databaseFile } from '../../server/store/sqlite/database.ts'
 import { verifyLedger } from '../../server/store/sqlite/damage/verify-ledger.ts'
-import type { LedgerReport } from '../../server/store/store.ts'
+import type { LedgerReport } from '../../server/store/ledger/ledger-report.ts'
 import { PostgresRows } from './postgres-rows.ts'
 
 type Value = string | number | readonly string[] | readonly number[]

@@ -1,4 +1,4 @@
-import type { LedgerDifference } from '../../server/store/store.ts'
+import type { LedgerDifference } from '../../server/store/ledger/ledger-report.ts'
 
 // Database rows as the audit reads them, with its own SQL on its own connection.
 

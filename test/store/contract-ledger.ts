@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { LedgerDifference } from '../../server/store/store.ts'
+import type { LedgerDifference } from '../../server/store/ledger/ledger-report.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld, Tampering } from './store-world.ts'
 
@@ -85,10 +85,11 @@ async function settle(world: StoreWorld): Promise<Places> {
 }
 
 export function describeLedger(contractTest: ContractTest): void {
-  contractTest('reports an intact ledger with the number of accounts and transactions', async (world) => {
-    expect(await world.store.verifyLedger()).toEqual({ ok: true, accounts: 0, transactions: 0, differences: [] })
+  contractTest('reports an intact ledger with its accounts, balances and transactions', async (world) => {
+    const intact = { ok: true, differences: [] }
+    expect(await world.store.verifyLedger()).toEqual({ ...intact, accounts: 0, balanceUsd: '0.0000', transactions: 0 })
     await settle(world)
-    expect(await world.store.verifyLedger()).toEqual({ ok: true, accounts: 2, transactions: 7, differences: [] })
+    expect(await world.store.verifyLedger()).toEqual({ ...intact, accounts: 2, balanceUsd: '19.9900', transactions: 7 })
   })
 
   for (const { title, change, finds } of damages) {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { newId } from '../../server/kernel/ids.ts'
-import type { LedgerDifference } from '../../server/store/store.ts'
+import type { LedgerDifference } from '../../server/store/ledger/ledger-report.ts'
 import { nothingUsed } from '../../server/store/sessions/turn-endings.ts'
 import { openSession } from './contract-events.ts'
 import { failed, moneyOf, openTopup, paid, stateOf, tell } from './payment-drafts.ts'

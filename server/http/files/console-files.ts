@@ -37,6 +37,7 @@ export const pagePaths: readonly string[] = [
   ...['keys', 'connectors', 'webhooks', 'webhooks/{}', 'password', 'logins'].map((page) => `/settings/${page}`),
   '/admin',
   ...[
+    'overview',
     'users',
     'users/{}',
     'users/{}/tasks/{}',

@@ -1,7 +1,7 @@
 import { formatUsd } from '../../kernel/money.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 import type { Dialect } from '../commands/statement.ts'
-import type { LedgerDifference } from '../store.ts'
+import type { LedgerDifference } from './ledger-report.ts'
 import type { LedgerCheck } from './check-parts.ts'
 import { bookChecks } from './book-checks.ts'
 import { endChecks } from './end-checks.ts'

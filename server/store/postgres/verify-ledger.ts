@@ -1,3 +1,4 @@
+import { formatUsd } from '../../kernel/money.ts'
 import { codeOf } from '../../kernel/thrown.ts'
 import { postgres } from '../commands/statement.ts'
 import {
@@ -7,7 +8,7 @@ import {
   uncheckable,
   type DifferenceRow,
 } from '../ledger/ledger-checks.ts'
-import type { LedgerReport } from '../store.ts'
+import type { LedgerReport } from '../ledger/ledger-report.ts'
 import type { PgClient } from './connection/driver.ts'
 
 export async function verifyLedger(client: Pick<PgClient, 'query'>): Promise<LedgerReport> {
@@ -40,14 +41,12 @@ export async function checkLedger(client: Pick<PgClient, 'query'>): Promise<Ledg
       differences.push(uncheckable(check, error))
     }
   }
-  const counted = await client.query(
-    'SELECT (SELECT count(*) FROM accounts)::float8 AS accounts, (SELECT count(*) FROM transactions)::float8 AS transactions',
+  const { rows } = await client.query(
+    `SELECT count(*)::float8 AS accounts, coalesce(sum(balance), 0)::float8 AS balance,
+      (SELECT count(*) FROM transactions)::float8 AS transactions FROM accounts`,
   )
-  return {
-    ok: differences.length === 0,
-    ...(counted.rows[0] as { accounts: number; transactions: number }),
-    differences,
-  }
+  const [{ accounts, balance, transactions }] = rows as [{ accounts: number; balance: number; transactions: number }]
+  return { ok: differences.length === 0, accounts, balanceUsd: formatUsd(balance), transactions, differences }
 }
 
 /** Whether a stored value is invalid. Class 22 contains PostgreSQL's data exceptions. */

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import { existsSync, statSync } from 'node:fs'
 import { messageOf } from '../../kernel/thrown.ts'
-import type { LedgerReport } from '../store.ts'
+import type { LedgerReport } from '../ledger/ledger-report.ts'
 import { StoreOpenError } from '../store-open-error.ts'
 import { findDamage } from './damage/find-damage.ts'
 import { damaged } from './damage/integrity-check.ts'

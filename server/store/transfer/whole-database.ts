@@ -1,4 +1,4 @@
-import type { LedgerReport } from '../store.ts'
+import type { LedgerReport } from '../ledger/ledger-report.ts'
 import type { CarriedRow, CarriedTable } from './carried-tables.ts'
 
 /**

@@ -144,7 +144,12 @@ test('reports the ledger state from the check at startup', async () => {
     await expect.poll(async () => (await browser.get('/api/system')).body.ledger, { timeout: 20_000 }).not.toBeNull()
     return (await browser.get('/api/system')).body.ledger
   }
-  expect(await ledgerOf(first)).toEqual({ ok: true, checkedAt: expect.stringMatching(/Z$/), differences: 0 })
+  expect(await ledgerOf(first)).toEqual({
+    ok: true,
+    checkedAt: expect.stringMatching(/Z$/),
+    differences: 0,
+    balanceUsd: expect.stringMatching(/^\d+\.\d{4}$/),
+  })
   await first.stop()
   await queryRows(dataDir, `UPDATE accounts SET balance = balance + 1 WHERE user_id = '${userId}'`)
   const second = await startService({ dataDir })

@@ -12,7 +12,7 @@ testConsole(
       await service.runTask(key, endpointId, text)
     const today = new Date().toISOString().slice(0, 10)
     const page = await opened.open('/admin/economics')
-    await page.getByRole('img', { name: '30 days: $0.0150 revenue, $0.000000000 provider cost' }).waitFor()
+    await page.getByRole('img', { name: '30 days: $0.0150 revenue, $0.00 provider cost' }).waitFor()
     await page.locator('.recharts-bar-rectangle').first().waitFor()
     const figures = await page.locator('dl').first().textContent()
     expect(figures).toContain('Revenue$0.0150')

@@ -13,7 +13,7 @@ testConsole(
     const page = await opened.open('/')
     await page.getByRole('link', { name: 'Admin' }).click()
     await page.getByRole('navigation', { name: 'Admin' }).waitFor()
-    expect(new URL(page.url()).pathname).toBe('/admin/users')
+    expect(new URL(page.url()).pathname).toBe('/admin/overview')
   },
   { isAdmin: true },
 )

@@ -72,7 +72,8 @@ test('users, credits and keys take effect immediately, with the documented JSON'
     limit: 50,
     offset: 0,
   })
-  expect(await run('ledger', 'verify')).toEqual({ ok: true, accounts: 1, transactions: 3, differences: [] })
+  const verified = { ok: true, accounts: 1, balanceUsd: '0.0050', transactions: 3, differences: [] }
+  expect(await run('ledger', 'verify')).toEqual(verified)
   expect(await server.end('SIGTERM')).toBe(0)
   rmSync(dataDir, { recursive: true })
 })

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
+import { formatUsd } from '../../../../server/kernel/money.ts'
 import { client } from '../../../app/api-client.ts'
 import { chartSkeleton, DayChart } from '../../../parts/chart/day-chart.tsx'
 import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { usdText } from '../../../parts/text/usd-text.ts'
+import { roundedUnits } from './economics-period.ts'
 
-/** Converts an amount with nine decimals to integers of 0.0001 USD. */
-const rounded = (usd: string) => Math.round(Number(usd) * 10_000)
+const roundedText = (usd: string) => usdText(formatUsd(roundedUnits(usd)))
 
 /** Provider cost and margin per day. Their sum is the revenue. */
 export function EconomicsChart({ from, to }: { from: string; to: string }) {
@@ -21,7 +22,7 @@ export function EconomicsChart({ from, to }: { from: string; to: string }) {
           const byDate = new Map(groups.map((group) => [group.value, group]))
           const dates = datesOf(from, to)
           const amounts = (id: 'marginUsd' | 'providerCostUsd') =>
-            dates.map((date) => rounded(byDate.get(date)?.[id] ?? '0'))
+            dates.map((date) => roundedUnits(byDate.get(date)?.[id] ?? '0'))
           return (
             <DayChart
               dates={dates}
@@ -29,7 +30,7 @@ export function EconomicsChart({ from, to }: { from: string; to: string }) {
                 { name: 'Provider cost', color: 'gray.5', units: amounts('providerCostUsd') },
                 { name: 'Margin', color: 'brand.5', units: amounts('marginUsd') },
               ]}
-              summary={`Stacked bar chart of ${dates.length} days: ${usdText(total.revenueUsd)} revenue, ${usdText(total.providerCostUsd)} provider cost, ${usdText(total.marginUsd)} margin. Group the table by day for the values.`}
+              summary={`Stacked bar chart of ${dates.length} days: ${usdText(total.revenueUsd)} revenue, ${roundedText(total.providerCostUsd)} provider cost, ${roundedText(total.marginUsd)} margin. Group the table by day for the values.`}
             />
           )
         }}

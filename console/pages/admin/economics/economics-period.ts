@@ -21,6 +21,11 @@ export const groupNames: Readonly<Record<GroupBy, string>> = {
   key: 'API key',
 }
 
+/** Rounds an amount with nine decimals to units of 0.0001 USD. */
+export function roundedUnits(usd: string): number {
+  return Math.round(Number(usd) * 10_000)
+}
+
 const dayMs = 86_400_000
 
 /** Returns the period of a single day, or undefined for an invalid date. */

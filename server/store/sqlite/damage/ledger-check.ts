@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { siblingModule } from '../../../kernel/threads/sibling-module.ts'
-import type { LedgerReport } from '../../store.ts'
+import type { LedgerReport } from '../../ledger/ledger-report.ts'
 
 export type VerifyThreadData = { file: string; stop: SharedArrayBuffer }
 /** `damage` describes the first defect in the file. The ledger of a damaged file is not verified. */

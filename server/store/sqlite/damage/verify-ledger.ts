@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Database } from 'better-sqlite3'
+import { formatUsd } from '../../../kernel/money.ts'
 import { codeOf } from '../../../kernel/thrown.ts'
 import { sqlite } from '../../commands/statement.ts'
 import {
@@ -9,7 +10,7 @@ import {
   uncheckable,
   type DifferenceRow,
 } from '../../ledger/ledger-checks.ts'
-import type { LedgerDifference, LedgerReport } from '../../store.ts'
+import type { LedgerDifference, LedgerReport } from '../../ledger/ledger-report.ts'
 
 /**
  * Verifies the ledger invariants on one consistent snapshot of the database. If `isStopped` has ended the checks early,
@@ -31,11 +32,12 @@ export function verifyLedger(db: Database, isStopped = (): boolean => false): Le
         differences.push(uncheckable(check, error))
       }
     }
-    const count = (table: string) => db.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get() ?? 0
+    const read = (sql: string) => db.prepare<[], number>(sql).pluck().get() ?? 0
     return {
       ok: differences.length === 0,
-      accounts: count('accounts'),
-      transactions: count('transactions'),
+      accounts: read('SELECT count(*) FROM accounts'),
+      balanceUsd: formatUsd(read('SELECT sum(balance) FROM accounts')),
+      transactions: read('SELECT count(*) FROM transactions'),
       differences,
     }
   })()

@@ -115,7 +115,7 @@ test('commands work without a server on a fresh data directory, even concurrentl
     ...others.map((id: string) => [id, false]),
   ])
   const report = JSON.parse(await runErrand(['ledger', 'verify', '--data', dataDir, '--json']))
-  expect(report).toEqual({ ok: true, accounts: 3, transactions: 0, differences: [] })
+  expect(report).toEqual({ ok: true, accounts: 3, balanceUsd: '0.0000', transactions: 0, differences: [] })
   expect(readdirSync(dataDir)).toContain('errand.db')
   rmSync(dataDir, { recursive: true })
 })

@@ -1,0 +1,137 @@
+import { SimpleGrid, Skeleton, Stack } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import type { Economics } from '../../../../client/client.ts'
+import { formatUsd } from '../../../../server/kernel/money.ts'
+import { client } from '../../../app/api-client.ts'
+import { useAccount } from '../../../app/use-account.ts'
+import { PageHeader } from '../../../parts/page-header.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { countText } from '../../../parts/text/count-text.ts'
+import { Money } from '../../../parts/text/money.tsx'
+import { TimeText } from '../../../parts/text/time-text.tsx'
+import { usdText } from '../../../parts/text/usd-text.ts'
+import { StatTile, StatTiles } from '../../overview/stat-tile.tsx'
+import { AdminSnippets } from '../admin-snippets.tsx'
+import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
+import { EconomicsChart } from '../economics/economics-chart.tsx'
+import { periodOf, roundedUnits } from '../economics/economics-period.ts'
+import { Figures } from '../system/figures.tsx'
+import { SystemHealth } from '../system/system-health.tsx'
+import { useSystem } from '../system/use-system.ts'
+import { FailuresPanel } from './failures-panel.tsx'
+
+const days = 30
+const renewMs = 15_000
+const dayMs = 86_400_000
+
+/** The operator's start page: earnings, failures and running work. */
+export function AdminOverviewPage() {
+  const now = new Date()
+  const { from, to } = periodOf('month', now)
+  const economics = useQuery({
+    queryKey: ['economics', from, to, 'day'],
+    queryFn: ({ signal }) => client.economics.get({ from, to, groupBy: 'day' }, { signal }),
+    refetchInterval: renewMs,
+  })
+  const system = useSystem(renewMs)
+  const takesPayments = Boolean(useAccount().data?.payments)
+  if (isForAdminsOnly(economics.error)) return <AdminsOnlyPage />
+  return (
+    <>
+      <PageHeader title="Admin" description="What the service earns, what fails, and what runs now. Days are in UTC." />
+      <Stack gap="lg">
+        <QueryState query={system} skeleton={<Skeleton height={50} />}>
+          {(known) => <SystemHealth system={known} />}
+        </QueryState>
+        <QueryState query={economics} skeleton={<Skeleton height={110} />}>
+          {({ groups, total }) => (
+            <StatTiles>
+              <Earned label="Revenue today" sums={groups.find(({ value }) => value === to)} />
+              <Earned label="Revenue yesterday" sums={groups.find(({ value }) => value === dayBefore(to))} />
+              <Earned label={`Revenue in ${days} days`} sums={total} />
+              <StatTile
+                label="Prepaid balances"
+                value={system.data?.ledger && <Money usd={system.data.ledger.balanceUsd} />}
+                note={
+                  system.data?.ledger && (
+                    <>
+                      Checked <TimeText at={system.data.ledger.checkedAt} />
+                    </>
+                  )
+                }
+                isLoading={system.isPending}
+              />
+            </StatTiles>
+          )}
+        </QueryState>
+        <EconomicsChart from={from} to={to} />
+        <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
+          <FailuresPanel groupBy="agent" />
+          <FailuresPanel groupBy="user" />
+        </SimpleGrid>
+        <QueryState query={system} isAside skeleton={<Skeleton height={120} />}>
+          {({ openTurns, tasks, users }) => (
+            <Panel title="Now" actions={<PageLink href="/admin/system">System</PageLink>}>
+              <Figures
+                of={[
+                  { name: 'Running tasks', value: countText(tasks.processing) },
+                  { name: 'Queued tasks', value: countText(tasks.pending) },
+                  { name: 'Replies in progress', value: countText(openTurns) },
+                  { name: 'Users', value: countText(users.total) },
+                ]}
+              />
+            </Panel>
+          )}
+        </QueryState>
+        {takesPayments && <PaymentsPanel />}
+        <Panel title="Code examples">
+          <AdminSnippets
+            request={{ method: 'GET', path: `/api/admin/economics?from=${from}&to=${to}&groupBy=day` }}
+            call={{ method: 'economics.get', input: { from, to, groupBy: 'day' }, result: '{ total, groups }' }}
+          />
+        </Panel>
+      </Stack>
+    </>
+  )
+}
+
+function dayBefore(day: string): string {
+  return new Date(Date.parse(day) - dayMs).toISOString().slice(0, 10)
+}
+
+type EarnedProps = { label: string; sums: Pick<Economics['total'], 'marginUsd' | 'revenueUsd'> | undefined }
+
+function Earned({ label, sums }: EarnedProps) {
+  return (
+    <StatTile
+      label={label}
+      value={<Money usd={sums?.revenueUsd ?? '0.0000'} />}
+      note={sums ? `Margin ${usdText(formatUsd(roundedUnits(sums.marginUsd)))}` : 'Nothing ended'}
+    />
+  )
+}
+
+function PaymentsPanel() {
+  const topups = useQuery({
+    queryKey: ['all-topups', { limit: 1, days }],
+    queryFn: ({ signal }) => client.topups.listAll({ limit: 1, days }, { signal }),
+  })
+  return (
+    <Panel title={`Payments in ${days} days`} actions={<PageLink href="/admin/payments">All payments</PageLink>}>
+      <QueryState query={topups} isAside skeleton={<Skeleton height={60} />}>
+        {({ totals }) => (
+          <Figures
+            of={[
+              { name: 'Paid', value: <Money usd={totals.paidUsd} /> },
+              { name: 'Refunded', value: <Money usd={totals.refundedUsd} /> },
+              { name: 'Disputed', value: <Money usd={totals.disputedUsd} /> },
+              { name: 'Owed by users', value: <Money usd={totals.owedUsd} /> },
+            ]}
+          />
+        )}
+      </QueryState>
+    </Panel>
+  )
+}

@@ -1,0 +1,65 @@
+import { Skeleton } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import type { Economics } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { DataTable, type Column } from '../../../parts/data-table.tsx'
+import { EmptyState } from '../../../parts/empty-state.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { countText } from '../../../parts/text/count-text.ts'
+import { failureRate } from '../../usage/group-sums.ts'
+import { periodOf } from '../economics/economics-period.ts'
+
+type GroupRow = Economics['groups'][number]
+type GroupBy = 'agent' | 'user'
+
+const rowsMax = 5
+
+/** The agents or users with the most failures in the last seven days. */
+export function FailuresPanel({ groupBy }: { groupBy: GroupBy }) {
+  const { from, to } = periodOf('week', new Date())
+  const economics = useQuery({
+    queryKey: ['economics', from, to, groupBy],
+    queryFn: ({ signal }) => client.economics.get({ from, to, groupBy }, { signal }),
+  })
+  const title = `Failures by ${groupBy}, last 7 days`
+  const all = `/admin/economics?period=week&groupBy=${groupBy}`
+  return (
+    <Panel title={title} actions={<PageLink href={all}>All {groupBy}s</PageLink>}>
+      <QueryState
+        query={economics}
+        isAside
+        isEmpty={({ total }) => total.failures === 0}
+        empty={<EmptyState title="No failures">Canceled and expired tasks do not count.</EmptyState>}
+        skeleton={<Skeleton height={200} />}
+      >
+        {({ groups }) => (
+          <DataTable
+            caption={title}
+            columns={columnsOf(groupBy)}
+            rows={groups
+              .filter(({ failures }) => failures > 0)
+              .toSorted((one, other) => other.failures - one.failures)
+              .slice(0, rowsMax)}
+            rowKey={({ value }) => value}
+          />
+        )}
+      </QueryState>
+    </Panel>
+  )
+}
+
+function columnsOf(groupBy: GroupBy): Column<GroupRow>[] {
+  return [
+    {
+      id: 'value',
+      label: groupBy === 'user' ? 'User' : 'Agent',
+      cell: ({ email, value }) =>
+        groupBy === 'user' ? <PageLink href={`/admin/users/${value}`}>{email || value}</PageLink> : value,
+    },
+    { id: 'failures', label: 'Failures', align: 'right', cell: ({ failures }) => countText(failures) },
+    { id: 'executions', label: 'Executions', align: 'right', cell: ({ executions }) => countText(executions) },
+    { id: 'rate', label: 'Failure rate', align: 'right', cell: (row) => failureRate(row) ?? '' },
+  ]
+}

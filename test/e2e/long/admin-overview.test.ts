@@ -1,0 +1,39 @@
+import { expect } from 'vitest'
+import { testConsole } from '../open-console.ts'
+
+const text = { text: 'A text with some words. It has two sentences.' }
+
+testConsole(
+  'the admin overview shows revenue, balances, failures and running work',
+  async (opened) => {
+    const { service } = opened
+    const { key, userId } = await service.createPerson({ balanceUsd: '5' })
+    for (const endpointId of ['text.summarize', 'text.keywords', 'demo.fail'])
+      await service.runTask(key, endpointId, text)
+    const page = await opened.open('/admin')
+    await page.waitForURL('**/admin/overview')
+    const tiles = page.locator('dl').first()
+    await tiles.getByText('Margin $0.0150').first().waitFor()
+    await tiles
+      .getByText(/^\$\d+\.\d{4}$/)
+      .first()
+      .waitFor()
+    const figures = await tiles.textContent()
+    expect(figures).toContain('Revenue today$0.0150')
+    expect(figures).toContain('Revenue yesterday$0.00Nothing ended')
+    expect(figures).toContain('Revenue in 30 days$0.0150')
+    await page.getByRole('img', { name: '30 days: $0.0150 revenue' }).waitFor()
+    await page.locator('.recharts-bar-rectangle').first().waitFor()
+    await page.getByText('All is well').waitFor()
+    const agents = page.getByRole('table', { name: 'Failures by agent, last 7 days' })
+    expect(await agents.locator('tbody tr td').allTextContents()).toEqual(['demo', '1', '1', '100%'])
+    await page.getByText('Queued tasks').waitFor()
+    await opened.check('admin-overview')
+
+    const users = page.getByRole('table', { name: 'Failures by user, last 7 days' })
+    expect(await users.locator('tbody tr').textContent()).toContain('1333.3%')
+    await users.getByRole('link').click()
+    await page.waitForURL(`**/admin/users/${userId}`)
+  },
+  { isAdmin: true },
+)
