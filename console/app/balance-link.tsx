@@ -1,4 +1,5 @@
 import { Button, Skeleton, Text } from '@mantine/core'
+import { addCreditPath } from './add-credit-path.ts'
 import { Money } from '../parts/text/money.tsx'
 import { RouterLink } from '../parts/router-link.tsx'
 import { useAccount } from './use-account.ts'
@@ -16,7 +17,7 @@ export function BalanceLink() {
         {data ? <Money usd={data.balanceUsd} /> : 'Unknown'}
       </Button>
       {data?.payments && (
-        <Button component={RouterLink} href="/billing" size="xs" visibleFrom="xs">
+        <Button component={RouterLink} href={addCreditPath} size="xs" visibleFrom="xs">
           Add credit
         </Button>
       )}

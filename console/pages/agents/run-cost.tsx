@@ -1,6 +1,7 @@
 import { Alert, Text } from '@mantine/core'
 import { formatUsd, parseUsd } from '../../../server/kernel/money.ts'
 import type { Account } from '../../../client/client.ts'
+import { addCreditPath } from '../../app/add-credit-path.ts'
 import { PageLink } from '../../parts/page-link.tsx'
 import { blockReason, WaitNotice } from './run-refusal.tsx'
 import { usdText } from '../../parts/text/usd-text.ts'
@@ -56,7 +57,7 @@ export function RunObstacle({ account, priceUsd }: { account: Account | undefine
     <Alert color="yellow" title="Insufficient balance">
       Your balance is {usdText(account?.balanceUsd ?? '')}.{' '}
       {account?.payments ? (
-        <PageLink href="/billing" underline="always">
+        <PageLink href={addCreditPath} underline="always">
           Add credit
         </PageLink>
       ) : (

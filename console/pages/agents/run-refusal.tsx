@@ -2,6 +2,7 @@ import { Alert, Text } from '@mantine/core'
 import { ClockIcon, ExclamationTriangleIcon } from '@radix-ui/react-icons'
 import { ErrandClientError } from '../../../client/client.ts'
 import { useAccount } from '../../app/use-account.ts'
+import { addCreditPath } from '../../app/add-credit-path.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
@@ -26,7 +27,7 @@ export function RunRefusal({ error, receivedAt }: { error: unknown; receivedAt: 
       <Alert role="alert" color="red" title="Insufficient balance" icon={<ExclamationTriangleIcon aria-hidden />}>
         {errorText(error)} Nothing was charged.{' '}
         {account.data?.payments ? (
-          <PageLink href="/billing" underline="always">
+          <PageLink href={addCreditPath} underline="always">
             Add credit
           </PageLink>
         ) : (

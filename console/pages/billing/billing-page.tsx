@@ -1,56 +1,23 @@
-import { Button, Group, NativeSelect, Stack, Text } from '@mantine/core'
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { client } from '../../app/api-client.ts'
+import { Stack, Tabs } from '@mantine/core'
+import type { Account } from '../../../client/client.ts'
 import { useAccount } from '../../app/use-account.ts'
-import { DataTable } from '../../parts/data-table.tsx'
-import { EmptyState } from '../../parts/empty-state.tsx'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
+import { useSearchField } from '../../parts/hooks/use-search-field.ts'
 import { PageHeader } from '../../parts/page-header.tsx'
-import { Pager } from '../../parts/pager.tsx'
-import { Panel } from '../../parts/panel.tsx'
-import { QueryState } from '../../parts/query-state.tsx'
-import { RouterLink } from '../../parts/router-link.tsx'
-import { Snippets } from '../../parts/snippets.tsx'
-import { useOffset, useSearchField } from '../../parts/hooks/use-search-field.ts'
 import { BalanceNotice } from './balance-notice.tsx'
 import { BalanceTiles } from './balance-tiles.tsx'
 import { LimitsPanel } from './limits-panel.tsx'
-import { ExportButton } from './export-button.tsx'
-import { transactionColumns } from './transaction-columns.tsx'
-import type { TransactionFilter } from './transaction-export.ts'
+import type { Payments } from './topups/topup-form.tsx'
 import { TopupReturn } from './topups/topup-return.tsx'
 import { TopupsPanel } from './topups/topups-panel.tsx'
-import { isTransactionType, transactionTypes } from './transaction-type.tsx'
-
-const limit = 50
-
-const typeChoices = [
-  { value: '', label: 'All types' },
-  ...Object.entries(transactionTypes).map(([value, { plural }]) => ({ value, label: plural })),
-]
+import { TransactionList } from './transaction-list.tsx'
 
 export function BillingPage() {
-  const [typeText, setType] = useSearchField('type')
-  const [sessionId, setSession] = useSearchField('sessionId')
-  const [offset, setOffset] = useOffset()
-  const type = isTransactionType(typeText) ? typeText : undefined
-  const filter: TransactionFilter = { ...(type && { type }), ...(sessionId && { sessionId }) }
-  const input = { ...filter, limit, offset }
   const account = useAccount()
-  const query = useQuery({
-    queryKey: ['transactions', input],
-    queryFn: ({ signal }) => client.transactions.list(input, { signal }),
-    placeholderData: keepPreviousData,
-  })
-  const search = new URLSearchParams({ ...filter, limit: String(limit), offset: String(offset) })
-  const isFiltered = type !== undefined || sessionId !== ''
+  const { data } = account
   return (
     <>
-      <PageHeader
-        title="Billing"
-        description="Every credit, charge and refund, with the balance after it."
-        actions={<ExportButton filter={filter} isDisabled={!query.data || query.data.total === 0} />}
-      />
+      <PageHeader title="Billing" description="Your balance, and every credit, charge and refund." />
       <Stack gap="lg">
         {account.error && (
           <ErrorNotice
@@ -60,107 +27,45 @@ export function BillingPage() {
           />
         )}
         <TopupReturn />
-        <BalanceNotice account={account.data} />
+        <BalanceNotice account={data} />
         <BalanceTiles account={account} />
-        {account.data && <LimitsPanel account={account.data} />}
-        <TopupsPanel account={account.data} />
-        <div>
-          <Group mb="sm" gap="sm" align="flex-end">
-            <NativeSelect
-              label="Type"
-              data={typeChoices}
-              value={type ?? ''}
-              onChange={(event) => setType(event.currentTarget.value)}
-            />
-            {sessionId !== '' && <SessionFilter sessionId={sessionId} onClear={() => setSession('')} />}
-          </Group>
-          <QueryState
-            query={query}
-            isEmpty={(page) => page.transactions.length === 0}
-            empty={<NoTransactions isFiltered={isFiltered} offset={offset} onFirst={() => setOffset(0)} />}
-          >
-            {(page) => (
-              <>
-                <DataTable
-                  caption="Transactions, newest first"
-                  columns={transactionColumns}
-                  rows={page.transactions}
-                  rowKey={({ id }) => id}
-                />
-                <Pager total={page.total} limit={limit} offset={offset} onChange={setOffset} what="transactions" />
-              </>
-            )}
-          </QueryState>
-        </div>
-        <Panel title="Code examples">
-          <Snippets
-            key={search.toString()}
-            request={{ method: 'GET', path: `/api/transactions?${search}` }}
-            call={{ method: 'transactions.list', input, result: 'page' }}
-          />
-        </Panel>
+        {data && <LimitsPanel account={data} />}
+        {data?.payments ? (
+          <BillingTabs account={data} payments={data.payments} />
+        ) : (
+          !account.isPending && <TransactionList />
+        )}
       </Stack>
     </>
   )
 }
 
-function SessionFilter({ sessionId, onClear }: { sessionId: string; onClear: () => void }) {
-  return (
-    <Group gap="xs" mih={36}>
-      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-        Transactions of chat{' '}
-        <Text component="span" inherit ff="monospace">
-          {sessionId}
-        </Text>
-      </Text>
-      <Button size="xs" variant="default" onClick={onClear}>
-        Show all chats
-      </Button>
-    </Group>
-  )
-}
+const tabs = { transactions: 'Transactions', payments: 'Payments' }
+const first = 'transactions'
 
-type NoTransactionsProps = { isFiltered: boolean; offset: number; onFirst: () => void }
-
-function NoTransactions({ isFiltered, offset, onFirst }: NoTransactionsProps) {
-  if (offset > 0) {
-    return (
-      <EmptyState
-        title="No transactions on this page"
-        action={
-          <Button variant="default" onClick={onFirst}>
-            Go to first page
-          </Button>
-        }
-      >
-        The list has fewer pages.
-      </EmptyState>
-    )
-  }
-  if (isFiltered) {
-    return (
-      <EmptyState
-        title="No matching transactions"
-        action={
-          <Button component={RouterLink} href="/billing" variant="default">
-            Show all
-          </Button>
-        }
-      >
-        Choose another type, or show all transactions.
-      </EmptyState>
-    )
-  }
+/** The transactions, and what a user pays with. The URL names the tab. */
+function BillingTabs({ account, payments }: { account: Account; payments: Payments }) {
+  const [named, setNamed] = useSearchField('tab')
   return (
-    <EmptyState
-      title="No transactions yet"
-      action={
-        <Button component={RouterLink} href="/agents" variant="default">
-          View agents and prices
-        </Button>
-      }
+    <Tabs
+      value={Object.hasOwn(tabs, named) ? named : first}
+      onChange={(next) => setNamed(next === null || next === first ? '' : next)}
+      keepMounted={false}
+      activateTabWithKeyboard={false}
     >
-      Credit, charges and refunds appear here as you add credit, run tasks and chat.
-    </EmptyState>
+      <Tabs.List mb="lg" aria-label="Billing">
+        {Object.entries(tabs).map(([value, label]) => (
+          <Tabs.Tab key={value} value={value}>
+            {label}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      <Tabs.Panel value="transactions">
+        <TransactionList />
+      </Tabs.Panel>
+      <Tabs.Panel value="payments">
+        <TopupsPanel account={account} payments={payments} />
+      </Tabs.Panel>
+    </Tabs>
   )
 }

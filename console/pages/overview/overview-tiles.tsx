@@ -1,4 +1,5 @@
 import type { Account } from '../../../client/client.ts'
+import { addCreditPath } from '../../app/add-credit-path.ts'
 import { PageLink } from '../../parts/page-link.tsx'
 import { Money } from '../../parts/text/money.tsx'
 import { RateLimitTile } from './rate-limit-tile.tsx'
@@ -48,7 +49,7 @@ function BalanceNote({ account: { balanceUsd, heldUsd, payments } }: { account: 
     )
   }
   if (usdUnits(balanceUsd) > 0) return 'Available now'
-  return payments ? <PageLink href="/billing">Add credit</PageLink> : 'Ask an admin to add credit'
+  return payments ? <PageLink href={addCreditPath}>Add credit</PageLink> : 'Ask an admin to add credit'
 }
 
 function RefundNote({ refundedUsd }: { refundedUsd: string }) {

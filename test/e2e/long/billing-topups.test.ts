@@ -13,7 +13,7 @@ testConsole(
     stub.endpoint = opened.service.url + eventsPath
     const { store } = opened.service.app
     const { userId } = opened.visitor
-    const page = await opened.open('/billing')
+    const page = await opened.open('/billing?tab=payments')
     await page.getByText('No top-ups yet').waitFor()
     const form = page.getByRole('form', { name: 'Add credit' })
     await form.getByRole('button', { name: 'Continue to payment' }).click()
@@ -24,7 +24,8 @@ testConsole(
     await form.getByText('Must be at least 5.0000 and at most 1000.0000').waitFor()
     await opened.check('billing-topup-form')
     // Opens the payment page and returns without paying.
-    await form.getByLabel('Amount in USD').fill('25')
+    await form.getByRole('button', { name: '$25', exact: true }).click()
+    expect(await form.getByLabel('Amount in USD').inputValue()).toBe('25')
     await form.getByRole('button', { name: 'Continue to payment' }).click()
     await page.getByRole('heading', { name: 'Pay 25.00 USD' }).waitFor()
     await page.getByRole('button', { name: 'Back' }).click()
@@ -33,10 +34,11 @@ testConsole(
     await page.getByRole('link', { name: 'Continue to payment' }).click()
     await page.getByRole('button', { name: 'Pay', exact: true }).click()
     await page.getByText('Your payment succeeded.').waitFor()
+    await page.getByRole('table', { name: 'Transactions, newest first' }).getByText('Top-up of 25.0000 USD').waitFor()
+    await page.getByRole('tab', { name: 'Payments' }).click()
     const topups = page.getByRole('table', { name: 'Top-ups, newest first' })
     await topups.getByText('Paid').waitFor()
     await topups.getByRole('link', { name: 'Receipt for 25.0000 USD' }).waitFor()
-    await page.getByRole('table', { name: 'Transactions, newest first' }).getByText('Top-up of 25.0000 USD').waitFor()
     await opened.check('billing-topup-paid')
 
     // Pays and saves the payment method for auto-recharge.
@@ -45,6 +47,7 @@ testConsole(
     await form.getByLabel('Save payment method').check()
     await form.getByRole('button', { name: 'Continue to payment' }).click()
     await page.getByRole('button', { name: 'Pay', exact: true }).click()
+    await page.getByRole('tab', { name: 'Payments' }).click()
     await page.getByText('Saved: visa 4242').waitFor()
     await page.getByRole('switch', { name: 'Enable auto-recharge' }).click()
     const recharge = page.getByRole('form', { name: 'Auto-recharge' })
@@ -72,7 +75,7 @@ testConsole(
     const { id } = stub.dispute(intent, 1000)
     stub.endDispute(id, 'lost')
     await expect.poll(async () => (await store.getAccount(userId))?.owed).toBe(130_000)
-    await page.goto(`${opened.service.url}/billing`)
+    await page.goto(`${opened.service.url}/billing?tab=payments`)
     await page.getByText('Outstanding debt').waitFor()
     await topups.getByText('Disputed', { exact: true }).waitFor()
     await opened.check('billing-owed')

@@ -14,11 +14,11 @@ testConsole(
     const link = page.getByRole('main').getByRole('link', { name: 'Add credit' })
     await link.waitFor()
     const inHeader = page.getByRole('banner').getByRole('link', { name: 'Add credit' })
-    expect(await inHeader.getAttribute('href')).toBe('/billing')
+    expect(await inHeader.getAttribute('href')).toBe('/billing?tab=payments')
     await opened.check('overview-no-money')
     await link.click()
     await page.getByRole('form', { name: 'Add credit' }).waitFor()
-    for (const path of ['/', '/billing', '/agents']) {
+    for (const path of ['/', '/billing', '/billing?tab=payments', '/agents']) {
       await opened.open(path)
       expect(await page.getByRole('main').innerText(), path).not.toMatch(/\badmin\b/)
     }

@@ -11,6 +11,8 @@ import { useOwnErrors } from '../../settings/use-own-errors.ts'
 
 export type Payments = NonNullable<Account['payments']>
 
+const presets = [10, 25, 50, 100]
+
 /** Asks for an amount. The user then pays on the provider's page. */
 export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments }) {
   const [amount, setAmount] = useState('')
@@ -40,12 +42,26 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
     <form ref={form} onSubmit={submit} noValidate aria-label="Add credit">
       <Stack gap="sm">
         {rest && <ErrorNotice title="Could not open the payment page" error={pay.error} />}
+        <Group gap="xs">
+          {presets
+            .filter((usd) => usd >= Number(minUsd) && usd <= Number(maxUsd))
+            .map((usd) => (
+              <Button
+                key={usd}
+                size="xs"
+                variant={amount === String(usd) ? 'light' : 'default'}
+                aria-pressed={amount === String(usd)}
+                onClick={() => change(() => setAmount(String(usd)))}
+              >
+                ${usd}
+              </Button>
+            ))}
+        </Group>
         <Group align="flex-end" gap="sm">
           <TextInput
             label="Amount in USD"
             inputMode="decimal"
             autoComplete="off"
-            placeholder="25.00"
             leftSection="$"
             maxLength={20}
             w={{ base: '100%', xs: 168 }}

@@ -1,6 +1,7 @@
 import { Alert, Button, Code, Group, Text } from '@mantine/core'
 import { ExclamationTriangleIcon } from '@radix-ui/react-icons'
 import { ErrandClientError } from '../../../../client/client.ts'
+import { addCreditPath } from '../../../app/add-credit-path.ts'
 import { errorText, waitText } from '../../../parts/text/error-text.ts'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { CapButton } from '../session-cap.tsx'
@@ -65,7 +66,7 @@ export function RefusalNotice({ refusal: { at, error }, sessionId, onDismiss, on
           </Text>
         )}
         {code === 'INSUFFICIENT_BALANCE' && (
-          <PageLink href="/billing" size="sm">
+          <PageLink href={addCreditPath} size="sm">
             Go to billing
           </PageLink>
         )}

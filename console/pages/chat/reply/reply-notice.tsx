@@ -1,6 +1,7 @@
 import { Alert, Code, Text } from '@mantine/core'
 import { ExclamationTriangleIcon, InfoCircledIcon } from '@radix-ui/react-icons'
 import type { Transaction } from '../../../../client/client.ts'
+import { addCreditPath } from '../../../app/add-credit-path.ts'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { CapButton } from '../session-cap.tsx'
 import type { ReplyNote } from '../transcript/live-exchange.ts'
@@ -49,7 +50,7 @@ export function ReplyNotice({ note, sessionId, isStored, charge }: ReplyNoticePr
         {asSentence(withUsdTexts(message))} {whatFollows({ note, costUsd, isStored })}
       </Text>
       {code === 'INSUFFICIENT_BALANCE' && (
-        <PageLink href="/billing" size="sm">
+        <PageLink href={addCreditPath} size="sm">
           Go to billing
         </PageLink>
       )}
