@@ -6,8 +6,13 @@ import Database from 'better-sqlite3'
 import { insertTasks } from './bench-data.ts'
 import { startServer } from './bench-servers.ts'
 import { atMost, type Measure } from './bench-table.ts'
+import { chatRequests, openedAtOnce } from './chat-streams.ts'
+import { connectStream } from './stream-driver.ts'
 
 const idleMs = 5000
+const floodingReplies = 100
+/** Makes replies of 3.7 MB as events, below the default of `maxReplyBytes`. */
+const floodDeltas = 80_000
 
 /**
  * Resident memory of an idle server, and of a server that starts with queued tasks. Also the time until its first task
@@ -38,11 +43,44 @@ export const measureMemory: Measure = async ({ isQuick, template, users }) => {
   const drainedS = (performance.now() - from) / 1000
   db.close()
   await server.stop()
+  const floodMb = await peakOfFlood({ template, users })
   const name = `${backlog.toLocaleString('en')} pending tasks at start`
   return [
     atMost({ what: 'resident memory, idle', value: idleMb, unit: 'MB' }, 200),
     atMost({ what: `${name}: resident memory, highest`, value: peakMb, unit: 'MB' }, 300),
     atMost({ what: `${name}: first one has run`, value: firstRunMs, unit: 'ms' }, 2000),
     { what: `${name}: all have run`, value: backlog / drainedS, unit: '/s' },
+    atMost(
+      {
+        what: `${floodingReplies} replies of 2 MB of text at full speed: resident memory, highest`,
+        value: floodMb,
+        unit: 'MB',
+      },
+      400,
+    ),
   ]
+}
+
+/** Returns the highest resident memory while agents write long replies as fast as they can, and clients read them. */
+async function peakOfFlood({ template, users }: Pick<Parameters<Measure>[0], 'template' | 'users'>): Promise<number> {
+  const server = await startServer('errand', { template, env: { ERRAND_EXECUTIONS_PER_MINUTE: '0' } })
+  try {
+    const message = `events ${floodDeltas}`
+    const requests = await chatRequests(server, { kind: 'errand', users, count: floodingReplies, message })
+    const connections = await Promise.all(requests.map(async () => await connectStream(server.url)))
+    let peakMb = 0
+    const watch = setInterval(() => (peakMb = Math.max(peakMb, server.residentMb())), 50)
+    const ended: Promise<unknown>[] = []
+    for (const [index, request] of requests.entries()) {
+      const stream = connections[index]!.open(request)
+      ended.push(stream.ended)
+      if (index % openedAtOnce === openedAtOnce - 1) await stream.begun
+    }
+    await Promise.all(ended)
+    clearInterval(watch)
+    for (const connection of connections) connection.close()
+    return peakMb
+  } finally {
+    await server.stop()
+  }
 }

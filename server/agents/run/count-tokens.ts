@@ -3,6 +3,7 @@ const spacelessSliceChars = 200
 /** Maximum length of the uncounted tail. Each read of `tokens` counts the tail again. */
 const tailCharsMax = 2 * spacelessSliceChars
 const countedCharsMax = 1_000_000
+const piecesMax = 256
 
 type Count = (text: string) => number
 type Agents = { readonly agents: readonly { readonly chat: { readonly isModel: boolean } | null }[] }
@@ -72,20 +73,24 @@ export class TokenCount {
 
 /** Text that may be counted later. Stores only the part that `TokenCount` would encode. */
 export class UncountedText {
-  readonly #pieces: string[] = []
+  readonly #joined: string[] = []
+  /** The newest pieces. V8 needs twice their memory until they are joined. */
+  #pieces: string[] = []
   #chars = 0
   #keptChars = 0
 
   add(text: string): void {
     this.#chars += text.length
+    if (this.#keptChars === countedCharsMax) return
     const kept = text.slice(0, countedCharsMax - this.#keptChars)
-    if (kept === '') return
     this.#keptChars += kept.length
-    this.#pieces.push(kept)
+    if (this.#pieces.push(kept) < piecesMax) return
+    this.#joined.push(this.#pieces.join(''))
+    this.#pieces = []
   }
 
   addTo(count: TokenCount): void {
-    for (const piece of this.#pieces) count.add(piece)
+    for (const piece of [...this.#joined, ...this.#pieces]) count.add(piece)
     count.extrapolate(this.#chars - this.#keptChars)
   }
 }
