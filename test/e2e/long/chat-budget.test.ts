@@ -48,6 +48,9 @@ testConsole(
       .getByText(/of \$5\.00/)
       .first()
       .waitFor()
+    const { spentUsd: spent } = await callApi(page, 'GET', `/api/sessions/${sessionId}`)
+    await box.fill('Once more')
+    await page.getByText(`Costs at most $${(5 - Number(spent)).toFixed(4)}`).waitFor()
   },
   { config: chatConfig },
 )

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { announced, callApi, chatConfig, send } from '../chat-console.ts'
+import { announced, callApi, chatConfig, messageBox, send } from '../chat-console.ts'
 import { testConsole } from '../open-console.ts'
 
 const markdown = [
@@ -24,6 +24,9 @@ testConsole(
     await page.getByRole('button', { name: 'Start chat' }).click()
     await page.getByText('Write the first message').waitFor()
     await opened.check('chat-first')
+    await messageBox(page).fill('Which region grew most?')
+    await page.getByText(/Holds \$\d.*, charges only the usage/).waitFor()
+    await opened.check('chat-cost')
 
     await send(
       page,

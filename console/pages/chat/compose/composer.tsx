@@ -10,6 +10,7 @@ import { AttachButton } from './attach-button.tsx'
 import { chooseFiles, type AttachedFile } from './attached-files.ts'
 import { ChatOptions, paramErrors } from './chat-options.tsx'
 import classes from './composer.module.css'
+import { useCostText } from './use-cost-text.ts'
 import { useGrowingHeight } from './use-growing-height.ts'
 import { usdText } from '../../../parts/text/usd-text.ts'
 
@@ -30,13 +31,16 @@ type ComposerProps = {
  */
 export function Composer(props: ComposerProps) {
   const { agentName, canStop, chat, isBusy, isLoaded, onSend, onStop, sessionId } = props
-  const { files, text, params } = useDraft(sessionId)
+  const draft = useDraft(sessionId)
+  const { files, text, params } = draft
   const [errors, setErrors] = useState<readonly string[]>([])
   const [isPending, setPending] = useState(false)
   const bodyBytesMax = useAccount().data?.maxBodyBytes
   const box = useRef<HTMLTextAreaElement>(null)
   const hasErrors = Object.keys(paramErrors(params, chat)).length > 0
   const isReady = !isBusy && (text.trim() !== '' || files.length > 0) && !hasErrors
+
+  const costText = useCostText(sessionId, draft, isReady)
 
   useGrowingHeight(box, text)
   const wasBusy = useRef(false)
@@ -121,7 +125,7 @@ export function Composer(props: ComposerProps) {
       />
       <Group justify="space-between" wrap="nowrap" gap="xs">
         <Text id="composer-hint" size="sm" c="dimmed" className={classes.hint}>
-          {canStop ? 'If you stop, you pay for the usage so far.' : <Hint chat={chat} />}
+          {canStop ? 'If you stop, you pay for the usage so far.' : <Hint chat={chat} costText={costText} />}
         </Text>
         <Group gap="xs" wrap="nowrap">
           {accepts.length > 0 && <AttachButton accepts={accepts} onFiles={attach} />}
@@ -157,12 +161,13 @@ function allowFiles(event: DragEvent): void {
   if (event.dataTransfer.types.includes('Files')) event.preventDefault()
 }
 
-function Hint({ chat }: { chat: Agent['chat'] | undefined }) {
+function Hint({ chat, costText }: { chat: Agent['chat'] | undefined; costText: string | undefined }) {
   return (
     <>
       <span className={classes.keys}>Enter to send, Shift+Enter for a new line.</span>
-      {chat &&
-        `${usdText(chat.pricing.inputPerMillionUsd)} in, ${usdText(chat.pricing.outputPerMillionUsd)} out per million tokens`}
+      {costText ??
+        (chat &&
+          `${usdText(chat.pricing.inputPerMillionUsd)} in, ${usdText(chat.pricing.outputPerMillionUsd)} out per million tokens`)}
     </>
   )
 }
