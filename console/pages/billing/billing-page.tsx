@@ -1,4 +1,4 @@
-import { Stack, Tabs } from '@mantine/core'
+import { Skeleton, Stack, Tabs } from '@mantine/core'
 import type { Account } from '../../../client/client.ts'
 import { useAccount } from '../../app/use-account.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
@@ -32,8 +32,11 @@ export function BillingPage() {
         {data && <LimitsPanel account={data} />}
         {data?.payments ? (
           <BillingTabs account={data} payments={data.payments} />
+        ) : // Without the tabs, the list would move once the account is loaded.
+        account.isPending ? (
+          <Skeleton height={480} />
         ) : (
-          !account.isPending && <TransactionList />
+          <TransactionList />
         )}
       </Stack>
     </>

@@ -7,7 +7,7 @@ export type LedgerDifference = {
   actual: string
 }
 
-/** `balanceUsd`: the sum of all balances, which the operator owes to the users. */
+/** `balanceUsd`: the sum of all balances. */
 export type LedgerReport = {
   ok: boolean
   accounts: number

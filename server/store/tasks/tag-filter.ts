@@ -1,7 +1,8 @@
 import type { Dialect } from '../commands/statement.ts'
 
 // Tags are stored as a JSON object of strings, and a tag is found by searching for its JSON as a substring. Names have
-// no quotes or backslashes, and in values both are escaped. Lists of tasks use the index `task_tags` for one of the tags.
+// no quotes or backslashes, and in values both are escaped. Lists of sessions read
+// every session. Lists of tasks walk the rows of `task_tags` for one tag, and compare only the others this way.
 
 export type TagValues = { tag1: string | null; tag2: string | null; tag3: string | null }
 

@@ -139,8 +139,9 @@ const tagged = {
     `SELECT count(*) AS count FROM (SELECT 1 FROM task_tags WHERE ${hasTag} LIMIT :limit) AS found`,
   ),
 }
-/** Counts no more tasks of a tag, to choose the tag with the fewest. */
+/** Counts no more tasks of a tag. A tag with as many is taken to have `commonTag` of them. */
 const countedMax = 10_000
+const commonTag = 200_000
 const counters = statement<{ part: string; status: string; count: number }>(
   'task_counters',
   `SELECT part, status, count FROM counters WHERE user_id = :userId AND kind = 'task'`,
@@ -204,7 +205,7 @@ function totalOf(on: Reads, { agentId, status, userId }: Filters): Answer<number
   })
 }
 
-/** The tag with the fewest tasks; undefined if no more tasks have the agent and status. */
+/** The tag with the fewest tasks; undefined if fewer tasks have the agent and status. Estimates common tags. */
 function* rarestTag(on: Reads, filters: Filters, tags: readonly string[]): Op<string | undefined> {
   const { agentId, status, userId } = filters
   const isOfUser = agentId === undefined && status === undefined
@@ -214,8 +215,9 @@ function* rarestTag(on: Reads, filters: Filters, tags: readonly string[]): Op<st
   let rarest: string | undefined
   for (const [index, tag] of tags.entries()) {
     const count = (yield* counts[index]!)?.count ?? 0
-    if (count < fewest) {
-      fewest = count
+    const size = count < countedMax ? count : commonTag
+    if (size < fewest) {
+      fewest = size
       rarest = tag
     }
   }

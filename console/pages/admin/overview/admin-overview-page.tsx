@@ -52,13 +52,15 @@ export function AdminOverviewPage() {
               <Earned label="Revenue yesterday" sums={groups.find(({ value }) => value === dayBefore(to))} />
               <Earned label={`Revenue in ${days} days`} sums={total} />
               <StatTile
-                label="Prepaid balances"
+                label="User balances"
                 value={system.data?.ledger && <Money usd={system.data.ledger.balanceUsd} />}
                 note={
-                  system.data?.ledger && (
+                  system.data?.ledger ? (
                     <>
-                      Checked <TimeText at={system.data.ledger.checkedAt} />
+                      As of <TimeText at={system.data.ledger.checkedAt} />, checked daily
                     </>
+                  ) : (
+                    'Not checked yet'
                   )
                 }
                 isLoading={system.isPending}
@@ -117,6 +119,7 @@ function PaymentsPanel() {
   const topups = useQuery({
     queryKey: ['all-topups', { limit: 1, days }],
     queryFn: ({ signal }) => client.topups.listAll({ limit: 1, days }, { signal }),
+    refetchInterval: renewMs,
   })
   return (
     <Panel title={`Payments in ${days} days`} actions={<PageLink href="/admin/payments">All payments</PageLink>}>
@@ -125,9 +128,9 @@ function PaymentsPanel() {
           <Figures
             of={[
               { name: 'Paid', value: <Money usd={totals.paidUsd} /> },
-              { name: 'Refunded', value: <Money usd={totals.refundedUsd} /> },
-              { name: 'Disputed', value: <Money usd={totals.disputedUsd} /> },
-              { name: 'Owed by users', value: <Money usd={totals.owedUsd} /> },
+              { name: 'Refunded', value: <Money usd={totals.refundedUsd} />, note: 'Of these payments' },
+              { name: 'Disputed', value: <Money usd={totals.disputedUsd} />, note: 'Of these payments' },
+              { name: 'Owed by users', value: <Money usd={totals.owedUsd} />, note: 'Now' },
             ]}
           />
         )}

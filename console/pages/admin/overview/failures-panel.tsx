@@ -15,6 +15,7 @@ type GroupRow = Economics['groups'][number]
 type GroupBy = 'agent' | 'user'
 
 const rowsMax = 5
+const renewMs = 60_000
 
 /** The agents or users with the most failures in the last seven days. */
 export function FailuresPanel({ groupBy }: { groupBy: GroupBy }) {
@@ -22,6 +23,7 @@ export function FailuresPanel({ groupBy }: { groupBy: GroupBy }) {
   const economics = useQuery({
     queryKey: ['economics', from, to, groupBy],
     queryFn: ({ signal }) => client.economics.get({ from, to, groupBy }, { signal }),
+    refetchInterval: renewMs,
   })
   const title = `Failures by ${groupBy}, last 7 days`
   const all = `/admin/economics?period=week&groupBy=${groupBy}`
@@ -30,20 +32,23 @@ export function FailuresPanel({ groupBy }: { groupBy: GroupBy }) {
       <QueryState
         query={economics}
         isAside
-        isEmpty={({ total }) => total.failures === 0}
+        isEmpty={({ groups }) => !groups.some(({ failures }) => failures > 0)}
         empty={<EmptyState title="No failures">Canceled and expired tasks do not count.</EmptyState>}
         skeleton={<Skeleton height={200} />}
       >
-        {({ groups }) => (
-          <DataTable
-            caption={title}
-            columns={columnsOf(groupBy)}
-            rows={groups
-              .filter(({ failures }) => failures > 0)
-              .toSorted((one, other) => other.failures - one.failures)
-              .slice(0, rowsMax)}
-            rowKey={({ value }) => value}
-          />
+        {({ groupCount, groups }) => (
+          <>
+            <DataTable
+              caption={title}
+              columns={columnsOf(groupBy)}
+              rows={groups
+                .filter(({ failures }) => failures > 0)
+                .toSorted((one, other) => other.failures - one.failures)
+                .slice(0, rowsMax)}
+              rowKey={({ value }) => value}
+            />
+            {groupCount > groups.length && `Among the ${countText(groups.length)} with the highest charges.`}
+          </>
         )}
       </QueryState>
     </Panel>

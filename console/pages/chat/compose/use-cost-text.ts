@@ -1,36 +1,42 @@
-import { useDebouncedValue } from '@mantine/hooks'
-import { useQuery } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import type { Quote } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { usdText } from '../../../parts/text/usd-text.ts'
-import { messageOf } from '../transcript/sent-message.ts'
 import type { ChatParams } from '../transcript/chat-drafts.ts'
+import { messageOf } from '../transcript/sent-message.ts'
 import type { AttachedFile } from './attached-files.ts'
 
 type Draft = { text: string; files: readonly AttachedFile[]; params: ChatParams }
 
 const waitMs = 600
-/** The files are sent with the quote, so larger ones would be sent twice. */
-const fileBytesMax = 1_048_576
+/** The message is sent with the quote, so larger ones would be sent twice. */
+const sizeMax = 1_048_576
 
-/** Quotes a draft: its maximum cost, or the amount held if an agent may call models any number of times. */
+/**
+ * Quotes a draft after a pause in typing: its maximum cost, or the amount held if the agent may call models any number
+ * of times. Undefined until it is known, and for large messages.
+ */
 export function useCostText(sessionId: string, draft: Draft, isSendable: boolean): string | undefined {
-  const [settled] = useDebouncedValue(draft, waitMs)
-  const isCurrent = settled === draft
-  const { files, params, text } = draft
-  const isSmall = files.reduce((sum, { file }) => sum + file.size, 0) <= fileBytesMax
-  const quote = useQuery({
-    queryKey: ['quote', sessionId, text, files.map(({ key }) => key), params],
-    queryFn: async ({ signal }) => {
-      const chat = { sessionId, message: await messageOf(text, files), params }
-      return await client.quotes.create({ chat }, { signal })
-    },
-    enabled: isSendable && isCurrent && isSmall,
-    staleTime: 60_000,
-    gcTime: 60_000,
-    retry: false,
-  })
-  if (!isCurrent || !quote.data) return undefined
-  const { holdUsd, worstCaseUsd } = quote.data
+  const [quoted, setQuoted] = useState<{ draft: Draft; quote: Quote }>()
+  const size = draft.files.reduce((sum, { file }) => sum + file.size, draft.text.length)
+  const isQuoted = isSendable && size <= sizeMax
+  useEffect(() => {
+    if (!isQuoted) return undefined
+    const left = new AbortController()
+    const quote = async () => {
+      const chat = { sessionId, message: await messageOf(draft.text, draft.files), params: draft.params }
+      setQuoted({ draft, quote: await client.quotes.create({ chat }, { signal: left.signal }) })
+    }
+    // Without a quote, the prices are shown. Sending the message reports any error.
+    const timer = setTimeout(() => void quote().catch(() => {}), waitMs)
+    return () => {
+      clearTimeout(timer)
+      left.abort()
+      setQuoted(undefined)
+    }
+  }, [draft, isQuoted, sessionId])
+  if (quoted?.draft !== draft) return undefined
+  const { holdUsd, worstCaseUsd } = quoted.quote
   if (worstCaseUsd !== undefined) return `Costs at most ${usdText(worstCaseUsd)}`
-  return holdUsd && `Holds ${usdText(holdUsd)}, charges only the usage`
+  return holdUsd && `Holds up to ${usdText(holdUsd)}, charges only the usage`
 }
