@@ -127,6 +127,25 @@ test('lists with other limits or users reuse prepared statements', async () => {
   await service.stop()
 })
 
+test('a list by tags walks the rarest tag, or the tasks with its status if they are fewer', async () => {
+  const { key, service } = await startCounted({ taskConcurrency: 0 })
+  for (const tags of [{ env: 'prod' }, { env: 'prod', customer: 'acme' }]) {
+    const { status } = await service.post('/api/tasks', { endpointId: 'test.echo', params: {}, tags }, { key })
+    expect(status).toBe(200)
+  }
+  const walks = async (query: string) => {
+    const statements = await executed(async () => {
+      expect((await service.get(`/api/tasks?${query}`, key)).status).toBe(200)
+    })
+    const isPage = (sql: string) => /\bpreview\b/.test(sql)
+    return statements.filter(isPage).map((sql) => /FROM (task_tags|tasks INDEXED BY \w+)/.exec(sql)?.[1])
+  }
+  expect(new Set(await walks('tag=env:prod'))).toEqual(new Set(['task_tags']))
+  expect(new Set(await walks('tag=customer:acme&status=pending'))).toEqual(new Set(['task_tags']))
+  expect(new Set(await walks('tag=env:prod&status=failed'))).toEqual(new Set(['tasks INDEXED BY tasks_user_status']))
+  await service.stop()
+})
+
 test('submitting a task reads the account once and reads no written row back', async () => {
   const { service, submit } = await startCounted({ taskConcurrency: 0 })
   await submit()

@@ -139,9 +139,9 @@ const tagged = {
     `SELECT count(*) AS count FROM (SELECT 1 FROM task_tags WHERE ${hasTag} LIMIT :limit) AS found`,
   ),
 }
-/** Counts no more tasks of a tag. A tag with as many is taken to have `commonTag` of them. */
+/** Maximum number of a tag's tasks to count. A tag with more is assumed to have `commonTagTasks`. */
 const countedMax = 10_000
-const commonTag = 200_000
+const commonTagTasks = 200_000
 const counters = statement<{ part: string; status: string; count: number }>(
   'task_counters',
   `SELECT part, status, count FROM counters WHERE user_id = :userId AND kind = 'task'`,
@@ -205,7 +205,7 @@ function totalOf(on: Reads, { agentId, status, userId }: Filters): Answer<number
   })
 }
 
-/** The tag with the fewest tasks; undefined if fewer tasks have the agent and status. Estimates common tags. */
+/** The tag with the fewest tasks; undefined if fewer tasks have the agent and status. */
 function* rarestTag(on: Reads, filters: Filters, tags: readonly string[]): Op<string | undefined> {
   const { agentId, status, userId } = filters
   const isOfUser = agentId === undefined && status === undefined
@@ -215,7 +215,7 @@ function* rarestTag(on: Reads, filters: Filters, tags: readonly string[]): Op<st
   let rarest: string | undefined
   for (const [index, tag] of tags.entries()) {
     const count = (yield* counts[index]!)?.count ?? 0
-    const size = count < countedMax ? count : commonTag
+    const size = count < countedMax ? count : commonTagTasks
     if (size < fewest) {
       fewest = size
       rarest = tag

@@ -25,7 +25,7 @@ testConsole(
     await page.getByText('Write the first message').waitFor()
     await opened.check('chat-first')
     await messageBox(page).fill('Which region grew most?')
-    await page.getByText(/Holds up to \$\d.*, charges only the usage/).waitFor()
+    await page.getByText(/Holds up to \$\d.*\. You pay only for usage\./).waitFor()
     await opened.check('chat-cost')
 
     await send(

@@ -57,7 +57,7 @@ export function AdminOverviewPage() {
                 note={
                   system.data?.ledger ? (
                     <>
-                      As of <TimeText at={system.data.ledger.checkedAt} />, checked daily
+                      As of <TimeText at={system.data.ledger.checkedAt} />, updated daily
                     </>
                   ) : (
                     'Not checked yet'
