@@ -2,7 +2,7 @@ const sliceChars = 2000
 const spacelessSliceChars = 200
 /** Maximum length of the uncounted tail. Each read of `tokens` counts the tail again. */
 const tailCharsMax = 2 * spacelessSliceChars
-const countedCharsMax = 1_000_000
+const countedCharsMax = 250_000
 const piecesMax = 256
 
 type Count = (text: string) => number
@@ -24,7 +24,7 @@ export async function loadForModels({ agents }: Agents): Promise<void> {
 
 /**
  * Running token count of a growing string. Counts slices that end at a space, because encoding time is quadratic in the
- * length of text without spaces. Beyond a million characters it extrapolates.
+ * length of text without spaces. Beyond 250,000 characters it extrapolates.
  */
 export class TokenCount {
   readonly #count: Count
