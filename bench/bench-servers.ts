@@ -29,15 +29,19 @@ export function serveArguments(dataDir: string, root = file('..')): string[] {
 
 type StartServer = { template: string; env?: Record<string, string>; args?: string[]; root?: string; core?: number }
 
+/** The variables that `npm run errand` sets. */
+const allocatorOptions = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' }
+
 export async function startServer(
   kind: ServerKind,
   { args: more = [], core, env = {}, root, template }: StartServer,
 ): Promise<BenchServer> {
   const dataDir = mkdtempSync(join(tmpdir(), `errand-bench-${kind}-`))
   cpSync(template, dataDir, { recursive: true })
+  const allocator = kind === 'errand' ? allocatorOptions : {}
   const args = kind === 'errand' ? [...serveArguments(dataDir, root), ...more] : floors[kind](dataDir)
   const startedAt = performance.now()
-  const server = await startProcess(args, env, core)
+  const server = await startProcess(args, { ...allocator, ...env }, core)
   return {
     ...server,
     dataDir,

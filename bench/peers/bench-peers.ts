@@ -24,18 +24,18 @@ const chatWaves = 3
 type Setup = BenchData & { peerFolder: string; core: number; isQuick: boolean; rounds: number }
 
 const groups: Record<string, (setup: Setup) => Promise<Row[]>> = {
-  submissions: async (setup) => [
+  submissions: async (setup) =>
     await compareStacks(setup, {
       what: 'submissions, POST /api/tasks',
       bar: 1.3,
       isRunning: false,
+      hasFloor: true,
       prepare: async ({ url }) => {
         const submit = submissions(setup.users, setup.rounds)
         return async () => (await rateOf(url, submit())).figure
       },
     }),
-  ],
-  tasks: async (setup) => [
+  tasks: async (setup) =>
     await compareStacks(setup, {
       what: 'no-op tasks, created to completed',
       bar: 1.3,
@@ -50,8 +50,7 @@ const groups: Record<string, (setup: Setup) => Promise<Row[]>> = {
         }
       },
     }),
-  ],
-  status: async (setup) => [
+  status: async (setup) =>
     await compareStacks(setup, {
       what: 'status, GET /api/tasks/:id',
       bar: 1.2,
@@ -61,7 +60,6 @@ const groups: Record<string, (setup: Setup) => Promise<Row[]>> = {
         return async () => (await get()).figure
       },
     }),
-  ],
   chats: chatRows,
   first: async (setup) => {
     const rows = await withModelServers(setup.template, async (servers) => await firstRows(servers, setup), setup.core)
@@ -122,21 +120,29 @@ type Comparison = {
   bar: number
   /** Whether tasks run or stay queued. */
   isRunning: boolean
+  /** Whether the hand-written server that only writes the same rows takes turns too. */
+  hasFloor?: boolean
   /** Returns a function that runs one round and returns the rate of that round. */
   prepare: (stack: Stack) => Promise<() => Promise<number>>
 }
 
-/** Runs rounds of both stacks in alternation. While one stack runs, the other is idle. */
-async function compareStacks(setup: Setup, { bar, isRunning, prepare, what }: Comparison): Promise<Row> {
+/** Runs rounds of the stacks in alternation. While one stack runs, the others are idle. */
+async function compareStacks(setup: Setup, { bar, hasFloor, isRunning, prepare, what }: Comparison): Promise<Row[]> {
   const ours = await startOurs(setup, isRunning)
   const theirs = await startPeer({ ...setup, isRunning })
-  const sides = { ours: await prepare(ours), theirs: await prepare(theirs) }
+  const floor = hasFloor ? await startServer('floor-group', setup) : undefined
+  const sides: Record<string, () => Promise<number>> = { ours: await prepare(ours), theirs: await prepare(theirs) }
+  if (floor) sides['floor'] = await prepare({ ...floor, drained: async () => await Promise.resolve() })
   const rates = await takeTurns(sides, setup.rounds)
-  await Promise.all([ours.stop(), theirs.stop()])
-  const ratios = rates.ours.map((rate, round) => rate / rates.theirs[round]!)
-  const against = `Fastify + BullMQ, ${formatValue(median(rates.theirs), '/s')}`
-  const value = median(rates.ours)
-  return atLeast({ what, value, unit: '/s', against, ratio: median(ratios), spread: quartiles(ratios) }, bar)
+  await Promise.all([ours.stop(), theirs.stop(), floor?.stop()])
+  const against = `Fastify + BullMQ, ${formatValue(median(rates['theirs']!), '/s')}`
+  const row = (name: string, side: string): Row & { ratio: number } => {
+    const ratios = rates[side]!.map((rate, round) => rate / rates['theirs']![round]!)
+    const value = median(rates[side]!)
+    return { what: name, value, unit: '/s', against, ratio: median(ratios), spread: quartiles(ratios) }
+  }
+  const rows = [atLeast(row(what, 'ours'), bar)]
+  return floor ? [row(`floor: ${what}`, 'floor'), ...rows] : rows
 }
 
 async function startOurs({ core, template }: Setup, isRunning: boolean): Promise<Stack> {
