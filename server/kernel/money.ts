@@ -7,6 +7,7 @@ import { assert } from './assert.ts'
 export type Units = number
 
 export const unitsPerUsd = 10_000
+export const unitsPerCent = 100
 
 const decimal = /^(-?)(\d{1,11})(?:\.(\d{1,4}))?$/
 

@@ -7,7 +7,7 @@ import { isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Logger } from '../kernel/logger.ts'
-import { formatUsd, parseUsd, unitsPerUsd, type Units } from '../kernel/money.ts'
+import { formatUsd, parseUsd, unitsPerCent, unitsPerUsd, type Units } from '../kernel/money.ts'
 import {
   unpaidTopupsMax,
   type CreateTopupResult,
@@ -16,7 +16,6 @@ import {
 } from '../store/payments/payment-types.ts'
 import type { Store } from '../store/store.ts'
 import { returnUrlCharsMax, type PaymentPort } from './payment-port.ts'
-import { unitsPerCent } from './stripe-events.ts'
 import type {
   CreateTopupInput,
   ListAllTopupsInput,

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { EpochMs } from '../kernel/clock.ts'
 import type {
   DueRecharge,
@@ -39,7 +40,7 @@ export type PaymentPort = {
   /** Creates the payment page of a top-up. Returns the same page each time. */
   createCheckout(of: Checkout): Promise<{ checkoutId: string; checkoutUrl: string }>
   /** Throws BAD_REQUEST unless the provider signed the body within the last few minutes. */
-  readEvent(sent: { body: string; signature: string | undefined; now: EpochMs }): Promise<ReceivedEvent>
+  readEvent(sent: { body: string; headers: IncomingHttpHeaders; now: EpochMs }): Promise<ReceivedEvent>
   /** Returns the top-up of a payment; null if this service did not create the payment. */
   topupOfPayment(paymentId: string): Promise<string | null>
   /** Reads the current state of a top-up; undefined if the provider does not know it. */

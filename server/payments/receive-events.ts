@@ -17,9 +17,7 @@ export async function receiveEvent(
   { body, request }: { body: string; request: IncomingMessage },
 ): Promise<{ received: true }> {
   const { clock, log } = parts
-  const { 'stripe-signature': signature } = request.headers
-  const sent = { body, now: clock.now(), signature: typeof signature === 'string' ? signature : undefined }
-  const read = await portOf(parts).readEvent(sent)
+  const read = await portOf(parts).readEvent({ body, headers: request.headers, now: clock.now() })
   if ('ignored' in read) log.info({ why: read.ignored }, 'ignored a payment event')
   else await refreshTopup(parts, { ref: read.ref, about: { eventId: read.eventId, type: read.type } })
   return { received: true }

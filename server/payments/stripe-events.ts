@@ -10,9 +10,6 @@ export const topupKey = 'errand_topup'
 export const userKey = 'errand_user'
 export const autoKey = 'errand_auto'
 
-/** Stripe's amounts are in cents. */
-export const unitsPerCent = 100
-
 const id = z.string().min(1).max(255)
 const ref = z.union([id, z.object({ id }).transform((of) => of.id)]).nullish()
 const Named = z.object({ id, payment_intent: ref, metadata: z.record(z.string(), z.string()).nullish() })

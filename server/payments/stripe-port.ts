@@ -1,10 +1,10 @@
 import { Stripe } from 'stripe'
 import { badField, ErrandError } from '../kernel/errors.ts'
-import { unitsPerUsd } from '../kernel/money.ts'
+import { unitsPerCent, unitsPerUsd } from '../kernel/money.ts'
 import type { DueRecharge, PaymentState, TopupRecord, TopupRef } from '../store/payments/payment-types.ts'
 import type { Checkout, PaymentPort } from './payment-port.ts'
 import type { PaymentSettings } from './payment-settings.ts'
-import { autoKey, readStripeEvent, stripeEventTypes, topupKey, unitsPerCent, userKey } from './stripe-events.ts'
+import { autoKey, readStripeEvent, stripeEventTypes, topupKey, userKey } from './stripe-events.ts'
 import { addressOf, readState, stateIn } from './stripe-states.ts'
 
 // Stripe Checkout. Every object is created with an idempotency key derived from the top-up's id, so it is created only
@@ -122,11 +122,12 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
   return {
     provider: 'stripe',
     createCheckout,
-    async readEvent({ body, now, signature }) {
+    async readEvent({ body, headers, now }) {
+      const { 'stripe-signature': signature } = headers
       try {
         const sent = await stripe.webhooks.constructEventAsync(
           body,
-          signature ?? '',
+          typeof signature === 'string' ? signature : '',
           webhookSecret,
           toleranceSeconds,
           undefined,

@@ -1,7 +1,8 @@
 import { Stripe } from 'stripe'
 import type { PaymentMethod, PaymentState, TopupStatus } from '../store/payments/payment-types.ts'
 import { addressCharsMax, type FoundPayment, type StateOf } from './payment-port.ts'
-import { autoKey, topupKey, unitsPerCent, userKey } from './stripe-events.ts'
+import { unitsPerCent } from '../kernel/money.ts'
+import { autoKey, topupKey, userKey } from './stripe-events.ts'
 
 // The current state of a top-up at Stripe. The page shows whether the top-up expired or failed, and the PaymentIntent
 // whether it was paid. Refunds and disputes are listed one by one, because the charge's own total still includes failed

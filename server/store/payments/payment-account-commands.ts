@@ -1,12 +1,13 @@
 import { must } from '../../kernel/assert.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
-import type { Units } from '../../kernel/money.ts'
+import { unitsPerCent, type Units } from '../../kernel/money.ts'
 import {
   rechargePauseMs,
   type BeginRecharge,
   type DueRecharge,
   type PaymentAccount,
   type PaymentMethod,
+  type PaymentProvider,
   type Recharge,
 } from './payment-types.ts'
 import type { Op, Reads, Tx } from '../commands/command.ts'
@@ -17,6 +18,7 @@ import { findRow, insertTopup, toTopup, type TopupRow } from './topup-commands.t
 
 type Row = {
   userId: string
+  provider: PaymentProvider
   customerId: string | null
   methodId: string | null
   methodLabel: string | null
@@ -27,17 +29,15 @@ type Row = {
   rechargeTopupId: string | null
 }
 
-const centUnits = 100
-
 const row = columns(
-  'userId customerId methodId methodLabel rechargeBelow rechargeTo rechargeMonthlyMax rechargeOffReason rechargeTopupId',
+  'userId provider customerId methodId methodLabel rechargeBelow rechargeTo rechargeMonthlyMax rechargeOffReason rechargeTopupId',
 )
 const get = statement<Row>('payment_account_get', `SELECT ${row} FROM payment_accounts WHERE user_id = :userId`)
 const keep = statement(
   'payment_account_keep_method',
   `INSERT INTO payment_accounts (user_id, provider, customer_id, method_id, method_label, updated_at)
-    VALUES (:userId, 'stripe', :customerId, :methodId, :methodLabel, :now)
-    ON CONFLICT (user_id) DO UPDATE SET customer_id = excluded.customer_id, method_id = excluded.method_id,
+    VALUES (:userId, :provider, :customerId, :methodId, :methodLabel, :now)
+    ON CONFLICT (user_id) DO UPDATE SET provider = excluded.provider, customer_id = excluded.customer_id, method_id = excluded.method_id,
       method_label = excluded.method_label, recharge_off_reason = NULL, updated_at = excluded.updated_at`,
 )
 const forget = statement(
@@ -94,9 +94,9 @@ function rechargeOf({ rechargeBelow: below, rechargeMonthlyMax: monthlyMax, rech
 
 export function* keepMethod(
   tx: Tx,
-  { method, now, userId }: { userId: string; method: PaymentMethod; now: EpochMs },
+  { method, now, provider, userId }: { userId: string; provider: PaymentProvider; method: PaymentMethod; now: EpochMs },
 ): Op<void> {
-  yield* tx.run(keep, { userId, ...method, now })
+  yield* tx.run(keep, { userId, provider, ...method, now })
 }
 
 export function* forgetMethod(tx: Tx, userId: string): Op<string | null> {
@@ -161,7 +161,7 @@ export function* beginRecharge(
   const account = yield* tx.lockAccount({ userId })
   const found = account && (yield* tx.get(get, { userId }))
   if (!found || found.customerId === null) return undefined
-  const { customerId, rechargeTopupId } = found
+  const { customerId, provider, rechargeTopupId } = found
   const recharge = rechargeOf(found)
   const isSuspended = (yield* tx.get(suspended, { userId }))?.suspendedAt !== null
   const methodId = recharge && !isSuspended ? found.methodId : null
@@ -175,11 +175,14 @@ export function* beginRecharge(
   const first = Math.min(since, now - rechargePauseMs)
   const { newest, total } = (yield* tx.get(charged, { userId, since, first }))!
   if (newest !== null && now - newest < rechargePauseMs) return undefined
-  const wanted = Math.max(least, Math.ceil((recharge.to - account.balance + account.owed) / centUnits) * centUnits)
-  const left = Math.floor((Math.min(recharge.monthlyMax, monthlyMax) - total) / centUnits) * centUnits
+  const wanted = Math.max(
+    least,
+    Math.ceil((recharge.to - account.balance + account.owed) / unitsPerCent) * unitsPerCent,
+  )
+  const left = Math.floor((Math.min(recharge.monthlyMax, monthlyMax) - total) / unitsPerCent) * unitsPerCent
   const amount = Math.min(wanted, left, most)
   if (amount < least) return undefined
-  const topup = yield* insertTopup(tx, { id: topupId, userId, provider: 'stripe', amount, isAuto: true }, now)
+  const topup = yield* insertTopup(tx, { id: topupId, userId, provider, amount, isAuto: true }, now)
   yield* tx.run(setTopup, { userId, topupId, now })
   return { topup, customerId, methodId, isNew: true }
 }
