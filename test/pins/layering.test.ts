@@ -71,6 +71,13 @@ test('every folder imports only from layers below its own', () => {
   expect([...folders].toSorted()).toEqual(floors.flat().toSorted())
 })
 
+test('a wire imports no other wire', () => {
+  const wireOf = (file: string) => /^server\/edge\/(.+?)\//.exec(file)?.[1]
+  const ofWires = imports.filter(({ from, to }) => wireOf(from) !== undefined && wireOf(to) !== undefined)
+  expect(new Set(ofWires.map(({ from }) => wireOf(from)))).toContain('openai')
+  expect(ofWires.filter(({ from, to }) => wireOf(from) !== wireOf(to)).map(describe)).toEqual([])
+})
+
 test('outbound code imports only the kernel, and no other code resolves names or connects', () => {
   const outbound = imports.filter(({ from }) => from.startsWith('server/outbound/'))
   expect(outbound.map(describe)).toContain('server/outbound/dial.ts → server/outbound/host-lookup.ts')
