@@ -23,19 +23,19 @@ export const errorWords: Record<ErrorCode, Words> = {
   },
   ACCOUNT_BLOCKED: {
     cause:
-      'The account cannot create tasks for now, because too many of its tasks failed. Or it cannot create tasks with `connectorIds` for a day, because a task failed after a connector call. Or it cannot chat today, because its write-offs exceed `maxWrittenOffUsdPerDay`.',
+      'The account cannot create tasks for now, because too many of its tasks failed. Or it cannot create tasks with `connectorIds` for a day, because a task failed after a connector call. Or it cannot run turns today, because its write-offs exceed `maxWrittenOffUsdPerDay`.',
     remedy:
-      'Wait for `Retry-After`, or omit `connectorIds` if the message says so. `GET /api/account` shows when a block of tasks ends. `errand users unblock` ends it early. Chats are allowed again on the next UTC day.',
+      'Wait for `Retry-After`, or omit `connectorIds` if the message says so. `GET /api/account` shows when a block of tasks ends. `errand users unblock` ends it early. Turns are allowed again on the next UTC day.',
   },
   INSUFFICIENT_BALANCE: {
     cause:
       'The available balance is lower than the cost, or the account owes money after a refund or dispute. The message states the amounts.',
     remedy:
-      'If there is a `Retry-After`, other chats hold the balance: retry when they have ended. Otherwise add credit, or lower `maxTokens`.',
+      'If there is a `Retry-After`, other turns hold the balance: retry when they have ended. Otherwise add credit, or lower `maxTokens`.',
   },
   BUDGET_REACHED: {
     cause:
-      'The task costs more than its cap (`maxCostUsd`). Or the cap of the chat or session does not cover the first words of a reply.',
+      'The task costs more than its cap (`maxCostUsd`). Or the cap of the turn or session does not cover the first words of a reply.',
     remedy: 'Raise or omit `maxCostUsd`. For a session, change it with `PATCH /api/sessions/{sessionId}`.',
   },
   LIMIT_REACHED: {
@@ -69,7 +69,7 @@ export const errorWords: Record<ErrorCode, Words> = {
   },
   SESSION_COMPLETED: { cause: 'The session is completed.', remedy: 'Create a new session.' },
   SESSION_EXPIRED: {
-    cause: 'The session had no chat and no update for 24 hours (`sessionIdleSeconds`).',
+    cause: 'The session had no turn and no update for 24 hours (`sessionIdleSeconds`).',
     remedy: 'Create a new session.',
   },
   EVENTS_EXPIRED: {
@@ -176,7 +176,7 @@ export const turnEndWords: Record<TurnEndCode, Words> = {
   },
   BUDGET_REACHED: {
     cause:
-      'The reply reached the cap (`maxCostUsd`) of the chat or its session. The delivered part is charged and stored.',
+      'The reply reached the cap (`maxCostUsd`) of the turn or its session. The delivered part is charged and stored.',
     remedy: 'Raise the cap, then continue in the next message.',
   },
   LIMIT_REACHED: {
@@ -185,7 +185,7 @@ export const turnEndWords: Record<TurnEndCode, Words> = {
     remedy: 'Raise the limit or wait until it resets, then continue in the next message.',
   },
   INTERNAL_ERROR: {
-    cause: 'The service failed, or could not settle the chat in time.',
+    cause: 'The service failed, or could not settle the turn in time.',
     remedy:
       'If the error says that nothing was charged, resend the message. Otherwise, check the transactions of the session.',
   },

@@ -22,8 +22,8 @@ export function errorsPage(): string {
         return [`\`${code}\``, String(status), error, cause, remedy]
       }),
     ),
-    '## Chats',
-    `A rejected chat returns the status of its code and one \`error\` event. The event's \`code\` is from the table above. The \`error.code\` is the same, except that ${renamed
+    '## Turns',
+    `A rejected turn returns the status of its code and one \`error\` event. The event's \`code\` is from the table above. The \`error.code\` is the same, except that ${renamed
       .map((code) => `\`${code}\``)
       .join(
         ' and ',

@@ -200,7 +200,7 @@ export const limits = {
   executionsPerMinute: {
     default: 10,
     zero: 'no limit',
-    meaning: 'maximum tasks and chats of a user in any 60 seconds',
+    meaning: 'maximum tasks and turns of a user in any 60 seconds',
   },
   writesPerMinute: {
     default: 600,
@@ -218,7 +218,7 @@ export const limits = {
   maxWrittenOffUsdPerDay: {
     default: 1,
     zero: 'no bound',
-    meaning: "USD written off for a user's chats per UTC day; above it, further chats of that day get 403",
+    meaning: "USD written off for a user's turns per UTC day; above it, further turns of that day get 403",
   },
   payloadBytesPerDay: {
     default: 1_073_741_824,
@@ -237,10 +237,10 @@ export const limits = {
     meaning:
       'maximum tasks with connectors of a user running at a time; also how many results a user can get for free per block by letting runs fail after they have called a connector',
   },
-  sessionIdleSeconds: { default: 86_400, meaning: 'time without a chat or an update after which a session expires' },
+  sessionIdleSeconds: { default: 86_400, meaning: 'time without a turn or an update after which a session expires' },
   leaseSeconds: {
     default: 15,
-    meaning: 'if nodes share a database: how long an unresponsive node keeps its tasks and chats',
+    meaning: 'if nodes share a database: how long an unresponsive node keeps its tasks and turns',
   },
   inlineBytes: {
     default: 16_384,
@@ -270,7 +270,7 @@ export const limits = {
     zero: 'running work is interrupted immediately',
     meaning: 'how long a shutdown waits for running work',
   },
-  turnTimeoutSeconds: { default: 300, meaning: 'maximum time for a chat reply' },
+  turnTimeoutSeconds: { default: 300, meaning: 'maximum time for a turn' },
   writeStallSeconds: {
     default: 30,
     meaning: 'how long a client can stop reading its response before the connection is closed',

@@ -176,7 +176,7 @@ export type ChatPart =
 
 /** Chat settings of an agent. */
 export type ChatConfig = {
-  /** Price of a chat. */
+  /** Price of a turn. */
   readonly pricing: ChatPricing
   /** Price that the model's provider charges for the same usage. Users never see it. */
   readonly cost?: ChatCost
@@ -289,7 +289,7 @@ export type ModelAgentConfig = AgentBase & {
   readonly model: ModelObject
   /**
    * Models that answer if those before them cannot; at most 4. The next model is called if a provider cannot be reached,
-   * answers with 408, 409, 429 or 5xx, or does not start a chat's reply within 30 seconds, and only before the first part
+   * answers with 408, 409, 429 or 5xx, or does not start a reply within 30 seconds, and only before the first part
    * of the reply. Users pay the price of the model that answers.
    */
   readonly fallbacks?: readonly ModelFallback[]
@@ -312,7 +312,7 @@ export type ModelAgentConfig = AgentBase & {
   readonly connectorTokensMax?: number
   /** Maximum model calls in one reply or task, with tool results in between; 8 by default. */
   readonly maxSteps?: number
-  /** Maximum output tokens of one model call, and the largest `maxTokens` of a chat; 4,096 by default. */
+  /** Maximum output tokens of one model call, and the largest `maxTokens` of a turn; 4,096 by default. */
   readonly maxOutputTokens?: number
   /** Maximum tokens of message and history passed to a reply, and of an endpoint's prompt; 128,000 by default. */
   readonly contextTokens?: number

@@ -45,7 +45,7 @@ type LongContextFields = {
   readonly aboveTokens: number
 }
 
-/** Price of a chat: rates per million or per 1,000 tokens, rates from a price list, or a markup on the cost. */
+/** Price of a turn: rates per million or per 1,000 tokens, rates from a price list, or a markup on the cost. */
 export type ChatPricing = ChatCost | MarkupPricing
 
 /** Price that the provider of a chat's model charges the operator. */

@@ -74,7 +74,7 @@ export type LoginConfig = {
  * `limits`.
  */
 export type PlanConfig = {
-  /** Tasks and chats that a user may start per minute; 0 for no limit. */
+  /** Tasks and turns that a user may start per minute; 0 for no limit. */
   readonly executionsPerMinute?: number
   /** Tasks of a user that run simultaneously. Further tasks are queued. */
   readonly tasksAtWork?: number

@@ -39,7 +39,7 @@ function addUsers(users: Command): void {
     .option('--plan <name>', 'a plan in the configuration; none for the default plan', orNone(String))
     .option(
       '--executions-per-minute <count>',
-      'maximum tasks and chats per minute; 0 for no limit',
+      'maximum tasks and turns per minute; 0 for no limit',
       orNone(wholeNumber),
     )
     .option('--tasks-at-work <count>', 'maximum tasks running at the same time', orNone(wholeNumber))
@@ -65,7 +65,7 @@ function addUsers(users: Command): void {
     .description("list a user's transactions, newest first")
     .option('--type <type>', 'only transactions of this type, such as credit or task_charge')
     .option('--task-id <id>', 'only the charge and refund of this task')
-    .option('--session-id <id>', 'only the charges of chats in this session')
+    .option('--session-id <id>', 'only the charges of turns in this session')
     .action(lazily(async () => (await import('./user-lists.ts')).listTransactions))
 }
 
@@ -80,7 +80,7 @@ function addKeys(keys: Command): void {
       '--limit-reset <period>',
       'how often the spending limit resets, in UTC: never (the default), day, week or month',
     )
-    .option('--executions-per-minute <count>', 'maximum tasks and chats per minute with the key', wholeNumber)
+    .option('--executions-per-minute <count>', 'maximum tasks and turns per minute with the key', wholeNumber)
     .option('--agents <ids>', 'comma-separated ids of the agents that the key can run (all by default)', listOf)
     .action(lazily(async () => (await import('./key-commands.ts')).createUserKey))
   withOffset(ofUser(keys.command('list')))

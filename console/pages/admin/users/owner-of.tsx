@@ -12,8 +12,8 @@ import { QueryState } from '../../../parts/query-state.tsx'
 const names: Readonly<Record<Owner['type'], string>> = {
   user: 'User',
   task: 'Task',
-  session: 'Session',
-  chat: 'Chat',
+  session: 'Chat',
+  chat: 'Chat turn',
   transaction: 'Transaction',
   topup: 'Top-up',
   key: 'API key',

@@ -34,7 +34,7 @@ export function KeyLimitFields({ draft, errorOf, onChange }: KeyLimitFieldsProps
       </Group>
       <TextInput
         label="Executions per minute"
-        description="Tasks and chat messages. Leave empty for the account limit."
+        description="Tasks and chat turns. Leave empty for the account limit."
         inputMode="numeric"
         autoComplete="off"
         maxLength={6}

@@ -6,7 +6,7 @@ export type EventType = NonNullable<Webhook['types']>[number]
 export const eventTexts: readonly { type: EventType; label: string }[] = [
   { type: 'task.completed', label: 'Task completed' },
   { type: 'task.failed', label: 'Task failed, was canceled or expired' },
-  { type: 'chat.settled', label: 'Chat reply ended and was charged' },
+  { type: 'chat.settled', label: 'Chat turn ended' },
   { type: 'credit.added', label: 'Credit added' },
   { type: 'session.expired', label: 'Chat expired' },
   { type: 'balance.low', label: 'Balance fell below your threshold' },
