@@ -66,7 +66,7 @@ const elsewhere: Record<string, [page: string, text: string][]> = {
   'test/e2e/long/ai-sdk-example.test.ts': [
     ['examples/ai-sdk/README.md', 'npm run errand -- demo'],
     ['examples/ai-sdk/README.md', 'npm run chat-page'],
-    ['docs/guides/ai-sdk.md', '127.0.0.1:4001'],
+    ['examples/ai-sdk/README.md', '127.0.0.1:4001'],
   ],
   'test/e2e/long/product-example.test.ts': [['examples/product/README.md', 'npm run product']],
   'test/runner/long/sqlite/http-agent-python.test.ts': [['examples/python-agent/README.md', 'agent.py']],

@@ -94,7 +94,7 @@ for (const [part, { args, command, file, language, version }] of programs) {
             'The total of amount by city, over all 2 rows:',
             '- Berlin: 10.5',
             '- Paris: 4.25',
-            'the chat cost 0.0005 USD',
+            'the turn cost 0.0005 USD',
             '',
           ].join('\n'),
         )
