@@ -4,7 +4,7 @@ import { request, Agent } from 'node:http'
 // The floor of deliveries: signed POSTs to one URL over keep-alive connections. It sends as many at a time as a
 // dispatcher does. It leases, stores and checks nothing.
 
-const [url = '', count = '0', inFlight = '16', bytes = '300'] = process.argv.slice(2)
+const [url = '', count = '0', inFlight = '64', bytes = '300'] = process.argv.slice(2)
 const agent = new Agent({ keepAlive: true })
 const body = 'x'.repeat(Number(bytes))
 const key = Buffer.alloc(32, 7)

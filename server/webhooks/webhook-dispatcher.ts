@@ -2,28 +2,21 @@ import { signRequest } from '../outbound/request-signature.ts'
 import { SealedSecretsError } from '../kernel/secret-vault.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'
-import { FairPlaces } from '../kernel/fair-places.ts'
+import { FairPlaces, type Place } from '../kernel/fair-places.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import type { AttemptOutcome, EndedAttempt, LeasedDelivery, WebhookStore } from '../store/events/webhook-types.ts'
 import { attemptMs, EndpointError, type WebhookPosts } from './webhook-post.ts'
-import { keep, Turns, type Due } from './target-turns.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 // Sends due deliveries; each node has one dispatcher. A target is a webhook, or the origin of a callback URL of tasks.
 //
 //   store ──scan──▶ due targets ──lease──▶ in flight ──▶ outcomes, stored together with the next lease
 //
-// A scan reads all webhooks, and the next origins of callback URLs. Free places go first to the users served least
-// recently, and among a user's targets to those served least recently. So a user with many targets takes no capacity
-// from other users.
+// A scan reads all webhooks, and the next origins of callback URLs. Due targets are served in the order in which they
+// became due or were last served. `FairPlaces` prevents a user with many targets from taking all places.
 
-/** Max requests in flight, per user and in total. */
-const inFlightBounds = { perUser: 8, total: 16 }
-/**
- * Max requests in flight to targets that recently failed or were slow, each of which gets one at a time. Otherwise two
- * users' endpoints could take all places.
- */
-const troubledBounds = { perUser: 2, total: 8 }
+/** Max requests in flight, per user and in total. A target that recently failed or was slow gets one at a time. */
+const inFlightBounds = { perUser: 8, total: 64 }
 const testsMax = 8
 const testsWaitingMax = 2
 /** Duration of a lease, more than twice that of an attempt. */
@@ -47,8 +40,8 @@ const drainMs = 3000
 /** Pauses before each attempt except the first. */
 const pausesMs = [5, 30, 120, 600, 3600, 4 * 3600, 10 * 3600, 24 * 3600].map((s) => s * 1000)
 
-/** Gives a place back. */
-type Release = () => void
+/** A target with a due delivery. `isTroubled`: it failed or was slow recently. */
+type Due = { target: string; userId: string; isTroubled: boolean }
 
 type DispatcherParts = {
   clock: Clock
@@ -62,18 +55,16 @@ type DispatcherParts = {
 
 export class WebhookDispatcher {
   readonly #parts: DispatcherParts
-  readonly #turns = new Turns()
   /** Targets that recently failed or were slow, with the time of the latest problem. Oldest first. */
   readonly #troubled = new Map<string, number>()
   readonly #stopping = new AbortController()
   readonly #tests = new FairPlaces({ perUser: 1, total: testsMax })
   readonly #inFlight = new FairPlaces(inFlightBounds)
-  readonly #inFlightTroubled = new FairPlaces(troubledBounds)
   /** Number of requests in flight by target. */
   readonly #busy = new Map<string, number>()
   #ended: EndedAttempt[] = []
   /** Due targets of the last scan, next to serve first. A target is removed when a lease finds too little for it. */
-  #due = new Map<string, Due & { turnOf: string }>()
+  readonly #due = new Map<string, Due>()
   /** Id of the last webhook that the current scan has read, and the due targets found so far. */
   #after = ''
   #found: Due[] = []
@@ -180,7 +171,9 @@ export class WebhookDispatcher {
     const isLast = page.length < webhooksAtOnce
     this.#after = isLast ? '' : page.at(-1)!.webhookId
     if (!isLast && this.#found.length < dueMax) return true
-    this.#due = new Map(this.#turns.inOrder(this.#found.splice(0)).map((due) => [due.target, due]))
+    const found = new Map(this.#found.splice(0).map((due) => [due.target, due]))
+    for (const target of this.#due.keys()) if (!found.has(target)) this.#due.delete(target)
+    for (const [target, due] of found) this.#due.set(target, due)
     this.#scannedAt = performance.now()
     return !isLast || this.#due.size > 0
   }
@@ -189,7 +182,7 @@ export class WebhookDispatcher {
   async #sendDue(): Promise<void> {
     const reserved = this.#reserve()
     if (reserved.size === 0) return
-    const free = (places: readonly Release[]) => places.forEach((release) => release())
+    const free = (places: readonly Place[]) => places.forEach((place) => place.release())
     const wanted = [...reserved].map(([target, places]) => ({ target, count: places.length }))
     const leased = await this.#parts.store.lease({ wanted, leaseMs }).catch((error: unknown) => {
       for (const places of reserved.values()) free(places)
@@ -198,7 +191,6 @@ export class WebhookDispatcher {
     for (const delivery of leased) void this.#send(delivery, reserved.get(delivery.target)!.pop()!)
     for (const [target, unused] of reserved) {
       const due = this.#due.get(target)!
-      this.#turns.note(due.turnOf, target)
       this.#due.delete(target)
       if (unused.length === 0) this.#due.set(target, due)
       free(unused)
@@ -208,38 +200,24 @@ export class WebhookDispatcher {
   }
 
   /** Reserves places for deliveries of due targets: one for each target, then a second one for each, and so on. */
-  #reserve(): Map<string, Release[]> {
-    const reserved = new Map<string, Release[]>()
-    /** Users without a free place, for slow targets and for others. */
-    const full = { slow: new Set<string>(), other: new Set<string>() }
+  #reserve(): Map<string, Place[]> {
+    const reserved = new Map<string, Place[]>()
+    const fullUsers = new Set<string>()
     for (let pass = 1; pass <= inFlightBounds.perUser; pass++) {
       for (const { isTroubled, target, userId } of this.#due.values()) {
         if (this.#isFull) return reserved
-        const isSlow = isTroubled || this.#isTroubled(target)
         const places = reserved.get(target) ?? []
         const isBusy = this.#busy.has(target) || places.length > 0
-        const without = isSlow ? full.slow : full.other
-        if (without.has(userId) || (isSlow && isBusy)) continue
-        const release = this.#open(userId, isSlow)
-        if (release) reserved.set(target, [...places, release])
-        else without.add(userId)
+        if (fullUsers.has(userId) || (isBusy && (isTroubled || this.#isTroubled(target)))) continue
+        const place = this.#inFlight.open(userId)
+        if (place.hold(1) === undefined) reserved.set(target, [...places, place])
+        else fullUsers.add(userId)
       }
     }
     return reserved
   }
 
-  /** Takes a place for a request of the user. Undefined if there is none. */
-  #open(userId: string, isTroubled: boolean): Release | undefined {
-    const places = (isTroubled ? [this.#inFlightTroubled, this.#inFlight] : [this.#inFlight]).map((of) =>
-      of.open(userId),
-    )
-    const release = () => places.forEach((place) => place.release())
-    if (places.every((place) => place.hold(1) === undefined)) return release
-    release()
-    return undefined
-  }
-
-  async #send(delivery: LeasedDelivery, release: Release): Promise<void> {
+  async #send(delivery: LeasedDelivery, place: Place): Promise<void> {
     const { target } = delivery
     const startedAt = performance.now()
     this.#busy.set(target, (this.#busy.get(target) ?? 0) + 1)
@@ -251,7 +229,7 @@ export class WebhookDispatcher {
     if (isQuick) this.#troubled.delete(target)
     else keep(this.#troubled, { key: target, value: performance.now(), max: troubledKept })
     this.#ended.push({ ...delivery, outcome })
-    release()
+    place.release()
     this.#signal()
   }
 
@@ -311,4 +289,11 @@ export class WebhookDispatcher {
       this.#wake = done
     })
   }
+}
+
+/** Adds the entry as the latest one. If there are more than `max` entries, removes the oldest one. */
+function keep<Value>(map: Map<string, Value>, { key, max, value }: { key: string; max: number; value: Value }): void {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size > max) map.delete(map.keys().next().value!)
 }

@@ -6,6 +6,45 @@ import { until, waitMsMax } from '../support/until.ts'
 const delivery = (target: string, n: number) =>
   ({ eventId: `e${n}`, webhookId: target, userId: target, target, attempt: 1, fence: 1, body: '{}' }) as LeasedDelivery
 
+/** Returns a dispatcher with this store. `sent` is called for each delivery. */
+const dispatcherOf = (store: object, { log = {}, sent }: { log?: object; sent: (target: string) => unknown }) =>
+  new WebhookDispatcher({
+    clock: { now: () => 0 },
+    keys: { of: () => [Buffer.alloc(32)] },
+    log: { warn: () => {}, error: () => {}, ...log },
+    posts: { send: async ({ target }: LeasedDelivery) => (await sent(target), 200), close: () => {} },
+    store,
+  } as never)
+
+type Lease = { wanted: { target: string; count: number }[] }
+
+test('targets that are always due take turns', async () => {
+  const counts = new Map(Array.from({ length: 200 }, (_, n) => [`user${n}`, 0]))
+  const page = [...counts.keys()].map((target) => ({
+    webhookId: target,
+    userId: target,
+    targets: [{ target, isDue: true, hasFailed: false }],
+  }))
+  let [event, total] = [0, 0]
+  const store = {
+    targets: async ({ after, limit }: { after: string; limit: number }) =>
+      page.slice(page.findIndex(({ userId }) => userId === after) + 1).slice(0, limit),
+    lease: async ({ wanted }: Lease) =>
+      wanted.flatMap(({ count, target }) => Array.from({ length: count }, () => delivery(target, event++))),
+    end: async () => {},
+  }
+  const sent = async (target: string) => {
+    counts.set(target, counts.get(target)! + 1)
+    total++
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  const dispatcher = dispatcherOf(store, { sent })
+  dispatcher.start()
+  await until('each has had several turns', waitMsMax, () => total >= 8000)
+  await dispatcher.stop()
+  expect(Math.min(...counts.values())).toBeGreaterThan(8)
+})
+
 test('a failed write of outcomes never lets two leases run at a time', async () => {
   let [leases, atOnce, sent, failures] = [0, 0, 0, 0]
   const warnings: unknown[] = []
@@ -15,7 +54,8 @@ test('a failed write of outcomes never lets two leases run at a time', async () 
       const target = leases < 2 ? 'first' : 'second'
       return [{ webhookId: target, userId: target, targets: [{ target, isDue: sent < 20, hasFailed: false }] }]
     },
-    lease: async ({ wanted: [{ count, target }] }: { wanted: [{ count: number; target: string }] }) => {
+    lease: async ({ wanted }: Lease) => {
+      const { count, target } = wanted[0]!
       expect(++atOnce).toBe(1)
       // Longer than the pause after the failure.
       if (++leases === 2) await new Promise((resolve) => setTimeout(resolve, 1500))
@@ -26,13 +66,8 @@ test('a failed write of outcomes never lets two leases run at a time', async () 
       if (++failures === 1) throw new Error('the database is away')
     },
   }
-  const dispatcher = new WebhookDispatcher({
-    clock: { now: () => 0 },
-    keys: { of: () => [Buffer.alloc(32)] },
-    log: { warn: (fields: { err: unknown }) => warnings.push(fields.err), error: () => {} },
-    posts: { send: async () => (sent++, 200), close: () => {} },
-    store,
-  } as never)
+  const log = { warn: (fields: { err: unknown }) => warnings.push(fields.err) }
+  const dispatcher = dispatcherOf(store, { log, sent: () => sent++ })
   dispatcher.start()
   await until('later deliveries are sent', waitMsMax, () => sent >= 20)
   await dispatcher.stop()

@@ -134,6 +134,21 @@ test("four slowly failing webhooks of one user do not delay another user's retry
   expect(JSON.parse(second!.body).data.taskId).toBe(id)
 })
 
+test('an endpoint that has failed gets one request at a time', async () => {
+  let [open, openMax] = [0, 0]
+  receiver.answers.set('/failing', (_, response) => {
+    openMax = Math.max(openMax, ++open)
+    setTimeout(() => (open--, response.writeHead(503).end()), 50)
+  })
+  await create(at('/failing'), other)
+  await credit(other)
+  await receiver.waitFor(1, '/failing')
+  await until('it has failed', waitMsMax, () => open === 0)
+  await Promise.all(Array.from({ length: 20 }, () => credit(other)))
+  await receiver.waitFor(9, '/failing')
+  expect(openMax).toBe(1)
+})
+
 test('every origin of a user is tried, no matter how many of them fail', async () => {
   const failed = new Set<string>()
   await create(null, other)
