@@ -117,6 +117,7 @@ export type ErrandClient = LoginClients &
     keys: {
       /** The response contains the key, which is never shown again. */
       create: Method<'keys.create'>
+      get: Method<'keys.get'>
       list: ListMethod<'keys.list'>
       /** Changes limits. Omitted limits stay unchanged; null removes a limit. */
       update: Method<'keys.update'>
@@ -167,6 +168,7 @@ function clientOn(connection: Connection): ErrandClient {
     quotes: { create: change('quotes.create') },
     keys: {
       create: change('keys.create'),
+      get: read('keys.get'),
       list: list('keys.list'),
       update: change('keys.update'),
       revoke: change('keys.revoke'),

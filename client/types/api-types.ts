@@ -1576,6 +1576,12 @@ export type Queries = {
       offset: number
     }
   }
+  'keys.get': {
+    input: {
+      keyId: string
+    }
+    output: Key
+  }
   'login.options': {
     input: Record<string, unknown>
     output: LoginOptions

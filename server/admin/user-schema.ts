@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CreateKeyInput, ListKeysInput, RevokeKeyInput } from '../auth/keys/key-schema.ts'
+import { CreateKeyInput, KeyInput, ListKeysInput } from '../auth/keys/key-schema.ts'
 import { Email } from '../auth/logins/login-schema.ts'
 import { ExternalId } from '../auth/platform/external-id.ts'
 import { OwnLimits, OwnLimitsInput } from '../billing/limit-schema.ts'
@@ -63,7 +63,7 @@ export const CreateUserKeyInput = CreateKeyInput.safeExtend({
     .describe('What the key can do on behalf of the user; `manage` is reserved for the user'),
 })
 export const ListUserKeysInput = ListKeysInput.extend({ userId })
-export const UserKeyInput = RevokeKeyInput.extend({ userId })
+export const UserKeyInput = KeyInput.extend({ userId })
 
 export const UpdateUserInput = z
   .object({

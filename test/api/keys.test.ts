@@ -103,6 +103,7 @@ test('a scope allows its own operations and no others', async () => {
   }
   const managing: [string, string, unknown?][] = [
     ['GET', '/api/keys'],
+    ['GET', '/api/keys/key_0'],
     ['POST', '/api/keys', { name: 'new', scopes: ['manage'] }],
     ['POST', '/api/keys/key_0/rotate', {}],
     ['DELETE', '/api/keys/key_0'],
@@ -206,6 +207,7 @@ test('rejects a revoked key on the next request; revoking it again changes nothi
   clock.advance(5000)
   const again = await service.request('DELETE', `/api/keys/${created.id}`, { key })
   expect([again.status, again.body]).toEqual([200, revoked.body])
+  expect((await service.get(`/api/keys/${created.id}`, key)).body).toEqual(revoked.body)
   expect(await statusOf(service, key)).toBe(200)
   await service.stop()
 })
@@ -217,6 +219,8 @@ test("returns the same 404 for an unknown key and another user's key, which keep
   for (const id of [theirs, 'key_0', 'x'.repeat(200)]) {
     const revoked = await service.request('DELETE', `/api/keys/${id}`, { key: one.key })
     expect([revoked.status, revoked.body]).toEqual([404, unknownKey])
+    const read = await service.get(`/api/keys/${id}`, one.key)
+    expect([read.status, read.body]).toEqual([404, unknownKey])
     const rotated = await service.post(`/api/keys/${id}/rotate`, {}, { key: one.key })
     expect([rotated.status, rotated.body]).toEqual([404, unknownKey])
   }

@@ -65,6 +65,7 @@ const decisions: Record<string, Decision | 'public'> = {
   'topups.listAll': nobody,
   'transactions.list': actingOnly,
   'keys.create': nobody,
+  'keys.get': nobody,
   'keys.list': nobody,
   'keys.revoke': nobody,
   'keys.rotate': nobody,

@@ -79,6 +79,7 @@ export async function callEverything({ person, platform, service, webhookId }: C
   await call('DELETE', `/api/sessions/${sessionId}`)
 
   const key = await call('POST', '/api/keys', { name: 'more', scopes: ['read'] })
+  await call('GET', `/api/keys/${key.id}`)
   await call('PATCH', `/api/keys/${key.id}`, { limitUsd: '1', limitReset: 'day' })
   const { id: rotated } = await call('POST', `/api/keys/${key.id}/rotate`, {})
   await call('DELETE', `/api/keys/${rotated}`)

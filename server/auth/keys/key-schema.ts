@@ -95,7 +95,7 @@ export const ListKeysInput = z.object({
   ...pageInput,
 })
 export const ListKeysOutput = z.object({ keys: z.array(Key), ...pageOutput })
-export const RevokeKeyInput = z.object({ keyId: resourceId })
+export const KeyInput = z.object({ keyId: resourceId })
 export const RotateKeyInput = z.object({
   keyId: resourceId,
   overlapSeconds: z

@@ -6,13 +6,13 @@ import {
   CreatedKey,
   CreateKeyInput,
   Key,
+  KeyInput,
   ListKeysInput,
   ListKeysOutput,
-  RevokeKeyInput,
   RotateKeyInput,
   UpdateKeyInput,
 } from './key-schema.ts'
-import { createKey, listKeys, revokeKey, rotateKey, updateKey } from './manage-keys.ts'
+import { createKey, getKey, listKeys, revokeKey, rotateKey, updateKey } from './manage-keys.ts'
 
 const tags = ['API keys']
 
@@ -73,6 +73,25 @@ export const keysRouter = ({ catalogue, people }: { catalogue: Catalogue; people
       .output(ListKeysOutput)
       .query(withScope('manage', ({ ctx, input }) => listKeys(people, { userId: ctx.caller.userId, ...input }))),
 
+    get: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/keys/{keyId}',
+          operationId: 'getKey',
+          tags,
+          summary: 'Get an API key',
+          description:
+            'Includes revoked and expired keys for 90 days. The key itself is shown only when it is created.',
+          protect: true,
+          successDescription: 'The key.',
+          errorResponses: { 400: 'A parameter is invalid.', 404: 'The key was not found.' },
+        },
+      })
+      .input(KeyInput)
+      .output(Key)
+      .query(withScope('manage', ({ ctx, input }) => getKey(people, { userId: ctx.caller.userId, ...input }))),
+
     update: procedure
       .meta({
         openapi: {
@@ -120,7 +139,7 @@ export const keysRouter = ({ catalogue, people }: { catalogue: Catalogue; people
           errorResponses: { 400: 'A parameter is invalid.', 404: 'The key was not found.' },
         },
       })
-      .input(RevokeKeyInput)
+      .input(KeyInput)
       .output(Key)
       .mutation(
         withScope('manage', async ({ ctx, input }) => {

@@ -77,15 +77,16 @@ export async function listKeys(
   return { keys: await toKeys(store, keys, clock.now()), total, limit, offset }
 }
 
-/** Revokes a key immediately. Idempotent. */
-export async function revokeKey(
-  { store, clock }: KeyParts,
-  { userId, keyId }: { userId: string; keyId: string },
-): Promise<Key> {
-  await store.revokeKey({ userId, keyId })
-  const key = await store.getKey({ userId, keyId })
+export async function getKey({ store, clock }: KeyParts, of: { userId: string; keyId: string }): Promise<Key> {
+  const key = await store.getKey(of)
   if (!key) throw notFound()
   return (await toKeys(store, [key], clock.now()))[0]!
+}
+
+/** Revokes a key immediately. Idempotent. */
+export async function revokeKey(parts: KeyParts, of: { userId: string; keyId: string }): Promise<Key> {
+  await parts.store.revokeKey(of)
+  return await getKey(parts, of)
 }
 
 /** Replaces a key; the old one stays valid during the overlap. */

@@ -29,7 +29,7 @@ const wrongMethods: [target: string, allow: string[]][] = [
   ['POST /api/transactions', ['GET', 'HEAD', 'OPTIONS']],
   ['POST /api/agents', ['GET', 'HEAD', 'OPTIONS']],
   ['DELETE /api/agents/test', ['GET', 'HEAD', 'OPTIONS']],
-  ['GET /api/keys/key_1', ['DELETE', 'OPTIONS', 'PATCH']],
+  ['POST /api/keys/key_1', ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH']],
   ['GET /api/keys/key_1/rotate', ['OPTIONS', 'POST']],
   ['POST /api/payloads/pay_1', ['GET', 'HEAD', 'OPTIONS']],
   ['DELETE /api/payloads/pay_1', ['GET', 'HEAD', 'OPTIONS']],
@@ -96,7 +96,7 @@ test('HEAD requires a key like GET, and its errors have no body', async () => {
 test.each([
   ['/api/tasks', ['GET', 'HEAD', 'OPTIONS', 'POST']],
   ['/api/tasks/task_1', ['GET', 'HEAD', 'OPTIONS']],
-  ['/api/keys/key_1', ['DELETE', 'OPTIONS', 'PATCH']],
+  ['/api/keys/key_1', ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH']],
   ['/api/keys/key_1/rotate', ['OPTIONS', 'POST']],
   ['/healthz', ['GET', 'HEAD', 'OPTIONS']],
 ])('OPTIONS %s lists the methods of that path without a key', async (path, allow) => {

@@ -66,6 +66,7 @@ const bounds: Record<string, number | typeof configured> = {
   'topups.removeMethod': kb,
   'transactions.list': 512 * kb,
   'keys.create': 5 * kb,
+  'keys.get': 5 * kb,
   'keys.list': 450 * kb,
   'keys.update': 5 * kb,
   'keys.rotate': 5 * kb,

@@ -218,6 +218,9 @@ async function checkKeys(checker: Checker): Promise<void> {
   const change = (keyId: string) => `PATCH /api/keys/${keyId}`
   await checker.check(200, change(id), { body: { limitUsd: '1', limitReset: 'day', agents: ['gate'] } })
   await checker.check(200, 'GET /api/keys')
+  await checker.check(200, `GET /api/keys/${id}`)
+  await checker.check(404, 'GET /api/keys/key_0')
+  await checker.check(400, `GET /api/keys/${long}`)
   await checker.check(409, change(ended), { body: { limitUsd: null } })
   await checker.check(404, change('key_0'), { body: { limitUsd: null } })
   await checker.check(400, change(id), { body: {} })
