@@ -7,7 +7,7 @@ const anyId = /^(?:task|ses|turn|txn|user|top|key|con|hook)_[0-9a-z]{26}$/
 const ownPages: readonly (readonly [prefix: string, path: (id: string) => string])[] = [
   ['task_', (id) => `/tasks/${id}`],
   ['ses_', (id) => `/chat/${id}`],
-  ['key_', (id) => `/tasks?key=${id}`],
+  ['key_', (id) => `/settings/keys/${id}`],
   ['con_', () => '/settings/connectors'],
   ['hook_', (id) => `/settings/webhooks/${id}`],
 ]

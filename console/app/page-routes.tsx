@@ -24,6 +24,11 @@ export const pageRoutes: readonly PageRoute[] = [
     Page: lazyPart(async () => (await import('../pages/settings/keys/keys-page.tsx')).KeysPage),
   },
   {
+    path: '/settings/keys/:keyId',
+    section: 'settings',
+    Page: lazyPart(async () => (await import('../pages/settings/keys/key-page.tsx')).KeyPage),
+  },
+  {
     path: '/settings/connectors',
     section: 'settings',
     Page: lazyPart(async () => (await import('../pages/settings/connectors/connectors-page.tsx')).ConnectorsPage),

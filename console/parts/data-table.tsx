@@ -61,6 +61,8 @@ export function DataTable<Row>({ caption, columns, rows, rowKey, isWide, opensRo
 
 function openRow(event: MouseEvent<HTMLTableRowElement>): void {
   const { ctrlKey, currentTarget, metaKey, shiftKey, target } = event
+  // A dialog or menu that a cell opens is outside the row, but its clicks bubble to it.
+  if (!currentTarget.contains(target as Element)) return
   const isOwnClick = (target as Element).closest('a, button, input, label') !== null
   if (isOwnClick || getSelection()?.isCollapsed === false) return
   const link = currentTarget.querySelector('a')

@@ -34,7 +34,9 @@ export const pagePaths: readonly string[] = [
   '/billing',
   '/billing/receipt',
   '/settings',
-  ...['keys', 'connectors', 'webhooks', 'webhooks/{}', 'password', 'logins'].map((page) => `/settings/${page}`),
+  ...['keys', 'keys/{}', 'connectors', 'webhooks', 'webhooks/{}', 'password', 'logins'].map(
+    (page) => `/settings/${page}`,
+  ),
   '/admin',
   ...[
     'overview',

@@ -2,7 +2,9 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { usdText } from '../../../console/parts/text/usd-text.ts'
 import { draftKey } from '../../../server/auth/keys/manage-keys.ts'
+import { formatUsd, parseUsd } from '../../../server/kernel/money.ts'
 import { testConsole, type OpenConsole } from '../open-console.ts'
 
 const tokenPattern = /^errand_sk_[0-9A-Za-z]{36}$/
@@ -60,7 +62,7 @@ testConsole('a key can be created, works, and stops working once revoked', async
 
   const row = page.getByRole('table', { name: 'Active API keys' }).getByRole('row', { name: 'deploy' })
   await row.getByText(`…${token.slice(-4)}`).waitFor()
-  await row.getByText('All').waitFor()
+  await row.getByText('Read, Execute').waitFor()
   await row.getByRole('button', { name: 'Actions for deploy' }).click()
   await page.getByRole('menuitem', { name: 'Revoke' }).click()
   await dialog.getByText('stops working immediately').waitFor()
@@ -134,15 +136,17 @@ testConsole(
     const dialog = page.getByRole('dialog')
     await page.getByRole('button', { name: 'Create API key' }).first().click()
     await dialog.getByLabel('Name').fill('reader')
-    for (const scope of ['Read', 'Execute', 'Manage']) await dialog.getByLabel(scope).uncheck()
+    for (const scope of ['Read', 'Execute', 'Manage']) {
+      await dialog.getByLabel(scope, { exact: true }).uncheck()
+    }
     await dialog.getByLabel('Expires').selectOption('other')
-    await dialog.getByLabel('Days').fill('0')
+    await dialog.getByLabel('Days', { exact: true }).fill('0')
     await dialog.getByRole('button', { name: 'Create API key' }).click()
     await dialog.getByText('Select at least one').waitFor()
     await dialog.getByText('Enter a whole number from 1 to 3650').waitFor()
     await opened.check('key-create-errors')
-    await dialog.getByLabel('Execute').check()
-    await dialog.getByLabel('Days').fill('45')
+    await dialog.getByLabel('Execute', { exact: true }).check()
+    await dialog.getByLabel('Days', { exact: true }).fill('45')
     await dialog.getByRole('button', { name: 'Create API key' }).click()
     const token = (await dialog.getByLabel('New API key', { exact: true }).textContent()) ?? ''
     // For a key without read permission, the suggested command creates a session.
@@ -182,6 +186,75 @@ testConsole(
     await opened.check('keys-filled')
     await page.goBack()
     await page.getByText('1–50 of 54').waitFor()
+  },
+)
+
+testConsole(
+  "a key's page shows its limits, spending, runs and failures, and revokes it; Enter creates a key with safe rights",
+  async (opened) => {
+    opened.allow(/status of 404/)
+    const page = await opened.open('/settings/keys')
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Create API key' }).first().click()
+    await dialog.getByLabel('Everything, no expiry').check()
+    await dialog.getByLabel('Manage', { exact: true }).waitFor()
+    expect(await dialog.getByLabel('Manage', { exact: true }).isChecked()).toBe(true)
+    expect(await dialog.getByLabel('Expires').inputValue()).toBe('')
+    await dialog.getByLabel('Manage', { exact: true }).uncheck()
+    expect(await dialog.getByRole('radio', { checked: true }).count()).toBe(0)
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Create API key' }).first().click()
+    await dialog.getByRole('radio', { name: 'Read and execute, 90 days', checked: true }).waitFor()
+    await page.keyboard.type('worker')
+    await page.keyboard.press('Enter')
+    const token = (await dialog.getByLabel('New API key', { exact: true }).textContent()) ?? ''
+    await dialog.getByRole('button', { name: 'I have stored the key' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    const { service, visitor } = opened
+    const { keys } = await service.app.store.listKeys({ userId: visitor.userId, limit: 9, offset: 0 })
+    const { createdAt, expiresAt, id: keyId, scopes } = keys[0]!
+    expect([scopes, Math.round((expiresAt! - createdAt) / 86_400_000)]).toEqual([['read', 'execute'], 90])
+    const limits = { spendLimit: 200, spendReset: 'month' as const, rateLimit: 30, agents: ['demo', 'text'] }
+    await service.app.store.updateKey({ userId: visitor.userId, keyId, changes: limits })
+    await service.runTask(token, 'demo.wait', { seconds: 0 })
+    await service.runTask(token, 'demo.fail', { reason: 'It broke' })
+
+    await opened.open('/settings/keys')
+    // A click beside the link opens the row too; one in the dialog that the row opens does not.
+    await page.getByRole('button', { name: 'Actions for worker' }).click()
+    await page.getByRole('menuitem', { name: 'Revoke' }).click()
+    await dialog.getByText('stops working immediately').click()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('row', { name: 'worker' }).getByText('Read, Execute').click()
+    await page.waitForURL(`**/settings/keys/${keyId}`)
+    await page.getByRole('heading', { name: 'worker', level: 1 }).waitFor()
+    await page.getByText(`errand_sk_…${token.slice(-4)}`).waitFor()
+    const usage = page.getByRole('region', { name: 'Usage' })
+    const tile = (label: string) => usage.locator('dl > div', { hasText: label })
+    await tile('Runs in 30 days').getByText('2', { exact: true }).waitFor()
+    await tile('Failures in 30 days').getByText('50%').waitFor()
+    const { groups = [] } = await opened.service.get('/api/usage?days=1&groupBy=key', token).then(({ body }) => body)
+    const { refundedUsd, spentUsd } = groups.find(({ value }: { value: string }) => value === keyId)
+    const spent = usdText(formatUsd(parseUsd(spentUsd)! - parseUsd(refundedUsd)!))
+    expect(spent).not.toBe('$0.00')
+    for (const label of ['Spent today', 'Spent in 30 days']) await tile(label).getByText(spent).waitFor()
+    await page.getByRole('progressbar', { name: 'Spend of worker' }).waitFor()
+    await page.getByText(`${spent} of $0.0200 per month, resets`).waitFor()
+    await opened.check('key-page')
+    await usage.getByRole('link', { name: 'View tasks' }).click()
+    await page.waitForURL(`**/tasks?key=${keyId}`)
+    await page.getByText('1–2 of 2').waitFor()
+    await page.goBack()
+
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click()
+    await dialog.getByRole('button', { name: 'Revoke key' }).click()
+    await page.getByText('Revoked', { exact: true }).first().waitFor()
+    expect(await page.getByRole('button', { name: /Rotate|Edit|Revoke/ }).count()).toBe(0)
+    expect((await service.get('/api/account', token)).status).toBe(401)
+    await opened.open('/settings/keys/key_0')
+    await page.getByText('No API key with this ID').waitFor()
   },
 )
 

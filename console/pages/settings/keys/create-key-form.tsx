@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Checkbox, Group, NativeSelect, Radio, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { client } from '../../../app/api-client.ts'
@@ -8,12 +8,12 @@ import { fieldErrors } from '../../../parts/field-errors.ts'
 import { Disclosure } from '../../../parts/disclosure.tsx'
 import { FormSnippets } from '../form-snippets.tsx'
 import { setIssuedKey } from './issued-key.ts'
-import { scopeTexts, type KeyScope } from './key-scopes.ts'
+import { keyPresets, scopeTexts, type KeyScope } from './key-scopes.ts'
 import { KeyLimitFields } from './key-limit-fields.tsx'
 import { draftOf, limitErrors, limitFields, limitsInput, type LimitsDraft } from './key-limits.ts'
 import { useOwnErrors } from '../use-own-errors.ts'
 
-const never = 'never'
+const never = ''
 const other = 'other'
 const lives = [
   { value: never, label: 'Never' },
@@ -24,12 +24,13 @@ const lives = [
   { value: other, label: 'Custom' },
 ]
 const daysMax = 3650
+const usual = keyPresets[1]!
 
 /** Asks for name, scopes and limits of a new key. Puts the created key into `useIssuedKey`. */
 export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
   const [name, setName] = useState('')
-  const [scopes, setScopes] = useState<KeyScope[]>(scopeTexts.map(({ scope }) => scope))
-  const [life, setLife] = useState(never)
+  const [scopes, setScopes] = useState<KeyScope[]>(usual.scopes)
+  const [life, setLife] = useState(usual.days)
   const [otherDays, setOtherDays] = useState('')
   const [limits, setLimits] = useState(draftOf())
   const create = useMutation({
@@ -44,6 +45,14 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
   const errorOf = (field: string) => own[field] ?? fields[field]
   const days = life === never ? undefined : Number(life === other ? otherDays : life)
   const input = { name: name.trim(), scopes, ...(days !== undefined && { expiresInDays: days }), ...given(limits) }
+
+  const preset = keyPresets.find((one) => one.days === life && hasSame(one.scopes, scopes))
+  const choose = (label: string) => {
+    const chosen = keyPresets.find((one) => one.label === label)!
+    setScopes(chosen.scopes)
+    setLife(chosen.days)
+    clear(['scopes', 'expiresInDays'])
+  }
 
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -74,6 +83,18 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
           }}
           error={errorOf('name')}
         />
+        <Radio.Group
+          label="Preset"
+          description="Sets the scopes and the expiry below, which you can edit"
+          value={preset?.label ?? ''}
+          onChange={choose}
+        >
+          <Stack gap="xs" mt="xs">
+            {keyPresets.map(({ label }) => (
+              <Radio key={label} value={label} label={label} />
+            ))}
+          </Stack>
+        </Radio.Group>
         <Checkbox.Group
           label="Scopes"
           description="Select only what the program needs"
@@ -151,6 +172,10 @@ function given(draft: LimitsDraft) {
     ...(executionsPerMinute !== null && { executionsPerMinute }),
     ...(agents && { agents }),
   }
+}
+
+function hasSame(one: readonly KeyScope[], other: readonly KeyScope[]): boolean {
+  return one.length === other.length && one.every((scope) => other.includes(scope))
 }
 
 function isDays(days: number): boolean {

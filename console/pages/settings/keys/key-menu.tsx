@@ -3,11 +3,7 @@ import { useDisclosure } from '@mantine/hooks'
 import { DotsHorizontalIcon } from '@radix-ui/react-icons'
 import { useRef } from 'react'
 import type { Key } from '../../../../client/client.ts'
-import { client } from '../../../app/api-client.ts'
-import { queryClient } from '../../../app/query-client.ts'
-import { ConfirmDialog } from '../../../parts/confirm-button.tsx'
-import { focusHeading } from '../../../parts/hooks/focus-heading.ts'
-import { notifyDone } from '../../../parts/notify.tsx'
+import { RevokeKeyDialog } from './revoke-key-dialog.tsx'
 
 type KeyMenuProps = { of: Key; onLimit: () => void; onRotate: () => void }
 
@@ -42,22 +38,7 @@ export function KeyMenu({ of: key, onLimit, onRotate }: KeyMenuProps) {
           <Menu.Item onClick={choose(open)}>Revoke</Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      <ConfirmDialog
-        isOpen={isAsking}
-        onClose={close}
-        title={`Revoke ${key.name}?`}
-        confirmLabel="Revoke key"
-        onConfirm={() => revoke(key)}
-      >
-        The key …{key.hint} stops working immediately. Tasks and chats that it started continue. This cannot be undone.
-      </ConfirmDialog>
+      <RevokeKeyDialog of={key} isOpen={isAsking} onClose={close} />
     </>
   )
-}
-
-async function revoke({ id, name }: Key): Promise<void> {
-  await client.keys.revoke({ keyId: id })
-  notifyDone(`${name} revoked.`)
-  focusHeading()
-  await queryClient.invalidateQueries({ queryKey: ['keys'] })
 }

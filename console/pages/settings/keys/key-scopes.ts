@@ -8,6 +8,13 @@ export const scopeTexts: readonly { scope: KeyScope; label: string; text: string
   { scope: 'manage', label: 'Manage', text: 'Create and revoke API keys, manage connectors and webhooks, end logins.' },
 ]
 
+/** Common choices for a new key. An empty `days` means that the key never expires. */
+export const keyPresets: readonly { label: string; scopes: KeyScope[]; days: string }[] = [
+  { label: 'Read only, 90 days', scopes: ['read'], days: '90' },
+  { label: 'Read and execute, 90 days', scopes: ['read', 'execute'], days: '90' },
+  { label: 'Everything, no expiry', scopes: scopeTexts.map(({ scope }) => scope), days: '' },
+]
+
 export function describeScopes(scopes: readonly KeyScope[]): string {
   if (scopeTexts.every(({ scope }) => scopes.includes(scope))) return 'All'
   return scopeTexts.flatMap(({ scope, label }) => (scopes.includes(scope) ? [label] : [])).join(', ')

@@ -1,15 +1,17 @@
-import { Alert, Progress, Stack, Text, Title } from '@mantine/core'
+import { Alert, Stack, Text, Title } from '@mantine/core'
 import { ExclamationTriangleIcon } from '@radix-ui/react-icons'
 import type { Key } from '../../../../client/client.ts'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
 import { StatusBadge } from '../../../parts/status-badge.tsx'
 import { countText } from '../../../parts/text/count-text.ts'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { useNow } from '../../../parts/hooks/use-now.ts'
 import { describeScopes } from './key-scopes.ts'
-import { spentShare, spentText } from './key-limits.ts'
+import { spentText } from './key-limits.ts'
 import { KeyMenu } from './key-menu.tsx'
 import { keyState } from './key-state.ts'
+import { SpendBar } from './spend-bar.tsx'
 import classes from '../settings.module.css'
 
 type LiveKeysProps = { keys: readonly Key[]; onRotate: (key: Key) => void; onLimit: (key: Key) => void }
@@ -28,6 +30,7 @@ export function LiveKeys({ keys, onLimit, onRotate }: LiveKeysProps) {
         columns={[...liveColumns(now), actionColumn({ onLimit, onRotate })]}
         rows={keys}
         rowKey={({ id }) => id}
+        opensRows
       />
     </Stack>
   )
@@ -44,6 +47,7 @@ export function EndedKeys({ keys }: { keys: readonly Key[] }) {
         columns={endedColumns(now)}
         rows={keys}
         rowKey={({ id }) => id}
+        opensRows
       />
     </Stack>
   )
@@ -61,9 +65,11 @@ function RotationNotice({ due }: { due: readonly Key[] }) {
 const nameColumn: Column<Key> = {
   id: 'name',
   label: 'Name',
-  cell: ({ name, hint }) => (
+  cell: ({ id, name, hint }) => (
     <>
-      <Text fw={600}>{name}</Text>
+      <PageLink href={`/settings/keys/${id}`} fw={600}>
+        {name}
+      </PageLink>
       <Text size="sm" c="dimmed" ff="monospace">
         …{hint}
       </Text>
@@ -93,19 +99,6 @@ const limitsColumn: Column<Key> = {
     )
   },
 }
-function SpendBar({ of: key }: { of: Key }) {
-  const percent = Math.floor(100 * spentShare(key))
-  return (
-    <Progress.Root size="sm" my={4} className={classes.spend}>
-      <Progress.Section
-        value={percent}
-        color={percent >= 100 ? 'red' : percent >= 80 ? 'yellow' : 'brand'}
-        aria-label={`Spend of ${key.name}`}
-      />
-    </Progress.Root>
-  )
-}
-
 const createdColumn: Column<Key> = { id: 'created', label: 'Created', cell: ({ createdAt }) => <When at={createdAt} /> }
 const usedColumn: Column<Key> = {
   id: 'used',
