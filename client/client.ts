@@ -130,6 +130,8 @@ export type ErrandClient = LoginClients &
     clientTokens: {
       /** The response contains the token, which is never shown again. Use it as the `apiKey` of a browser's client. */
       create: EasyMethod<'clientTokens.create'>
+      /** Lists the active tokens, newest first. */
+      list: ListMethod<'clientTokens.list'>
       /** Takes effect on the next request. Idempotent. */
       revoke: Method<'clientTokens.revoke'>
     }
@@ -174,7 +176,11 @@ function clientOn(connection: Connection): ErrandClient {
       revoke: change('keys.revoke'),
       rotate: change('keys.rotate'),
     },
-    clientTokens: { create: easyChange('clientTokens.create'), revoke: change('clientTokens.revoke') },
+    clientTokens: {
+      create: easyChange('clientTokens.create'),
+      list: list('clientTokens.list'),
+      revoke: change('clientTokens.revoke'),
+    },
     asUser: (user) => clientOn(connectionOf(connection, user)),
   }
 }

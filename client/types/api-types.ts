@@ -247,8 +247,12 @@ export type ClientToken = {
   taskId: string | null
   /** Cap on the total cost of its tasks and chats; null for none */
   maxCostUsd: string | null
+  /** Amount charged and held so far; null without `maxCostUsd` */
+  usedUsd: string | null
   /** Whether the token allows only one execution */
   once: boolean
+  /** Id of the API key, login or platform key that created the token */
+  createdBy: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -313,8 +317,12 @@ export type CreatedClientToken = {
   taskId: string | null
   /** Cap on the total cost of its tasks and chats; null for none */
   maxCostUsd: string | null
+  /** Amount charged and held so far; null without `maxCostUsd` */
+  usedUsd: string | null
   /** Whether the token allows only one execution */
   once: boolean
+  /** Id of the API key, login or platform key that created the token */
+  createdBy: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -1581,6 +1589,20 @@ export type Queries = {
       keyId: string
     }
     output: Key
+  }
+  'clientTokens.list': {
+    input: {
+      /** Page size */
+      limit?: number | undefined
+      /** Number of items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      clientTokens: ClientToken[]
+      total: number
+      limit: number
+      offset: number
+    }
   }
   'login.options': {
     input: Record<string, unknown>

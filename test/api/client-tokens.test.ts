@@ -62,7 +62,9 @@ test('keys, logins and acting platforms can create tokens, which are shown once 
     sessionId: null,
     taskId: null,
     maxCostUsd: null,
+    usedUsd: null,
     once: false,
+    createdBy: expect.stringMatching(/^key_/),
     createdAt: expect.any(String),
     expiresAt: expect.any(String),
     revokedAt: null,
@@ -108,6 +110,7 @@ test("a token has at most its creator's scopes and cannot manage the account", a
   const { token } = await tokenBy(service, key)
   for (const [method, path] of [
     ['POST', '/api/client-tokens'],
+    ['GET', '/api/client-tokens'],
     ['POST', '/api/keys'],
     ['GET', '/api/keys'],
     ['GET', '/api/account'],

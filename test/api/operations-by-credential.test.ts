@@ -71,6 +71,7 @@ const decisions: Record<string, Decision | 'public'> = {
   'keys.rotate': nobody,
   'keys.update': nobody,
   'clientTokens.create': actingOnly,
+  'clientTokens.list': actingOnly,
   'clientTokens.revoke': actingOnly,
   'login.options': 'public',
   'login.create': 'public',

@@ -248,6 +248,8 @@ export async function checkClientTokens(checker: Checker): Promise<void> {
   await checker.check(403, create, { key: token, body: {} })
   await check(404, create, { sessionId: 'ses_0' })
   await checkBodies(check, [create])
+  await check(200, 'GET /api/client-tokens')
+  await check(400, 'GET /api/client-tokens?limit=0')
   await check(200, `DELETE /api/client-tokens/${id}`)
   await check(404, 'DELETE /api/client-tokens/ctok_0')
   await check(400, `DELETE /api/client-tokens/${long}`)

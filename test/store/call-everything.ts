@@ -84,6 +84,7 @@ export async function callEverything({ person, platform, service, webhookId }: C
   const { id: rotated } = await call('POST', `/api/keys/${key.id}/rotate`, {})
   await call('DELETE', `/api/keys/${rotated}`)
   const token = await call('POST', '/api/client-tokens', { scopes: ['read'], expiresInSeconds: 60 })
+  await call('GET', '/api/client-tokens')
   await call('DELETE', `/api/client-tokens/${token.id}`)
 
   const connector = await call('POST', '/api/connectors', { name: 'Docs', url: 'https://mcp.example.com/mcp' })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isoTimestamp, maxCostUsd, resourceId, usd } from '../../kernel/wire-types.ts'
+import { isoTimestamp, maxCostUsd, pageInput, pageOutput, resourceId, usd } from '../../kernel/wire-types.ts'
 
 const TokenScope = z.enum(['read', 'execute'])
 const agentsMax = 50
@@ -14,7 +14,9 @@ export const ClientToken = z
     sessionId: z.string().nullable().describe('The only session that the token can access'),
     taskId: z.string().nullable().describe('The only task that the token can access'),
     maxCostUsd: usd.nullable().describe('Cap on the total cost of its tasks and chats; null for none'),
+    usedUsd: usd.nullable().describe('Amount charged and held so far; null without `maxCostUsd`'),
     once: z.boolean().describe('Whether the token allows only one execution'),
+    createdBy: z.string().describe('Id of the API key, login or platform key that created the token'),
     createdAt: isoTimestamp,
     expiresAt: isoTimestamp,
     revokedAt: isoTimestamp.nullable(),
@@ -49,3 +51,6 @@ export const CreatedClientToken = ClientToken.extend({
 }).meta({ id: 'CreatedClientToken' })
 
 export const ClientTokenInput = z.object({ tokenId: resourceId })
+
+export const ListClientTokensInput = z.object(pageInput)
+export const ListClientTokensOutput = z.object({ clientTokens: z.array(ClientToken), ...pageOutput })

@@ -2,8 +2,15 @@ import type { Catalogue } from '../../agents/config/catalogue.ts'
 import type { Store } from '../../store/store.ts'
 import type { LoginAccess } from '../logins/log-in.ts'
 import { procedure, router, withScope, withWrite } from '../../procedures/procedure.ts'
-import { ClientToken, ClientTokenInput, CreateClientTokenInput, CreatedClientToken } from './client-token-schema.ts'
-import { createClientToken, revokeClientToken } from './manage-client-tokens.ts'
+import {
+  ClientToken,
+  ClientTokenInput,
+  CreateClientTokenInput,
+  CreatedClientToken,
+  ListClientTokensInput,
+  ListClientTokensOutput,
+} from './client-token-schema.ts'
+import { createClientToken, listClientTokens, revokeClientToken } from './manage-client-tokens.ts'
 
 const tags = ['Client tokens']
 
@@ -41,6 +48,28 @@ export const clientTokensRouter = (parts: { catalogue: Catalogue; people: LoginA
           parts.people.log.info({ requestId, userId: caller.userId, tokenId: created.id }, 'a client token was created')
           return created
         }),
+      ),
+
+    list: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/client-tokens',
+          operationId: 'listClientTokens',
+          tags,
+          summary: "List the user's active client tokens, newest first",
+          description: 'Includes tokens created by other keys, logins and platform keys, but no token itself.',
+          protect: true,
+          successDescription: 'One page of active tokens and the total.',
+          errorResponses: { 400: 'A parameter is invalid.' },
+        },
+      })
+      .input(ListClientTokensInput)
+      .output(ListClientTokensOutput)
+      .query(
+        withScope(['read', 'manage'], ({ ctx, input }) =>
+          listClientTokens(parts.store, { userId: ctx.caller.userId, ...input }),
+        ),
       ),
 
     revoke: procedure

@@ -6,10 +6,17 @@ import { isoTime, isoTimeOrNull } from '../../kernel/clock.ts'
 import { badField, ErrandError } from '../../kernel/errors.ts'
 import { formatUsd, parseUsd } from '../../kernel/money.ts'
 import type { ClientTokenRecord } from '../../store/platform/platform-types.ts'
+import type { SpendState } from '../../store/limits/execution-limits.ts'
+import type { Page } from '../../store/list-place.ts'
 import type { Store } from '../../store/store.ts'
 import type { Caller } from '../../procedures/caller.ts'
 import { hashToken, newToken } from '../keys/api-token.ts'
-import type { ClientToken, CreateClientTokenInput, CreatedClientToken } from './client-token-schema.ts'
+import type {
+  ClientToken,
+  CreateClientTokenInput,
+  CreatedClientToken,
+  ListClientTokensOutput,
+} from './client-token-schema.ts'
 import { boundElsewhere } from '../../procedures/token-reach.ts'
 
 type Parts = { catalogue: Catalogue; store: Store }
@@ -38,7 +45,15 @@ export async function createClientToken(
     createdBy: makerOf(caller),
     lifeMs: expiresInSeconds * 1000,
   })
-  return { ...toClientToken(record), token }
+  return { ...(await toClientTokens(store, [record]))[0]!, token }
+}
+
+export async function listClientTokens(
+  store: Store,
+  of: Page & { userId: string },
+): Promise<z.output<typeof ListClientTokensOutput>> {
+  const { tokens, total } = await store.platform.listTokens(of)
+  return { clientTokens: await toClientTokens(store, tokens), total, limit: of.limit, offset: of.offset }
 }
 
 /** Revokes a token immediately. Idempotent. */
@@ -48,7 +63,7 @@ export async function revokeClientToken(
 ): Promise<ClientToken> {
   const record = await store.platform.revokeToken({ userId, tokenId })
   if (!record) throw new ErrandError('NOT_FOUND', 'Client token not found')
-  return toClientToken(record)
+  return (await toClientTokens(store, [record]))[0]!
 }
 
 function scopesOf(caller: Caller, { scopes }: TokenInput): Scope[] {
@@ -94,8 +109,17 @@ function makerOf({ credential }: Caller): string {
   throw new Error('only an API key, a login or a platform key can create client tokens')
 }
 
-function toClientToken(record: ClientTokenRecord): ClientToken {
-  const { agents, id, isOnce, maxCost, scopes, sessionId, taskId, userId } = record
+/** Converts tokens to responses, with the amount spent of each token's cap. */
+async function toClientTokens(store: Store, records: readonly ClientTokenRecord[]): Promise<ClientToken[]> {
+  const caps = records.flatMap(({ id, maxCost }) =>
+    maxCost === null ? [] : [{ ownerId: id, amount: maxCost, reset: 'never' as const }],
+  )
+  const states = new Map((await store.spendStates(caps)).map((state) => [state.ownerId, state]))
+  return records.map((record) => toClientToken(record, states.get(record.id)))
+}
+
+function toClientToken(record: ClientTokenRecord, spend: SpendState | undefined): ClientToken {
+  const { agents, createdBy, id, isOnce, maxCost, scopes, sessionId, taskId, userId } = record
   return {
     id,
     userId,
@@ -104,7 +128,9 @@ function toClientToken(record: ClientTokenRecord): ClientToken {
     sessionId,
     taskId,
     maxCostUsd: maxCost === null ? null : formatUsd(maxCost),
+    usedUsd: spend ? formatUsd(spend.charged + spend.held) : null,
     once: isOnce,
+    createdBy,
     createdAt: isoTime(record.createdAt),
     expiresAt: isoTime(record.expiresAt),
     revokedAt: isoTimeOrNull(record.revokedAt),

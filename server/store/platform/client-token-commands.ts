@@ -5,6 +5,7 @@ import { assertTokenRoom } from '../limits/account-bounds.ts'
 import type { CredentialLimits } from '../limits/execution-limits.ts'
 import type { ClientTokenHolder, ClientTokenRecord, CreateClientToken } from './platform-types.ts'
 import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
+import type { Page } from '../list-place.ts'
 import { holderColumns, joinHolder, withHolder, type HolderRow } from '../access/credential-holder.ts'
 import { keyLimits, type StoredLimits } from '../access/stored-keys.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
@@ -29,7 +30,11 @@ const insert = statement('client_token_insert', insertInto('client_tokens', `${n
 const ofToken = (names: string) => columns(names).replaceAll(/(^|, )/g, '$1t.')
 const ended = (maker: string, least: string) =>
   `${least}(coalesce(${maker}.revoked_at, ${never}), coalesce(${maker}.expires_at, ${never}))`
+const joinMaker = `LEFT JOIN api_keys AS k ON k.id = t.created_by
+  LEFT JOIN platform_keys AS p ON p.id = t.created_by LEFT JOIN logins AS l ON l.id = t.created_by`
 // The creator may no longer exist, for example a login that has ended.
+const makerEndsAt = (least: string) => `CASE WHEN k.id IS NOT NULL THEN ${ended('k', least)}
+  WHEN p.id IS NOT NULL THEN ${ended('p', least)} ELSE coalesce(l.expires_at, 0) END`
 const find = statement<FoundRow>(
   'client_token_find',
   ({
@@ -37,16 +42,25 @@ const find = statement<FoundRow>(
   }) => `SELECT ${ofToken('id userId scopes agents sessionId taskId maxCost isOnce createdBy expiresAt revokedAt')},
       ${holderColumns}, k.agents AS "makerAgents", k.spend_limit AS "spendLimit",
       k.spend_reset AS "spendReset", k.rate_limit AS "rateLimit", k.counts_as AS "countsAs",
-      CASE WHEN k.id IS NOT NULL THEN ${ended('k', least)} WHEN p.id IS NOT NULL THEN ${ended('p', least)}
-        ELSE coalesce(l.expires_at, 0) END AS "makerEndsAt"
-    FROM client_tokens AS t ${joinHolder('t.user_id')} LEFT JOIN api_keys AS k ON k.id = t.created_by
-      LEFT JOIN platform_keys AS p ON p.id = t.created_by LEFT JOIN logins AS l ON l.id = t.created_by
+      ${makerEndsAt(least)} AS "makerEndsAt"
+    FROM client_tokens AS t ${joinHolder('t.user_id')} ${joinMaker}
     WHERE t.token_hash = :tokenHash`,
 )
 const thisToken = 'id = :tokenId AND user_id = :userId'
 const get = statement<Written<ClientTokenRecord>>(
   'client_token_get',
   `SELECT ${row} FROM client_tokens WHERE ${thisToken}`,
+)
+const fromLive = (least: string) => `FROM client_tokens AS t ${joinMaker}
+    WHERE t.user_id = :userId AND t.revoked_at IS NULL AND t.expires_at > :now AND ${makerEndsAt(least)} > :now`
+const listLive = statement<Written<ClientTokenRecord>>(
+  'client_token_list',
+  ({ least }) =>
+    `SELECT ${ofToken(`${names} revokedAt`)} ${fromLive(least)} ORDER BY t.id DESC LIMIT :limit OFFSET :offset`,
+)
+const countListed = statement<{ total: number }>(
+  'client_token_count_listed',
+  ({ least }) => `SELECT count(*) AS total ${fromLive(least)}`,
 )
 const countLive = statement<{ live: number }>(
   'client_token_count',
@@ -79,6 +93,17 @@ export function* createClientToken(tx: Tx, input: CreateClientToken): Op<ClientT
 
 export function findClientToken(on: Reads, tokenHash: string): Answer<ClientTokenHolder | undefined> {
   return on.get(find, { tokenHash }).map((found) => found && toHolder(found))
+}
+
+/** Lists the active tokens of a user, newest first. */
+export function* listClientTokens(
+  on: Reads,
+  of: Page & { userId: string },
+): Op<{ tokens: ClientTokenRecord[]; total: number }> {
+  const now = yield* on.now()
+  const rows = yield* on.all(listLive, { ...of, now })
+  const { total } = (yield* on.get(countListed, { userId: of.userId, now }))!
+  return { tokens: rows.map((found) => ({ ...found, ...readFields(found) })), total }
 }
 
 function toHolder({ countsAs, makerAgents, rateLimit, spendLimit, spendReset, ...found }: FoundRow): ClientTokenHolder {

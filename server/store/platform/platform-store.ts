@@ -20,6 +20,7 @@ export function platformStore(engine: Engine): PlatformStore {
     findUser: (of) => engine.read((on) => users.findActingUser(on, of)),
     createToken: (input) => engine.run((tx) => tokens.createClientToken(tx, input), input),
     findToken: engine.holderOf('client-tokens', tokens.findClientToken),
+    listTokens: (of) => engine.read((on) => tokens.listClientTokens(on, of), of.userId),
     revokeToken: (of) => engine.run((tx) => tokens.revokeClientToken(tx, of), { userId: of.userId }),
   }
 }

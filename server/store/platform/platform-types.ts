@@ -113,6 +113,8 @@ export type PlatformStore = {
   createToken(input: CreateClientToken): Promise<ClientTokenRecord>
   /** Finds a token by its SHA-256, in hex. Always reflects the last commit of any process. */
   findToken(tokenHash: string): Promise<ClientTokenHolder | undefined>
+  /** Lists the active tokens of a user, newest first. Tokens whose creator has ended are not active. */
+  listTokens(of: Page & { userId: string }): Promise<{ tokens: ClientTokenRecord[]; total: number }>
   /** Undefined if the token is unknown. A revoked token stays unchanged. */
   revokeToken(of: { userId: string; tokenId: string }): Promise<ClientTokenRecord | undefined>
 }

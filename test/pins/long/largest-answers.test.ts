@@ -72,6 +72,7 @@ const bounds: Record<string, number | typeof configured> = {
   'keys.rotate': 5 * kb,
   'keys.revoke': 5 * kb,
   'clientTokens.create': 16 * kb,
+  'clientTokens.list': 450 * kb,
   'clientTokens.revoke': 16 * kb,
   'login.options': configured,
   'login.create': 2 * kb,
@@ -141,6 +142,7 @@ const largest: Record<string, (world: World) => Promise<{ body: unknown }>> = {
   'topups.listAll': ({ admin }) => admin.request('GET', `/api/payments?${limit}`),
   'transactions.list': ({ person, service }) => service.get(`/api/transactions?${limit}`, person.key),
   'keys.list': ({ person, service }) => service.get(`/api/keys?${limit}`, person.key),
+  'clientTokens.list': ({ person, service }) => service.get(`/api/client-tokens?${limit}`, person.key),
   'logins.list': ({ admin }) => admin.request('GET', `/api/logins?${limit}`),
   'invitations.list': ({ admin }) => admin.request('GET', `/api/invitations?${limit}`),
   'users.list': ({ admin }) => admin.request('GET', `/api/users?${limit}`),
@@ -212,6 +214,9 @@ async function fill(service: TestService, url: string): Promise<World> {
     expiresAt: null,
   }
   const agents = Array.from({ length: 50 }, (_, agent) => `${agent}`.padStart(63, 'a'))
+  const maker = (await service.get('/api/keys', key)).body.keys[0].id
+  const bound = { userId, agents, sessionId: 's'.repeat(200), taskId: null, isOnce: true, createdBy: maker }
+  const spending = { scopes: ['read' as const, 'execute' as const], maxCost: 10 ** 15, lifeMs: 3_600_000 }
   const limited = { agents, spendLimit: 10 ** 15, spendReset: 'month' as const, rateLimit: 100_000 }
   for (let n = 0; n < 100; n++) {
     const { body } = await service.post(
@@ -252,6 +257,7 @@ async function fill(service: TestService, url: string): Promise<World> {
       tokenHash: `${n}`,
       ...limited,
     })
+    await store.platform.createToken({ ...bound, ...spending, tokenHash: `token${n}` })
     const login = { userId: adminId, method: 'password', provider: null, forget: null } as const
     if (n < 99) await store.createLogin({ ...login, tokenHash: `login${n}`, userAgent: 'ÿ'.repeat(300) })
     await store.createUser({ email: `${n}${'a'.repeat(200)}@example.com`, passwordHash: null, isAdmin: false })
