@@ -23,6 +23,7 @@ import { countText } from '../../parts/text/count-text.ts'
 import { dayName } from '../../parts/text/day-name.ts'
 import { Money } from '../../parts/text/money.tsx'
 import { usdText } from '../../parts/text/usd-text.ts'
+import { useKeyNames } from '../settings/keys/use-key-names.ts'
 import { StatTile, StatTiles } from '../overview/stat-tile.tsx'
 import {
   daysLeft,
@@ -38,7 +39,6 @@ import {
 } from './group-sums.ts'
 
 const periods = { '7': 'Last 7 days', '30': 'Last 30 days', '90': 'Last 90 days' } as const
-const keysMax = 100
 /** Maximum number of groups in a response. */
 const groupsMax = 1000
 
@@ -83,16 +83,6 @@ export function UsagePage() {
       </Stack>
     </>
   )
-}
-
-/** Returns the names of the account's newest keys by id. Empty until they are loaded. */
-function useKeyNames(isNeeded: boolean): ReadonlyMap<string, string> {
-  const keys = useQuery({
-    queryKey: ['keys', 'names'],
-    queryFn: ({ signal }) => client.keys.list({ limit: keysMax }, { signal }),
-    enabled: isNeeded,
-  })
-  return new Map(keys.data?.keys.map(({ hint, id, name }) => [id, `${name} …${hint}`]))
 }
 
 type SumsProps = { usage: Usage; groupBy: GroupBy; names: ReadonlyMap<string, string> }

@@ -61,7 +61,7 @@ export function spentText({ limitReset, limitUsd, usedUsd }: Key): string | unde
 }
 
 /** Returns the used share of the spending limit, from 0 to 1. A limit of zero counts as used up. */
-export function spentShare({ limitUsd, usedUsd }: Key): number {
+export function spentShare({ limitUsd, usedUsd }: Pick<Key, 'limitUsd' | 'usedUsd'>): number {
   const limit = usdUnits(limitUsd ?? '0')
   return limit === 0 ? 1 : Math.min(1, usdUnits(usedUsd ?? '0') / limit)
 }

@@ -18,7 +18,7 @@ import { countText } from '../../../parts/text/count-text.ts'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { agentPath } from '../../agents/agent-path.ts'
 import { KeyDialog, type KeyRequest } from './key-dialog.tsx'
-import { spentText } from './key-limits.ts'
+import { spentShare, spentText } from './key-limits.ts'
 import { describeScopes } from './key-scopes.ts'
 import { keyState } from './key-state.ts'
 import { KeyUsage } from './key-usage.tsx'
@@ -131,7 +131,7 @@ function Limits({ of: key }: { of: Key }) {
                   , resets <TimeText at={resetsAt} />
                 </>
               )}
-              <SpendBar of={key} />
+              <SpendBar share={spentShare(key)} label={`Spend of ${key.name}`} />
             </>
           ),
         ],

@@ -8,7 +8,7 @@ import { countText } from '../../../parts/text/count-text.ts'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { useNow } from '../../../parts/hooks/use-now.ts'
 import { describeScopes } from './key-scopes.ts'
-import { spentText } from './key-limits.ts'
+import { spentShare, spentText } from './key-limits.ts'
 import { KeyMenu } from './key-menu.tsx'
 import { keyState } from './key-state.ts'
 import { SpendBar } from './spend-bar.tsx'
@@ -87,7 +87,7 @@ const limitsColumn: Column<Key> = {
     return (
       <>
         {spent && <Text>{spent}</Text>}
-        {spent && <SpendBar of={key} />}
+        {spent && <SpendBar share={spentShare(key)} label={`Spend of ${key.name}`} />}
         {resetsAt !== null && (
           <Text size="sm" c="dimmed">
             resets <TimeText at={resetsAt} />

@@ -10,6 +10,7 @@ import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { Snippets } from '../../../parts/snippets.tsx'
 import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field.ts'
+import { ClientTokens } from './client-tokens.tsx'
 import { KeyDialog, type KeyRequest } from './key-dialog.tsx'
 import { EndedKeys, LiveKeys } from './key-tables.tsx'
 
@@ -77,6 +78,7 @@ export function KeysPage() {
             )
           }
         </QueryState>
+        <ClientTokens />
         <Panel title="Code examples">
           <Snippets
             request={{ method: 'GET', path }}

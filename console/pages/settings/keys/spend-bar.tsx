@@ -1,17 +1,15 @@
 import { Progress } from '@mantine/core'
-import type { Key } from '../../../../client/client.ts'
-import { spentShare } from './key-limits.ts'
 import classes from '../settings.module.css'
 
-/** Used share of a key's spending limit. */
-export function SpendBar({ of: key }: { of: Key }) {
-  const percent = Math.floor(100 * spentShare(key))
+/** Used share of a spending limit, from 0 to 1. */
+export function SpendBar({ share, label }: { share: number; label: string }) {
+  const percent = Math.floor(100 * share)
   return (
     <Progress.Root size="sm" my={4} className={classes.spend}>
       <Progress.Section
         value={percent}
         color={percent >= 100 ? 'red' : percent >= 80 ? 'yellow' : 'brand'}
-        aria-label={`Spend of ${key.name}`}
+        aria-label={label}
       />
     </Progress.Root>
   )
