@@ -53,6 +53,8 @@ export type Agent = {
   chat: AgentChat | null
   /** Whether the plan and limits of the account include the agent; if false, runs of it are rejected */
   inPlan: boolean
+  /** Names of the plans that include the agent. Only present if `inPlan` is false */
+  plans?: string[] | undefined
 }
 
 export type AgentChat = {

@@ -1,7 +1,13 @@
 import '@mantine/spotlight/styles.layer.css'
 import { VisuallyHidden } from '@mantine/core'
 import { Spotlight, spotlight } from '@mantine/spotlight'
-import { ArrowRightIcon, LightningBoltIcon, MagnifyingGlassIcon, TargetIcon } from '@radix-ui/react-icons'
+import {
+  ArrowRightIcon,
+  LightningBoltIcon,
+  LockClosedIcon,
+  MagnifyingGlassIcon,
+  TargetIcon,
+} from '@radix-ui/react-icons'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState, type ReactNode } from 'react'
 import { useLocation } from 'wouter'
@@ -75,9 +81,9 @@ function useCommands(query: string): Command[] {
       .map(({ href, label }) => page(label, href, sections[section].label))
   const known = [
     ...navItems.filter(({ area, href }) => area === href).map(({ href, label }) => page(label, href)),
-    ...(agents.data?.agents ?? []).map(({ id, name }) => ({
-      ...page(name, `/agents/${encodeURIComponent(id)}`, 'Agent'),
-      icon: <LightningBoltIcon aria-hidden />,
+    ...(agents.data?.agents ?? []).map(({ id, inPlan, name }) => ({
+      ...page(name, `/agents/${encodeURIComponent(id)}`, inPlan ? 'Agent' : 'Agent, not in your plan'),
+      icon: inPlan ? <LightningBoltIcon aria-hidden /> : <LockClosedIcon aria-hidden />,
     })),
     ...inSection('settings'),
     ...(isAdmin ? inSection(adminItem.section) : []),

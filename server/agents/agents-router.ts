@@ -5,7 +5,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { procedure, router, withScope } from '../procedures/procedure.ts'
 import { pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
-import { limitsOf } from '../store/limits/account-limits.ts'
+import { limitsOf, type AccountLimits, type AccountPlan, type Plans } from '../store/limits/account-limits.ts'
 import { cancelModes } from './config/agent-schema.ts'
 import type { Caller } from '../procedures/caller.ts'
 import {
@@ -80,6 +80,10 @@ const Agent = z
     inPlan: z
       .boolean()
       .describe('Whether the plan and limits of the account include the agent; if false, runs of it are rejected'),
+    plans: z
+      .array(z.string())
+      .optional()
+      .describe('Names of the plans that include the agent. Only present if `inPlan` is false'),
   })
   .meta({ id: 'Agent' })
 type Agent = z.output<typeof Agent>
@@ -112,8 +116,13 @@ export const agentsRouter = (catalogue: Catalogue) =>
             const { limit, offset } = input
             const visible = agentsFor(catalogue, ctx.caller)
             const page = visible.slice(offset, offset + limit)
-            const planned = plannedAgents(catalogue, ctx.caller)
-            return { agents: page.map((agent) => toAgent(agent, planned)), total: visible.length, limit, offset }
+            const { account } = ctx.caller
+            return {
+              agents: page.map((agent) => toAgent(agent, { account, plans: catalogue.plans })),
+              total: visible.length,
+              limit,
+              offset,
+            }
           },
           'account',
         ),
@@ -142,7 +151,7 @@ export const agentsRouter = (catalogue: Catalogue) =>
             const agent = catalogue.agent(input.agentId)
             // A hidden agent and a missing agent get the same 404, so that callers cannot detect hidden agents.
             if (!agent || !isVisibleTo(agent, ctx.caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
-            return toAgent(agent, plannedAgents(catalogue, ctx.caller))
+            return toAgent(agent, { account: ctx.caller.account, plans: catalogue.plans })
           },
           'account',
         ),
@@ -151,11 +160,6 @@ export const agentsRouter = (catalogue: Catalogue) =>
 
 export function agentsFor(catalogue: Catalogue, { agents, email }: Caller): CatalogueAgent[] {
   return catalogue.agents.filter((agent) => isVisibleTo(agent, email) && (agents === null || agents.includes(agent.id)))
-}
-
-/** Ids of the agents that the account may run under its plan and limits. Null if it may run all agents. */
-function plannedAgents({ plans }: Catalogue, { account }: Caller): readonly string[] | null {
-  return limitsOf(account, plans).agents
 }
 
 function tokenPricingOf({ modelIds, price }: CatalogueEndpoint, rates: ChatRates): z.output<typeof TokenPricing> {
@@ -169,8 +173,10 @@ function fallbacksOf({ models: [, ...others] }: Chat): Pick<z.output<typeof Agen
   return { fallbacks: others.map(({ id, rates }) => ({ model: id ?? '', pricing: writtenRates(rates) })) }
 }
 
-function toAgent(agent: CatalogueAgent, planned: readonly string[] | null): Agent {
+function toAgent(agent: CatalogueAgent, { account, plans }: { account: AccountPlan; plans: Plans }): Agent {
   const { id, kind, name, description, endpoints, chat } = agent
+  const isIncluded = ({ agents }: AccountLimits) => agents === null || agents.includes(id)
+  const inPlan = isIncluded(limitsOf(account, plans))
   return {
     id,
     kind,
@@ -195,6 +201,7 @@ function toAgent(agent: CatalogueAgent, planned: readonly string[] | null): Agen
       reasoning: chat.hasReasoning,
       accepts: [...chat.accepts],
     },
-    inPlan: planned === null || planned.includes(id),
+    inPlan,
+    ...(!inPlan && { plans: [...plans.named].flatMap(([name, limits]) => (isIncluded(limits) ? [name] : [])) }),
   }
 }

@@ -147,7 +147,7 @@ test('lists the configured agents in order, with endpoints, JSON Schemas and pri
 })
 
 test("marks agents outside the plan or the account's limits and rejects their runs", async () => {
-  const plans = { free: { agents: ['talk'] } }
+  const plans = { free: { agents: ['talk'] }, all: {}, texts: { agents: ['text', 'talk'] } }
   const service = await startService({ config: { ...config, plans, defaultPlan: 'free' } })
   const { key, userId } = await service.createPerson()
   const inPlan = async () => {
@@ -158,6 +158,9 @@ test("marks agents outside the plan or the account's limits and rejects their ru
     return agents.filter((agent) => agent.inPlan).map(({ id }) => id)
   }
   expect(await inPlan()).toEqual(['talk'])
+  const plansOf = async (id: string) => (await service.get(`/api/agents/${id}`, key)).body.plans
+  expect([await plansOf('text'), await plansOf('empty')]).toEqual([['all', 'texts'], ['all']])
+  expect(await plansOf('talk')).toBeUndefined()
   expect((await service.createTask(key, 'text.count', { text: 'one' })).status).toBe(403)
   await service.app.store.changeAccountLimits({ userId, changes: { agents: ['text'] } })
   expect(await inPlan()).toEqual(['text'])

@@ -18,7 +18,7 @@ import { agentPath } from './agent-path.ts'
 import classes from './agent.module.css'
 import { ChatPrices } from './chat-prices.tsx'
 import { useConnectors } from './connector-picker.tsx'
-import { NotInPlan } from './agent-in-plan.tsx'
+import { NotInPlan } from './not-in-plan.tsx'
 import { OpenChatButton } from './open-chat-button.tsx'
 import { RunPanel } from './run-panel.tsx'
 
@@ -143,7 +143,7 @@ function EndpointContent({ agent, endpoint, from, onStartOver }: EndpointContent
         </Text>
       </Box>
       {!agent.inPlan ? (
-        <NotInPlan />
+        <NotInPlan agent={agent} />
       ) : from === '' ? (
         <RunPanel agent={agent} endpoint={endpoint} start={undefined} draftName={endpoint.id} />
       ) : (

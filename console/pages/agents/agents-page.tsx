@@ -14,7 +14,7 @@ import { useOffset } from '../../parts/hooks/use-search-field.ts'
 import { agentPath } from './agent-path.ts'
 import classes from './agent.module.css'
 import { ChatPrices } from './chat-prices.tsx'
-import { NotInPlan } from './agent-in-plan.tsx'
+import { NotInPlan } from './not-in-plan.tsx'
 import { OpenChatButton } from './open-chat-button.tsx'
 
 const limit = 24
@@ -86,7 +86,7 @@ function AgentCard({ agent }: { agent: Agent }) {
       <Text c="dimmed" mt={2} mb="sm">
         {agent.description || 'No description'}
       </Text>
-      {!agent.inPlan && <NotInPlan />}
+      {!agent.inPlan && <NotInPlan agent={agent} />}
       <ul className={classes.prices} aria-label={`What ${agent.name} can do`}>
         {agent.endpoints.map((endpoint) => (
           <li key={endpoint.id} className={classes.price}>

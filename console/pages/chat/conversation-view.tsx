@@ -9,6 +9,7 @@ import { Composer } from './compose/composer.tsx'
 import { draftOf } from './transcript/chat-drafts.ts'
 import classes from './conversation.module.css'
 import { ChatPrices } from '../agents/chat-prices.tsx'
+import { NotInPlan } from '../agents/not-in-plan.tsx'
 import { ExchangeView } from './reply/exchange-view.tsx'
 import { exchangesOf } from './transcript/exchanges.ts'
 import { liveChatOf } from './transcript/live-chat.ts'
@@ -60,7 +61,11 @@ export function ConversationView({ agent, session }: ConversationViewProps) {
           <RefusalNotice refusal={refusal} sessionId={sessionId} onReload={reload} onDismiss={() => live.dismiss()} />
         </div>
       )}
-      {status === 'active' ? (
+      {status === 'active' && agent && !agent.inPlan && !isBusy ? (
+        <div className={classes.closed}>
+          <NotInPlan agent={agent} />
+        </div>
+      ) : status === 'active' ? (
         <Composer
           sessionId={sessionId}
           agentName={agentName}

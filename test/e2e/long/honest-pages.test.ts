@@ -33,10 +33,12 @@ testConsole(
   { payments: stub.settings, balanceUsd: '0' },
 )
 
-const plans = { free: { agents: ['assistant'] } }
+const assistant = quickstart.agents.find(({ id }) => id === 'assistant')
+const expert = { ...assistant!, id: 'expert', name: 'Expert' }
+const plans = { free: { agents: ['assistant'] }, basic: { agents: ['text'] }, pro: {} }
 
 testConsole(
-  'agents that the plan excludes are marked and have no form',
+  'agents that the plan excludes are locked, name the plans that include them, and cannot be run or chosen',
   async (opened) => {
     const page = await opened.open('/agents')
     const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { level: 2 }) })
@@ -46,16 +48,32 @@ testConsole(
     expect(names).not.toContain('Assistant')
     expect(names.length).toBe((await card.count()) - 1)
     expect(await page.getByRole('banner').getByText('Add credit').count()).toBe(0)
-    await opened.open('/chat?new')
-    await page.getByRole('radio').first().waitFor()
-    expect(await page.getByRole('radio').count()).toBe(1)
+    await card
+      .filter({ hasText: 'Text tools' })
+      .getByText('Included in the plans basic and pro. Ask an admin')
+      .waitFor()
+    await opened.open('/chat?new&agentId=expert')
+    expect(await page.getByRole('radio', { name: 'Assistant' }).isChecked()).toBe(true)
+    const locked = page.locator('label', { has: page.getByRole('radio', { name: 'Expert', disabled: true }) })
+    await locked.getByText('Not in your plan. Included in the plan pro. Ask an admin to change your plan.').waitFor()
+    await opened.check('new-chat-not-in-plan')
+    await page.keyboard.press('Control+k')
+    await page.getByRole('button', { name: 'Expert' }).getByText('Agent, not in your plan').waitFor()
     await opened.open('/agents/text')
     await page.getByText('Not in your plan').waitFor()
     expect(await page.getByRole('button', { name: /^Run/ }).count()).toBe(0)
     await opened.open('/agents/assistant')
     expect(await page.getByText('Not in your plan').count()).toBe(0)
+    await page.getByRole('button', { name: 'Start a chat with Assistant' }).first().click()
+    await page.getByLabel('Message Assistant').waitFor()
+    const { store } = opened.service.app
+    await store.changeAccountLimits({ userId: opened.visitor.userId, changes: { agents: ['demo'] } })
+    await page.reload()
+    await page.getByText('The limits of your account exclude this agent.').waitFor()
+    expect(await page.getByLabel('Message Assistant').count()).toBe(0)
+    await opened.check('chat-not-in-plan')
   },
-  { config: { ...quickstart, plans, defaultPlan: 'free' } },
+  { config: { ...quickstart, agents: [...quickstart.agents, expert], plans, defaultPlan: 'free' } },
 )
 
 const waiting = defineConfig({

@@ -1,4 +1,5 @@
 import { Alert, Box, Button, Group, MultiSelect, Radio, Stack, Text, TextInput } from '@mantine/core'
+import { LockClosedIcon } from '@radix-ui/react-icons'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import type { Agent } from '../../../../client/client.ts'
@@ -13,6 +14,7 @@ import { QueryState } from '../../../parts/query-state.tsx'
 import { Snippets } from '../../../parts/snippets.tsx'
 import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { ChatPrices } from '../../agents/chat-prices.tsx'
+import { useHowToUnlock } from '../../agents/not-in-plan.tsx'
 import classes from './new-chat.module.css'
 import { useAllAgents } from '../list/session-list.ts'
 import { useCreateSession, type NewSession } from './use-create-session.ts'
@@ -39,7 +41,7 @@ export function NewChat() {
         isEmpty={(all) => !all.some(isOffered)}
         empty={
           <EmptyState title="No chat agents">
-            None of your agents support chat. Run their endpoints as tasks:{' '}
+            None of the agents in your plan support chat. Run their endpoints as tasks:{' '}
             <PageLink href="/agents" inherit underline="always">
               view agents
             </PageLink>
@@ -47,7 +49,7 @@ export function NewChat() {
           </EmptyState>
         }
       >
-        {(all) => <NewChatForm agents={all.filter(isOffered)} />}
+        {(all) => <NewChatForm agents={all.filter(({ chat }) => chat !== null)} />}
       </QueryState>
     </>
   )
@@ -58,7 +60,7 @@ function NewChatForm({ agents }: { agents: readonly Agent[] }) {
   const [connectorIds, setConnectorIds] = useState<string[]>([])
   const [cap, setCap] = useState('')
   const create = useCreateSession()
-  const agentId = agents.find(({ id }) => id === wanted)?.id ?? agents[0]!.id
+  const agentId = (agents.find((agent) => agent.id === wanted && agent.inPlan) ?? agents.find(isOffered)!).id
   const input: NewSession = {
     agentId,
     ...(connectorIds.length > 0 && { connectorIds }),
@@ -134,30 +136,49 @@ function AgentChoice({ agents, error, onChange, value }: ChoiceProps<string> & {
       )}
       <Radio.Group label="Agent" value={value} onChange={onChange} error={error}>
         <Stack gap="xs" mt={4}>
-          {shown.map(({ chat, description, id, name }) => (
-            <label key={id} className={classes.agent} data-checked={id === value || undefined}>
-              <Radio value={id} aria-labelledby={`agent-name-${id}`} aria-describedby={`agent-about-${id}`} mt={2} />
-              <div>
-                <Text fw={600} id={`agent-name-${id}`}>
-                  {name}
-                </Text>
-                <div id={`agent-about-${id}`}>
-                  <Text size="sm" c="dimmed">
-                    {description}
-                  </Text>
-                  {chat && (
-                    <Box mt={6}>
-                      <ChatPrices chat={chat} />
-                    </Box>
-                  )}
-                </div>
-              </div>
-            </label>
+          {shown.map((agent) => (
+            <AgentOption key={agent.id} agent={agent} isChecked={agent.id === value} />
           ))}
         </Stack>
       </Radio.Group>
       {shown.length === 0 && <Text c="dimmed">No agents match.</Text>}
     </Stack>
+  )
+}
+
+function AgentOption({ agent, isChecked }: { agent: Agent; isChecked: boolean }) {
+  const { chat, description, id, inPlan, name } = agent
+  const howToUnlock = useHowToUnlock(agent)
+  return (
+    <label className={classes.agent} data-checked={isChecked || undefined} data-locked={!inPlan || undefined}>
+      <Radio
+        value={id}
+        disabled={!inPlan}
+        aria-labelledby={`agent-name-${id}`}
+        aria-describedby={`agent-about-${id}`}
+        mt={2}
+      />
+      <div>
+        <Text fw={600} id={`agent-name-${id}`}>
+          {name}
+        </Text>
+        <div id={`agent-about-${id}`}>
+          <Text size="sm" c="dimmed">
+            {description}
+          </Text>
+          {!inPlan && (
+            <Text size="sm" mt={6}>
+              <LockClosedIcon aria-hidden /> Not in your plan. {howToUnlock}
+            </Text>
+          )}
+          {chat && inPlan && (
+            <Box mt={6}>
+              <ChatPrices chat={chat} />
+            </Box>
+          )}
+        </div>
+      </div>
+    </label>
   )
 }
 
