@@ -8,6 +8,7 @@ import { pairsOf } from '../../parts/tags-field.tsx'
 import { sizeText } from '../../parts/text/size-text.ts'
 import { toFormPath } from '../../parts/schema-form/check-value.ts'
 import { bytesOf, envelopeBytes } from '../../parts/schema-form/read-text-file.ts'
+import { followTask } from './follow-task.tsx'
 import { noOptions, optionFields, toOptions, type RunOptionsDraft } from './run-options.tsx'
 import type { ParamsForm } from './use-params-form.ts'
 
@@ -43,6 +44,7 @@ export function useRun({ endpointId, form, connectorIds: first, tags }: RunOptio
       form.forget()
       void queries.invalidateQueries({ queryKey: ['tasks'] })
       navigate(`/tasks/${encodeURIComponent(taskId)}`)
+      void followTask(taskId)
     },
     onError: () => setRefusedAt(Date.now()),
     onSettled: () => void queries.invalidateQueries({ queryKey: accountKey }),

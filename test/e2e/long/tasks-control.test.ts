@@ -53,6 +53,42 @@ async function create({ service, visitor }: OpenConsole, body: Record<string, un
 }
 
 testConsole(
+  'a task that ends while its page is left is announced with a link, and in the title of a hidden tab',
+  async (opened) => {
+    const { page } = opened
+    const nav = page.getByRole('navigation', { name: 'Main' })
+    const runAndLeave = async () => {
+      await opened.open('/agents/long?endpoint=long.wait')
+      await page.getByRole('button', { name: /^Run/ }).click()
+      await page.getByText('Running').first().waitFor()
+      await nav.getByRole('link', { name: 'Billing' }).click()
+      await page.getByRole('heading', { name: 'Billing', level: 1 }).waitFor()
+    }
+    await runAndLeave()
+    release()
+    const notice = page.getByRole('alert').filter({ hasText: 'long.wait completed' })
+    await notice.waitFor()
+    expect(await page.title()).toBe('Billing · Errand')
+    await opened.check('task-announced')
+    await notice.getByRole('link', { name: 'View task' }).click()
+    await page.getByText('Let go.').first().waitFor()
+
+    await runAndLeave()
+    const setHidden = (isHidden: boolean) =>
+      page.evaluate((value) => {
+        Object.defineProperty(document, 'hidden', { value, configurable: true })
+        document.dispatchEvent(new Event('visibilitychange'))
+      }, isHidden)
+    await setHidden(true)
+    release()
+    await expect.poll(() => page.title(), { timeout: 20_000 }).toBe('✓ long.wait · Errand')
+    await setHidden(false)
+    expect(await page.title()).toBe('Billing · Errand')
+  },
+  { config },
+)
+
+testConsole(
   'a running task can be canceled by keyboard, after the dialog states the refund',
   async (opened) => {
     const { page } = opened
