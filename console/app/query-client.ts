@@ -3,6 +3,9 @@ import { navigate } from 'wouter/use-browser-location'
 import { ErrandClientError } from '../../client/client.ts'
 import { loginPath } from './local-path.ts'
 
+/** History state of the login page if the login of the tab has ended. */
+export const wasLoggedOut = 'logged-out'
+
 const retriesMax = 2
 const unreachedRetryMs = 3000
 
@@ -13,7 +16,9 @@ const unreachedRetryMs = 3000
 export function leaveWhenLoggedOut(error: unknown): void {
   if (!(error instanceof ErrandClientError) || error.status !== 401) return
   if (/^\/(?:login|invitation)$/.test(location.pathname)) return
-  navigate(loginPath(), { replace: true })
+  // A tab that shows an account was logged in until now.
+  const state = queryClient.getQueryData(['account']) === undefined ? null : wasLoggedOut
+  navigate(loginPath(), { replace: true, state })
 }
 
 /** True for errors that may go away: no response, or a fault of the service. */

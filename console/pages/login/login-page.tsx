@@ -1,7 +1,9 @@
 import { Alert, Button, Divider, Stack, Text } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useSearch } from 'wouter'
+import { useHistoryState } from 'wouter/use-browser-location'
 import { client } from '../../app/api-client.ts'
+import { wasLoggedOut } from '../../app/query-client.ts'
 import { CredentialsForm, type Credentials } from './credentials-form.tsx'
 import { enterConsole, returnPath } from './enter-console.ts'
 import { loginErrorOf } from './login-error.ts'
@@ -21,9 +23,15 @@ export function LoginPage() {
   const providers = options.data?.providers ?? []
   // After a password login was tried, the provider's error is outdated.
   const comesBackWith = login.isIdle ? loginErrorOf(search) : undefined
+  const isLoggedOut = useHistoryState<unknown>() === wasLoggedOut
   return (
     <LoginFrame title="Log in to Errand" lead="Run agents and see what each one costs.">
       <Stack gap="md">
+        {isLoggedOut && (
+          <Alert color="yellow" role="alert" p="sm">
+            You were logged out. Your login expired or was ended, or your account was suspended.
+          </Alert>
+        )}
         {comesBackWith && (
           <Alert color="red" role="alert" p="sm">
             {comesBackWith}

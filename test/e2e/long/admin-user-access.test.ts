@@ -21,6 +21,8 @@ testConsole(
 
     await theirs.getByRole('link', { name: 'Tasks' }).click()
     await theirs.waitForURL('**/login?returnTo=%2Ftasks')
+    await theirs.getByRole('alert').getByText('You were logged out').waitFor()
+    await opened.check('login-logged-out', theirs)
     await theirs.getByLabel('Email').fill(grace.email)
     await theirs.getByLabel('Password', { exact: true }).fill(grace.password)
     await theirs.getByRole('button', { name: 'Log in' }).click()

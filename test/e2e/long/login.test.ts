@@ -6,6 +6,7 @@ testConsole('a visitor who is not logged in is sent to the login, and then back 
   const page = await opened.newVisit()
   await page.goto('/tasks?status=failed')
   await page.waitForURL('**/login?returnTo=%2Ftasks%3Fstatus%3Dfailed')
+  expect(await page.getByText('You were logged out').count()).toBe(0)
   await opened.check('login', page)
 
   await page.getByLabel('Email').fill('ada@example.com')
