@@ -99,7 +99,7 @@ export function chatErrors(): Json {
     400: 'The body is invalid.',
     403: 'The balance, `maxCostUsd` or a limit does not cover the message, too much was written off today, or permission is missing.',
     404: 'The session was not found.',
-    409: 'The session is completed, another of its replies is in progress, or the Idempotency-Key or the quote was already used.',
+    409: 'The session is completed, another of its replies is in progress, `replaces` is not its last message, or the Idempotency-Key or the quote was already used.',
     410: 'The session has expired.',
     413: 'The body is too large.',
     415: 'The body is not JSON.',

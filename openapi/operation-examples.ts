@@ -48,6 +48,7 @@ const session = {
   userId,
   agentId: 'assistant',
   status: 'active',
+  title: 'city,amount',
   metadata: { ticket: '4711' },
   messageCount: 2,
   maxCostUsd: '1.0000',
@@ -142,7 +143,16 @@ export const operationExamples: Record<string, Example> = {
   listSessions: {
     response: {
       sessions: [
-        { id: sessionId, agentId: 'assistant', status: 'active', messageCount: 2, createdAt: session.createdAt },
+        {
+          id: sessionId,
+          agentId: 'assistant',
+          status: 'active',
+          title: session.title,
+          isReplying: false,
+          messageCount: 2,
+          createdAt: session.createdAt,
+          updatedAt: session.updatedAt,
+        },
       ],
       total: 1,
       ...page,

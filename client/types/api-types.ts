@@ -643,6 +643,8 @@ export type Message = {
   }> | undefined
   /** True if the reply was cut off or exceeded 1 MB, of which the rest is not stored */
   truncated?: boolean | undefined
+  /** Only for a user's message: the `turnId` of the chat that this one replaced in the history */
+  replaces?: string | undefined
   /** The chat of the message; its transaction has the same `turnId` */
   turnId: string
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -775,6 +777,10 @@ export type Session = {
   agentId: string
   /** `expired` after 24 hours without a chat or an update */
   status: "active" | "completed" | "expired"
+  /** The start of the first message, unless another title was set */
+  title?: string | undefined
+  /** The session whose history precedes the history of this one */
+  continues?: string | undefined
   metadata: Record<string, unknown>
   /** Omitted if there are none */
   tags?: Record<string, string> | undefined
@@ -794,11 +800,17 @@ export type SessionListItem = {
   id: string
   agentId: string
   status: "active" | "completed" | "expired"
+  /** The start of the first message, unless another title was set */
+  title?: string | undefined
+  /** Whether a message is being answered */
+  isReplying: boolean
   /** Omitted if there are none */
   tags?: Record<string, string> | undefined
   messageCount: number
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
+  /** Time of the last chat or update */
+  updatedAt: string
 }
 
 export type System = {
@@ -1262,6 +1274,8 @@ export type ChatInput = {
   onDisconnect?: "stop" | "continue" | undefined
   /** A quote for this message; its rates apply */
   quoteId?: string | undefined
+  /** The `turnId` of the session's last chat. This chat replaces it: agents no longer see its message and reply. Both chats are charged, and both stay in the list of messages */
+  replaces?: string | undefined
 }
 
 export type Queries = {
@@ -1325,6 +1339,10 @@ export type Queries = {
       status?: "active" | "completed" | "expired" | undefined
       /** Only sessions of this agent */
       agentId?: string | undefined
+      /** Only sessions with this text in their title, in any case */
+      search?: string | undefined
+      /** `created` (the default): newest first. `active`: last used first; cannot be combined with `createdAfter` and `createdBefore` */
+      order?: "created" | "active" | undefined
       /** Only items with this tag, as `name:value`; if repeated, only items with all of these tags */
       tag?: string[] | undefined
       /** Only items created after this time */
@@ -1739,6 +1757,10 @@ export type Queries = {
       status?: "active" | "completed" | "expired" | undefined
       /** Only sessions of this agent */
       agentId?: string | undefined
+      /** Only sessions with this text in their title, in any case */
+      search?: string | undefined
+      /** `created` (the default): newest first. `active`: last used first; cannot be combined with `createdAfter` and `createdBefore` */
+      order?: "created" | "active" | undefined
       /** Only items with this tag, as `name:value`; if repeated, only items with all of these tags */
       tag?: string[] | undefined
       /** Only items created after this time */
@@ -1848,6 +1870,10 @@ export type Mutations = {
     input: {
       /** Agent of the session */
       agentId: string
+      /** Default: the title of the continued session, or the start of the first message */
+      title?: string | undefined
+      /** An expired or completed session of the same agent. Its history, as long as it exists, precedes the history of the new session */
+      continues?: string | undefined
       /** Free-form caller data, at most 16 KB of JSON */
       metadata?: Record<string, unknown> | undefined
       /** Your own names and values, which lists can filter by: at most 16 pairs and 4 KB of JSON */
@@ -1871,6 +1897,8 @@ export type Mutations = {
       sessionId: string
       /** `completed` ends the session permanently; `active` changes nothing */
       status?: "active" | "completed" | undefined
+      /** Null makes the next message the title */
+      title?: string | null | undefined
       /** Merged key by key; null removes a key */
       metadata?: Record<string, unknown> | undefined
       /** Merged name by name; null removes a name */
@@ -1937,6 +1965,8 @@ export type Mutations = {
         maxCostUsd?: string | undefined
         /** What happens when the last reader of the reply disconnects: `stop` (the default), or `continue`, after which the reply can still be read */
         onDisconnect?: "stop" | "continue" | undefined
+        /** The `turnId` of the session's last chat. This chat replaces it: agents no longer see its message and reply. Both chats are charged, and both stay in the list of messages */
+        replaces?: string | undefined
       } | undefined
     }
     output: Quote

@@ -31,6 +31,8 @@ export function turnRefusal(result: RefusedTurn): ErrandError {
       return keyUsed()
     case 'repeated':
       return eventsGone()
+    case 'not-last':
+      return new ErrandError('CONFLICT', "replaces must be the turnId of the session's last message.")
     case 'quote-used':
       return quoteUsed()
     case 'token-used':

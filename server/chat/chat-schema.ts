@@ -59,6 +59,11 @@ export const ChatInput = z.object({
       'What happens when the last reader of the reply disconnects: `stop` (the default), or `continue`, after which the reply can still be read',
     ),
   quoteId: quoteId.optional().describe('A quote for this message; its rates apply'),
+  replaces: resourceId
+    .optional()
+    .describe(
+      "The `turnId` of the session's last chat. This chat replaces it: agents no longer see its message and reply. Both chats are charged, and both stay in the list of messages",
+    ),
 })
 
 const timestamp = isoTimestamp

@@ -335,7 +335,7 @@ export class ChatTurn {
 
   /** Settles the turn. Retries while the store is unavailable, because the hold must not remain. */
   async #settle({ cost, summary, turnOutcome: outcome }: Judgement): Promise<Settled> {
-    const { isKept, parts, request } = this.#begin
+    const { isKept, parts, replaces, request } = this.#begin
     const onSettled = () => {
       this.#room.release()
       this.#begin.onSettled()
@@ -357,7 +357,7 @@ export class ChatTurn {
         outcome === 'failed' || !isKept
           ? null
           : {
-              message: { content: request.message.toWellFormed(), tokens: messageTokens, parts },
+              message: { content: request.message.toWellFormed(), tokens: messageTokens, parts, replaces },
               reply: { content: text.toWellFormed(), tokens: replyTokens, toolCalls },
             },
     }

@@ -5,7 +5,6 @@ import { storedRates } from '../billing/written-rates.ts'
 import { nothingUsed } from '../store/sessions/turn-endings.ts'
 import { assertSignedIn, type ConnectorAccess } from '../connectors/connector-access.ts'
 import { budgetRefusal, limitRefusal } from '../billing/refusals.ts'
-import type { EpochMs } from '../kernel/clock.ts'
 import type { Place } from '../kernel/fair-places.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Units } from '../kernel/money.ts'
@@ -17,7 +16,16 @@ import { admissible, type Admissible, type Ask } from './admissible-message.ts'
 import { busy, clientLeft, turnRefusal, type RefusedTurn } from './chat-refusals.ts'
 import { ChatTurn } from './chat-turn.ts'
 import type { ChatTurnParts } from './turn-start.ts'
-import { bodyHashOf, earlierTokens, given, leastOf, maxCostOf, modelParams, subjectOf } from './message-input.ts'
+import {
+  bodyHashOf,
+  earlierTokens,
+  given,
+  leastOf,
+  maxCostOf,
+  modelParams,
+  subjectOf,
+  titleOf,
+} from './message-input.ts'
 import { KeptTurns } from './events/kept-turns.ts'
 import { ReadTurns } from './events/read-turns.ts'
 import type { TurnReader } from './events/turn-feed.ts'
@@ -27,7 +35,7 @@ import { noFiles, TurnFiles, type TurnFilesParts } from './files/turn-files.ts'
 import { openTurn } from './open-turn.ts'
 import { settleSurely } from './settle-turn.ts'
 import { traceParentOf } from '../tracing/trace-parent.ts'
-import { weighMessage, type Weighed, type WeighMessage, type WeighParts } from './weigh-message.ts'
+import { isCached, weighMessage, type Weighed, type WeighMessage, type WeighParts } from './weigh-message.ts'
 
 export type ChatTurnsParts = ChatTurnParts &
   Pick<WeighParts, 'toolTokens'> &
@@ -55,8 +63,6 @@ type Start = Ask & {
 
 /** Max requests that wait for the admission of an earlier request with the same Idempotency-Key. */
 const repeatsMax = 20
-/** Minimum time for which providers keep a prompt in their cache. */
-const cacheKeptMs = 300_000
 /** Poll intervals for a session with a turn being settled: in this process, and on another node. */
 const stopPauseMs = 10
 const stopElsewherePauseMs = 100
@@ -123,7 +129,7 @@ export class ChatTurns {
     const { about, caller, input, setting } = ask
     const { access, quotes } = this.#parts
     const { userId } = caller
-    const { params = {}, quoteId, sessionId } = input
+    const { params = {}, quoteId, replaces = null, sessionId } = input
     const quote = quoteId === undefined ? null : quotes.open<QuotedChat>(subjectOf(userId, input), quoteId)
     const beforeFiles = async ({ agent, chat }: Pick<Admissible, 'agent' | 'chat'>) => {
       if (!idempotency && this.#sessions.has(sessionId)) throw busy()
@@ -145,13 +151,13 @@ export class ChatTurns {
     let stored = noFiles
     try {
       const weighed = await this.#weigh(admitted, { input, rates, maxCost, responseFormat: setting?.responseFormat })
-      const { amounts, history, recount, sentAtMost, tokensMax } = weighed
+      const { amounts, history, readHistory, recount, sentAtMost } = weighed
       const connectors = await access.specsOf(userId, connectorIds)
       assertSignedIn(connectors)
       stored = await this.#files.keep({ draft, earlier: said, userId, required: amounts.required })
       const under = { quoteId: quote?.id ?? null, limits: caller.limits, keyId: keyIdOf(caller), files: stored.files }
-      const own = session ? under : { ...under, agentId: agent.id }
-      const turn = { sessionId, turnId, userId, idempotency, request, maxCost, ...own }
+      const own = session ? { replaces, title: titleOf(draft) } : { agentId: agent.id }
+      const turn = { sessionId, turnId, userId, idempotency, request, maxCost, ...under, ...own }
       const opened = await openTurn(this.#parts, { turn, amounts, recount, signal })
       onRate(opened.rate)
       if (opened.outcome === 'refused') {
@@ -161,7 +167,7 @@ export class ChatTurns {
         await this.#files.ended(stored.files)
         return { reader: earlier }
       }
-      const seen = { agent, history, place, session, tokensMax }
+      const seen = { agent, history, place, readHistory, session }
       const latest = await this.#latest(seen).catch((error: unknown) => ({ error }))
       if (signal.aborted || 'error' in latest) {
         const breakdown = { ...nothingUsed, rates: storedRates(rates) }
@@ -195,6 +201,7 @@ export class ChatTurns {
         parts: stored.parts,
         hidesReasoning: chat.hidesReasoning,
         isKept: session !== undefined,
+        replaces,
         models: chat.models,
         held: opened.held,
         onFirstStep: (promptTokensMax) => {
@@ -337,12 +344,12 @@ export class ChatTurns {
    * Returns the history as of the opening of the turn. Another node may have ended the previous turn after the first
    * read.
    */
-  async #historyAfter({ history, session, tokensMax }: MessageContext): Promise<History> {
+  async #historyAfter({ history, readHistory, session }: MessageContext): Promise<History> {
     const { store } = this.#parts
     if (!store.shared || !session) return history
     const { id: sessionId, messageCount, userId } = session
     const now = await store.getSession({ userId, sessionId })
-    return now?.messageCount === messageCount ? history : await store.readHistory({ sessionId, tokensMax })
+    return now?.messageCount === messageCount ? history : await readHistory()
   }
 
   /** Returns the history with its files, as the agent receives it. */
@@ -372,21 +379,6 @@ export class ChatTurns {
   }
 }
 
-/**
- * Whether the provider probably has the history in its cache. The last reply must have reported cached tokens a short
- * time ago. This prompt must also begin like the previous one: with the complete session, and without tools or a
- * response format.
- */
-function isCached(
-  { cachedAt, messages }: History,
-  { admitted, now, setting }: { admitted: Admissible; now: EpochMs; setting: Ask['setting'] },
-): boolean {
-  const { connectorIds, earlier, session } = admitted
-  if (cachedAt === null || now - cachedAt > cacheKeptMs || !session) return false
-  const isWhole = messages.length === session.messageCount && earlier.length === 0
-  return isWhole && connectorIds.length === 0 && !setting?.responseFormat
-}
-
 /** A turn being admitted: its Idempotency-Key, and how many requests wait to attach to it. */
 type Admission = { key: string | null; over: Promise<void>; waiting: number }
 
@@ -394,4 +386,4 @@ type QuotedChat = { rates: ChatRates; most: Units | null }
 export type ChatQuote = QuotedChat & { agentId: string; expiresAt: EpochMs; hold: Units; quoteId: string }
 
 type KeyedRequest = { caller: Start['caller']; idempotency: Idempotency | null }
-type MessageContext = { history: History; session: SessionRecord | undefined; tokensMax: number }
+type MessageContext = Pick<Weighed, 'history' | 'readHistory'> & { session: SessionRecord | undefined }

@@ -10,7 +10,7 @@ import type { QuoteSubject } from '../billing/quotes.ts'
 import { jsonBytes, messageTextBytesMax } from '../store/byte-bounds.ts'
 import type { History } from '../store/sessions/session-types.ts'
 import type { ChatInput } from './chat-schema.ts'
-import type { MessageDraft } from './files/message-draft.ts'
+import { draftFiles, type MessageDraft } from './files/message-draft.ts'
 
 type Input = z.output<typeof ChatInput>
 
@@ -61,8 +61,8 @@ function charsIn(message: Input['message']): number {
   return chars
 }
 
-export function subjectOf(userId: string, { message, params, sessionId }: Input): QuoteSubject {
-  return { userId, hash: hashJson({ chat: { sessionId, message: hashable(message), params } }) }
+export function subjectOf(userId: string, { message, params, replaces, sessionId }: Input): QuoteSubject {
+  return { userId, hash: hashJson({ chat: { sessionId, message: hashable(message), params, replaces } }) }
 }
 
 export function bodyHashOf(input: Input): string {
@@ -106,6 +106,16 @@ export function checkSize(
 
 export function tokensOf({ files, text }: MessageDraft): number {
   return roughTokens(text) + files.tokens
+}
+
+const titleCharsMax = 120
+
+/** Title that the message gives to a session without one: its first line, or the name of its first file. */
+export function titleOf(draft: MessageDraft): string | null {
+  const named = draft.text.trim() || (draftFiles(draft)[0]?.filename ?? '')
+  const line = named.slice(0, titleCharsMax).split('\n', 1)[0]!
+  // Removes the first half of a character that the cut has split, and everything else that titles cannot contain.
+  return line.replaceAll(/[\p{Cc}\p{Cs}]/gu, ' ').trim() || null
 }
 
 /** Throws 400 if the earlier messages leave no room for this message. */

@@ -30,6 +30,8 @@ export type TurnStart = {
   hidesReasoning: boolean
   /** Whether the session stores the exchange. */
   isKept: boolean
+  /** The session's last turn, which this turn replaces in the history. */
+  replaces: string | null
   /** Id of the HTTP request. */
   requestId: string
   span: Span | undefined

@@ -3,6 +3,7 @@ import { boundNow } from '../agents/files/file-tokens.ts'
 import type { ToolTokens } from '../agents/model/tool-tokens.ts'
 import { roughTokens, tokensAtMost, type ResponseFormat } from '../agents/run/chat-messages.ts'
 import type { ChatRates } from '../billing/chat-price.ts'
+import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import { leftWithin } from '../store/limits/judge-admission.ts'
 import { filesOf } from '../store/sessions/session-records.ts'
@@ -12,6 +13,9 @@ import type { Admissible, Ask } from './admissible-message.ts'
 import { amountsOf, promptAtMost, type Amounts } from './chat-amounts.ts'
 import { draftFiles } from './files/message-draft.ts'
 import { earlierTokens, nothingSaid, tokensOf, withEarlier } from './message-input.ts'
+
+/** Minimum time for which providers keep a prompt in their cache. */
+const cacheKeptMs = 300_000
 
 export type WeighMessage = Pick<Ask, 'input'> & {
   admitted: Admissible
@@ -36,7 +40,8 @@ export type Weighed = {
   /** Amount left under the caps; Infinity without caps. */
   left: Units
   sentAtMost: number
-  tokensMax: number
+  /** Reads the history again. */
+  readHistory: () => Promise<History>
 }
 
 export type WeighParts = {
@@ -50,9 +55,14 @@ export async function weighMessage(
   { admitted, besideOf, input, maxCost, rates, responseFormat }: WeighMessage,
 ): Promise<Weighed> {
   const { agent, chat, draft, earlier, session } = admitted
-  const { params, sessionId } = input
+  const { params, replaces = null, sessionId } = input
   const tokensMax = chat.contextTokens - tokensOf(draft) - earlierTokens(earlier)
-  const history = session ? await store.readHistory({ sessionId, tokensMax, withCachedAt: chat.isModel }) : nothingSaid
+  const readHistory = async () => {
+    if (!session) return nothingSaid
+    const { continues } = session
+    return await store.readHistory({ sessionId, continues, replaces, tokensMax, withCachedAt: chat.isModel })
+  }
+  const history = await readHistory()
   const whole = withEarlier(history, earlier)
   const files = [
     ...earlier.flatMap((message) => draftFiles(message.draft)),
@@ -82,5 +92,20 @@ export async function weighMessage(
     const tokens = chat.isModel ? undefined : await agents.countTokens(draft.text)
     return tokens === undefined ? undefined : amountsWith(Math.max(tokens, roughTokens(draft.text)))
   }
-  return { amounts: amountsWith(tokensAtMost(draft.text)), history, left, recount, sentAtMost, tokensMax }
+  return { amounts: amountsWith(tokensAtMost(draft.text)), history, left, readHistory, recount, sentAtMost }
+}
+
+/**
+ * Whether the provider probably has the history in its cache. The last reply must have reported cached tokens a short
+ * time ago. This prompt must also begin like the previous one: with the complete session, and without tools or a
+ * response format.
+ */
+export function isCached(
+  { cachedAt, messages }: History,
+  { admitted, now, setting }: { admitted: Admissible; now: EpochMs; setting: Ask['setting'] },
+): boolean {
+  const { connectorIds, earlier, session } = admitted
+  if (cachedAt === null || now - cachedAt > cacheKeptMs || !session) return false
+  const isWhole = messages.length === session.messageCount && earlier.length === 0
+  return isWhole && connectorIds.length === 0 && !setting?.responseFormat
 }

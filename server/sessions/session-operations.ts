@@ -73,12 +73,16 @@ export async function createSession(
     userId: caller.userId,
   }
   await access.assertOwned(connectorIdsOf(metadata), of)
+  const { continues } = input
+  const earlier = continues === undefined ? null : await continuable(store, { agentId, caller, continues })
   const result = await store.createSession({
     sessionId: newId('ses', clock.now()),
     userId: caller.userId,
     agentId,
     metadata,
     tags: Object.keys(tags).length === 0 ? null : tags,
+    title: input.title ?? earlier?.title ?? null,
+    continues: earlier?.id ?? null,
     maxCost: input.maxCostUsd === undefined ? null : parseUsd(input.maxCostUsd)!,
     isResponse,
     idempotency,
@@ -86,6 +90,18 @@ export async function createSession(
   if (result.outcome === 'refused') throw createRefusal(result.reason)
   if (result.outcome === 'created') await removeFiles(payloads, result.files)
   return created(result.session)
+}
+
+/** Returns the session that a new one continues. */
+async function continuable(
+  store: Store,
+  { agentId, caller, continues }: { agentId: string; caller: Caller; continues: string },
+): Promise<SessionRecord> {
+  const session = await store.getSession({ userId: caller.userId, sessionId: continues })
+  if (!session) throw sessionNotFound()
+  if (session.agentId !== agentId) throw badField('continues', `Must be a session of the agent ${agentId}`)
+  if (session.status === 'active') throw badField('continues', 'Must be an expired or completed session')
+  return session
 }
 
 /** Stores the session's connectors in its metadata, no matter which field the request used. */
@@ -155,7 +171,7 @@ export async function updateSession(
   { caller, input }: { caller: Caller; input: z.output<typeof UpdateSessionInput> },
 ): Promise<Session> {
   const { userId } = caller
-  const { maxCostUsd, metadata = {}, sessionId, status, tags = {} } = input
+  const { maxCostUsd, metadata = {}, sessionId, status, tags = {}, title } = input
   const connectorIds = connectorIdsOf(metadata)
   if (connectorIds.length > 0 || caller.agents !== null) {
     const session = await store.getSession({ userId, sessionId })
@@ -171,6 +187,7 @@ export async function updateSession(
     activate: status === 'active',
     metadata,
     tags,
+    ...(title !== undefined && { title }),
     ...(maxCostUsd !== undefined && { maxCost: maxCostUsd === null ? null : parseUsd(maxCostUsd)! }),
   })
   if (result.outcome === 'updated') return toSession(result.session)
@@ -183,15 +200,26 @@ export async function listSessions(
   store: Store,
   { input, userId }: { input: z.output<typeof ListSessionsInput>; userId: string },
 ): Promise<z.output<typeof ListSessionsOutput>> {
-  const { agentId, limit, offset, status, tag } = input
+  const { agentId, limit, offset, order, search, status, tag } = input
+  if (order === 'active' && (input.createdAfter ?? input.createdBefore) !== undefined) {
+    throw badField('order', 'Must be created if createdAfter or createdBefore is set')
+  }
   const { list, range } = readRange('sessions', userId, input)
-  const filters = { ...(status !== undefined && { status }), ...(agentId !== undefined && { agentId }) }
-  const query = { userId, ...filters, ...(tag && { tags: tag }), ...range, limit, offset }
+  const filters = {
+    ...(status !== undefined && { status }),
+    ...(agentId !== undefined && { agentId }),
+    ...(search !== undefined && { search }),
+    ...(order !== undefined && { order }),
+    ...(tag && { tags: tag }),
+  }
+  const query = { userId, ...filters, ...range, limit, offset }
   const { next, sessions, total } = await store.listSessions(query)
-  const items = sessions.map(({ createdAt, tags, ...session }) => ({
+  const items = sessions.map(({ createdAt, tags, title, updatedAt, ...session }) => ({
     ...session,
+    ...(title !== null && { title }),
     ...(tags && { tags }),
     createdAt: isoTime(createdAt),
+    updatedAt: isoTime(updatedAt),
   }))
   return { sessions: items, total, limit, offset, ...nextOf(next, list) }
 }
@@ -252,12 +280,16 @@ export async function listMessages(
   }
 }
 
-function toMessage({ createdAt, isTruncated, parts, toolCalls, ...message }: MessageRecord, links: SignedLinks) {
+function toMessage(
+  { createdAt, isTruncated, parts, replaces, toolCalls, ...message }: MessageRecord,
+  links: SignedLinks,
+) {
   return {
     ...message,
     ...(parts && { parts: parts.map((part) => toPart(part, links)) }),
     ...(toolCalls.length > 0 && { toolCalls }),
     ...(isTruncated && { truncated: true }),
+    ...(replaces !== null && { replaces }),
     createdAt: isoTime(createdAt),
   }
 }
@@ -268,9 +300,20 @@ function toPart(part: MessagePart, links: SignedLinks) {
   return { ...file, url: links.create(part.payloadId) }
 }
 
-function toSession({ createdAt, maxCost, spent, tags, updatedAt, ...session }: SessionRecord): Session {
+function toSession({
+  continues,
+  createdAt,
+  maxCost,
+  spent,
+  tags,
+  title,
+  updatedAt,
+  ...session
+}: SessionRecord): Session {
   return {
     ...session,
+    ...(title !== null && { title }),
+    ...(continues !== null && { continues }),
     ...(tags && { tags }),
     ...(maxCost !== null && { maxCostUsd: formatUsd(maxCost) }),
     spentUsd: formatUsd(spent),

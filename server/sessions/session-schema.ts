@@ -1,4 +1,4 @@
-import { sessionStatuses, messageRoles } from '../store/sessions/session-types.ts'
+import { sessionOrders, sessionStatuses, messageRoles } from '../store/sessions/session-types.ts'
 import { z } from 'zod'
 import {
   cursorInput,
@@ -24,8 +24,22 @@ const SessionStatus = z.enum(sessionStatuses)
 const sessionId = resourceId.describe('The id returned when the session was created')
 const metadata = jsonObject.describe('Free-form caller data, at most 16 KB of JSON')
 
+// Excludes control characters and lone surrogates, like values of tags.
+const title = z
+  .string()
+  .regex(/^[^\p{Cc}\p{Cs}]{1,120}$/u, 'Must be 1 to 120 characters, without control characters')
+  // JSON Schema patterns are not always matched by code point, so the documented pattern excludes control characters only.
+  .meta({ pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]+$`, minLength: 1, maxLength: 120 })
+const titleOutput = z.string().optional().describe('The start of the first message, unless another title was set')
+
 export const CreateSessionInput = z.object({
   agentId: resourceId.describe('Agent of the session'),
+  title: title.optional().describe('Default: the title of the continued session, or the start of the first message'),
+  continues: resourceId
+    .optional()
+    .describe(
+      'An expired or completed session of the same agent. Its history, as long as it exists, precedes the history of the new session',
+    ),
   metadata: metadata.optional(),
   tags: tagsInput.optional(),
   connectorIds: ConnectorIds.optional(),
@@ -47,6 +61,8 @@ export const Session = z
     userId: z.string(),
     agentId: z.string(),
     status: SessionStatus.describe('`expired` after 24 hours without a chat or an update'),
+    title: titleOutput,
+    continues: z.string().optional().describe('The session whose history precedes the history of this one'),
     metadata: jsonObject,
     tags: tagsOutput,
     messageCount: z.number().int().describe("The user's messages and the replies"),
@@ -61,6 +77,13 @@ export type Session = z.output<typeof Session>
 export const ListSessionsInput = z.object({
   status: SessionStatus.optional().describe('Only sessions in this state'),
   agentId: resourceId.optional().describe('Only sessions of this agent'),
+  search: z.string().min(1).max(120).optional().describe('Only sessions with this text in their title, in any case'),
+  order: z
+    .enum(sessionOrders)
+    .optional()
+    .describe(
+      '`created` (the default): newest first. `active`: last used first; cannot be combined with `createdAfter` and `createdBefore`',
+    ),
   ...tagFilter,
   ...timeFilter,
   ...cursorInput,
@@ -71,9 +94,12 @@ const SessionListItem = z
     id: z.string(),
     agentId: z.string(),
     status: SessionStatus,
+    title: titleOutput,
+    isReplying: z.boolean().describe('Whether a message is being answered'),
     tags: tagsOutput,
     messageCount: z.number().int(),
     createdAt: isoTimestamp,
+    updatedAt: isoTimestamp.describe('Time of the last chat or update'),
   })
   .meta({ id: 'SessionListItem' })
 
@@ -86,6 +112,7 @@ export const UpdateSessionInput = z
       .enum(['active', 'completed'])
       .optional()
       .describe('`completed` ends the session permanently; `active` changes nothing'),
+    title: title.nullable().optional().describe('Null makes the next message the title'),
     metadata: metadata.optional().describe('Merged key by key; null removes a key'),
     tags: tagChanges.optional(),
     maxCostUsd: maxCostUsd
@@ -94,7 +121,7 @@ export const UpdateSessionInput = z
       .describe('At least the amount charged so far plus the amount held for a chat in progress; null removes the cap'),
   })
   .refine(({ sessionId: _, ...changes }) => Object.values(changes).some((change) => change !== undefined), {
-    message: 'Send at least one of status, metadata, tags and maxCostUsd',
+    message: 'Send at least one of status, title, metadata, tags and maxCostUsd',
   })
 
 const MessagePart = z
@@ -142,6 +169,10 @@ const Message = z
       .boolean()
       .optional()
       .describe('True if the reply was cut off or exceeded 1 MB, of which the rest is not stored'),
+    replaces: z
+      .string()
+      .optional()
+      .describe("Only for a user's message: the `turnId` of the chat that this one replaced in the history"),
     turnId: z.string().describe('The chat of the message; its transaction has the same `turnId`'),
     createdAt: isoTimestamp,
   })

@@ -171,3 +171,14 @@ test.each(['nope', 'ONE', '__proto__', `' OR 1=1 --`, '%', 'one\0', long(200)])(
     expect(body).toEqual({ sessions: [], total: 0, limit: 50, offset: 0 })
   },
 )
+
+test.each([
+  ['search', 'search='],
+  ['search', `search=${long(121)}`],
+  ['order', 'order=title'],
+  ['order', 'order='],
+  ['order', 'order=active&createdAfter=2026-01-01T00:00:00Z'],
+  ['order', 'order=active&createdBefore=2026-01-01T00:00:00Z'],
+])('returns 400 and names %s for ?%s', async (field, search) => {
+  await expectRefused(guarded, { status: 400, field }, () => send(`GET /api/sessions?${search}`))
+})

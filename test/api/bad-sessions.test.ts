@@ -88,6 +88,23 @@ test.each(badMetadata)('create and update return 400 and name the invalid path i
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
 })
 
+test.each(['""', `"${long(121)}"`, '"a\\nb"', '"\\u0000"', '"\\ud800"', '1', '[]', '{}'])(
+  'create and update return 400 for the title %s',
+  async (title) => {
+    await expectCreateRefused({ status: 400, field: 'title' }, `"agentId":"one","title":${title}`)
+    await expectUpdateRefused({ status: 400, field: 'title' }, `"title":${title}`)
+  },
+)
+
+test('a new session cannot continue an active, unknown or invalid session', async () => {
+  const create = (continues: string) => `"agentId":"one","continues":${continues}`
+  await expectCreateRefused({ status: 400, field: 'continues' }, create(`"${sessionId}"`))
+  await expectCreateRefused({ status: 404, message: /^Session not found$/ }, create('"ses_unknown"'))
+  for (const id of ['""', 'null', '1', `"${long(201)}"`]) {
+    await expectCreateRefused({ status: 400, field: 'continues' }, create(id))
+  }
+})
+
 test.each([
   ['arrays', '['.repeat(100_000) + ']'.repeat(100_000)],
   ['objects', '{"a":'.repeat(100_000) + '1' + '}'.repeat(100_000)],
@@ -142,7 +159,10 @@ test.each([
 test.each(['', '"unknown":1', '"userId":"user_1","agentId":"two"', '"Status":"completed"', '"messageCount":5'])(
   'returns 400 for an update with nothing to change: {%s}',
   async (fields) => {
-    await expectUpdateRefused({ status: 400, field: '', message: /status, metadata, tags and maxCostUsd/ }, fields)
+    await expectUpdateRefused(
+      { status: 400, field: '', message: /status, title, metadata, tags and maxCostUsd/ },
+      fields,
+    )
   },
 )
 

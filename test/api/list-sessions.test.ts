@@ -13,6 +13,11 @@ async function idsOf(calls: SessionCalls, input: Record<string, unknown> = {}): 
   return [body.sessions.map(({ id }: { id: string }) => id), body.total]
 }
 
+function times(created: number, updated: number) {
+  const [createdAt, updatedAt] = [created, updated].map((seconds) => `2026-01-15T12:00:0${seconds}.000Z`)
+  return { createdAt, updatedAt }
+}
+
 test.each(vias)('lists sessions over %s newest first with exactly their fields', async (via) => {
   const clock = new FakeClock()
   const service = await startService({ config, clock })
@@ -28,8 +33,16 @@ test.each(vias)('lists sessions over %s newest first with exactly their fields',
   await calls.update(first, { status: 'completed' })
   expect((await calls.list()).body).toEqual({
     sessions: [
-      { id: second, agentId: 'two', status: 'active', messageCount: 0, createdAt: '2026-01-15T12:00:01.000Z' },
-      { id: first, agentId: 'one', status: 'completed', messageCount: 2, createdAt: '2026-01-15T12:00:00.000Z' },
+      { id: second, agentId: 'two', status: 'active', messageCount: 0, isReplying: false, ...times(1, 1) },
+      {
+        id: first,
+        agentId: 'one',
+        status: 'completed',
+        title: 'hello',
+        messageCount: 2,
+        isReplying: false,
+        ...times(0, 2),
+      },
     ],
     total: 2,
     limit: 50,
@@ -139,5 +152,64 @@ test.each(vias)("never lists another user's sessions over %s", async (via) => {
   }
   const own = await calls.open('two')
   expect(await idsOf(calls)).toEqual([[own], 1])
+  await service.stop()
+})
+
+test.each(vias)(
+  'lists sessions over %s in order of their last use, with pages that continue at a cursor',
+  async (via) => {
+    const clock = new FakeClock()
+    const service = await startService({ config, clock })
+    const { key } = await service.createPerson()
+    const calls = new SessionCalls(service, key, via)
+    const ids: string[] = []
+    for (let count = 0; count < 5; count++) {
+      clock.advance(1)
+      ids.push(await calls.open(count % 2 === 0 ? 'one' : 'two'))
+    }
+    clock.advance(1000)
+    await calls.chat(ids[1]!, 'hello')
+    clock.advance(1000)
+    await calls.update(ids[3]!, { status: 'completed' })
+    const [a, b, c, d, e] = ids as [string, string, string, string, string]
+    const used = [d, b, e, c, a]
+    const order = 'active'
+    expect(await idsOf(calls, { order })).toEqual([used, 5])
+    expect(await idsOf(calls, { order, agentId: 'two' })).toEqual([[d, b], 2])
+    expect(await idsOf(calls, { order, status: 'active' })).toEqual([[b, e, c, a], 4])
+    expect(await idsOf(calls, { order, limit: 2, offset: 2 })).toEqual([[e, c], 5])
+    const walked: string[] = []
+    let next: string | undefined
+    do {
+      const { body } = await calls.list({ order, limit: 2, ...(next !== undefined && { after: next }) })
+      walked.push(...body.sessions.map(({ id }: { id: string }) => id))
+      next = body.next
+    } while (next !== undefined)
+    expect(walked).toEqual(used)
+    const first = (await calls.list({ order, limit: 2 })).body.next
+    expect(await calls.list({ limit: 2, after: first })).toMatchObject({ status: 400 })
+    await service.stop()
+  },
+)
+
+test('finds sessions by a part of their title in any case, in both orders', async () => {
+  const clock = new FakeClock()
+  const service = await startService({ config, clock })
+  const { key } = await service.createPerson()
+  const calls = new SessionCalls(service, key)
+  const ids: string[] = []
+  for (const text of ['Invoices of May', 'The weather\nin May', '100% of it']) {
+    clock.advance(1)
+    ids.push(await calls.open())
+    await calls.chat(ids.at(-1)!, text)
+  }
+  const [invoices, weather, percent] = ids
+  clock.advance(1)
+  await calls.update(invoices!, { metadata: { a: 1 } })
+  expect(await idsOf(calls, { search: 'mAY' })).toEqual([[invoices], 1])
+  expect(await idsOf(calls, { search: 'E' })).toEqual([[weather, invoices], 2])
+  expect(await idsOf(calls, { search: 'E', order: 'active' })).toEqual([[invoices, weather], 2])
+  expect(await idsOf(calls, { search: '%' })).toEqual([[percent], 1])
+  expect(await idsOf(calls, { search: 'e', status: 'completed' })).toEqual([[], 0])
   await service.stop()
 })

@@ -288,3 +288,23 @@ test('updates only the session in the path and ignores read-only body fields', a
   expect((await calls.get(other)).body).toEqual(before)
   await service.stop()
 })
+
+test.each(vias)('a title set over %s stays; without one, the next message becomes the title', async (via) => {
+  const { calls, service } = await start(via)
+  const sessionId = await calls.open('one')
+  const titleIn = async () => [(await calls.get(sessionId)).body.title, (await calls.list()).body.sessions[0].title]
+  expect(await titleIn()).toEqual([undefined, undefined])
+  await calls.chat(sessionId, `  \n ${'🙂'.repeat(80)}\nmore`)
+  expect(await titleIn()).toEqual(['🙂'.repeat(60), '🙂'.repeat(60)])
+  expect((await calls.update(sessionId, { title: 'My chat' })).body).toMatchObject({
+    title: 'My chat',
+    status: 'active',
+  })
+  await calls.chat(sessionId, 'Another message')
+  expect(await titleIn()).toEqual(['My chat', 'My chat'])
+  await calls.update(sessionId, { metadata: { a: 1 } })
+  expect((await calls.update(sessionId, { title: null })).body.title).toBeUndefined()
+  await calls.chat(sessionId, 'A\u0000 third\tmessage')
+  expect(await titleIn()).toEqual(['A  third message', 'A  third message'])
+  await service.stop()
+})

@@ -80,12 +80,14 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
 const knownQuery: Known = {
   from: fc.constantFrom('2024-12-31', '2025-02-28', '2025-12-31'),
   to: fc.constantFrom('2025-12-31', '2026-01-01', '2027-06-30'),
+  // The other order excludes times of creation.
+  order: fc.constant('created'),
 }
 
 /** Applies constraints between fields. Undefined if no valid body remains. */
 function together(id: string, body: Json): Json | undefined {
-  // Only a response contains a valid quote.
-  const { quoteId: _quoteId, server: _, ...rest } = body
+  // Only responses contain valid quotes, and ids of sessions and turns in the required state.
+  const { continues: _continues, quoteId: _quoteId, replaces: _replaces, server: _, ...rest } = body
   // A client secret requires a client id.
   if (body['auth']?.clientSecret !== undefined && body['auth'].clientId === undefined) {
     return together(id, { ...body, auth: { clientId: 'given', ...body['auth'] } })
@@ -97,7 +99,7 @@ function together(id: string, body: Json): Json | undefined {
   if (id === 'updateSession' || id === 'updateConnector' || id === 'updateWebhook' || id === 'updateUser') {
     return Object.keys(body).length > 0 ? body : undefined
   }
-  if (id === 'createTask' || id === 'chat') return rest
+  if (id === 'createTask' || id === 'createSession' || id === 'chat') return rest
   // A reset period requires a limit.
   const { limitReset: _reset, ...unlimited } = body
   if (id === 'createKey' || id === 'createUserKey') return body['limitUsd'] === undefined ? unlimited : body

@@ -17,6 +17,7 @@ import { purgeClientTokens } from '../platform/client-token-commands.ts'
 import { paymentStore } from '../payments/payment-store.ts'
 import { expireTopups } from '../payments/topup-commands.ts'
 import * as sessions from '../sessions/session-commands.ts'
+import { listSessions } from '../sessions/list-sessions.ts'
 import { closeBooks } from '../books/book-closing.ts'
 import { readBooks } from '../books/book-reads.ts'
 import { readSpend } from '../accounts/spend-reads.ts'
@@ -78,7 +79,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     listPayloads: (input) => engine.read((on) => reads.listPayloads(on, input)),
     createSession: (input) => engine.run((tx) => sessions.createSession(tx, input, limits), input),
     getSession: (input) => engine.read((on) => sessions.getSession(on, input, limits)),
-    listSessions: (input) => engine.read((on) => sessions.listSessions(on, input, limits), input.userId),
+    listSessions: (input) => engine.read((on) => listSessions(on, input, limits), input.userId),
     updateSession: (input) => engine.run((tx) => sessions.updateSession(tx, input, limits), input),
     deleteSession: (input) => engine.run((tx) => sessions.deleteSession(tx, input), input),
     listMessages: (input) => engine.read((on) => sessions.listMessages(on, input), input.userId),

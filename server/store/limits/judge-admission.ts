@@ -80,6 +80,8 @@ type TurnFacts = Omit<LimitFacts, 'waiting'> & {
   /** Whether the request's idempotency key was already used. */
   isUsed: boolean
   isQuoteUsed: boolean
+  /** Whether the turn would replace a turn that is not the session's last. */
+  replacesOther: boolean
   /** Amount left within the caps of the turn and its session; Infinity if there are none. */
   left: Units
   session: { status: SessionStatus; agentId: string; openTurnId: string | null } | undefined
@@ -93,12 +95,14 @@ type TurnFacts = Omit<LimitFacts, 'waiting'> & {
  */
 export function judgeTurn(
   { hold, required }: Pick<OpenTurn, 'hold' | 'required'>,
-  { account, blockedUntil, isQuoteUsed, isUsed, keyRate, left, limits, payloads, rate, session, windows }: TurnFacts,
+  facts: TurnFacts,
 ): TurnNotOpened | { taken: Units; room: Units } {
+  const { account, blockedUntil, isQuoteUsed, isUsed, keyRate, left, limits, payloads, rate, session, windows } = facts
   if (isUsed) return { outcome: 'refused', reason: 'idempotency-conflict', rate }
   if (!session) return { outcome: 'refused', reason: 'unknown', rate }
   if (session.status !== 'active') return { outcome: 'refused', reason: session.status, rate }
   if (session.openTurnId !== null) return { outcome: 'refused', reason: 'busy', rate }
+  if (facts.replacesOther) return { outcome: 'refused', reason: 'not-last', rate }
   if (isQuoteUsed) return { outcome: 'refused', reason: 'quote-used', rate }
   if (!mayRun(limits, session.agentId)) return { outcome: 'refused', reason: 'agent', agentId: session.agentId, rate }
   if (blockedUntil !== null) return { outcome: 'refused', reason: 'written-off', until: blockedUntil, rate }

@@ -95,9 +95,9 @@ const fittingMessages = {
 }
 const newestMessages = {
   name: 'message_newest_fitting',
-  text: `SELECT seq, content, parts, tokens, rows
+  text: `SELECT seq, turn_id AS "turnId", content, parts, replaces, tokens, rows
     FROM (SELECT *, count(*) OVER () AS rows, ${bytesSoFar('ORDER BY seq DESC')}
-      FROM (SELECT seq, content, parts, tokens, NULL AS tool_calls FROM messages
+      FROM (SELECT seq, turn_id, content, parts, replaces, tokens, NULL AS tool_calls FROM messages
         WHERE session_id = :sessionId AND seq < :beforeSeq ORDER BY seq DESC LIMIT :limit) AS page) AS summed
     WHERE ${fits} ORDER BY seq DESC`,
 }

@@ -51,59 +51,23 @@ import { hasTags, tagValues } from '../tasks/tag-filter.ts'
 type Of = { userId: string; sessionId: string }
 
 const operation = 'createSession'
+/** Max continued sessions whose messages a history includes. */
+const continuedMax = 20
 
-const made = 'id userId agentId isCompleted metadata tags messageCount maxCost createdAt updatedAt activeAt'
+const made =
+  'id userId agentId isCompleted metadata tags title continues messageCount maxCost createdAt updatedAt activeAt'
 const row = columns(`${made} openTurnId spent`)
-const item = columns('id userId agentId isCompleted tags messageCount openTurnId createdAt activeAt')
 const thisSession = 'id = :sessionId AND user_id = :userId'
-const ofAgent = (table = '') => `(CAST(:agentId AS text) IS NULL OR ${table}agent_id = :agentId)`
 const thisTurn = 'id = :sessionId AND open_turn_id = :turnId'
-const kinds: Record<SessionStatus | 'any', string> = {
-  any: '',
-  active: 'AND is_completed = 0 AND (active_at > :activeAfter OR open_turn_id IS NOT NULL)',
-  expired: 'AND is_completed = 0 AND active_at <= :activeAfter AND open_turn_id IS NULL',
-  completed: 'AND is_completed = 1',
-}
-type ListRow = Omit<SessionRow, 'metadata' | 'updatedAt'> & { seq: number }
-const listOf = (kind: SessionStatus | 'any') => {
-  const where = (dialect: Dialect) =>
-    `user_id = :userId AND ${ofAgent()} ${kinds[kind]} AND ${within(dialect.seq)} AND ${hasTags(dialect)}`
-  return {
-    list: statement<ListRow>(
-      `session_list_${kind}`,
-      (dialect) => `SELECT ${item}, ${dialect.seq} AS seq FROM sessions WHERE ${where(dialect)}
-        ORDER BY created_at DESC, ${dialect.seq} DESC LIMIT :limit OFFSET :offset`,
-    ),
-    count: statement<{ count: number }>(
-      `session_count_${kind}`,
-      (dialect) => `SELECT count(*) AS count FROM sessions WHERE ${where(dialect)}`,
-    ),
-  }
-}
-
 const insert = statement('session_insert', insertInto('sessions', `${made} isResponse`))
 const get = statement<SessionRow>('session_get', `SELECT ${row} FROM sessions WHERE ${thisSession}`)
 const getLocked = statement<SessionRow>(
   'session_get_locked',
   ({ forUpdate }) => `SELECT ${row} FROM sessions WHERE ${thisSession} ${forUpdate}`,
 )
-const lists = {
-  any: listOf('any'),
-  active: listOf('active'),
-  expired: listOf('expired'),
-  completed: listOf('completed'),
-}
-const totalsOf = statement<SessionTotal>(
+export const totalsOf = statement<SessionTotal>(
   'session_totals',
   'SELECT agent_id AS "agentId", open, completed FROM session_totals WHERE user_id = :userId',
-)
-// Idle sessions with a turn in progress count as active too. The subquery finds them by their turn.
-const countActive = statement<{ count: number }>(
-  'session_count_active_of_user',
-  `SELECT count(*) + (SELECT count(*) FROM turns JOIN sessions AS s ON s.id = turns.session_id
-      WHERE turns.user_id = :userId AND turns.settled_at IS NULL AND s.open_turn_id = turns.id
-        AND s.is_completed = 0 AND s.active_at <= :activeAfter AND ${ofAgent('s.')}) AS count
-    FROM sessions WHERE user_id = :userId AND is_completed = 0 AND active_at > :activeAfter AND ${ofAgent()}`,
 )
 // A partial index is used only if its condition is in the query, without parameters.
 const countEmpty = statement<{ count: number }>(
@@ -127,8 +91,8 @@ const oldestResponse = statement<{ id: string }>(
 )
 const update = statement(
   'session_update',
-  `UPDATE sessions SET metadata = :metadata, tags = :tags, max_cost = :maxCost, is_completed = :isCompleted,
-      updated_at = :now, active_at = :now
+  `UPDATE sessions SET metadata = :metadata, tags = :tags, title = :title, max_cost = :maxCost,
+      is_completed = :isCompleted, updated_at = :now, active_at = :now
     WHERE id = :sessionId`,
 )
 const heldIn = statement<{ held: Units }>('session_held', 'SELECT held FROM turns WHERE id = :turnId')
@@ -138,7 +102,10 @@ const removeMessages = statement('session_delete_messages', 'DELETE FROM message
 const filesOf = statement<{ id: string }>('session_files', `SELECT id FROM payloads WHERE ${ofMessages}`)
 const removeFiles = statement('session_delete_files', `DELETE FROM payloads WHERE ${ofMessages}`)
 const remove = statement('session_delete', `DELETE FROM sessions WHERE ${thisSession}`)
-const open = statement('session_open', 'UPDATE sessions SET open_turn_id = :turnId WHERE id = :sessionId')
+const open = statement(
+  'session_open',
+  'UPDATE sessions SET open_turn_id = :turnId, title = coalesce(title, :title) WHERE id = :sessionId',
+)
 const charge = 'open_turn_id = NULL, spent = spent + :charged'
 const close = statement('session_close', `UPDATE sessions SET ${charge} WHERE ${thisTurn}`)
 const closeActive = statement(
@@ -148,9 +115,17 @@ const closeActive = statement(
 )
 const insertMessage = statement(
   'session_insert_message',
-  insertInto('messages', 'id sessionId turnId role content parts toolCalls isTruncated tokens createdAt'),
+  insertInto('messages', 'id sessionId turnId role content parts toolCalls isTruncated tokens replaces createdAt'),
 )
 
+const lastTurn = statement<{ turnId: string }>(
+  'session_last_turn',
+  'SELECT turn_id AS "turnId" FROM messages WHERE session_id = :sessionId ORDER BY seq DESC LIMIT 1',
+)
+const continued = statement<{ continues: string | null }>(
+  'session_continued',
+  'SELECT continues FROM sessions WHERE id = :sessionId',
+)
 const lastReceipt = statement<{ cached: number | null; createdAt: EpochMs }>(
   'session_last_receipt',
   ({ field }) => `SELECT CAST(${field('breakdown', 'cachedPromptTokens')} AS bigint)
@@ -169,7 +144,8 @@ export function activeAfter(now: EpochMs, { sessionIdleSeconds }: StoreLimits): 
 }
 
 export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits): Op<CreateSessionResult> {
-  const { agentId, idempotency, isResponse = false, maxCost = null, metadata, sessionId, tags = null, userId } = input
+  const { agentId, continues = null, idempotency, isResponse = false, maxCost = null, metadata, sessionId } = input
+  const { tags = null, title = null, userId } = input
   yield* tx.lockAccount({ userId })
   const now = yield* tx.now()
   if (idempotency) {
@@ -193,7 +169,18 @@ export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits
   const times = { createdAt: now, updatedAt: now, activeAt: now }
   const texts = { metadata: JSON.stringify(metadata), tags: tags && JSON.stringify(tags) }
   const flags = { isCompleted: 0, isResponse: isResponse ? 1 : 0 }
-  const written = { id: sessionId, userId, agentId, ...flags, messageCount: 0, maxCost, ...texts, ...times }
+  const written = {
+    id: sessionId,
+    userId,
+    agentId,
+    ...flags,
+    messageCount: 0,
+    maxCost,
+    title,
+    continues,
+    ...texts,
+    ...times,
+  }
   yield* tx.run(insert, written)
   tx.made({ table: 'sessions', id: sessionId })
   const session = sessionRecord(
@@ -220,48 +207,6 @@ export function askSession(tx: Tx, of: Of): Answer<SessionRow | undefined> {
   return tx.get(getLocked, of)
 }
 
-export function* listSessions(
-  on: Reads,
-  of: ListSessions,
-  limits: StoreLimits,
-): Op<{ sessions: SessionListItem[] } & Listed> {
-  const { agentId, limit, status, tags = [], userId } = of
-  const after = activeAfter(yield* on.now(), limits)
-  const values = { userId, agentId: agentId ?? null, activeAfter: after }
-  const { count, list } = lists[status ?? 'any']
-  const read = (piece: Piece & Page) =>
-    on.all(list, { ...values, ...tagValues(tags), ...placesOf(piece), ...pageIn(piece) })
-  const skip = (piece: Piece & Page) =>
-    on.all(lists.any.list, { userId, agentId: null, ...tagValues([]), ...placesOf(piece), ...pageIn(piece) })
-  const counted = (piece: Piece) => on.get(count, { ...values, ...tagValues(tags), ...placesOf(piece) })
-  const filtered = { piece: pieceOf(of), skip, count: counted, read }
-  if (tags.length > 0 || isTimed(of)) {
-    const { rows, ...listed } = yield* readFilteredPage<ListRow>(on, of, filtered)
-    return { sessions: rows.map((one) => sessionListItem(one, after)), ...listed }
-  }
-  const { piece } = filtered
-  const isWhole = (status === undefined && agentId === undefined) || on.passedAtOnce === Infinity
-  const asked = isWhole
-    ? read({ ...piece, after: of.after ?? piece.after, limit: limit + 1, offset: of.offset })
-    : undefined
-  const totals = on.all(totalsOf, { userId })
-  const counting = status === 'active' || status === 'expired' ? on.get(countActive, values) : undefined
-  const active = counting ? (yield* counting)!.count : 0
-  const total = sessionTotal(yield* totals, {
-    active,
-    ...(agentId !== undefined && { agentId }),
-    ...(status && { status }),
-  })
-  const { rows, ...next } = asked
-    ? toPage(yield* asked, limit)
-    : yield* readFilteredPage<ListRow>(on, of, { ...filtered, total })
-  return { sessions: rows.map((one) => sessionListItem(one, after)), ...next, total }
-}
-
-function pageIn({ limit, offset }: Page): Page {
-  return { limit, offset }
-}
-
 export function* updateSession(tx: Tx, input: UpdateSession, limits: StoreLimits): Op<UpdateSessionResult> {
   const { activate, complete, metadata, sessionId, tags = {}, userId } = input
   yield* tx.lockAccount({ userId })
@@ -271,7 +216,7 @@ export function* updateSession(tx: Tx, input: UpdateSession, limits: StoreLimits
   const status = sessionStatus(known, activeAfter(now, limits))
   if (status === 'expired') return { outcome: 'refused', reason: 'expired' }
   if (status === 'completed' && activate) return { outcome: 'refused', reason: 'completed' }
-  const { maxCost = known.maxCost } = input
+  const { maxCost = known.maxCost, title = known.title } = input
   // Amounts already spent or held were allowed, so the cap cannot be lower.
   const least = known.spent + (yield* heldInTurn(tx, known.openTurnId))
   if (maxCost !== null && maxCost < least) return { outcome: 'refused', reason: 'cap-too-low', least }
@@ -284,6 +229,7 @@ export function* updateSession(tx: Tx, input: UpdateSession, limits: StoreLimits
     sessionId,
     metadata: merged,
     tags: written,
+    title,
     maxCost,
     isCompleted: complete ? 1 : known.isCompleted,
     now,
@@ -327,15 +273,26 @@ export function* readReply(on: Reads, of: { sessionId: string; turnId: string })
   return (yield* on.get(replyOf, of))?.content
 }
 
-export function* readHistory(on: Reads, { sessionId, tokensMax, withCachedAt = true }: ReadHistory): Op<History> {
-  const builder = new HistoryBuilder(tokensMax)
+export function* readHistory(on: Reads, of: ReadHistory): Op<History> {
+  const { continues, replaces = null, sessionId, tokensMax, withCachedAt = true } = of
+  const builder = new HistoryBuilder({ replaces, tokensMax })
   const asked = withCachedAt ? on.get(lastReceipt, { sessionId }) : undefined
   yield* on.newestMessages(sessionId, (message) => builder.add(message))
+  let earlier = continues
+  for (let read = 0; earlier && !builder.isFull && read < continuedMax; read++) {
+    yield* on.newestMessages(earlier, (message) => builder.add(message))
+    earlier = (yield* on.get(continued, { sessionId: earlier }))?.continues
+  }
   const receipt = asked && (yield* asked)
   return { ...builder.history, cachedAt: receipt?.cached ? receipt.createdAt : null }
 }
 
-export function openInSession(tx: Tx, of: { sessionId: string; turnId: string }): Answer<number> {
+/** Id of the session's last stored turn, the only one that a new turn can replace. */
+export function* lastTurnOf(on: Reads, sessionId: string): Op<string | undefined> {
+  return (yield* on.get(lastTurn, { sessionId }))?.turnId
+}
+
+export function openInSession(tx: Tx, of: { sessionId: string; turnId: string; title: string | null }): Answer<number> {
   return tx.run(open, of)
 }
 
@@ -350,7 +307,7 @@ export function* closeTurn(tx: Tx, { beganAt, charged, now, sessionId, turn }: E
   }
   const { message, reply } = exchange
   const kept = keptText(reply.content)
-  const of = { sessionId, turnId, parts: null, toolCalls: null, isTruncated: 0 }
+  const of = { sessionId, turnId, parts: null, toolCalls: null, isTruncated: 0, replaces: null }
   const { content, tokens } = message
   const parts = message.parts ? keptParts(message.parts) : null
   yield* tx.run(insertMessage, {
@@ -360,6 +317,7 @@ export function* closeTurn(tx: Tx, { beganAt, charged, now, sessionId, turn }: E
     content,
     parts,
     tokens,
+    replaces: message.replaces ?? null,
     createdAt: beganAt,
   })
   yield* tx.run(insertMessage, {

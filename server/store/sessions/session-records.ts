@@ -80,27 +80,30 @@ export function sessionStatus({ activeAt, isCompleted, openTurnId }: Activity, a
 }
 
 export function sessionRecord(row: SessionRow, activeAfter: EpochMs): SessionRecord {
-  const { agentId, createdAt, id, maxCost, messageCount, metadata, spent, updatedAt, userId } = row
+  const { agentId, continues, createdAt, id, maxCost, messageCount, metadata, spent, title, updatedAt, userId } = row
   const parsed = JSON.parse(metadata) as Record<string, unknown>
   const status = sessionStatus(row, activeAfter)
   const tags = tagsOf(row)
-  return { id, userId, agentId, status, metadata: parsed, tags, messageCount, maxCost, spent, createdAt, updatedAt }
+  const texts = { metadata: parsed, tags, title, continues }
+  return { id, userId, agentId, status, ...texts, messageCount, maxCost, spent, createdAt, updatedAt }
 }
 
-export function sessionListItem(
-  row: Omit<SessionRow, 'metadata' | 'updatedAt'>,
-  activeAfter: EpochMs,
-): SessionListItem {
-  const { agentId, createdAt, id, messageCount, userId } = row
+/** Row of a session list. `createdAt` is the time that the list is ordered by. */
+export type ListRow = Omit<SessionRow, 'metadata' | 'updatedAt'> & { madeAt: EpochMs; seq: number }
+
+export function sessionListItem(row: ListRow, activeAfter: EpochMs): SessionListItem {
+  const { activeAt, agentId, id, madeAt: createdAt, messageCount, openTurnId, title, userId } = row
   const status = sessionStatus(row, activeAfter)
-  return { id, userId, agentId, status, tags: tagsOf(row), messageCount, createdAt }
+  const isReplying = openTurnId !== null
+  const times = { createdAt, updatedAt: activeAt }
+  return { id, userId, agentId, status, tags: tagsOf(row), title, isReplying, messageCount, ...times }
 }
 
 function tagsOf({ tags }: Pick<SessionRow, 'tags'>): Tags | null {
   return tags === null ? null : (JSON.parse(tags) as Tags)
 }
 
-export const messageColumns = 'id turnId role content parts toolCalls isTruncated createdAt'
+export const messageColumns = 'id turnId role content parts toolCalls isTruncated replaces createdAt'
 export type MessageRow = Omit<MessageRecord, 'parts' | 'toolCalls' | 'isTruncated'> & {
   parts: string | null
   toolCalls: string | null
@@ -208,7 +211,7 @@ export function mergeMetadata(own: string, changes: Record<string, unknown>): st
 }
 
 /** Columns read for a history. */
-export type NewestRow = { content: string; parts: string | null; tokens: number }
+export type NewestRow = Pick<MessageRow, 'turnId' | 'content' | 'parts' | 'replaces'> & { tokens: number }
 
 /** Collects a history from a session's messages, passed newest first. */
 export class HistoryBuilder {
@@ -216,13 +219,22 @@ export class HistoryBuilder {
   readonly #kept: Omit<History, 'cachedAt'> = { messages: [], tokens: 0 }
   #reply: NewestRow | undefined
   #exchanges = 0
+  /** The turn that the next newer turn replaces. */
+  #replaced: string | null
+  isFull = false
 
-  constructor(tokensMax: number) {
+  constructor({ replaces, tokensMax }: { replaces: string | null; tokensMax: number }) {
+    this.#replaced = replaces
     this.#tokensMax = tokensMax
   }
 
   /** Returns false once nothing more fits. */
   add(row: NewestRow): boolean {
+    this.isFull = !this.#add(row)
+    return !this.isFull
+  }
+
+  #add(row: NewestRow): boolean {
     // Exchanges are stored as a message and its reply, so the newest rows come in pairs.
     if (!this.#reply) {
       this.#reply = row
@@ -231,6 +243,9 @@ export class HistoryBuilder {
     const { content, tokens: replyTokens } = this.#reply
     this.#reply = undefined
     if (++this.#exchanges > historyExchangesMax) return false
+    const isReplaced = row.turnId === this.#replaced
+    this.#replaced = row.replaces
+    if (isReplaced) return true
     // Skip a reply that was cut off before its first word: an agent cannot continue from it.
     if (content === '') return true
     const tokens = replyTokens + row.tokens

@@ -32,6 +32,9 @@ export type SessionRecord = {
   status: SessionStatus
   metadata: Record<string, unknown>
   tags: Tags | null
+  title: string | null
+  /** The session whose history precedes this one's. */
+  continues: string | null
   messageCount: number
   /** Max total cost of the session's turns; null without a cap. */
   maxCost: Units | null
@@ -41,7 +44,9 @@ export type SessionRecord = {
   updatedAt: EpochMs
 }
 
-export type SessionListItem = Omit<SessionRecord, 'metadata' | 'maxCost' | 'spent' | 'updatedAt'>
+export type SessionListItem = Omit<SessionRecord, 'metadata' | 'continues' | 'maxCost' | 'spent'> & {
+  isReplying: boolean
+}
 
 export const messageRoles = ['user', 'assistant'] as const
 
@@ -67,6 +72,8 @@ export type MessageRecord = {
   parts: MessagePart[] | null
   toolCalls: ToolCallRecord[]
   isTruncated: boolean
+  /** For a user's message: the previous turn, which this turn replaces in the history. */
+  replaces: string | null
   createdAt: EpochMs
 }
 
@@ -102,6 +109,8 @@ export type CreateSession = {
   agentId: string
   metadata: Record<string, unknown>
   tags?: Tags | null
+  title?: string | null
+  continues?: string | null
   /** Max total cost of the session's turns. */
   maxCost?: Units | null
   /**
@@ -126,6 +135,8 @@ export type UpdateSession = SessionOf & {
   /** Merged into the current metadata key by key, like the tags; null removes a key. */
   metadata: Record<string, unknown>
   tags?: Record<string, string | null>
+  /** Null makes the next message the title; undefined keeps it. */
+  title?: string | null
   /** Null removes the cap; undefined keeps it. */
   maxCost?: Units | null
 }
@@ -135,8 +146,11 @@ export type UpdateSessionResult =
   /** `least`: the session's spend plus the hold of its open turn. */
   | { outcome: 'refused'; reason: 'cap-too-low'; least: Units }
 
-export type ListSessions = Page &
-  ListRange & { userId: string; status?: SessionStatus; agentId?: string; tags?: string[] }
+export const sessionOrders = ['created', 'active'] as const
+export type SessionOrder = (typeof sessionOrders)[number]
+/** `search`: part of the title. */
+type SessionFilter = { status?: SessionStatus; agentId?: string; search?: string; tags?: string[] }
+export type ListSessions = Page & ListRange & SessionFilter & { userId: string; order?: SessionOrder }
 
 export type OpenTurn = SessionOf & {
   turnId: string
@@ -157,6 +171,10 @@ export type OpenTurn = SessionOf & {
   hold: Units
   maxCost?: Units | null
   quoteId?: string | null
+  /** The session's last turn, which this turn replaces in the history. */
+  replaces?: string | null
+  /** Title for a session without one. */
+  title?: string | null
   /** Files of the message whose content is stored. */
   files?: readonly TurnFile[]
   /** Limits of the credential used for the request. */
@@ -176,6 +194,7 @@ export type OpenTurnResult =
         | 'expired'
         | 'completed'
         | 'busy'
+        | 'not-last'
         | 'quote-used'
         | 'token-used'
         | 'rate'
@@ -216,7 +235,7 @@ export type SettleTurn = {
   breakdown: ChatBreakdown
   /** The message and its reply; null leaves the session unchanged. */
   exchange: {
-    message: TurnMessage & { parts?: readonly MessagePart[] | null }
+    message: TurnMessage & { parts?: readonly MessagePart[] | null; replaces?: string | null }
     reply: TurnMessage & { toolCalls: ToolCallRecord[] }
   } | null
 }
@@ -224,8 +243,17 @@ export type TurnMessage = { content: string; tokens: number }
 /** `writtenOff`: the part of the cost that was not charged. */
 export type SettledTurn = { charged: Units; balance: Units; writtenOff: Units }
 
-/** With `withCachedAt`, also reads the session's last receipt, which is needed only for a model's prompt. */
-export type ReadHistory = { sessionId: string; tokensMax: number; withCachedAt?: boolean }
+/**
+ * With `withCachedAt`, also reads the session's last receipt, which is needed only for a model's prompt. `replaces` is a
+ * turn to leave out.
+ */
+export type ReadHistory = {
+  sessionId: string
+  continues?: string | null
+  replaces?: string | null
+  tokensMax: number
+  withCachedAt?: boolean
+}
 
 /** The newest messages of a session that fit, oldest first, always in complete exchanges. */
 export type History = {

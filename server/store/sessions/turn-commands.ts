@@ -12,7 +12,7 @@ import { eventIdOf, recordEvent, setHasEvent } from '../events/event-commands.ts
 import { askKey, insertKey, stillKept } from '../requests/idempotency-keys.ts'
 import { payDebt, spend } from '../payments/debt.ts'
 import { takeOnce } from '../platform/client-token-commands.ts'
-import { activeAfter, askSession, closeTurn, openInSession } from './session-commands.ts'
+import { activeAfter, askSession, closeTurn, lastTurnOf, openInSession } from './session-commands.ts'
 import { countKeyRate } from '../limits/key-rates.ts'
 import { askLimits } from '../limits/limit-facts.ts'
 import { countPayloads } from '../limits/payload-bytes.ts'
@@ -91,6 +91,7 @@ const abandoned = statement<{ id: string }>(
 
 export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<OpenTurnResult> {
   const { idempotency, keyId = null, maxCost = null, quoteId = null, request, sessionId, turnId, userId } = input
+  const { replaces = null, title = null } = input
   const asked = {
     // Sent first, so that every other read runs after the lock.
     account: tx.lockAccount({ userId }),
@@ -108,12 +109,14 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
   const repeated = request ? yield* takeRepeated(tx, { ...request, userId }) : undefined
   if (repeated !== undefined) return { outcome: 'refused', reason: 'repeated', turnId: repeated, rate: read.rate }
   const status = session && sessionStatus(session, activeAfter(now, limits))
+  const isLast = replaces === null || (session && (yield* lastTurnOf(tx, session.id)) === replaces)
   const judged = judgeTurn(input, {
     ...read,
     account,
     blockedUntil: writeOffBlock(account, { limits, now }),
     isUsed: stillKept(used, now) !== undefined,
     isQuoteUsed: quoted !== undefined,
+    replacesOther: !isLast,
     left: leftWithin(maxCost, session),
     session: status && session ? { status, agentId: session.agentId, openTurnId: session.openTurnId } : unkept(input),
   })
@@ -129,7 +132,7 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
   tx.hold(userId, taken)
   if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: turnId }, now)
   if (request) insertRequest(tx, { ...request, userId, resourceId: turnId, now })
-  const isMarked = session && openInSession(tx, { sessionId, turnId })
+  const isMarked = session && openInSession(tx, { sessionId, turnId, title })
   const leaseUntil = now + limits.leaseSeconds * 1000
   const countedIn = countIn(tx, read.windows, { userId, held: taken })
   if (read.keyRate) countKeyRate(tx, input.limits!.rate!.keyId, read.keyRate)

@@ -39,7 +39,8 @@ const messages = statement<MessageRow>(
 )
 const newest = statement<NewestRow>(
   'message_newest',
-  'SELECT content, parts, tokens FROM messages WHERE session_id = :sessionId ORDER BY seq DESC',
+  `SELECT turn_id AS "turnId", content, parts, replaces, tokens FROM messages
+    WHERE session_id = :sessionId ORDER BY seq DESC`,
 )
 
 const done = new ReadyAnswer<void>(undefined)

@@ -200,6 +200,10 @@ export function workTables(
       spent: number().notNull().default(0),
       /** JSON object of strings, as JSON.stringify writes it. */
       tags: text(),
+      /** Start of the first message, unless the user has chosen another title. */
+      title: text(),
+      /** The session whose history precedes this one's. No foreign key, because it may be deleted. */
+      continues: text(),
       /** 1 if `/v1/responses` created the session. If the user has too many sessions, the store removes one of these first. */
       isResponse: number('is_response').notNull().default(0),
       /** Value of `activeAt` when the expiry was last noticed. */
@@ -211,7 +215,7 @@ export function workTables(
     },
     (session) => [
       index('sessions_user').on(session.userId, session.createdAt),
-      index('sessions_user_active').on(session.userId, session.isCompleted, session.activeAt, session.agentId),
+      index('sessions_user_active').on(session.userId, session.activeAt, session.isCompleted, session.agentId),
       // Sessions without messages, whose number per account is limited.
       index('sessions_empty')
         .on(session.userId, session.activeAt)
@@ -269,6 +273,8 @@ export function workTables(
       /** 1 for a reply that was cut off. */
       isTruncated: number('is_truncated').notNull(),
       tokens: number().notNull(),
+      /** For a user's message: the previous turn, which this turn replaces in the history. */
+      replaces: text(),
       createdAt: number('created_at').notNull(),
     },
     (message) => [index('messages_session').on(message.sessionId, ...bySeq(message))],

@@ -250,6 +250,7 @@ CREATE TABLE "messages" (
 	"tool_calls" text,
 	"is_truncated" bigint NOT NULL,
 	"tokens" bigint NOT NULL,
+	"replaces" text,
 	"created_at" bigint NOT NULL,
 	CONSTRAINT "messages_id_unique" UNIQUE("id")
 );
@@ -335,6 +336,8 @@ CREATE TABLE "sessions" (
 	"max_cost" bigint,
 	"spent" bigint DEFAULT 0 NOT NULL,
 	"tags" text,
+	"title" text,
+	"continues" text,
 	"is_response" bigint DEFAULT 0 NOT NULL,
 	"expiry_noted_at" bigint,
 	"created_at" bigint NOT NULL,
@@ -576,7 +579,7 @@ CREATE INDEX "messages_session" ON "messages" USING btree ("session_id","seq");-
 CREATE INDEX "payload_parts_created" ON "payload_parts" USING btree ("created_at") WHERE part = 0;--> statement-breakpoint
 CREATE INDEX "payloads_turn" ON "payloads" USING btree ("task_id") WHERE media_type IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "sessions_user" ON "sessions" USING btree ("user_id","created_at");--> statement-breakpoint
-CREATE INDEX "sessions_user_active" ON "sessions" USING btree ("user_id","is_completed","active_at","agent_id");--> statement-breakpoint
+CREATE INDEX "sessions_user_active" ON "sessions" USING btree ("user_id","active_at","is_completed","agent_id");--> statement-breakpoint
 CREATE INDEX "sessions_empty" ON "sessions" USING btree ("user_id","active_at") WHERE message_count = 0;--> statement-breakpoint
 CREATE INDEX "sessions_responses" ON "sessions" USING btree ("user_id","active_at") WHERE is_response = 1 AND message_count > 0;--> statement-breakpoint
 CREATE INDEX "sessions_expiring" ON "sessions" USING btree ("active_at") WHERE is_completed = 0 AND (expiry_noted_at IS NULL OR expiry_noted_at < active_at);--> statement-breakpoint

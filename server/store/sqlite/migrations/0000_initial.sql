@@ -273,6 +273,7 @@ CREATE TABLE `messages` (
 	`tool_calls` text,
 	`is_truncated` integer NOT NULL,
 	`tokens` integer NOT NULL,
+	`replaces` text,
 	`created_at` integer NOT NULL,
 	FOREIGN KEY (`session_id`) REFERENCES `sessions`(`id`) ON UPDATE no action ON DELETE no action
 ) STRICT;
@@ -352,6 +353,8 @@ CREATE TABLE `sessions` (
 	`max_cost` integer,
 	`spent` integer DEFAULT 0 NOT NULL,
 	`tags` text,
+	`title` text,
+	`continues` text,
 	`is_response` integer DEFAULT 0 NOT NULL,
 	`expiry_noted_at` integer,
 	`created_at` integer NOT NULL,
@@ -363,7 +366,7 @@ CREATE TABLE `sessions` (
 ) STRICT;
 --> statement-breakpoint
 CREATE INDEX `sessions_user` ON `sessions` (`user_id`,`created_at`);--> statement-breakpoint
-CREATE INDEX `sessions_user_active` ON `sessions` (`user_id`,`is_completed`,`active_at`,`agent_id`);--> statement-breakpoint
+CREATE INDEX `sessions_user_active` ON `sessions` (`user_id`,`active_at`,`is_completed`,`agent_id`);--> statement-breakpoint
 CREATE INDEX `sessions_empty` ON `sessions` (`user_id`,`active_at`) WHERE message_count = 0;--> statement-breakpoint
 CREATE INDEX `sessions_responses` ON `sessions` (`user_id`,`active_at`) WHERE is_response = 1 AND message_count > 0;--> statement-breakpoint
 CREATE INDEX `sessions_expiring` ON `sessions` (`active_at`) WHERE is_completed = 0 AND (expiry_noted_at IS NULL OR expiry_noted_at < active_at);--> statement-breakpoint
