@@ -40,7 +40,9 @@ export async function listUserSessions(
   { userId, ...input }: z.output<typeof ListUserSessionsInput>,
 ): Promise<z.output<typeof ListSessionsOutput>> {
   await requireUser(store, userId)
-  return await listSessions(store, { input, userId })
+  const page = await listSessions(store, { input, userId })
+  // A title is the start of a message, which admins cannot read.
+  return { ...page, sessions: page.sessions.map(({ title: _, ...session }) => session) }
 }
 
 async function requireUser(store: Store, userId: string): Promise<void> {

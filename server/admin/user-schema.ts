@@ -120,6 +120,6 @@ export const UserTask = Task.omit({
   response: true,
   responseUri: true,
 }).meta({ id: 'UserTask' })
-export const ListUserSessionsInput = ListSessionsInput.extend({ userId })
+export const ListUserSessionsInput = ListSessionsInput.omit({ search: true }).extend({ userId })
 
 export const ListUserTransactionsInput = z.object({ userId, ...pageInput })

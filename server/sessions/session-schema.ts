@@ -94,7 +94,7 @@ const SessionListItem = z
     id: z.string(),
     agentId: z.string(),
     status: SessionStatus,
-    title: titleOutput,
+    title: titleOutput.describe('As in the session; never shown to admins'),
     isReplying: z.boolean().describe('Whether a message is being answered'),
     tags: tagsOutput,
     messageCount: z.number().int(),

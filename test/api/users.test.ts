@@ -73,8 +73,9 @@ test("an admin finds the owner of an id, and sees a user's runs without what was
   const { browser } = await signUpAdmin(service)
   const { key, userId } = await service.createPerson({ email: 'ada@example.com' })
   const task = await service.runTask(key, 'test.fail', { secret: 'of Ada' })
-  const { sessionId } = (await service.post('/api/sessions', { agentId: 'one', metadata: { a: 'secret' } }, { key }))
-    .body
+  const { sessionId } = (
+    await service.post('/api/sessions', { agentId: 'one', metadata: { a: 'secret' }, title: 'secret' }, { key })
+  ).body
   const { transactions } = (await service.get('/api/transactions', key)).body
   const owner = { userId, email: 'ada@example.com' }
   const find = (id: string) => browser.get(`/api/admin/owners/${id}`)
@@ -95,6 +96,8 @@ test("an admin finds the owner of an id, and sees a user's runs without what was
   const { sessions } = await expectStatus(200, browser.get(`/api/users/${userId}/sessions`))
   expect(sessions).toEqual([expect.objectContaining({ id: sessionId, agentId: 'one' })])
   expect(JSON.stringify([listed, sessions])).not.toContain('ecret')
+  const found = await expectStatus(200, browser.get(`/api/users/${userId}/sessions?search=nothing`))
+  expect(found.total, 'search is not offered').toBe(1)
   const stranger = await service.createPerson()
   await expectStatus(404, browser.get(`/api/users/${stranger.userId}/tasks/${task.id}`))
   await service.stop()

@@ -137,6 +137,7 @@ test('chat events and replies are typed by the server', () => {
     onDisconnect?: 'stop' | 'continue' | undefined
     maxCostUsd?: string | undefined
     quoteId?: string | undefined
+    replaces?: string | undefined
   }>()
   expectTypeOf(client.chat.stream).returns.toExtend<AsyncIterable<ChatEvent>>()
   expectTypeOf<ChatEvent>().toEqualTypeOf<ServerChatEvent>()

@@ -170,6 +170,7 @@ function seedsOf({ userId }: Person, { now, webhookId }: { now: number; webhookI
       agent_id: "'talk'",
       is_completed: 'n % 2',
       metadata: "'{}'",
+      title: "'Chat ' || n",
       message_count: 2,
       expiry_noted_at: now,
       created_at: `${long} + n`,

@@ -57,6 +57,21 @@ export const recordDamages: Damage[] = [
     by: ({ idleSessionId }) => [`DELETE FROM sessions WHERE id = '${idleSessionId}'`],
   },
   {
+    title: 'a message that replaces a turn of another session',
+    named: 'a replaced turn has earlier messages in the session',
+    by: ({ idleSessionId, openId }) => [
+      `UPDATE messages SET replaces = '${openId}' WHERE session_id = '${idleSessionId}' AND role = 'user'`,
+    ],
+  },
+  {
+    title: 'a session that continues a session of another agent',
+    named: 'a session continues a session of the same user and agent',
+    by: ({ idleSessionId, sessionId }) => [
+      `UPDATE sessions SET continues = '${idleSessionId}' WHERE id = '${sessionId}'`,
+      `UPDATE sessions SET agent_id = 'other' WHERE id = '${sessionId}'`,
+    ],
+  },
+  {
     title: 'a session that does not record its open turn',
     named: openTurn,
     by: ({ sessionId }) => [`UPDATE sessions SET open_turn_id = NULL WHERE id = '${sessionId}'`],

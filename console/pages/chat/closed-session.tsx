@@ -1,48 +1,37 @@
-import { Button, Group, Text, Textarea } from '@mantine/core'
-import type { Session } from '../../../client/client.ts'
-import { CopyButton } from '../../parts/copy-button.tsx'
+import { Text } from '@mantine/core'
+import type { Agent, Session } from '../../../client/client.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
-import { useDraft } from './transcript/chat-drafts.ts'
+import { Composer } from './compose/composer.tsx'
 import classes from './conversation.module.css'
 import { connectorIdsOf } from './compose/session-connector-ids.ts'
-import { useCreateSession } from './compose/use-create-session.ts'
+import { useStartChat } from './compose/use-start-chat.ts'
 
-/** Replaces the composer of a session that accepts no more messages. */
-export function ClosedSession({ session }: { session: Session }) {
-  const { text } = useDraft(session.id)
-  const create = useCreateSession(text)
+/** Composer of a session that accepts no more messages. The next message starts a chat that continues it. */
+export function ClosedSession({ agent, session }: { agent: Agent | undefined; session: Session }) {
+  const { agentId, id, status } = session
+  const start = useStartChat(id)
   const connectorIds = connectorIdsOf(session)
-  const { agentId, status } = session
+  const input = { agentId, continues: id, ...(connectorIds.length > 0 && { connectorIds }) }
   return (
-    <div className={classes.closed}>
-      {create.error && <ErrorNotice title="Could not start the chat" error={create.error} />}
-      {text.trim() !== '' && (
-        <Group gap="xs" mb="sm" align="flex-end" wrap="nowrap">
-          <Textarea
-            label="Unsent message"
-            description="It is copied to the message box of a new chat."
-            readOnly
-            rows={3}
-            flex={1}
-            value={text}
-          />
-          <CopyButton value={text} what="unsent message" />
-        </Group>
-      )}
-      <Group justify="space-between" gap="xs">
-        <Text c="dimmed" maw={360}>
-          {status === 'expired'
-            ? 'This chat expired after a long time without messages. Start a new chat to continue.'
-            : 'This chat has ended. Start a new chat to continue.'}
+    <>
+      <div className={classes.closed}>
+        {start.error && <ErrorNotice title="Could not start the chat" error={start.error} />}
+        <Text c="dimmed">
+          {status === 'expired' ? 'This chat expired after a long time without messages.' : 'This chat has ended.'} Your
+          next message continues it in a new chat, with its history.
         </Text>
-        <Button
-          size="sm"
-          loading={create.isPending}
-          onClick={() => create.mutate({ agentId, ...(connectorIds.length > 0 && { connectorIds }) })}
-        >
-          Start new chat
-        </Button>
-      </Group>
-    </div>
+      </div>
+      <Composer
+        sessionId={id}
+        agentName={agent?.name ?? agentId}
+        chat={agent?.chat}
+        isOpen={false}
+        isLoaded
+        isBusy={start.isPending}
+        canStop={false}
+        onSend={(message, files) => start.mutate({ input, message, files })}
+        onStop={() => {}}
+      />
+    </>
   )
 }

@@ -1,8 +1,9 @@
 import { Button, Center, Skeleton, Stack, Text, Title, VisuallyHidden } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useEffect, useState, useSyncExternalStore } from 'react'
-import type { Agent, Session } from '../../../client/client.ts'
+import type { Agent, Message, Session } from '../../../client/client.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
+import { PageLink } from '../../parts/page-link.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { ClosedSession } from './closed-session.tsx'
 import { Composer } from './compose/composer.tsx'
@@ -10,10 +11,12 @@ import { draftOf } from './transcript/chat-drafts.ts'
 import classes from './conversation.module.css'
 import { ChatPrices } from '../agents/chat-prices.tsx'
 import { NotInPlan } from '../agents/not-in-plan.tsx'
+import { costSoFar } from './reply/cost-so-far.ts'
 import { ExchangeView } from './reply/exchange-view.tsx'
 import { exchangesOf } from './transcript/exchanges.ts'
 import { liveChatOf } from './transcript/live-chat.ts'
 import { isUnderWay, type LiveState } from './transcript/live-exchange.ts'
+import { replacedBy } from './transcript/sent-message.ts'
 import { MessageScroll } from './message-scroll.tsx'
 import { RefusalNotice } from './reply/refusal-notice.tsx'
 import { useSessionCosts } from './transcript/session-costs.ts'
@@ -70,14 +73,15 @@ export function ConversationView({ agent, session }: ConversationViewProps) {
           sessionId={sessionId}
           agentName={agentName}
           chat={agent?.chat}
+          lastMessage={exchange?.message ?? transcript.data?.messages.findLast(({ role }) => role === 'user')?.content}
           isLoaded={isLoaded}
           isBusy={isBusy}
           canStop={exchange?.phase === 'sending' || exchange?.phase === 'streaming'}
-          onSend={(message, files) => void live.send(message, draftOf(sessionId).params, files)}
+          onSend={(message, files) => void live.send(message, draftOf(sessionId).params, { files })}
           onStop={() => live.stop()}
         />
       ) : (
-        <ClosedSession session={session} />
+        <ClosedSession session={session} agent={agent} />
       )}
     </>
   )
@@ -91,6 +95,13 @@ function Messages({ agent, data, session, state }: MessagesProps) {
   const costs = useSessionCosts(session.id).data
   const stored = exchangesOf(data)
   const isLiveShown = exchange !== undefined && !stored.some(({ turnId }) => turnId === exchange.turnId)
+  const isBusy = isUnderWay(exchange)
+  const replaced = new Set(stored.flatMap(({ message }) => message?.replaces ?? []))
+  if (isBusy && exchange?.replaces !== undefined) replaced.add(exchange.replaces)
+  const shown = stored.filter(({ turnId }) => !replaced.has(turnId))
+  const onReplace = (message: Message, text: string) =>
+    void liveChatOf(session.id).send(text, draftOf(session.id).params, { replaced: replacedBy(message, text) })
+  const mayReplace = session.status === 'active' && !isBusy
   return (
     <MessageScroll
       label="Messages"
@@ -101,9 +112,18 @@ function Messages({ agent, data, session, state }: MessagesProps) {
         <Title order={2}>Messages</Title>
       </VisuallyHidden>
       <Earlier sessionId={session.id} from={data.from} />
+      {session.continues !== undefined && data.from === 0 && (
+        <Text size="sm" c="dimmed" ta="center" mb="md">
+          Continues{' '}
+          <PageLink href={`/chat/${session.continues}`} inherit underline="always">
+            an earlier chat
+          </PageLink>
+          . The agent knows its messages unless it was deleted.
+        </Text>
+      )}
       {stored.length === 0 && !isLiveShown && <FirstMessage agent={agent} status={session.status} />}
       <ol className={classes.messages}>
-        {stored.map((one) => {
+        {shown.map((one) => {
           const own = extras.get(one.turnId)
           return (
             <ExchangeView
@@ -113,11 +133,18 @@ function Messages({ agent, data, session, state }: MessagesProps) {
               stored={one}
               extras={own}
               charge={costs?.byTurn.get(one.turnId)}
+              onReplace={mayReplace && one === stored.at(-1) ? onReplace : undefined}
             />
           )
         })}
         {isLiveShown && (
-          <ExchangeView key={exchange.key} agentName={agentName} sessionId={session.id} live={exchange} />
+          <ExchangeView
+            key={exchange.key}
+            agentName={agentName}
+            sessionId={session.id}
+            live={exchange}
+            costSoFar={agent?.chat && isBusy ? costSoFar({ ...agent.chat, earlier: shown, exchange }) : undefined}
+          />
         )}
       </ol>
     </MessageScroll>

@@ -8,6 +8,7 @@ import { RouterLink } from '../../parts/router-link.tsx'
 import classes from './conversation.module.css'
 import { SessionBadge } from './list/session-badge.tsx'
 import { SessionCap } from './session-cap.tsx'
+import { RenameButton } from './session-title.tsx'
 import { useSessionCosts } from './transcript/session-costs.ts'
 
 type SessionHeaderProps = {
@@ -21,18 +22,27 @@ type SessionHeaderProps = {
 
 export function SessionHeader({ agent, areDetailsOpen, back, search, session }: SessionHeaderProps) {
   const path = `/chat/${session?.id ?? ''}`
+  const agentName = agent?.name ?? session?.agentId ?? 'Chat'
   const detailsHref = `${path}${search ? `${search}&` : '?'}view=details`
   return (
     <PageHeader
-      title={agent?.name ?? session?.agentId ?? 'Chat'}
+      title={session?.title ?? agentName}
       back={back}
       description={
         session ? (
           <Group gap="xs" mt={2}>
+            {session.status !== 'expired' && <RenameButton session={session} />}
+            {session.title !== undefined && (
+              <Text component="span" size="sm">
+                {agentName}
+              </Text>
+            )}
             <SessionBadge status={session.status} />
-            <Text component="span" size="sm" className="tabular">
-              {session.messageCount === 1 ? '1 message' : `${session.messageCount.toLocaleString('en')} messages`}
-            </Text>
+            {session.messageCount > 0 && (
+              <Text component="span" size="sm" className="tabular">
+                {session.messageCount === 1 ? '1 message' : `${session.messageCount.toLocaleString('en')} messages`}
+              </Text>
+            )}
             <SessionTotal sessionId={session.id} label="Total " />
             {session.maxCostUsd !== undefined && (
               <Text component="span" size="sm">

@@ -73,6 +73,21 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           WHERE s.id IS NULL`,
   },
   {
+    what: 'a replaced turn has earlier messages in the session',
+    isMoney: false,
+    sql: `SELECT s.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
+          FROM messages m JOIN sessions s ON s.id = m.session_id
+          WHERE m.replaces IS NOT NULL AND NOT EXISTS (SELECT 1 FROM messages e
+            WHERE e.session_id = m.session_id AND e.seq < m.seq AND e.turn_id = m.replaces)`,
+  },
+  {
+    what: 'a session continues a session of the same user and agent',
+    isMoney: false,
+    sql: `SELECT s.user_id AS "userId", NULL AS "taskId", 0 AS expected, 1 AS actual
+          FROM sessions s JOIN sessions e ON e.id = s.continues
+          WHERE e.user_id <> s.user_id OR e.agent_id <> s.agent_id`,
+  },
+  {
     what: 'the open turn of a session is open, and an open turn is that of its session',
     isMoney: false,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual

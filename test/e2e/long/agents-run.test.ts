@@ -85,10 +85,12 @@ testConsole(
   },
 )
 
-testConsole('Start chat creates a session with the agent and goes to its page', async (opened) => {
+testConsole('Start chat opens a new chat with the agent, whose first message creates the session', async (opened) => {
   const page = await opened.open('/agents')
-  await page.getByRole('button', { name: 'Start a chat with Assistant' }).click()
-  await page.waitForURL('**/chat/*')
+  await page.getByRole('link', { name: 'Start a chat with Assistant' }).click()
+  await page.getByRole('textbox', { name: 'Message Assistant' }).fill('Hello')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/chat/ses_*')
   const sessionId = decodeURIComponent(new URL(page.url()).pathname.split('/').at(-1)!)
   const { userId } = opened.visitor
   const session = await opened.service.app.store.getSession({ userId, sessionId })

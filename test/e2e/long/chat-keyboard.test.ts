@@ -7,7 +7,6 @@ testConsole(
   async (opened) => {
     const page = await opened.open('/chat')
     const { keyboard } = page
-    const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim() ?? '')
     const tabTo = async (name: string, key = 'Tab') => {
       for (let presses = 0; presses < 40; presses++) {
         await keyboard.press(key)
@@ -22,14 +21,7 @@ testConsole(
     await tabTo('New chat')
     await keyboard.press('Enter')
     await page.getByRole('radio', { name: 'Writer' }).waitFor()
-    expect(await focused()).toBe('New chat')
-    await page.waitForFunction(() => document.activeElement?.tagName === 'H1')
-    await tabTo('Start chat')
-    await keyboard.press('Enter')
-    await page.getByText('Write the first message').waitFor()
-    expect(await focused()).toBe('Writer')
-
-    await tabTo('Message Writer')
+    await page.waitForFunction(() => document.activeElement?.tagName === 'TEXTAREA')
     scriptReply('Two\nlines', { do: 'tell', what: 'params' }, { do: 'call', id: 'a', name: 'look_up' })
     await keyboard.type('Two')
     await keyboard.press('Shift+Enter')
@@ -72,6 +64,14 @@ testConsole(
     await keyboard.press('Enter')
     await announced(page, 'The reply was cut off')
     expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('TEXTAREA')
+
+    await keyboard.press('ArrowUp')
+    expect(await messageBox(page).inputValue()).toBe('On and on')
+    await keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Stop' }).and(page.locator(':enabled')).waitFor()
+    await page.waitForFunction(() => document.querySelectorAll('main ol > li').length === 3)
+    await keyboard.press('Escape')
+    await announced(page, 'The reply was cut off')
   },
   { config: chatConfig },
 )

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { callApi, chatConfig, createChat, messageBox } from '../chat-console.ts'
+import { announced, callApi, chatConfig, createChat, send } from '../chat-console.ts'
 import { testConsole } from '../open-console.ts'
 
 testConsole(
@@ -23,15 +23,17 @@ testConsole(
     await opened.check('chat-end-dialog')
     await page.getByRole('dialog').getByRole('button', { name: 'End chat' }).click()
     await page.getByRole('link', { name: 'Conversation' }).click()
-    await page.getByText('This chat has ended. Start a new chat').waitFor()
-    expect(await messageBox(page).count()).toBe(0)
+    await page.getByText('This chat has ended. Your next message continues it').waitFor()
     await opened.check('chat-completed')
-    await page.getByRole('button', { name: 'Start new chat' }).click()
-    await page.getByText('Write the first message').waitFor()
-    expect(await page.locator('h1').textContent()).toBe('Writer')
+    await send(page, 'And now?', { do: 'tell', what: 'history' })
+    await announced(page, /The reply is complete.*Which region grew most\?/s)
+    expect(page.url()).not.toContain(first)
+    expect(await page.locator('h1').textContent()).toBe('Which region grew most?')
+    await page.getByText('Continues an earlier chat').waitFor()
+    await opened.check('chat-continued')
 
     await opened.open('/chat')
-    await page.getByRole('link', { name: 'Which region grew most?' }).waitFor()
+    await page.getByRole('link', { name: 'Which region grew most?' }).first().waitFor()
     expect(await page.getByRole('row').count()).toBe(4)
     // The two badges differ in color and in shape.
     const [active, completed] = [await badgeLook(page, 'Active'), await badgeLook(page, 'Ended')]
@@ -72,8 +74,8 @@ testConsole(
     await page.getByRole('textbox', { name: 'Connectors' }).click()
     await page.getByRole('option', { name: 'Weather' }).click()
     await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: 'Start chat' }).click()
-    await page.getByText('Write the first message').waitFor()
+    await send(page, 'Rain today?')
+    await page.waitForURL('**/chat/ses_*')
     const sessionId = new URL(page.url()).pathname.split('/').at(-1)!
     expect((await callApi(page, 'GET', `/api/sessions/${sessionId}`)).metadata).toEqual({
       connectorIds: [connector.id],
@@ -81,14 +83,14 @@ testConsole(
     await page.getByRole('link', { name: 'Details' }).click()
     await page.getByRole('definition').getByText('Weather').waitFor()
 
-    for (let count = 0; count < 15; count++) await createChat(page, 'writer')
+    for (let count = 0; count < 25; count++) await createChat(page, 'writer')
     await opened.open('/chat')
-    await page.getByText('1–15 of 16').waitFor()
+    await page.getByText('1–25 of 26').waitFor()
     await page.getByRole('button', { name: 'Next' }).click()
-    await page.getByText('16–16 of 16').waitFor()
-    expect(new URL(page.url()).search).toBe('?offset=15')
-    await page.getByRole('link', { name: 'No messages yet' }).click()
-    await page.waitForURL(`**/chat/${sessionId}?offset=15`)
+    await page.getByText('26–26 of 26').waitFor()
+    expect(new URL(page.url()).search).toBe('?offset=25')
+    await page.getByRole('link', { name: 'Rain today?' }).click()
+    await page.waitForURL(`**/chat/${sessionId}?offset=25`)
   },
   { config: chatConfig },
 )

@@ -21,12 +21,7 @@ testConsole(
     expect(await page.getByRole('radio', { name: 'Writer' }).isChecked()).toBe(true)
     expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain('"agentId": "writer"')
     await opened.check('chat-new')
-    await page.getByRole('button', { name: 'Start chat' }).click()
-    await page.getByText('Write the first message').waitFor()
-    await opened.check('chat-first')
-    await messageBox(page).fill('Which region grew most?')
-    await page.getByText(/Holds up to \$\d.*\. You pay only for usage\./).waitFor()
-    await opened.check('chat-cost')
+    expect((await callApi(page, 'GET', '/api/sessions')).total, 'no session before the first message').toBe(0)
 
     await send(
       page,

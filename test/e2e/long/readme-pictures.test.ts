@@ -33,7 +33,6 @@ testConsole(
     await opened.start(visitor)
     const page = await opened.open('/chat?new=yes')
     await page.getByRole('radio', { name: /assistant/i }).check()
-    await page.getByRole('button', { name: 'Start' }).click()
     const message = page.getByRole('textbox', { name: /message/i })
     await message.fill(`${table}\n\nWhat is the total amount by city?`)
     await message.press('Enter')

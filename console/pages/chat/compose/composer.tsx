@@ -1,4 +1,5 @@
 import { Button, Group, Text, Textarea } from '@mantine/core'
+import { useWindowEvent } from '@mantine/hooks'
 import { PaperPlaneIcon, StopIcon } from '@radix-ui/react-icons'
 import { useEffect, useRef, useState, type ClipboardEvent, type DragEvent, type KeyboardEvent } from 'react'
 import type { Agent } from '../../../../client/client.ts'
@@ -15,7 +16,12 @@ import { useGrowingHeight } from './use-growing-height.ts'
 import { usdText } from '../../../parts/text/usd-text.ts'
 
 type ComposerProps = {
+  /** Session of the draft, or `newChatId`. */
   sessionId: string
+  /** Whether the session accepts messages, so that the draft can be quoted. */
+  isOpen?: boolean
+  /** The message that the up arrow key brings back into an empty box. */
+  lastMessage?: string | undefined
   agentName: string
   chat: Agent['chat'] | undefined
   isLoaded: boolean
@@ -30,7 +36,7 @@ type ComposerProps = {
  * transcript.
  */
 export function Composer(props: ComposerProps) {
-  const { agentName, canStop, chat, isBusy, isLoaded, onSend, onStop, sessionId } = props
+  const { agentName, canStop, chat, isBusy, isLoaded, isOpen = true, lastMessage, onSend, onStop, sessionId } = props
   const draft = useDraft(sessionId)
   const { files, text, params } = draft
   const [errors, setErrors] = useState<readonly string[]>([])
@@ -40,9 +46,18 @@ export function Composer(props: ComposerProps) {
   const hasErrors = Object.keys(paramErrors(params, chat)).length > 0
   const isReady = !isBusy && (text.trim() !== '' || files.length > 0) && !hasErrors
 
-  const costText = useCostText(sessionId, draft, isReady)
+  const costText = useCostText(sessionId, draft, isReady && isOpen)
 
   useGrowingHeight(box, text)
+  useEffect(() => {
+    // A touch keyboard would cover the conversation.
+    if (matchMedia('(hover: hover)').matches) box.current?.focus({ preventScroll: true })
+  }, [])
+  useWindowEvent('keydown', (event) => {
+    // In a dialog, Escape closes the dialog.
+    const isFree = !event.defaultPrevented && !event.isComposing && !document.querySelector('[role=dialog]')
+    if (canStop && event.key === 'Escape' && isFree) onStop()
+  })
   const wasBusy = useRef(false)
   useEffect(() => {
     // The end of the reply has removed the button that had focus.
@@ -93,6 +108,10 @@ export function Composer(props: ComposerProps) {
     // Ignores the Enter key that ends an IME composition, for example in Japanese. In Safari only the key code shows
     // this.
     const isComposing = event.nativeEvent.isComposing || event.keyCode === 229
+    if (event.key === 'ArrowUp' && text === '' && files.length === 0 && lastMessage) {
+      event.preventDefault()
+      changeDraft(sessionId, { text: lastMessage })
+    }
     if (event.key !== 'Enter' || event.shiftKey || isComposing) return
     event.preventDefault()
     send()
@@ -125,7 +144,7 @@ export function Composer(props: ComposerProps) {
       />
       <Group justify="space-between" wrap="nowrap" gap="xs">
         <Text id="composer-hint" size="sm" c="dimmed" className={classes.hint}>
-          {canStop ? 'If you stop, you pay for the usage so far.' : <Hint chat={chat} costText={costText} />}
+          {canStop ? 'If you stop (Esc), you pay for the usage so far.' : <Hint chat={chat} costText={costText} />}
         </Text>
         <Group gap="xs" wrap="nowrap">
           {accepts.length > 0 && <AttachButton accepts={accepts} onFiles={attach} />}

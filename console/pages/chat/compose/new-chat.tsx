@@ -1,7 +1,7 @@
-import { Alert, Box, Button, Group, MultiSelect, Radio, Stack, Text, TextInput } from '@mantine/core'
+import { Alert, Box, MultiSelect, Paper, Radio, Stack, Text, TextInput } from '@mantine/core'
 import { LockClosedIcon } from '@radix-ui/react-icons'
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import type { Agent } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { Disclosure } from '../../../parts/disclosure.tsx'
@@ -17,7 +17,8 @@ import { ChatPrices } from '../../agents/chat-prices.tsx'
 import { useHowToUnlock } from '../../agents/not-in-plan.tsx'
 import classes from './new-chat.module.css'
 import { useAllAgents } from '../list/session-list.ts'
-import { useCreateSession, type NewSession } from './use-create-session.ts'
+import { Composer } from './composer.tsx'
+import { newChatId, useStartChat, type NewSession } from './use-start-chat.ts'
 
 const searchedFrom = 7
 
@@ -28,7 +29,6 @@ function isOffered({ chat, inPlan }: Agent): boolean {
 /** Lets the user choose an agent, with its prices shown, and the connectors of the chat. */
 export function NewChat() {
   const agents = useAllAgents()
-  useEffect(() => document.querySelector('h1')?.focus({ preventScroll: true }), [])
   return (
     <>
       <PageHeader
@@ -59,52 +59,54 @@ function NewChatForm({ agents }: { agents: readonly Agent[] }) {
   const [wanted, setWanted] = useSearchField('agentId')
   const [connectorIds, setConnectorIds] = useState<string[]>([])
   const [cap, setCap] = useState('')
-  const create = useCreateSession()
-  const agentId = (agents.find((agent) => agent.id === wanted && agent.inPlan) ?? agents.find(isOffered)!).id
+  const start = useStartChat(newChatId)
+  const agent = agents.find(({ id, inPlan }) => id === wanted && inPlan) ?? agents.find(isOffered)!
+  const agentId = agent.id
   const input: NewSession = {
     agentId,
     ...(connectorIds.length > 0 && { connectorIds }),
     ...(cap.trim() !== '' && { maxCostUsd: cap.trim() }),
   }
-  const { fields, rest } = fieldErrors(create.error, ['agentId', 'connectorIds', 'maxCostUsd'])
+  const { fields, rest } = fieldErrors(start.error, ['agentId', 'connectorIds', 'maxCostUsd'])
   return (
     <Stack gap="lg">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          create.mutate(input)
-        }}
-      >
-        <Stack gap="md" maw={680}>
-          {rest !== undefined && (
-            <Alert color="red" variant="light" title="Could not start the chat" role="alert">
-              {rest}
-            </Alert>
+      <Stack gap="md" maw={680}>
+        {rest !== undefined && (
+          <Alert color="red" variant="light" title="Could not start the chat" role="alert">
+            {rest}
+          </Alert>
+        )}
+        <AgentChoice agents={agents} value={agentId} onChange={setWanted} error={fields['agentId']} />
+        <ConnectorChoice value={connectorIds} onChange={setConnectorIds} error={fields['connectorIds']} />
+        <Disclosure label="Options" mustBeOpen={fields['maxCostUsd'] !== undefined}>
+          {() => (
+            <TextInput
+              label="Cap in USD"
+              description="For all messages of this chat. You can raise it later."
+              placeholder="No cap"
+              inputMode="decimal"
+              autoComplete="off"
+              maw={320}
+              value={cap}
+              onChange={(event) => setCap(event.currentTarget.value)}
+              error={fields['maxCostUsd']}
+            />
           )}
-          <AgentChoice agents={agents} value={agentId} onChange={setWanted} error={fields['agentId']} />
-          <ConnectorChoice value={connectorIds} onChange={setConnectorIds} error={fields['connectorIds']} />
-          <Disclosure label="Options" mustBeOpen={fields['maxCostUsd'] !== undefined}>
-            {() => (
-              <TextInput
-                label="Cap in USD"
-                description="For all messages of this chat. You can raise it later."
-                placeholder="No cap"
-                inputMode="decimal"
-                autoComplete="off"
-                maw={320}
-                value={cap}
-                onChange={(event) => setCap(event.currentTarget.value)}
-                error={fields['maxCostUsd']}
-              />
-            )}
-          </Disclosure>
-          <Group>
-            <Button type="submit" loading={create.isPending}>
-              Start chat
-            </Button>
-          </Group>
-        </Stack>
-      </form>
+        </Disclosure>
+        <Paper withBorder className={classes.composer}>
+          <Composer
+            sessionId={newChatId}
+            agentName={agent.name}
+            chat={agent.chat}
+            isOpen={false}
+            isLoaded
+            isBusy={start.isPending}
+            canStop={false}
+            onSend={(message, files) => start.mutate({ input, message, files })}
+            onStop={() => {}}
+          />
+        </Paper>
+      </Stack>
       <Panel title="Code examples">
         <Snippets
           request={{ method: 'POST', path: '/api/sessions', body: input }}

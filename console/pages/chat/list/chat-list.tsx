@@ -9,19 +9,20 @@ import { Pager } from '../../../parts/pager.tsx'
 import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { RouterLink } from '../../../parts/router-link.tsx'
+import { SearchBox } from '../../../parts/search-box.tsx'
 import { Snippets } from '../../../parts/snippets.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import classes from './chat-list.module.css'
 import { SessionBadge } from './session-badge.tsx'
-import { nameOf, titleOf, useAllAgents, useFirstMessages, useListSearch, useSessionList } from './session-list.ts'
+import { nameOf, searchCharsMax, titleOf, useAllAgents, useListSearch, useSessionList } from './session-list.ts'
 import { countText } from '../../../parts/text/count-text.ts'
 
 export function ChatList() {
   const { input, query } = useSessionList()
   const [, setOffset] = useOffset()
   const [agentId] = useSearchField('agentId')
-  const isFiltered = input.status !== undefined || agentId !== ''
+  const isFiltered = input.status !== undefined || agentId !== '' || input.search !== undefined
   const newHref = agentId === '' ? '/chat?new=yes' : `/chat?new=yes&agentId=${encodeURIComponent(agentId)}`
   const newButton = (
     <Button component={RouterLink} href={newHref} size="sm" leftSection={<PlusIcon aria-hidden />}>
@@ -69,7 +70,8 @@ function Filters() {
   if (agentId !== '' && !options.some(({ value }) => value === agentId))
     options.push({ value: agentId, label: agentId })
   return (
-    <Group gap="sm" mb="sm">
+    <Group gap="sm" mb="sm" align="flex-end">
+      <SearchBox label="Search titles" maxLength={searchCharsMax} />
       <Select
         label="Status"
         className={classes.filter}
@@ -104,22 +106,21 @@ function Filters() {
 
 function SessionTable({ sessions }: { sessions: readonly SessionListItem[] }) {
   const { data: agents } = useAllAgents()
-  const firsts = useFirstMessages(sessions)
   const search = useListSearch()
   const columns: Column<SessionListItem>[] = [
     {
       id: 'chat',
-      label: 'First message',
+      label: 'Title',
       cell: (session) => (
         <PageLink href={`/chat/${session.id}${search}`} className={classes.title} lineClamp={1}>
-          {titleOf(session, firsts)}
+          {titleOf(session)}
         </PageLink>
       ),
     },
     { id: 'agent', label: 'Agent', cell: ({ agentId }) => nameOf(agentId, agents) },
-    { id: 'status', label: 'Status', cell: ({ status }) => <SessionBadge status={status} /> },
+    { id: 'status', label: 'Status', cell: (session) => <SessionBadge {...session} /> },
     { id: 'messages', label: 'Messages', align: 'right', cell: ({ messageCount }) => countText(messageCount) },
-    { id: 'created', label: 'Started', align: 'right', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+    { id: 'used', label: 'Last used', align: 'right', cell: ({ updatedAt }) => <TimeText at={updatedAt} /> },
   ]
   return <DataTable caption="Chats" columns={columns} rows={sessions} rowKey={({ id }) => id} />
 }

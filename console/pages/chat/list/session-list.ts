@@ -1,23 +1,28 @@
-import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useSearchParams } from 'wouter'
-import type { Agent } from '../../../../client/client.ts'
+import type { Agent, SessionListItem } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field.ts'
 
-/** Small enough that one batch of requests fetches the list and the first message of each session. */
-export const listLimit = 15
+const listLimit = 25
+export const searchCharsMax = 120
+/** Poll interval while a listed session has a reply in progress. */
+const replyingPollMs = 2500
 
 const statuses = ['active', 'completed', 'expired'] as const
 
-/** Loads the page of sessions that the URL selects. */
+/** Loads the page of sessions that the URL selects, last used first. */
 export function useSessionList() {
   const [status] = useSearchField('status')
   const [agentId] = useSearchField('agentId')
+  const [search] = useSearchField('search')
   const [offset] = useOffset()
   const known = statuses.find((one) => one === status)
   const input = {
+    order: 'active' as const,
     ...(known !== undefined && { status: known }),
     ...(agentId !== '' && { agentId }),
+    ...(search !== '' && { search: search.slice(0, searchCharsMax) }),
     limit: listLimit,
     offset,
   }
@@ -25,35 +30,14 @@ export function useSessionList() {
     queryKey: ['sessions', input],
     queryFn: ({ signal }) => client.sessions.list(input, { signal }),
     placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) =>
+      state.data?.sessions.some(({ isReplying }) => isReplying) ? replyingPollMs : false,
   })
   return { input, query }
 }
 
-const titleCharsMax = 120
-
-/** First messages by session id. They serve as titles, because sessions have no names. */
-export function useFirstMessages(
-  sessions: readonly { id: string; messageCount: number }[],
-): ReadonlyMap<string, string> {
-  return useQueries({
-    queries: sessions
-      .filter(({ messageCount }) => messageCount > 0)
-      .map(({ id }) => ({
-        queryKey: ['first-message', id],
-        queryFn: async ({ signal }: { signal: AbortSignal }) => {
-          const { messages } = await client.sessions.messages({ sessionId: id, limit: 1 }, { signal })
-          // Caches only the part that is displayed.
-          return { id, text: messages[0]?.content.slice(0, titleCharsMax).toWellFormed() ?? '' }
-        },
-        staleTime: Infinity,
-      })),
-    combine: (results) => new Map(results.flatMap(({ data }) => (data ? [[data.id, data.text] as const] : []))),
-  })
-}
-
-export function titleOf(session: { id: string; messageCount: number }, firsts: ReadonlyMap<string, string>): string {
-  if (session.messageCount === 0) return 'No messages yet'
-  return firsts.get(session.id)?.trim().split('\n', 1)[0]?.trim() || '…'
+export function titleOf({ messageCount, title }: Pick<SessionListItem, 'messageCount' | 'title'>): string {
+  return title ?? (messageCount === 0 ? 'No messages yet' : 'Untitled')
 }
 
 /** Loads all agents that the account may use. The operator's configuration limits their number. */
@@ -80,7 +64,7 @@ export function nameOf(agentId: string, agents: readonly Agent[] | undefined): s
 export function useListSearch(): string {
   const [params] = useSearchParams()
   const kept = new URLSearchParams()
-  for (const name of ['status', 'agentId', 'offset']) {
+  for (const name of ['status', 'agentId', 'search', 'offset']) {
     const value = params.get(name)
     if (value) kept.set(name, value)
   }

@@ -1,3 +1,4 @@
+import type { Session, SessionListItem } from '../../../../client/client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 import { accountKey } from '../../../app/use-account.ts'
 
@@ -11,6 +12,21 @@ export function renewMoney(sessionId: string): void {
   for (const queryKey of [['session', sessionId], ['sessions'], ['transactions'], ['usage'], accountKey]) {
     void queryClient.invalidateQueries({ queryKey })
   }
+}
+
+/** Shows at once, in the lists and the open session, that a message of the session is being answered. */
+export function showReplying(sessionId: string, message: string): void {
+  const line = message.trim().split('\n', 1)[0]!.slice(0, 120)
+  const withTitle = <Of extends { title?: string | undefined }>(of: Of): Of => ({ ...of, title: of.title ?? line })
+  queryClient.setQueryData<Session>(['session', sessionId], (session) => session && withTitle(session))
+  queryClient.setQueriesData<{ sessions: SessionListItem[] }>(
+    { queryKey: ['sessions'] },
+    (page) =>
+      page && {
+        ...page,
+        sessions: page.sessions.map((one) => (one.id === sessionId ? { ...withTitle(one), isReplying: true } : one)),
+      },
+  )
 }
 
 /** Like `renewMoney`, but also refetches the messages, because another client has added some. */

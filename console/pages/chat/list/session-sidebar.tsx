@@ -1,12 +1,13 @@
-import { Button, Group, Title } from '@mantine/core'
+import { Box, Button, Group, Text, Title } from '@mantine/core'
 import { PlusIcon } from '@radix-ui/react-icons'
 import { useEffect, useRef } from 'react'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { RouterLink } from '../../../parts/router-link.tsx'
+import { SearchBox } from '../../../parts/search-box.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import classes from '../conversation.module.css'
-import { nameOf, titleOf, useAllAgents, useFirstMessages, useListSearch, useSessionList } from './session-list.ts'
+import { nameOf, searchCharsMax, titleOf, useAllAgents, useListSearch, useSessionList } from './session-list.ts'
 
 /** Scroll position of the list. Stored here, because the page remounts for each session and the list must not jump. */
 let scrolledTo = 0
@@ -23,7 +24,19 @@ export function SessionSidebar({ openId }: { openId: string }) {
           New chat
         </Button>
       </Group>
-      <QueryState query={query} isAside>
+      <Box mb="xs">
+        <SearchBox label="Search chats" maxLength={searchCharsMax} />
+      </Box>
+      <QueryState
+        query={query}
+        isAside
+        isEmpty={({ sessions }) => sessions.length === 0}
+        empty={
+          <Text c="dimmed" size="sm" px={10}>
+            No matching chats.
+          </Text>
+        }
+      >
         {({ sessions }) => <Rows sessions={sessions} openId={openId} search={search} />}
       </QueryState>
       <PageLink href={`/chat${search}`} size="sm" mt="xs" px={10}>
@@ -41,7 +54,6 @@ type RowsProps = {
 
 function Rows({ openId, search, sessions }: RowsProps) {
   const { data: agents } = useAllAgents()
-  const firsts = useFirstMessages(sessions)
   const list = useRef<HTMLUListElement>(null)
   useEffect(() => {
     if (list.current) list.current.scrollTop = scrolledTo
@@ -55,14 +67,15 @@ function Rows({ openId, search, sessions }: RowsProps) {
             className={classes.row}
             aria-current={session.id === openId ? 'page' : undefined}
           >
-            <span className={classes.rowTitle}>{titleOf(session, firsts)}</span>
+            <span className={classes.rowTitle}>
+              {session.isReplying && <span className={classes.dot} role="img" aria-label="Replying" />}
+              {titleOf(session)}
+            </span>
             <span className={classes.rowAbout}>
               <span className={classes.rowAgent}>{nameOf(session.agentId, agents)}</span>
               <span aria-hidden>·</span>
               {session.status === 'active' ? (
-                <span>
-                  Started <TimeText at={session.createdAt} />
-                </span>
+                <TimeText at={session.updatedAt} />
               ) : (
                 <span>{session.status === 'expired' ? 'Expired' : 'Ended'}</span>
               )}

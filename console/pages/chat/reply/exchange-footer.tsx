@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core'
-import { useId, useState } from 'react'
+import { useId, useState, type ComponentProps } from 'react'
 import type { ChatUsage, Transaction } from '../../../../client/client.ts'
 import { CopyButton } from '../../../parts/copy-button.tsx'
 import { Money } from '../../../parts/text/money.tsx'
@@ -16,9 +16,12 @@ type ExchangeFooterProps = {
   at: string | undefined
   charge: Transaction | undefined
   extras: TurnExtras | undefined
+  onRegenerate?: () => void
+  onEdit?: () => void
 }
 
-export function ExchangeFooter({ at, charge, extras, isTruncated, text, turnId }: ExchangeFooterProps) {
+export function ExchangeFooter(props: ExchangeFooterProps) {
+  const { at, charge, extras, isTruncated, onEdit, onRegenerate, text, turnId } = props
   const [isOpen, setOpen] = useState(false)
   const id = useId()
   const costUsd = extras?.costUsd ?? charge?.amountUsd.replace(/^-/, '')
@@ -32,21 +35,11 @@ export function ExchangeFooter({ at, charge, extras, isTruncated, text, turnId }
           Receipt
         </PageLink>
         {tokens && (
-          <Button
-            size="compact-sm"
-            variant="subtle"
-            color="gray"
-            c="dimmed"
-            px={4}
-            fw={400}
-            aria-expanded={isOpen}
-            aria-controls={id}
-            onClick={() => setOpen(!isOpen)}
-          >
-            Tokens
-          </Button>
+          <FooterButton label="Tokens" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)} />
         )}
         <CopyButton value={text} what="reply" />
+        {onRegenerate && <FooterButton label="Regenerate" onClick={onRegenerate} />}
+        {onEdit && <FooterButton label="Edit message" onClick={onEdit} />}
         {at !== undefined && <TimeText at={at} />}
       </div>
       {tokens && (
@@ -60,6 +53,18 @@ export function ExchangeFooter({ at, charge, extras, isTruncated, text, turnId }
         </dl>
       )}
     </>
+  )
+}
+
+type FooterButtonProps = Pick<ComponentProps<'button'>, 'aria-controls' | 'aria-expanded' | 'onClick'> & {
+  label: string
+}
+
+function FooterButton({ label, ...rest }: FooterButtonProps) {
+  return (
+    <Button size="compact-sm" variant="subtle" color="gray" c="dimmed" px={4} fw={400} {...rest}>
+      {label}
+    </Button>
   )
 }
 

@@ -1,8 +1,9 @@
 import { Loader, Text } from '@mantine/core'
-import { memo } from 'react'
-import type { Transaction } from '../../../../client/client.ts'
+import { memo, useState } from 'react'
+import type { Message, Transaction } from '../../../../client/client.ts'
 import type { StoredExchange } from '../transcript/exchanges.ts'
 import classes from './exchange-view.module.css'
+import { EditMessage } from './edit-message.tsx'
 import { ExchangeFooter } from './exchange-footer.tsx'
 import type { LiveExchange, TurnExtras } from '../transcript/live-exchange.ts'
 import { textOf } from '../transcript/live-reply.ts'
@@ -18,8 +19,12 @@ type ExchangeViewProps = {
   /** Either `stored` or `live` is set. */
   stored?: StoredExchange | undefined
   live?: LiveExchange | undefined
+  /** Estimated cost of the reply in progress. */
+  costSoFar?: string | undefined
   extras?: TurnExtras | undefined
   charge?: Transaction | undefined
+  /** Sends the message again, with this text, in place of the exchange. Only for the last exchange. */
+  onReplace?: ((message: Message, text: string) => void) | undefined
 }
 
 /**
@@ -27,13 +32,16 @@ type ExchangeViewProps = {
  * stored.
  */
 export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps) {
-  const { agentName, charge, extras, live, sessionId, stored } = props
+  const { agentName, charge, costSoFar, extras, live, onReplace, sessionId, stored } = props
+  const [isEditing, setEditing] = useState(false)
   const isUnderWay = live !== undefined && live.phase !== 'stored' && live.phase !== 'failed'
   const message = stored ? stored.message?.content : live?.message
   const files = stored ? (stored.message ? filesOf(stored.message) : []) : (live?.files.map(shownOf) ?? [])
   const parts = extras?.parts ?? stored?.parts ?? live?.parts ?? []
   const note = extras?.note ?? live?.note
   const turnId = stored?.turnId ?? live?.turnId
+  const { message: own } = stored ?? {}
+  const again = onReplace && own && { message: own, send: (text: string) => onReplace(own, text) }
   return (
     <li className={classes.exchange}>
       {files.length > 0 && (
@@ -41,13 +49,25 @@ export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps)
           <MessageFiles files={files} />
         </div>
       )}
-      {message !== undefined && (message !== '' || files.length === 0) && <UserMessage text={message} />}
+      {again && isEditing ? (
+        <EditMessage
+          text={again.message.content}
+          hasFiles={files.length > 0}
+          onSend={(text) => {
+            setEditing(false)
+            again.send(text)
+          }}
+          onCancel={() => setEditing(false)}
+        />
+      ) : (
+        message !== undefined && (message !== '' || files.length === 0) && <UserMessage text={message} />
+      )}
       <div className={classes.reply}>
         <Text size="sm" fw={600}>
           {agentName}
         </Text>
         <ReplyParts parts={parts} isOpen={isUnderWay} />
-        {isUnderWay && <Progress phase={live.phase} hasParts={parts.length > 0} />}
+        {isUnderWay && <Progress phase={live.phase} hasParts={parts.length > 0} costSoFar={costSoFar} />}
         {!isUnderWay && !note && parts.length === 0 && <Text c="dimmed">Empty reply.</Text>}
         {note && (
           <ReplyNotice
@@ -65,6 +85,7 @@ export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps)
             at={stored?.reply?.createdAt}
             charge={charge}
             extras={extras}
+            {...(again && { onRegenerate: () => again.send(again.message.content), onEdit: () => setEditing(true) })}
           />
         )}
       </div>
@@ -72,7 +93,9 @@ export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps)
   )
 })
 
-function Progress({ phase, hasParts }: { phase: LiveExchange['phase']; hasParts: boolean }) {
+type ProgressProps = { phase: LiveExchange['phase']; hasParts: boolean; costSoFar: string | undefined }
+
+function Progress({ costSoFar, hasParts, phase }: ProgressProps) {
   const text =
     phase === 'settling' ? 'Checking what was stored and charged…' : hasParts ? 'Writing…' : 'Waiting for the reply…'
   return (
@@ -80,6 +103,7 @@ function Progress({ phase, hasParts }: { phase: LiveExchange['phase']; hasParts:
       <Loader size={12} type="dots" aria-hidden />
       <Text size="sm" c="dimmed">
         {text}
+        {hasParts && costSoFar !== undefined && ` About ${costSoFar} so far.`}
       </Text>
     </div>
   )

@@ -71,14 +71,18 @@ function asSentence(text: string): string {
 
 type Follows = { note: ReplyNote; costUsd: string | undefined; isStored: boolean }
 
-function whatFollows({ note: { code, isBack }, costUsd, isStored }: Follows) {
+function whatFollows({ note: { code, isBack, isKept }, costUsd, isStored }: Follows) {
   const isCharged = costUsd !== undefined && /[1-9]/.test(costUsd)
   if (isStored) {
     const price = costUsd === undefined ? 'You were charged for that part' : `You were charged ${usdText(costUsd)}`
     return `The partial reply was saved. ${price}.`
   }
   if (code === 'LOOKING_UP') return 'This page checks again automatically.'
-  const where = isBack ? 'Your message is back in the message box.' : 'The message box has your newer text.'
+  const where = isKept
+    ? 'The previous reply remains.'
+    : isBack
+      ? 'Your message is back in the message box.'
+      : 'The message box has your newer text.'
   if (isCharged) return `You were charged ${usdText(costUsd)} for usage, but nothing was saved. ${where}`
   if (code === 'UNKNOWN') return `Reload the page when the connection is back. ${where}`
   return `Nothing was saved, and you were not charged. ${where}`

@@ -4,6 +4,7 @@ import { JsonTree } from '../../../parts/json-tree.tsx'
 import type { ReplyPart, ToolUse } from '../transcript/live-reply.ts'
 import { ReplyFold } from './reply-fold.tsx'
 import { PlainText, ReplyText } from './reply-text.tsx'
+import { ToolOutput } from './tool-output.tsx'
 
 const reasoningCharsMax = 50_000
 const count = new Intl.NumberFormat('en')
@@ -68,7 +69,7 @@ function ToolFold({ use: { name, arguments: args, output } }: { use: ToolUse }) 
           <Text size="sm" fw={600}>
             Output
           </Text>
-          <JsonTree value={output} what={`output of ${name}`} />
+          <ToolOutput name={name} output={output} />
         </>
       )}
     </ReplyFold>

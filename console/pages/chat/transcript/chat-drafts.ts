@@ -11,6 +11,8 @@ export type SentMessage = {
   /** Number of earlier messages in the session. */
   total: number
   idempotencyKey: string
+  /** The turn that the message replaces. */
+  replaces?: string
 }
 /** `files` are kept only until the page is closed. */
 type Draft = { text: string; params: ChatParams; files: readonly AttachedFile[] }

@@ -11,6 +11,8 @@ import {
   isKeyUsed,
   isRefusal,
   isUnderWay,
+  noteOf,
+  unknownNote,
   type LiveExchange,
   type LiveState,
   type ReplyNote,
@@ -21,21 +23,23 @@ import {
 import { closeParts, LiveReply, truestParts, type ReplyPart } from './live-reply.ts'
 import { nextTask, PaintLoop } from '../reply/paint-loop.ts'
 import type { AttachedFile } from '../compose/attached-files.ts'
-import { areSame, messageOf } from './sent-message.ts'
+import { areSame, messageOf, type Replaced } from './sent-message.ts'
 import { awaitStored, readStored, type StoredTurn } from './stored-turn.ts'
-import { listenToTabs, renewMoney, renewSession, tellTabs } from '../list/session-news.ts'
+import { listenToTabs, renewMoney, renewSession, showReplying, tellTabs } from '../list/session-news.ts'
 import { keep, known, readNew } from './transcript.ts'
 
 type Sent = {
   message: string
   files: readonly AttachedFile[]
   params: ChatParams
+  replaced: Replaced | undefined
   idempotencyKey: string
   isAgain: boolean
 }
-type Settling = Omit<SentMessage, 'message'> & {
+type Settling = Omit<SentMessage, 'message' | 'replaces'> & {
   message: string | undefined
   files: readonly AttachedFile[]
+  replaced?: Replaced | undefined
   parts: readonly ReplyPart[]
   end: StreamEnd
 }
@@ -67,7 +71,7 @@ export class LiveChat {
   #isAbandoned = false
   #count = 0
   /** A message whose outcome is unknown. If the user sends it again unchanged, it reuses its key and runs only once. */
-  #uncertain: Pick<Sent, 'message' | 'files' | 'idempotencyKey'> | undefined
+  #uncertain: Pick<Sent, 'message' | 'files' | 'replaced' | 'idempotencyKey'> | undefined
   #following: symbol | undefined
   #isRecovering = false
 
@@ -86,32 +90,40 @@ export class LiveChat {
     return isUnderWay(this.#state.exchange)
   }
 
-  /** Sends a message, unless a reply of this session is still in progress. */
-  async send(message: string, params: ChatParams, files: readonly AttachedFile[] = []): Promise<void> {
+  /** Sends a message, unless a reply of this session is still in progress. It can replace the last exchange. */
+  async send(
+    message: string,
+    params: ChatParams,
+    { files = [], replaced }: { files?: readonly AttachedFile[]; replaced?: Replaced } = {},
+  ): Promise<void> {
     if (this.isBusy) return
     // Logging out must have failed, because the user is still here.
     this.#isAbandoned = false
     const before = this.#uncertain
-    const isAgain = before?.message === message && areSame(before.files, files)
+    const isSame = before?.message === message && before.replaced?.turnId === replaced?.turnId
+    const isAgain = isSame && areSame(before.files, files)
     const idempotencyKey = isAgain ? before.idempotencyKey : newIdempotencyKey()
-    await this.#send({ message, files, params, idempotencyKey, isAgain })
+    await this.#send({ message, files, params, replaced, idempotencyKey, isAgain })
   }
 
   async #send(sent: Sent): Promise<void> {
-    const { files, idempotencyKey, message } = sent
+    const { files, idempotencyKey, message, replaced } = sent
+    const replaces = replaced?.turnId
     const before = known(this.sessionId)
     const total = before ? before.from + before.messages.length : 0
     this.#uncertain = undefined
     this.#following = undefined
-    rememberSent(this.sessionId, { message, total, idempotencyKey })
+    rememberSent(this.sessionId, { message, total, idempotencyKey, ...(replaces !== undefined && { replaces }) })
     this.#isStopped = false
-    this.#set({ exchange: this.#begin(sent, 'sending'), refusal: undefined, announcement: '' })
+    this.#set({ exchange: this.#begin({ ...sent, replaces }, 'sending'), refusal: undefined, announcement: '' })
+    showReplying(this.sessionId, message)
     const reply = new LiveReply()
     const hasParams = Object.keys(sent.params).length > 0
-    const content = await messageOf(message, files).catch((error: unknown) => ({ error }))
+    const content = await messageOf(message, files, replaced?.files).catch((error: unknown) => ({ error }))
     if (typeof content === 'object' && 'error' in content) return this.#refuse(sent, content.error)
     const input = { sessionId: this.sessionId, message: content, ...(hasParams && { params: sent.params }) }
-    const stream = client.chat.stream({ ...input, onDisconnect: 'continue' }, { idempotencyKey })
+    const again = replaces === undefined ? {} : { replaces }
+    const stream = client.chat.stream({ ...input, ...again, onDisconnect: 'continue' }, { idempotencyKey })
     const end = await this.#read(stream, reply)
     if (this.#isAbandoned) return
     const parts = closeParts(reply.parts())
@@ -121,7 +133,7 @@ export class LiveChat {
     // The service already had this message and did not charge it, so send it again with a new key.
     if (sent.isAgain && isFree(end)) return await this.#send(anew)
     this.#change({ parts, phase: 'settling' })
-    const settling = { message, files, total, idempotencyKey, parts, end }
+    const settling = { message, files, replaced, total, idempotencyKey, parts, end }
     // The service already had a message with this key. If that message was not stored, send it again with a new key.
     if (!isUsed) return await this.#settle(settling)
     const found = await this.#lookUp(settling)
@@ -165,10 +177,11 @@ export class LiveChat {
     if (this.isBusy || this.#isRecovering) return
     this.#isRecovering = true
     const message = sent?.message
-    if (sent) this.#set({ exchange: this.#begin({ message, files: [] }, 'settling') })
+    const begun = { message, files: [], replaces: sent?.replaces }
+    if (sent) this.#set({ exchange: this.#begin(begun, 'settling') })
     const reply = new LiveReply()
     const end = await this.#read(client.chat.resumeSession({ sessionId: this.sessionId }), reply, () => {
-      if (!sent) this.#set({ exchange: this.#begin({ message, files: [] }, 'streaming') })
+      if (!sent) this.#set({ exchange: this.#begin(begun, 'streaming') })
     })
     this.#isRecovering = false
     if (this.#isAbandoned || (!sent && end.turnId === undefined)) return
@@ -210,10 +223,11 @@ export class LiveChat {
     return { event, thrown, requestId: stream.requestId, turnId: stream.turnId }
   }
 
-  #refuse({ files, message }: Sent, error: unknown): void {
+  #refuse({ files, message, replaced }: Sent, error: unknown): void {
     rememberSent(this.sessionId, undefined)
     const note = { code: 'REFUSED', message: 'The service rejected it.', costUsd: undefined, requestId: undefined }
-    const isBack = putBack(this.sessionId, message, files)
+    // A message that was sent again as it was is still in the conversation.
+    const isBack = replaced?.isSame || putBack(this.sessionId, message, files)
     if (isBack) this.#set({ exchange: undefined })
     else this.#change({ phase: 'failed', note })
     const refusal = { error, at: Date.now() }
@@ -258,7 +272,7 @@ export class LiveChat {
     const found = await this.#lookUp(of)
     if (found === 'over') return
     if (found) this.#adopt(found, of)
-    else this.#fail(of, this.#noteOf(of.end))
+    else this.#fail(of, noteOf(of.end, this.#isStopped))
     this.#renew()
   }
 
@@ -282,9 +296,9 @@ export class LiveChat {
         if (status === 404) this.#forget()
         // After the next login, opening the chat looks up the outcome.
         else if (status === 401) this.#set({ exchange: undefined })
-        else if (!mayPass(error)) this.#fail(of, this.#unknownNote('UNKNOWN', end))
+        else if (!mayPass(error)) this.#fail(of, unknownNote('UNKNOWN', end))
         else {
-          this.#change({ note: this.#unknownNote('LOOKING_UP', end) })
+          this.#change({ note: unknownNote('LOOKING_UP', end) })
           await pauseOrOnline(askAgainMs)
           if (this.#isAbandoned) return 'over'
           continue
@@ -299,17 +313,17 @@ export class LiveChat {
     const { page, reply, turnId } = stored
     rememberSent(this.sessionId, undefined)
     if (exchange) {
-      const { files, key, message } = exchange
+      const { files, key, message, replaces } = exchange
       const done = end.event?.type === 'done' ? end.event : undefined
       const extras: TurnExtras = {
         key,
         parts: reply ? truestParts(parts, reply) : parts,
         usage: done?.usage,
         costUsd: end.event?.costUsd,
-        note: reply?.truncated ? this.#noteOf(end) : undefined,
+        note: reply?.truncated ? noteOf(end, this.#isStopped) : undefined,
       }
       this.#set({
-        exchange: { key, message, files, parts: extras.parts, phase: 'stored', turnId },
+        exchange: { key, message, files, replaces, parts: extras.parts, phase: 'stored', turnId },
         extras: new Map(this.#state.extras).set(turnId, extras),
         announcement: announce(reply, extras),
       })
@@ -325,28 +339,15 @@ export class LiveChat {
     this.#renew()
   }
 
-  #fail({ files, idempotencyKey, message }: Settling, note: ReplyNote): void {
+  #fail({ files, idempotencyKey, message, replaced }: Settling, note: ReplyNote): void {
     const { code } = note
     if (code !== 'UNKNOWN') rememberSent(this.sessionId, undefined)
     if (code === 'UNKNOWN' || code === 'BROKEN' || code === 'RELOADED')
-      this.#uncertain = message === undefined ? undefined : { message, files, idempotencyKey }
-    const isBack = message !== undefined && putBack(this.sessionId, message, files)
-    this.#change({ phase: 'failed', note: { ...note, isBack } })
+      this.#uncertain = message === undefined ? undefined : { message, files, replaced, idempotencyKey }
+    const isKept = replaced?.isSame === true
+    const isBack = !isKept && message !== undefined && putBack(this.sessionId, message, files)
+    this.#change({ phase: 'failed', note: { ...note, isBack, isKept } })
     this.#set({ announcement: '' })
-  }
-
-  #unknownNote(code: 'LOOKING_UP' | 'UNKNOWN', { requestId }: StreamEnd): ReplyNote {
-    const message = 'The service is not responding. Your message may have been stored and charged.'
-    return { code, message, costUsd: undefined, requestId }
-  }
-
-  #noteOf({ event, requestId, thrown }: StreamEnd): ReplyNote {
-    const costUsd = event?.costUsd
-    if (this.#isStopped) return { code: 'STOPPED', message: 'You stopped this reply.', costUsd, requestId }
-    if (event?.type === 'error') return { ...event.error, costUsd, requestId }
-    return thrown === undefined
-      ? { code: 'RELOADED', message: 'You left this page during the reply.', costUsd: undefined, requestId }
-      : { code: 'BROKEN', message: 'The connection was lost during the reply.', costUsd: undefined, requestId }
   }
 
   #renew(): void {
@@ -354,9 +355,9 @@ export class LiveChat {
     tellTabs(this.sessionId)
   }
 
-  #begin({ files, message }: Pick<Settling, 'files' | 'message'>, phase: LiveExchange['phase']): LiveExchange {
-    const key = `live-${this.sessionId}-${++this.#count}`
-    return { key, message, files, parts: [], phase }
+  #begin(of: Pick<LiveExchange, 'files' | 'message' | 'replaces'>, phase: LiveExchange['phase']): LiveExchange {
+    const { files, message, replaces } = of
+    return { key: `live-${this.sessionId}-${++this.#count}`, message, files, replaces, parts: [], phase }
   }
 
   #change(change: Partial<LiveExchange>): void {

@@ -19,6 +19,8 @@ export type ReplyNote = {
   requestId: string | undefined
   /** Whether the message was put back into the composer. The user may have changed it there. */
   isBack?: boolean
+  /** Whether the reply would have replaced an earlier one, which remains. */
+  isKept?: boolean
 }
 
 /** A message and its reply, until the session's stored messages include both. */
@@ -28,6 +30,8 @@ export type LiveExchange = {
   message: string | undefined
   /** Files sent from this page. */
   files: readonly AttachedFile[]
+  /** The turn of the exchange that this one replaces. */
+  replaces: string | undefined
   parts: readonly ReplyPart[]
   /** `settling`: the stream has ended, and the console is looking up what was stored and charged. */
   phase: 'sending' | 'streaming' | 'settling' | 'stored' | 'failed'
@@ -82,6 +86,20 @@ export function isFree({ event }: StreamEnd): boolean {
 export function isRefusal({ event, thrown }: StreamEnd): boolean {
   if (event || !(thrown instanceof ErrandClientError)) return false
   return thrown.code === 'INVALID_ARGUMENT' || (thrown.status !== undefined && thrown.code !== 'BAD_RESPONSE')
+}
+
+export function noteOf({ event, requestId, thrown }: StreamEnd, isStopped: boolean): ReplyNote {
+  const costUsd = event?.costUsd
+  if (isStopped) return { code: 'STOPPED', message: 'You stopped this reply.', costUsd, requestId }
+  if (event?.type === 'error') return { ...event.error, costUsd, requestId }
+  return thrown === undefined
+    ? { code: 'RELOADED', message: 'You left this page during the reply.', costUsd: undefined, requestId }
+    : { code: 'BROKEN', message: 'The connection was lost during the reply.', costUsd: undefined, requestId }
+}
+
+export function unknownNote(code: 'LOOKING_UP' | 'UNKNOWN', { requestId }: StreamEnd): ReplyNote {
+  const message = 'The service is not responding. Your message may have been stored and charged.'
+  return { code, message, costUsd: undefined, requestId }
 }
 
 export function announce(reply: Message | undefined, { costUsd, parts }: TurnExtras): string {

@@ -1,10 +1,26 @@
-import { ErrandClientError, filePart, type ChatInput } from '../../../../client/client.ts'
+import { ErrandClientError, filePart, type ChatInput, type Message } from '../../../../client/client.ts'
 import type { AttachedFile } from '../compose/attached-files.ts'
 
+type StoredFile = { type: 'file'; payloadId: string }
+
+/** The session's last exchange, which a message replaces. `isSame` if the message is sent again as it was. */
+export type Replaced = { turnId: string; files: readonly StoredFile[]; isSame: boolean }
+
+export function replacedBy({ content, parts = [], turnId }: Message, text: string): Replaced {
+  const files = parts.flatMap((part) =>
+    part.type === 'file' ? [{ type: 'file' as const, payloadId: part.payloadId }] : [],
+  )
+  return { turnId, files, isSame: text === content }
+}
+
 /** Builds the message for a request. Throws if a file no longer exists. */
-export async function messageOf(text: string, files: readonly AttachedFile[]): Promise<ChatInput['message']> {
-  if (files.length === 0) return text
-  const parts = await Promise.all(
+export async function messageOf(
+  text: string,
+  files: readonly AttachedFile[],
+  stored: readonly StoredFile[] = [],
+): Promise<ChatInput['message']> {
+  if (files.length + stored.length === 0) return text
+  const added = await Promise.all(
     files.map(async ({ file, mediaType }) => {
       try {
         return await filePart(file, { mediaType })
@@ -14,6 +30,7 @@ export async function messageOf(text: string, files: readonly AttachedFile[]): P
       }
     }),
   )
+  const parts = [...stored, ...added]
   return text.trim() === '' ? parts : [...parts, { type: 'text', text }]
 }
 

@@ -1,0 +1,41 @@
+import { useMutation } from '@tanstack/react-query'
+import { useRef } from 'react'
+import { navigate } from 'wouter/use-browser-location'
+import { newIdempotencyKey } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { queryClient } from '../../../app/query-client.ts'
+import { changeDraft, draftOf, putBack } from '../transcript/chat-drafts.ts'
+import { liveChatOf } from '../transcript/live-chat.ts'
+import type { AttachedFile } from './attached-files.ts'
+
+export type NewSession = { agentId: string; connectorIds?: string[]; maxCostUsd?: string; continues?: string }
+
+/** Key of the draft of a chat without a session. */
+export const newChatId = 'new'
+
+type First = { input: NewSession; message: string; files: readonly AttachedFile[] }
+
+/**
+ * Creates a session, sends its first message and opens it. The message is the draft with this id, and returns there if
+ * there is no session. A retry after an error does not create a second session.
+ */
+export function useStartChat(draftId: string) {
+  const intent = useRef<{ of: string; key: string }>(undefined)
+  return useMutation({
+    mutationFn: ({ input }: First) => {
+      const of = JSON.stringify(input)
+      if (intent.current?.of !== of) intent.current = { of, key: newIdempotencyKey() }
+      return client.sessions.create(input, { idempotencyKey: intent.current.key })
+    },
+    onSuccess: ({ sessionId }, { files, message }) => {
+      intent.current = undefined
+      const { params } = draftOf(draftId)
+      changeDraft(draftId, { params: {} })
+      changeDraft(sessionId, { params })
+      void liveChatOf(sessionId).send(message, params, { files })
+      void queryClient.invalidateQueries({ queryKey: ['sessions'] })
+      navigate(`/chat/${sessionId}`)
+    },
+    onError: (_, { files, message }) => putBack(draftId, message, files),
+  })
+}
