@@ -800,7 +800,7 @@ export type SessionListItem = {
   id: string
   agentId: string
   status: "active" | "completed" | "expired"
-  /** The start of the first message, unless another title was set */
+  /** As in the session; never shown to admins */
   title?: string | undefined
   /** Whether a message is being answered */
   isReplying: boolean
@@ -1757,8 +1757,6 @@ export type Queries = {
       status?: "active" | "completed" | "expired" | undefined
       /** Only sessions of this agent */
       agentId?: string | undefined
-      /** Only sessions with this text in their title, in any case */
-      search?: string | undefined
       /** `created` (the default): newest first. `active`: last used first; cannot be combined with `createdAfter` and `createdBefore` */
       order?: "created" | "active" | undefined
       /** Only items with this tag, as `name:value`; if repeated, only items with all of these tags */

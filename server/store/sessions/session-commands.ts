@@ -10,17 +10,15 @@ import {
   metadataBytesMax,
 } from '../limits/account-bounds.ts'
 import { keptText, keptToolCalls, pageBytesMax } from '../byte-bounds.ts'
-import { isTimed, type Listed, type Page, type BoundedPage } from '../list-place.ts'
+import type { BoundedPage } from '../list-place.ts'
 import {
   HistoryBuilder,
   judgeSession,
   keptParts,
   mergeMetadata,
   messagePage,
-  sessionListItem,
   sessionRecord,
   sessionStatus,
-  sessionTotal,
   type SessionTotal,
 } from './session-records.ts'
 import type { StoreLimits } from '../store.ts'
@@ -29,22 +27,17 @@ import type {
   CreateSessionResult,
   DeleteSessionResult,
   History,
-  ListSessions,
   SettleTurn,
   UpdateSession,
   UpdateSessionResult,
   ReadHistory,
   MessageRecord,
-  SessionListItem,
-  SessionStatus,
   SessionRecord,
 } from './session-types.ts'
 import type { SessionRow } from '../tables/work-tables.ts'
 import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
 import { askKey, countKeys, insertKey, stillKept } from '../requests/idempotency-keys.ts'
-import { pieceOf, placesOf, readFilteredPage, toPage, within, type Piece } from '../commands/deep-page.ts'
-import { columns, insertInto, statement, type Dialect } from '../commands/statement.ts'
-import { hasTags, tagValues } from '../tasks/tag-filter.ts'
+import { columns, insertInto, statement } from '../commands/statement.ts'
 
 // Sessions and their messages. No command expires a session: each read decides whether it has expired.
 

@@ -137,7 +137,7 @@ testConsole(
 )
 
 testConsole(
-  'an expired session is shown as expired, with its input closed',
+  'an expired session is shown as expired, and its next message continues it in a new one',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'writer', ['Hello'])
@@ -146,13 +146,12 @@ testConsole(
       .poll(async () => (await callApi(page, 'GET', `/api/sessions/${sessionId}`)).status, { timeout: 15_000 })
       .toBe('expired')
     opened.allow(/status of 410/)
-    if ((await messageBox(page).count()) > 0) {
-      await messageBox(page).fill('Still there?')
-      await page.getByRole('button', { name: 'Send', exact: true }).click()
-    }
-    await page.getByText('This chat expired after a long time').waitFor()
-    expect(await messageBox(page).count()).toBe(0)
-    await page.getByRole('button', { name: 'Start new chat' }).waitFor()
+    const expired = page.getByText('This chat expired after a long time')
+    if ((await expired.count()) === 0) await send(page, 'Still there?')
+    await expired.waitFor()
+    await send(page, 'Still there?', { do: 'tell', what: 'history' })
+    await announced(page, /The reply is complete.*You said: Hello/s)
+    expect(page.url()).not.toContain(sessionId)
   },
   { config: chatConfig, limits: { sessionIdleSeconds: 2 } },
 )
@@ -173,12 +172,9 @@ testConsole(
 
     await callApi(page, 'PATCH', `/api/sessions/${sessionId}`, { status: 'completed' })
     await send(page, 'Too late')
-    await page.getByRole('button', { name: 'Start new chat' }).waitFor()
-    expect(await page.getByLabel('Unsent message', { exact: true }).inputValue()).toBe('Too late')
+    await page.getByText('This chat has ended. Your next message continues it').waitFor()
+    await expect.poll(() => messageBox(page).inputValue()).toBe('Too late')
     await opened.check('chat-not-sent')
-    await page.getByRole('button', { name: 'Start new chat' }).click()
-    await page.getByText('Write the first message').waitFor()
-    expect(await messageBox(page).inputValue()).toBe('Too late')
   },
   { config: chatConfig },
 )

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { announced, callApi, chatConfig, messageBox, send } from '../chat-console.ts'
+import { announced, callApi, chatConfig, send } from '../chat-console.ts'
 import { testConsole } from '../open-console.ts'
 
 const markdown = [

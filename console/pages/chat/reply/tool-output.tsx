@@ -7,7 +7,7 @@ type Content = { kind: 'text'; text: string } | { kind: 'image'; source: string 
 const imageType = /^image\/(?:png|jpeg|gif|webp)$/
 const textCharsMax = 20_000
 
-/** Output of a tool: texts and pictures if it answered like an MCP server, otherwise JSON. */
+/** Shows MCP content as paragraphs and pictures, and other outputs as JSON. */
 export function ToolOutput({ name, output }: { name: string; output: Record<string, unknown> }) {
   const what = `output of ${name}`
   const { content } = output

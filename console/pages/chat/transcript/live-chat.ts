@@ -108,21 +108,20 @@ export class LiveChat {
 
   async #send(sent: Sent): Promise<void> {
     const { files, idempotencyKey, message, replaced } = sent
-    const replaces = replaced?.turnId
+    const again = replaced ? { replaces: replaced.turnId } : {}
     const before = known(this.sessionId)
     const total = before ? before.from + before.messages.length : 0
     this.#uncertain = undefined
     this.#following = undefined
-    rememberSent(this.sessionId, { message, total, idempotencyKey, ...(replaces !== undefined && { replaces }) })
+    rememberSent(this.sessionId, { message, total, idempotencyKey, ...again })
     this.#isStopped = false
-    this.#set({ exchange: this.#begin({ ...sent, replaces }, 'sending'), refusal: undefined, announcement: '' })
+    this.#set({ exchange: this.#begin({ ...sent, ...again }, 'sending'), refusal: undefined, announcement: '' })
     showReplying(this.sessionId, message)
     const reply = new LiveReply()
     const hasParams = Object.keys(sent.params).length > 0
     const content = await messageOf(message, files, replaced?.files).catch((error: unknown) => ({ error }))
     if (typeof content === 'object' && 'error' in content) return this.#refuse(sent, content.error)
     const input = { sessionId: this.sessionId, message: content, ...(hasParams && { params: sent.params }) }
-    const again = replaces === undefined ? {} : { replaces }
     const stream = client.chat.stream({ ...input, ...again, onDisconnect: 'continue' }, { idempotencyKey })
     const end = await this.#read(stream, reply)
     if (this.#isAbandoned) return

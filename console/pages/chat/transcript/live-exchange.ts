@@ -31,7 +31,7 @@ export type LiveExchange = {
   /** Files sent from this page. */
   files: readonly AttachedFile[]
   /** The turn of the exchange that this one replaces. */
-  replaces: string | undefined
+  replaces?: string | undefined
   parts: readonly ReplyPart[]
   /** `settling`: the stream has ended, and the console is looking up what was stored and charged. */
   phase: 'sending' | 'streaming' | 'settling' | 'stored' | 'failed'
