@@ -6,6 +6,8 @@ import { precompress } from './precompress.ts'
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   envDir: false,
+  // Chunks load each other relative to themselves, because the service may be at a path of its host.
+  base: './',
   clearScreen: false,
   plugins: [react(), precompress()],
   build: {

@@ -3,6 +3,7 @@ import { DesktopIcon, ExitIcon, FileTextIcon, MoonIcon, PersonIcon, SunIcon } fr
 import { useMutation } from '@tanstack/react-query'
 import type { ComponentProps } from 'react'
 import { notifyError } from '../parts/notify.tsx'
+import { basePath } from './service-url.ts'
 import { client } from './api-client.ts'
 import { endWork, leaveConsole } from './leave-console.ts'
 import { useAccount } from './use-account.ts'
@@ -58,7 +59,7 @@ export function AccountMenu() {
           ))}
         </div>
         <Menu.Divider />
-        <Menu.Item component="a" href="/docs" leftSection={<FileTextIcon aria-hidden />}>
+        <Menu.Item component="a" href={`${basePath}/docs`} leftSection={<FileTextIcon aria-hidden />}>
           API reference
         </Menu.Item>
         <Menu.Item leftSection={<ExitIcon aria-hidden />} disabled={logOut.isPending} onClick={() => logOut.mutate()}>

@@ -1,7 +1,8 @@
 import { MantineProvider } from '@mantine/core'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { Suspense } from 'react'
-import { Route, Switch } from 'wouter'
+import { Route, Router, Switch } from 'wouter'
+import { basePath } from './service-url.ts'
 import { lazyPart, useIsUnreached } from './load-part.ts'
 import { LoadingPage } from './loading-page.tsx'
 import { PageBoundary } from './page-boundary.tsx'
@@ -24,11 +25,13 @@ export function App({ nonce }: { nonce: string }) {
       <QueryClientProvider client={queryClient}>
         <PageBoundary>
           <Suspense fallback={<Starting />}>
-            <Switch>
-              <Route path="/login" component={LoginPage} />
-              <Route path="/invitation" component={InvitationPage} />
-              <Route component={Shell} />
-            </Switch>
+            <Router base={basePath}>
+              <Switch>
+                <Route path="/login" component={LoginPage} />
+                <Route path="/invitation" component={InvitationPage} />
+                <Route component={Shell} />
+              </Switch>
+            </Router>
           </Suspense>
         </PageBoundary>
       </QueryClientProvider>

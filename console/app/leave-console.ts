@@ -1,5 +1,5 @@
-import { navigate } from 'wouter/use-browser-location'
 import { queryClient } from './query-client.ts'
+import { goTo } from './service-url.ts'
 
 /** Prefix of all keys that the console writes to the tab's storage. */
 export const storedPrefix = 'errand.'
@@ -24,7 +24,7 @@ export async function endWork(): Promise<void> {
 
 /** Goes to the login page, and removes all data of the previous user from the tab. */
 export function leaveConsole(path = '/login'): void {
-  navigate(path, { replace: true })
+  goTo(path, { replace: true })
   forgetAll()
 }
 

@@ -1,4 +1,5 @@
 import { lazy, useSyncExternalStore, type ComponentType, type LazyExoticComponent } from 'react'
+import { basePath } from './service-url.ts'
 
 // Loads parts of the console on demand. If loading a module fails once, browsers do not retry until the page is
 // reloaded. Parts are therefore not requested while the service is unreachable.
@@ -10,7 +11,7 @@ const freshMs = 2000
 const idleMs = 1500
 const idleRetryMs = 20_000
 /** File to request as a check, because it is small and public and has no side effects. */
-const checkedPath = '/favicon.svg'
+const checkedPath = `${basePath}/favicon.svg`
 
 /** Time of the last response. At first this is now, because the service just served this script. */
 let reachedAt = performance.now()

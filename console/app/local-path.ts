@@ -1,3 +1,5 @@
+import { pagePath } from './service-url.ts'
+
 /**
  * Returns the path if it leads to a page of this console, otherwise `/`. Prevents a link from redirecting the user to
  * another site after the login.
@@ -11,6 +13,6 @@ export function localPath(given: string | null): string {
 
 /** Returns the login path that leads back to the current page. */
 export function loginPath(): string {
-  const here = localPath(location.pathname + location.search + location.hash)
+  const here = localPath(pagePath() + location.search + location.hash)
   return here === '/' ? '/login' : `/login?returnTo=${encodeURIComponent(here)}`
 }

@@ -1,7 +1,7 @@
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query'
-import { navigate } from 'wouter/use-browser-location'
 import { ErrandClientError } from '../../client/client.ts'
 import { loginPath } from './local-path.ts'
+import { goTo, pagePath } from './service-url.ts'
 
 /** History state of the login page if the login of the tab has ended. */
 export const wasLoggedOut = 'logged-out'
@@ -15,10 +15,10 @@ const unreachedRetryMs = 3000
  */
 export function leaveWhenLoggedOut(error: unknown): void {
   if (!(error instanceof ErrandClientError) || error.status !== 401) return
-  if (/^\/(?:login|invitation)$/.test(location.pathname)) return
+  if (/^\/(?:login|invitation)$/.test(pagePath())) return
   // A tab that shows an account was logged in until now.
   const state = queryClient.getQueryData(['account']) === undefined ? null : wasLoggedOut
-  navigate(loginPath(), { replace: true, state })
+  goTo(loginPath(), { replace: true, state })
 }
 
 /** True for errors that may go away: no response, or a fault of the service. */

@@ -18,6 +18,7 @@ import { ShellNav } from './shell-nav.tsx'
 import classes from './shell.module.css'
 import { ErrorNotice } from '../parts/error-notice.tsx'
 import { useAccount } from './use-account.ts'
+import { basePath } from './service-url.ts'
 
 const CommandMenu = lazyPart(async () => (await import('./command-menu.tsx')).CommandMenu)
 
@@ -55,7 +56,7 @@ export function Shell() {
             aria-controls="navigation"
           />
           <RouterLink href="/" className={classes.brand}>
-            <img src="/favicon.svg" alt="" width={26} height={26} />
+            <img src={`${basePath}/favicon.svg`} alt="" width={26} height={26} />
             <Text component="span" fw={650} size="lg">
               Errand
             </Text>

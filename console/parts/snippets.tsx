@@ -2,9 +2,10 @@ import { Tabs, Text } from '@mantine/core'
 import { CodeBlock } from './code-block.tsx'
 import { PageLink } from './page-link.tsx'
 import { toCurl, toTypeScript, type ClientCall, type RestRequest } from './text/snippet-text.ts'
+import { serviceUrl } from '../app/service-url.ts'
 
 export function Snippets({ request, call }: { request: RestRequest; call: ClientCall }) {
-  return <SnippetTabs curl={toCurl(request, location.origin)} typeScript={toTypeScript(call, location.origin)} />
+  return <SnippetTabs curl={toCurl(request, serviceUrl)} typeScript={toTypeScript(call, serviceUrl)} />
 }
 
 /** Like `Snippets`, for code that the caller generates. */

@@ -1,5 +1,6 @@
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { dirname } from 'node:path'
+import { duplexPair, type Duplex } from 'node:stream'
 import { Catalogue } from '../agents/config/catalogue.ts'
 import { PriceLists } from '../agents/prices/price-lists.ts'
 import { lossesOf } from '../agents/prices/read-prices.ts'
@@ -17,6 +18,7 @@ import { createWork } from './create-work.ts'
 import { ConnectorAccess } from '../connectors/connector-access.ts'
 import { SecretVault, type Secrets } from '../kernel/secret-vault.ts'
 import { createSignIns } from '../connectors/sign-in/connector-sign-in.ts'
+import { basePathOf } from '../http/base-path.ts'
 import { openConsoleFiles } from '../http/files/console-files.ts'
 import { BodyRoom } from '../http/limits/body-room.ts'
 import { connectionCount } from '../http/limits/connection-limits.ts'
@@ -29,7 +31,7 @@ import { RequestGate, requestTurn } from '../http/limits/request-gate.ts'
 import { createRequestEnds } from '../http/request-ends.ts'
 import { createRoutes } from '../edge/service-routes.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { ErrorCode } from '../kernel/errors.ts'
+import { ErrandError, errorBody, type ErrorCode } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { createRootRouter } from '../edge/root-router.ts'
 import { ServiceMetrics } from '../metrics/service-metrics.ts'
@@ -59,8 +61,8 @@ export type AppOptions = {
   payloadBucket?: PayloadBucket | undefined
   /** Role of a node of a shared database: take requests, run tasks, or both. */
   role?: Role
-  host: string
-  port: number
+  /** Listening address; null if another server passes requests to `handler`. Then `baseUrl` is required. */
+  listens: { host: string; port: number } | null
   /** URL at which clients reach the service; null for the listening address. */
   baseUrl: string | null
   /** Undefined if users cannot pay. */
@@ -93,8 +95,12 @@ export type AppOptions = {
 export type App = {
   store: Store
   services: Services
-  /** URL on which the server listens, for example `http://127.0.0.1:3000`. */
+  /** URL on which the server listens, for example `http://127.0.0.1:3000`; otherwise the base URL. */
   url: string
+  /** Opens a connection within this process. */
+  connect: () => Duplex
+  /** Answers a request of another server. */
+  handler: (request: IncomingMessage, response: ServerResponse) => void
   /** Accepts no new work, lets runs finish within the drain time, then closes everything. */
   stop(): Promise<void>
   /** Shortens a `stop` in progress by interrupting runs that have not ended. */
@@ -171,8 +177,8 @@ export async function startApp(options: AppOptions): Promise<App> {
       await closeAbandonedTurns(store, log)
       await store.requests.leaveAll()
     }
-    await listen(server, options)
-    listensOn = urlOf(server)
+    if (options.listens) await listen(server, options.listens)
+    listensOn = options.listens ? urlOf(server) : baseUrl()
     await runner.start()
     keeper?.start()
     dispatcher.start()
@@ -188,6 +194,12 @@ export async function startApp(options: AppOptions): Promise<App> {
       store,
       services,
       url: listensOn,
+      connect: () => {
+        const [ours, theirs] = duplexPair()
+        server.emit('connection', ours)
+        return theirs
+      },
+      handler: (request, response) => passOn(server, request, response),
       hasten: () => {
         runner.interrupt()
         chats.interrupt()
@@ -203,6 +215,14 @@ export async function startApp(options: AppOptions): Promise<App> {
     await close()
     throw error
   }
+}
+
+/** Passes a request of another server to ours. Its body must still be unread. */
+function passOn(server: Server, request: IncomingMessage, response: ServerResponse): void {
+  if (!request.readableDidRead) return void server.emit('request', request, response)
+  const message = 'The request body was already read. Mount the handler of Errand before body parsers.'
+  const body = JSON.stringify(errorBody(new ErrandError('INTERNAL_ERROR', message)))
+  response.writeHead(500, { 'Content-Type': 'application/json; charset=utf-8' }).end(body)
 }
 
 /** Warns of prices below what the provider charges. */
@@ -256,8 +276,10 @@ function createServer({ options, services, gate, metrics, ...uses }: ServerParts
   }
   const stallMs = limits.writeStallSeconds * 1000
   const onRefused = (code: ErrorCode) => metrics.refused(code)
+  const basePath = basePathOf(options.baseUrl)
   const routes = createRoutes({
-    console: openConsoleFiles(options.consoleFolder),
+    basePath,
+    console: openConsoleFiles({ basePath, folder: options.consoleFolder }),
     metrics: createMetricsPage({
       contentType: metrics.contentType,
       read: () => metrics.read(),
@@ -278,6 +300,7 @@ function createServer({ options, services, gate, metrics, ...uses }: ServerParts
     whyNotReady,
   })
   return createListener({
+    basePath,
     routes,
     shared: { clock, release: releaseRequest, store, turn: requestTurn, writeRate },
     tracing,

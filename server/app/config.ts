@@ -90,9 +90,6 @@ export function resolveServe(options: ServeOptions, env: Environment = process.e
       '--base-url: is required if the host is not loopback, because links in responses start with it',
     )
   }
-  if (given !== undefined && !/^https?:\/\/[^/?#\s]+(?:\/[^?#\s]*)?$/.test(given)) {
-    throw new UsageError(`--base-url or ERRAND_BASE_URL: "${given}" must be an http or https URL without a query`)
-  }
   return {
     dataDir: resolveDataDir(options.data, env),
     host,
@@ -101,9 +98,15 @@ export function resolveServe(options: ServeOptions, env: Environment = process.e
       ...env,
       ERRAND_CONFIG: env.ERRAND_CONFIG ?? options.defaultConfig,
     }),
-    baseUrl: given?.replace(/\/+$/, '') ?? null,
+    baseUrl: given === undefined ? null : checkBaseUrl('--base-url or ERRAND_BASE_URL', given),
     role,
   }
+}
+
+/** Returns the URL without trailing slashes. */
+export function checkBaseUrl(field: string, url: string): string {
+  if (/^https?:\/\/[^/?#\s]+(?:\/[^?#\s]*)?$/.test(url) && URL.canParse(url)) return url.replace(/\/+$/, '')
+  throw new UsageError(`${field}: "${url}" must be an http or https URL without a query`)
 }
 
 function resolveRole(text: string, env: Environment): Role {

@@ -10,7 +10,7 @@ import { describeUnknown, unknownVariables } from '../app/unknown-variables.ts'
 import { packageVersion } from '../kernel/package-version.ts'
 import { codeOf } from '../kernel/thrown.ts'
 import type { Finding, Installation } from './finding.ts'
-import { describeFewFiles, openFilesLimit } from './open-files.ts'
+import { describeFewFiles, openFilesLimit } from '../app/open-files.ts'
 
 // Checks that `errand doctor` makes on the process, its settings and the machine.
 

@@ -4,7 +4,7 @@ import { UsageError } from '../kernel/usage-error.ts'
 import { openPayments } from '../payments/open-payments.ts'
 import { reconcilePayments } from '../payments/reconcile-payments.ts'
 import { print, withStore } from './open-store.ts'
-import { createServiceLog } from './service-log.ts'
+import { createServiceLog } from '../app/service-log.ts'
 
 type Options = { data?: string; json?: boolean; days: string; apply?: boolean }
 

@@ -1,25 +1,8 @@
 import pino, { type DestinationStream, type Logger } from 'pino'
-import { loadConfigFile } from '../agents/config/load-config-file.ts'
-import { startApp, type App } from '../app/app.ts'
-import {
-  isBelowNpm,
-  resolveCommandPath,
-  resolveDatabaseUrl,
-  resolveLimits,
-  resolveLogin,
-  resolveLogLevel,
-  resolveMetricsToken,
-  resolvePayloadBucket,
-  resolvePayments,
-  resolvePrivateHosts,
-  resolveSecrets,
-  resolveServe,
-  resolveTrustedProxies,
-  type ServeOptions,
-} from '../app/config.ts'
-import { describeUnknown, unknownVariables } from '../app/unknown-variables.ts'
-import { describeFewFiles } from './open-files.ts'
-import { createServiceLog } from './service-log.ts'
+import type { App } from '../app/app.ts'
+import { isBelowNpm, resolveLogLevel, resolveServe, type ServeOptions } from '../app/config.ts'
+import { openService } from '../app/open-service.ts'
+import { createServiceLog } from '../app/service-log.ts'
 
 type Options = ServeOptions & { json?: boolean }
 
@@ -44,30 +27,12 @@ function describeAddress({ url }: App, { json }: Options): string {
 async function start(options: Options, { describe, log }: { describe: Describe; log: Logger }): Promise<void> {
   const settings = resolveServe(options)
   const { baseUrl, configFile, dataDir, host, port, role } = settings
-  for (const unknown of unknownVariables()) log.warn({}, describeUnknown(unknown))
-  const loaded = await loadConfigFile(configFile)
-  const config = { ...loaded, login: resolveLogin(loaded.login) }
-  const limits = resolveLimits(config.limits)
-  const fewFiles = describeFewFiles(limits.maxConnections)
-  if (fewFiles !== undefined) log.warn({}, fewFiles)
-  const app = await startApp({
-    config,
-    configFile,
-    dataDir,
-    databaseUrl: resolveDatabaseUrl(),
-    payloadBucket: resolvePayloadBucket(),
-    payments: resolvePayments(),
-    role,
-    host,
-    port,
+  const app = await openService({
+    config: configFile,
     baseUrl,
-    secrets: () => resolveSecrets(dataDir),
-    commandPath: resolveCommandPath(),
-    metricsToken: resolveMetricsToken(),
-    trustedProxies: resolveTrustedProxies(),
-    webhookPrivateHosts: config.webhooks?.privateHosts ?? [],
-    connectorPrivateHosts: resolvePrivateHosts(config.connectors?.privateHosts),
-    limits,
+    dataDir,
+    listens: { host, port },
+    role,
     log,
     onFatal: (cause) => {
       const isDamaged = cause instanceof Error && cause.name === 'StoreOpenError'

@@ -5,7 +5,7 @@ import { restForm } from '../http/answer-forms.ts'
 import { openaiRoutes } from './openai/openai-routes.ts'
 import { wireForm } from './openai/wire-error.ts'
 import { filePaths, pagePaths, type ConsoleFiles } from '../http/files/console-files.ts'
-import { docsPaths, serveDocs } from '../http/files/docs-pages.ts'
+import { openDocs } from '../http/files/docs-pages.ts'
 import { eventBytesMax, eventsPath } from '../payments/receive-events.ts'
 import { mcpRoute, type McpParts } from './mcp/mcp-route.ts'
 import type { OpenaiParts } from './openai/openai-parts.ts'
@@ -18,6 +18,8 @@ import { RouteTable, type Route } from '../http/route-table.ts'
 type Handler = Route['handle']
 
 export type RouteParts = ErrorParts & {
+  /** Path of the service on its host; empty at the root. */
+  basePath: string
   console: ConsoleFiles
   metrics: Handler
   router: AppRouter
@@ -53,6 +55,7 @@ export function createRoutes(parts: RouteParts): RouteTable {
     const elsewhere = 'This node only runs tasks. Send requests to a node that serves the API.'
     return new RouteTable([...operator, nothing('/*', elsewhere)])
   }
+  const docs = openDocs(parts.basePath)
   const pages = pagePaths.map((path) => open(path, 'console', parts.console.servePage))
   const isPage = (path: string) => pages.some(({ handle }) => handle === table.match('GET', path)?.route?.handle)
   const table = new RouteTable([
@@ -73,7 +76,7 @@ export function createRoutes(parts: RouteParts): RouteTable {
     ...oidcPaths.map((path) => ({ ...open(path, 'oidc', parts.oidc), methods: ['GET'] })),
     { ...open(callbackPath, 'signInCallback', parts.signInCallback), methods: ['GET'] },
     ...operator,
-    ...docsPaths.map((path) => open(path, 'page', serveDocs)),
+    ...docs.paths.map((path) => open(path, 'page', docs.serve)),
     ...pages,
     ...filePaths.map((path) => open(path, 'console', parts.console.serveFile)),
     { ...nothing('/api/*'), isGated: true, operation: 'other' },

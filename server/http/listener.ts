@@ -2,6 +2,7 @@ import { createServer, STATUS_CODES, type IncomingMessage, type Server, type Ser
 import type { Socket } from 'node:net'
 import { badField, ErrandError, errorBody } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
+import { withoutBasePath } from './base-path.ts'
 import type { Context, Shared } from '../procedures/context.ts'
 import type { ServiceTracing } from '../tracing/service-tracing.ts'
 import { RequestTrace } from '../tracing/request-trace.ts'
@@ -17,6 +18,8 @@ import type { RoutedRequest } from './routed-request.ts'
 import { createTurnAway } from './limits/turn-away.ts'
 
 type ListenerParts = PipelineParts & {
+  /** Path of the service on its host; empty at the root. */
+  basePath: string
   routes: RouteTable
   shared: Shared
   /** Undefined if tracing is off. */
@@ -61,7 +64,8 @@ export function createListener(parts: ListenerParts): Server {
     (request, response) => inTurn(request, response, serve),
   )
   const serve = (request: IncomingMessage, response: ServerResponse) => {
-    const target = splitTarget(request.url ?? '')
+    request.url = withoutBasePath(request.url ?? '', parts.basePath)
+    const target = splitTarget(request.url)
     const match = target && parts.routes.match(request.method!, target.path)
     const arrived = { request, response, target, match }
     // A malformed target has no route. It is gated, because it cannot be a health check.

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { ErrandError } from '../../server/kernel/errors.ts'
-import { createServiceLog } from '../../server/cli/service-log.ts'
+import { createServiceLog } from '../../server/app/service-log.ts'
 import { readMetrics } from '../api/exposition.ts'
 import { say, type Step } from '../support/chat-agents.ts'
 import type { ChatReader } from '../support/chat-reader.ts'

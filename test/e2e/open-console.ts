@@ -10,7 +10,10 @@ import { checkPage, settle } from './check-page.ts'
 import { openBrowser } from './open-browser.ts'
 
 type ServiceOptions = NonNullable<Parameters<typeof startService>[0]>
-type ConsoleOptions = Pick<ServiceOptions, 'clock' | 'config' | 'limits' | 'payments' | 'privateHosts'> & {
+type ConsoleOptions = Pick<
+  ServiceOptions,
+  'baseUrl' | 'clock' | 'config' | 'limits' | 'payments' | 'port' | 'privateHosts'
+> & {
   balanceUsd?: string
   isAdmin?: boolean
 }

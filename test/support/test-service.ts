@@ -35,6 +35,8 @@ type TestServiceOptions = {
   trustedProxies?: readonly string[]
   metricsToken?: string
   clock?: Clock
+  /** Default: any free port. */
+  port?: number
   /** Public URL. Default: the listening address. */
   baseUrl?: string
   log?: Logger
@@ -64,8 +66,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     databaseUrl,
     payloadBucket: options.payloadBucket,
     payments: options.payments,
-    host: '127.0.0.1',
-    port: 0,
+    listens: { host: '127.0.0.1', port: options.port ?? 0 },
     baseUrl: options.baseUrl ?? null,
     secrets: options.secrets ?? (() => ({ current: 'a secret of the tests only', previous: [] })),
     commandPath: resolveCommandPath(),

@@ -1,7 +1,7 @@
 import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { BasicTracerProvider, BatchSpanProcessor, type ReadableSpan } from '@opentelemetry/sdk-trace-base'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createServiceLog } from '../../server/cli/service-log.ts'
+import { createServiceLog } from '../../server/app/service-log.ts'
 import { ErrandError } from '../../server/kernel/errors.ts'
 import { ServiceTracing } from '../../server/tracing/service-tracing.ts'
 import { say } from '../support/chat-agents.ts'

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { createServiceLog } from '../../server/cli/service-log.ts'
+import { createServiceLog } from '../../server/app/service-log.ts'
 
 afterEach(() => void vi.useRealTimers())
 

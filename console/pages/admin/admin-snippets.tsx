@@ -3,6 +3,7 @@ import type { ClientCall } from '../../parts/text/snippet-text.ts'
 import { SnippetTabs } from '../../parts/snippets.tsx'
 import { toAdminCurl, toAdminTypeScript, type AdminRequest } from './admin-snippet-text.ts'
 import classes from './admin.module.css'
+import { serviceUrl } from '../../app/service-url.ts'
 
 type AdminSnippetsProps = { request: AdminRequest; call: ClientCall }
 
@@ -12,7 +13,7 @@ type AdminSnippetsProps = { request: AdminRequest; call: ClientCall }
 export function AdminSnippets({ request, call }: AdminSnippetsProps) {
   const { data: account } = useAccount()
   const { idempotencyKey } = request
-  const caller = { baseUrl: location.origin, email: account?.email ?? '' }
+  const caller = { baseUrl: serviceUrl, email: account?.email ?? '' }
   const ownCall = { ...call, ...(idempotencyKey !== undefined && { idempotencyKey }) }
   return <SnippetTabs curl={toAdminCurl(request, caller)} typeScript={toAdminTypeScript(ownCall, caller)} />
 }

@@ -2,6 +2,7 @@ import { notifications } from '@mantine/notifications'
 import { client } from '../../app/api-client.ts'
 import { whenLeaving } from '../../app/leave-console.ts'
 import { PageLink } from '../../parts/page-link.tsx'
+import { pagePath } from '../../app/service-url.ts'
 
 /** Each followed task holds one of the six connections that a browser has per server without HTTP/2. */
 const followedMax = 2
@@ -29,7 +30,7 @@ type End = { isDone: boolean; name: string; path: string }
 
 function announce({ isDone, name, path }: End): void {
   if (document.hidden) markTitle(`${isDone ? '✓' : '✗'} ${name} · Errand`)
-  if (location.pathname === path) return
+  if (pagePath() === path) return
   notifications.show({
     title: `${name} ${isDone ? 'completed' : 'ended without a result'}`,
     message: <PageLink href={path}>View task</PageLink>,

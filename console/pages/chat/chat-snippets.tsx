@@ -1,6 +1,7 @@
 import { toCurl, toTypeScript } from '../../parts/text/snippet-text.ts'
 import { SnippetTabs } from '../../parts/snippets.tsx'
 import type { ChatParams } from './transcript/chat-drafts.ts'
+import { serviceUrl } from '../../app/service-url.ts'
 
 type ChatSnippetsProps = { sessionId: string; message: string; params: ChatParams }
 
@@ -12,11 +13,11 @@ export function ChatSnippets({ message, params, sessionId }: ChatSnippetsProps) 
 
 /** Disables curl's buffer, so that it shows events as they arrive. */
 function curlOf(body: object): string {
-  return toCurl({ method: 'POST', path: '/api/chat', body }, location.origin).replace(/^curl /, 'curl -N ')
+  return toCurl({ method: 'POST', path: '/api/chat', body }, serviceUrl).replace(/^curl /, 'curl -N ')
 }
 
 function typeScriptOf(input: object): string {
-  const code = toTypeScript({ method: 'chat.stream', input, result: 'events' }, location.origin)
+  const code = toTypeScript({ method: 'chat.stream', input, result: 'events' }, serviceUrl)
   const [head = '', call = ''] = code.replace('\nconsole.log(events)', '').split('const events = await ')
   return [
     `${head}for await (const event of ${call.trimEnd()}) {`,

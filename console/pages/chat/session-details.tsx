@@ -1,6 +1,5 @@
 import { Group, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { navigate } from 'wouter/use-browser-location'
 import type { Agent, Session } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 import { queryClient } from '../../app/query-client.ts'
@@ -18,6 +17,7 @@ import { ChatSnippets } from './chat-snippets.tsx'
 import { connectorIdsOf } from './compose/session-connector-ids.ts'
 import { CapButton, SessionCap } from './session-cap.tsx'
 import { SessionTotal } from './session-header.tsx'
+import { goTo } from '../../app/service-url.ts'
 
 type SessionDetailsProps = { session: Session; agent: Agent | undefined }
 
@@ -90,7 +90,7 @@ function EndPanel({ session: { id: sessionId, status } }: { session: Session }) 
   const remove = async () => {
     await client.sessions.delete({ sessionId })
     forgetSession(sessionId)
-    navigate('/chat', { replace: true })
+    goTo('/chat', { replace: true })
     for (const name of ['session', 'messages']) queryClient.removeQueries({ queryKey: [name, sessionId] })
     await queryClient.invalidateQueries({ queryKey: ['sessions'] })
     notifyDone('Chat deleted.')

@@ -1,6 +1,6 @@
-import { navigate } from 'wouter/use-browser-location'
 import { localPath } from '../../app/local-path.ts'
 import { queryClient } from '../../app/query-client.ts'
+import { goTo } from '../../app/service-url.ts'
 
 /** Returns the path to open after the login, from `returnTo` in the URL. */
 export function returnPath(): string {
@@ -10,5 +10,5 @@ export function returnPath(): string {
 /** Opens the console after a login, without any data of the previous user. */
 export function enterConsole(path: string): void {
   queryClient.clear()
-  navigate(path, { replace: true })
+  goTo(path, { replace: true })
 }

@@ -1,3 +1,4 @@
+import { basePath } from '../../app/service-url.ts'
 import { Box, Center, Paper, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { usePageTitle } from '../../parts/hooks/use-page-title.ts'
@@ -8,7 +9,7 @@ export function LoginFrame({ title, lead, children }: { title: string; lead?: Re
     <Center component="main" mih="100dvh" p="md">
       <Box w="100%" maw={384}>
         <Center mb="lg">
-          <img src="/favicon.svg" alt="" width={40} height={40} />
+          <img src={`${basePath}/favicon.svg`} alt="" width={40} height={40} />
         </Center>
         <Paper withBorder radius="lg" p="xl">
           <Title order={1} ta="center">

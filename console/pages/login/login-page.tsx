@@ -8,6 +8,7 @@ import { CredentialsForm, type Credentials } from './credentials-form.tsx'
 import { enterConsole, returnPath } from './enter-console.ts'
 import { loginErrorOf } from './login-error.ts'
 import { LoginFrame } from './login-frame.tsx'
+import { basePath } from '../../app/service-url.ts'
 
 export function LoginPage() {
   const search = useSearch()
@@ -62,5 +63,5 @@ export function LoginPage() {
 
 function withReturn(url: string): string {
   const path = returnPath()
-  return path === '/' ? url : `${url}?returnTo=${encodeURIComponent(path)}`
+  return basePath + (path === '/' ? url : `${url}?returnTo=${encodeURIComponent(path)}`)
 }

@@ -1,4 +1,4 @@
-import { hash, randomInt } from 'node:crypto'
+import { createHmac, hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 /** Token prefixes: users' API keys, platform keys, and client tokens for browsers. */
@@ -17,6 +17,13 @@ const kinds: Record<string, TokenKind> = { sk: 'key', pk: 'platform', ct: 'clien
 export function newToken(kind: TokenKind): string {
   let random = ''
   for (let char = 0; char < randomChars; char++) random += alphabet[randomInt(alphabet.length)]
+  return prefixes[kind] + random + checksum(random)
+}
+
+/** Returns the token that belongs to the secret and the purpose. */
+export function derivedToken(kind: TokenKind, { purpose, secret }: { purpose: string; secret: string }): string {
+  const bytes = createHmac('sha256', secret).update(purpose).digest().subarray(0, randomChars)
+  const random = Array.from(bytes, (byte) => alphabet[byte % alphabet.length]).join('')
   return prefixes[kind] + random + checksum(random)
 }
 

@@ -4,9 +4,9 @@ import { isoTime, isoTimeOrNull, type Clock } from '../../kernel/clock.ts'
 import { badField, ErrandError } from '../../kernel/errors.ts'
 import type { Logger } from '../../kernel/logger.ts'
 import { formatUsd, parseUsd } from '../../kernel/money.ts'
-import type { PlatformKeyRecord } from '../../store/platform/platform-types.ts'
+import { platformScopes, type PlatformKeyRecord } from '../../store/platform/platform-types.ts'
 import type { Store } from '../../store/store.ts'
-import { hashToken, newToken } from '../keys/api-token.ts'
+import { derivedToken, hashToken, newToken } from '../keys/api-token.ts'
 import type {
   CreatedPlatformKey,
   CreatePlatformKeyInput,
@@ -35,6 +35,26 @@ export async function createPlatformKey(
   const key = await store.platform.createKey({ ...own, name, scopes, addresses, creditPerDay, expiresAt })
   log.info({ adminId, platformKeyId: key.id, scopes }, 'a platform key was created')
   return { ...toPlatformKey(key), key: token }
+}
+
+/**
+ * Returns the key of the server that embeds the service. It belongs to the service's secret, so each start and each
+ * node uses the same one.
+ */
+export async function openEmbeddingKey({ log, store }: Omit<Parts, 'clock'>, secret: string): Promise<string> {
+  const token = derivedToken('platform', { secret, purpose: 'errand: embedding server' })
+  const tokenHash = hashToken(token)
+  if (await store.platform.findKey(tokenHash)) return token
+  const own = { tokenHash, hint: token.slice(-4), createdBy: null, name: 'Embedding server' }
+  try {
+    const all = { scopes: [...platformScopes], addresses: null, creditPerDay: null, expiresAt: null }
+    const { id: platformKeyId } = await store.platform.createKey({ ...own, ...all })
+    log.info({ platformKeyId }, 'the platform key of the embedding server was created')
+  } catch (error) {
+    // Another node may have created it at the same time.
+    if (!(await store.platform.findKey(tokenHash))) throw error
+  }
+  return token
 }
 
 export async function listPlatformKeys(

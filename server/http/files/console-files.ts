@@ -56,6 +56,7 @@ const iconPath = '/favicon.svg'
 export const filePaths: readonly string[] = [`${assetPrefix}*`, iconPath]
 /** Placeholder in the built page for each response's nonce. */
 const noncePlaceholder = '__CSP_NONCE__'
+const basePathPlaceholder = '__BASE_PATH__'
 
 const plainText = 'text/plain; charset=utf-8'
 const types: Record<string, string> = {
@@ -82,11 +83,13 @@ const closedFeatures = [
   'xr-spatial-tracking',
 ]
 
+type ConsoleOptions = { folder?: string | undefined; basePath?: string }
+
 /** Reads the files once, on the first request. If the folder is missing, the next request tries again. */
-export function openConsoleFiles(folder: string = builtFolder): ConsoleFiles {
+export function openConsoleFiles({ basePath = '', folder = builtFolder }: ConsoleOptions = {}): ConsoleFiles {
   let reading: Promise<Built | undefined> | undefined
   async function load(): Promise<Built | undefined> {
-    const own = (reading ??= readBuilt(folder))
+    const own = (reading ??= readBuilt(folder, basePath))
     const built = await own.catch((error: unknown) => {
       // The build may have been in the middle of being moved into place, so the next request reads again.
       if (reading === own) reading = undefined
@@ -113,7 +116,7 @@ export function openConsoleFiles(folder: string = builtFolder): ConsoleFiles {
       if (method !== 'GET' && method !== 'HEAD') return false
       const page = withoutEndSlashes(routed.path)
       if (page !== routed.path && isPage(page)) {
-        sendRedirect(routed, page)
+        sendRedirect(routed, basePath + page)
         return true
       }
       const built = takesPages(headers.accept) ? await load() : undefined
@@ -124,9 +127,11 @@ export function openConsoleFiles(folder: string = builtFolder): ConsoleFiles {
   }
 }
 
-async function readBuilt(folder: string): Promise<Built | undefined> {
-  const html = await readFile(join(folder, 'index.html'), 'utf8').catch(() => undefined)
-  if (html === undefined) return undefined
+async function readBuilt(folder: string, basePath: string): Promise<Built | undefined> {
+  const built = await readFile(join(folder, 'index.html'), 'utf8').catch(() => undefined)
+  if (built === undefined) return undefined
+  // The page has many paths, so its links to files cannot stay relative.
+  const html = built.replaceAll('="./', `="${basePath}/`).replaceAll(basePathPlaceholder, basePath)
   const assets = new Map<string, StaticAsset>()
   for (const name of await readdir(join(folder, 'assets'))) {
     const asset = await readAsset(join(folder, 'assets', name))

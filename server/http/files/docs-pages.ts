@@ -8,66 +8,78 @@ import { compressedAsset, sendAsset, type StaticAsset } from './static-asset.ts'
 
 export const documentFile = fileURLToPath(new URL('../../../openapi/openapi.json', import.meta.url))
 
-const page = `<!doctype html>
+const pageOf = (basePath: string) => `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <title>Errand API reference</title>
-    <link rel="stylesheet" href="/docs/swagger-ui.css" />
-    <link rel="icon" type="image/png" href="/docs/favicon-32x32.png" sizes="32x32" />
+    <link rel="stylesheet" href="${basePath}/docs/swagger-ui.css" />
+    <link rel="icon" type="image/png" href="${basePath}/docs/favicon-32x32.png" sizes="32x32" />
   </head>
   <body>
     <div id="swagger-ui"></div>
-    <script src="/docs/swagger-ui-bundle.js"></script>
-    <script src="/docs/start.js"></script>
+    <script src="${basePath}/docs/swagger-ui-bundle.js"></script>
+    <script src="${basePath}/docs/start.js"></script>
   </body>
 </html>
 `
 // With a `validatorUrl`, Swagger UI would send the document to an external service.
-const startScript = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#swagger-ui', deepLinking: true, persistAuthorization: false, validatorUrl: null })\n`
+const scriptOf = (basePath: string) =>
+  `SwaggerUIBundle({ url: '${basePath}/openapi.json', dom_id: '#swagger-ui', deepLinking: true, persistAuthorization: false, validatorUrl: null })\n`
 
 const script = 'text/javascript; charset=utf-8'
 const html = 'text/html; charset=utf-8'
+
+/** The document names the root of its host as the server. */
+async function readDocument(basePath: string): Promise<Buffer> {
+  const text = await readFile(documentFile, 'utf8')
+  return Buffer.from(basePath === '' ? text : text.replace('"url": "/"', `"url": ${JSON.stringify(basePath)}`))
+}
 
 type Source = { type: string; read: () => Promise<Buffer> }
 
 const inFolder = (name: string) => () => readFile(new URL(`../../../openapi/swagger-ui/${name}`, import.meta.url))
 const written = (text: string) => () => Promise.resolve(Buffer.from(text))
 
-const sources = new Map<string, Source>([
-  ['/openapi.json', { type: 'application/json; charset=utf-8', read: () => readFile(documentFile) }],
-  ['/docs', { type: html, read: written(page) }],
-  ['/docs/', { type: html, read: written(page) }],
-  ['/docs/start.js', { type: script, read: written(startScript) }],
-  ['/docs/swagger-ui.css', { type: 'text/css; charset=utf-8', read: inFolder('swagger-ui.css') }],
-  ['/docs/swagger-ui-bundle.js', { type: script, read: inFolder('swagger-ui-bundle.js') }],
-  ['/docs/favicon-32x32.png', { type: 'image/png', read: inFolder('favicon-32x32.png') }],
-])
+const sourcesOf = (basePath: string) =>
+  new Map<string, Source>([
+    ['/openapi.json', { type: 'application/json; charset=utf-8', read: () => readDocument(basePath) }],
+    ['/docs', { type: html, read: written(pageOf(basePath)) }],
+    ['/docs/', { type: html, read: written(pageOf(basePath)) }],
+    ['/docs/start.js', { type: script, read: written(scriptOf(basePath)) }],
+    ['/docs/swagger-ui.css', { type: 'text/css; charset=utf-8', read: inFolder('swagger-ui.css') }],
+    ['/docs/swagger-ui-bundle.js', { type: script, read: inFolder('swagger-ui-bundle.js') }],
+    ['/docs/favicon-32x32.png', { type: 'image/png', read: inFolder('favicon-32x32.png') }],
+  ])
 
 // Swagger UI sets style attributes and draws its icons from data URLs.
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-export const docsPaths: readonly string[] = [...sources.keys()]
-
-const assets = new Map<string, Promise<StaticAsset>>()
-
-/** Serves one of `docsPaths`. Each file is read and compressed once, on its first request. */
-export async function serveDocs(routed: RoutedRequest): Promise<void> {
-  const { path } = routed
-  let reading = assets.get(path)
-  if (!reading) {
-    const source = must(sources.get(path), 'the router passes only docs paths')
-    reading = source.read().then((body) => compressedAsset(source.type, body))
-    assets.set(path, reading)
-    // Does not cache a failure, because the file may be readable next time.
-    reading.catch(() => assets.delete(path))
+/** Returns the paths of the reference, and the handler of each. A file is read and compressed once, on its first request. */
+export function openDocs(basePath: string): {
+  paths: readonly string[]
+  serve: (routed: RoutedRequest) => Promise<void>
+} {
+  const sources = sourcesOf(basePath)
+  const assets = new Map<string, Promise<StaticAsset>>()
+  const serve = async (routed: RoutedRequest) => {
+    const { path } = routed
+    let reading = assets.get(path)
+    if (!reading) {
+      const source = must(sources.get(path), 'the router passes only docs paths')
+      reading = source.read().then((body) => compressedAsset(source.type, body))
+      assets.set(path, reading)
+      // Does not cache a failure, because the file may be readable next time.
+      reading.catch(() => assets.delete(path))
+    }
+    sendAsset(routed, await reading, {
+      'Content-Security-Policy': contentSecurityPolicy,
+      'Referrer-Policy': 'no-referrer',
+      // Makes browsers revalidate every file, so that a new release is not shown with files of the previous one.
+      'Cache-Control': 'no-cache',
+    })
   }
-  sendAsset(routed, await reading, {
-    'Content-Security-Policy': contentSecurityPolicy,
-    'Referrer-Policy': 'no-referrer',
-    // Makes browsers revalidate every file, so that a new release is not shown with files of the previous one.
-    'Cache-Control': 'no-cache',
-  })
+  return { paths: [...sources.keys()], serve }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createServiceLog } from '../../../server/cli/service-log.ts'
+import { createServiceLog } from '../../../server/app/service-log.ts'
 import { must } from '../../../server/kernel/assert.ts'
 import { say } from '../../support/chat-agents.ts'
 import { ChatReader } from '../../support/chat-reader.ts'

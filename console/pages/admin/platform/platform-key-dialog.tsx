@@ -7,6 +7,7 @@ import { CodeBlock } from '../../../parts/code-block.tsx'
 import { useLeaveWarning } from '../../../parts/hooks/use-leave-warning.ts'
 import { SecretBox } from '../../../parts/secret-box.tsx'
 import { PlatformKeyForm, type PlatformKeyInput } from './platform-key-form.tsx'
+import { serviceUrl } from '../../../app/service-url.ts'
 
 /** Asks for the scopes of a platform key, and then shows the key in the same dialog. */
 export function PlatformKeyDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
@@ -54,7 +55,7 @@ function IssuedPlatformKey({ created, onDone }: { created: CreatedPlatformKey; o
       <Box>
         <Text mb={6}>Environment variables for your server:</Text>
         <CodeBlock
-          code={`ERRAND_URL='${location.origin}'\nERRAND_PLATFORM_KEY='${created.key}'`}
+          code={`ERRAND_URL='${serviceUrl}'\nERRAND_PLATFORM_KEY='${created.key}'`}
           label="Environment variables"
           what="environment variables"
         />

@@ -1,6 +1,5 @@
 import { Box, Text, Title } from '@mantine/core'
 import { useEffect, useRef, type ReactNode } from 'react'
-import { navigate } from 'wouter/use-browser-location'
 import type { User } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { leaveConsole } from '../../../app/leave-console.ts'
@@ -12,12 +11,13 @@ import classes from '../admin.module.css'
 import { AdminButton, SuspendButton } from './access-buttons.tsx'
 import { keepUser } from './keep-user.ts'
 import { PasswordLinkButton } from './password-link-button.tsx'
+import { goTo } from '../../../app/service-url.ts'
 
 export function UserAccess({ user, isOwn }: { user: User; isOwn: boolean }) {
   const { email, id: userId, isAdmin, isSuspended } = user
   const changeAdmin = async () => {
     const next = await client.users.update({ userId, isAdmin: !isAdmin })
-    if (isOwn) navigate('/')
+    if (isOwn) goTo('/')
     keepUser(next)
     if (isOwn) void queryClient.invalidateQueries({ queryKey: accountKey })
     notifyDone(next.isAdmin ? `${email} is now an admin.` : `${email} is no longer an admin.`)

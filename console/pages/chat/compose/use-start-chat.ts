@@ -1,12 +1,12 @@
 import { useMutation } from '@tanstack/react-query'
 import { useRef } from 'react'
-import { navigate } from 'wouter/use-browser-location'
 import { newIdempotencyKey } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 import { changeDraft, draftOf, putBack } from '../transcript/chat-drafts.ts'
 import { liveChatOf } from '../transcript/live-chat.ts'
 import type { AttachedFile } from './attached-files.ts'
+import { goTo } from '../../../app/service-url.ts'
 
 export type NewSession = { agentId: string; connectorIds?: string[]; maxCostUsd?: string; continues?: string }
 
@@ -34,7 +34,7 @@ export function useStartChat(draftId: string) {
       changeDraft(sessionId, { params })
       void liveChatOf(sessionId).send(message, params, { files })
       void queryClient.invalidateQueries({ queryKey: ['sessions'] })
-      navigate(`/chat/${sessionId}`)
+      goTo(`/chat/${sessionId}`)
     },
     onError: (_, { files, message }) => putBack(draftId, message, files),
   })

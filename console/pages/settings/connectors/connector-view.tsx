@@ -1,6 +1,5 @@
 import { Button, Stack } from '@mantine/core'
 import { useQuery, type UseQueryResult } from '@tanstack/react-query'
-import { navigate } from 'wouter/use-browser-location'
 import { ErrandClientError, type Connector } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
@@ -22,6 +21,7 @@ import { EditConnectorForm } from './edit-connector-form.tsx'
 import { SignInPanel } from './sign-in-panel.tsx'
 import { useConnectorServers } from './use-connector-servers.ts'
 import { useConnectorTools, type ToolsPage } from './use-connector-tools.ts'
+import { goTo } from '../../../app/service-url.ts'
 
 export function ConnectorView({ connectorId }: { connectorId: string }) {
   const connector = useQuery({
@@ -106,7 +106,7 @@ function DeleteButton({ connector: { id, name } }: { connector: Connector }) {
       onConfirm={async () => {
         await client.connectors.delete({ connectorId: id })
         notifyDone(`${name} deleted.`)
-        navigate(connectorsPath, { replace: true })
+        goTo(connectorsPath, { replace: true })
         queryClient.removeQueries({ queryKey: ['connector', id] })
         await queryClient.invalidateQueries({ queryKey: ['connectors'] })
       }}

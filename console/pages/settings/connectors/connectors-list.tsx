@@ -2,7 +2,6 @@ import { Button, Modal, Stack, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { PlusIcon } from '@radix-ui/react-icons'
 import { keepPreviousData, useIsMutating, useMutation, useQuery } from '@tanstack/react-query'
-import { navigate } from 'wouter/use-browser-location'
 import type { Connector } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
@@ -20,6 +19,7 @@ import { AddConnectorForm } from './add-connector-form.tsx'
 import { connectorPath } from './connector-path.ts'
 import { ConnectorStatus } from './connector-status.tsx'
 import { useConnectorServers } from './use-connector-servers.ts'
+import { goTo } from '../../../app/service-url.ts'
 
 const limit = 50
 
@@ -71,7 +71,7 @@ export function ConnectorsList() {
         </Panel>
       </Stack>
       <Modal opened={isAdding} onClose={close} title="Add connector" size="lg" closeOnClickOutside={false}>
-        <AddConnectorForm servers={servers} onCancel={close} onAdded={({ id }) => navigate(connectorPath(id))} />
+        <AddConnectorForm servers={servers} onCancel={close} onAdded={({ id }) => goTo(connectorPath(id))} />
       </Modal>
     </>
   )

@@ -8,6 +8,7 @@ import { SecretBox } from '../../../parts/secret-box.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import type { IssuedKey } from './issued-key.ts'
 import type { KeyScope } from './key-scopes.ts'
+import { serviceUrl } from '../../../app/service-url.ts'
 
 type IssuedKeyViewProps = {
   issued: IssuedKey
@@ -78,7 +79,7 @@ function Leaving({ onStay, onLeave }: { onStay: () => void; onLeave: () => void 
 
 /** Settings that most MCP clients accept. */
 function McpClient({ token }: { token: string }) {
-  const server = { url: `${location.origin}/mcp`, headers: { Authorization: `Bearer ${token}` } }
+  const server = { url: `${serviceUrl}/mcp`, headers: { Authorization: `Bearer ${token}` } }
   return (
     <Box>
       <Text mb={6}>To use agents as tools in an MCP client, such as Claude or an editor:</Text>
@@ -105,12 +106,12 @@ function TryIt({ token, scopes }: { token: string; scopes: readonly KeyScope[] }
   if (isForRunningOnly && !talker) return null
   const lines = isForRunningOnly
     ? [
-        `curl '${location.origin}/api/sessions'`,
+        `curl '${serviceUrl}/api/sessions'`,
         header,
         "-H 'Content-Type: application/json'",
         `-d '{"agentId":"${talker?.id}"}'`,
       ]
-    : [`curl '${location.origin}${scopes.includes('read') ? '/api/account' : '/api/keys'}'`, header]
+    : [`curl '${serviceUrl}${scopes.includes('read') ? '/api/account' : '/api/keys'}'`, header]
   return (
     <Box>
       <Text mb={6}>Try the key{isForRunningOnly && ' by creating a session, which is free'}:</Text>

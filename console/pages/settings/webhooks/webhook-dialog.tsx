@@ -1,7 +1,6 @@
 import { Box, Button, Group, Modal, NativeSelect, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { navigate } from 'wouter/use-browser-location'
 import type { CreatedWebhook, Webhook } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
@@ -12,6 +11,7 @@ import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { WebhookForm } from './webhook-form.tsx'
 import { webhookName, webhookPath } from './webhook-words.ts'
+import { goTo } from '../../../app/service-url.ts'
 
 /** Task of the dialog: create a webhook, edit a webhook, or rotate a webhook's secret. */
 export type WebhookRequest = { kind: 'create' } | { kind: 'edit' | 'rotate'; of: Webhook }
@@ -31,7 +31,7 @@ export function WebhookDialog({ request, isOpen, onClose }: WebhookDialogProps) 
   }
   const finish = () => {
     onClose()
-    if (request.kind === 'create' && created) navigate(webhookPath(created.id))
+    if (request.kind === 'create' && created) goTo(webhookPath(created.id))
   }
   const title = created
     ? 'Store the secret'

@@ -2,7 +2,6 @@ import { Alert, Button, Group, Stack, Text } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useParams } from 'wouter'
-import { navigate } from 'wouter/use-browser-location'
 import { ErrandClientError, type Webhook } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
@@ -21,6 +20,7 @@ import { TimeText } from '../../../parts/text/time-text.tsx'
 import { renewWebhooks, WebhookDialog, type WebhookRequest } from './webhook-dialog.tsx'
 import { WebhookDeliveries } from './webhook-deliveries.tsx'
 import { deliveryLook, webhookLook, webhookName, whyNot } from './webhook-words.ts'
+import { goTo } from '../../../app/service-url.ts'
 
 export function WebhookPage() {
   const { webhookId } = useParams<{ webhookId: string }>()
@@ -121,7 +121,7 @@ function Actions({ webhook, onRotate }: { webhook: Webhook; onRotate: () => void
   }
   const remove = async () => {
     await client.webhooks.delete({ webhookId })
-    navigate('/settings/webhooks', { replace: true })
+    goTo('/settings/webhooks', { replace: true })
     queryClient.removeQueries({ queryKey: ['webhook', webhookId] })
     await queryClient.invalidateQueries({ queryKey: ['webhooks'] })
     notifyDone('Webhook deleted.')

@@ -1,0 +1,53 @@
+import { loadConfigFile } from '../agents/config/load-config-file.ts'
+import type { ErrandConfig } from '../agents/config/define-config.ts'
+import type { Logger } from '../kernel/logger.ts'
+import { startApp, type App, type AppOptions } from './app.ts'
+import {
+  type Role,
+  resolveCommandPath,
+  resolveDatabaseUrl,
+  resolveLimits,
+  resolveLogin,
+  resolveMetricsToken,
+  resolvePayloadBucket,
+  resolvePayments,
+  resolvePrivateHosts,
+  resolveSecrets,
+  resolveTrustedProxies,
+} from './config.ts'
+import { describeFewFiles } from './open-files.ts'
+import { describeUnknown, unknownVariables } from './unknown-variables.ts'
+
+type ServiceSettings = Pick<AppOptions, 'baseUrl' | 'dataDir' | 'listens' | 'onFatal'> & {
+  /** Configuration, or path of the file that exports it. */
+  config: ErrandConfig | string
+  role?: Role
+  log: Logger
+}
+
+/** Starts a service with all other settings from the environment. */
+export async function openService({ config, dataDir, log, ...settings }: ServiceSettings): Promise<App> {
+  for (const unknown of unknownVariables()) log.warn({}, describeUnknown(unknown))
+  const configFile = typeof config === 'string' ? config : null
+  const loaded = typeof config === 'string' ? await loadConfigFile(config) : config
+  const limits = resolveLimits(loaded.limits)
+  const fewFiles = describeFewFiles(limits.maxConnections)
+  if (fewFiles !== undefined) log.warn({}, fewFiles)
+  return await startApp({
+    ...settings,
+    config: { ...loaded, login: resolveLogin(loaded.login) },
+    configFile,
+    dataDir,
+    databaseUrl: resolveDatabaseUrl(),
+    payloadBucket: resolvePayloadBucket(),
+    payments: resolvePayments(),
+    secrets: () => resolveSecrets(dataDir),
+    commandPath: resolveCommandPath(),
+    metricsToken: resolveMetricsToken(),
+    trustedProxies: resolveTrustedProxies(),
+    webhookPrivateHosts: loaded.webhooks?.privateHosts ?? [],
+    connectorPrivateHosts: resolvePrivateHosts(loaded.connectors?.privateHosts),
+    limits,
+    log,
+  })
+}
