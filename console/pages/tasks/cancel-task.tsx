@@ -49,7 +49,7 @@ export function CancelTask({ task, endpoint }: CancelTaskProps) {
         <Text>
           {isCharged ? (
             <>
-              The charge of <Money usd={task.costUsd} fw={600} /> is refunded in full.
+              The charge of <Money usd={task.costUsd} fw={600} /> will be refunded in full.
             </>
           ) : (
             'Nothing was charged.'

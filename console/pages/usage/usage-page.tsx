@@ -109,11 +109,11 @@ function Sums({ groupBy, names, usage: { days, groups = [] } }: SumsProps) {
         <StatTile
           label="Balance lasts"
           value={!account ? undefined : left === undefined ? 'No spending' : lastsText(left)}
-          note="At the average since the first charge"
+          note="At the average rate since the first charge"
         />
       </StatTiles>
       {groups.length === 0 ? (
-        <EmptyState title="Nothing ended in this period">Choose another period.</EmptyState>
+        <EmptyState title="No executions ended in this period">Choose another period.</EmptyState>
       ) : (
         <>
           <Panel
@@ -132,7 +132,7 @@ function Sums({ groupBy, names, usage: { days, groups = [] } }: SumsProps) {
                   .join(', ')}. The table has the values of each day.`}
               />
             )}
-            {groups.length > series.length && `The first ${series.length} of ${countText(groups.length)}, by charges.`}
+            {groups.length > series.length && `Top ${series.length} of ${countText(groups.length)} by charges.`}
           </Panel>
           <Panel title={`By ${by}`}>
             <DataTable
@@ -142,7 +142,7 @@ function Sums({ groupBy, names, usage: { days, groups = [] } }: SumsProps) {
               rowKey={({ value }) => value}
               isWide
             />
-            {groups.length >= groupsMax && `The first ${countText(groupsMax)}, by charges.`}
+            {groups.length >= groupsMax && `Top ${countText(groupsMax)} by charges.`}
           </Panel>
         </>
       )}

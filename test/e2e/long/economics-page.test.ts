@@ -37,7 +37,7 @@ testConsole(
   async (opened) => {
     for (const search of ['period=2026-02-30', 'period=constructor', 'groupBy=constructor']) {
       const page = await opened.open(`/admin/economics?${search}`)
-      await page.getByText('Nothing ended in this period').waitFor()
+      await page.getByText('No executions ended in this period').waitFor()
       expect(await page.getByRole('textbox', { name: 'Period' }).inputValue()).toBe('Last 30 days')
     }
   },

@@ -116,7 +116,7 @@ testConsole(
 
     opened.allow(/404 .*users\.findOwner/)
     await runCommand(page, `task_${'0'.repeat(26)}`)
-    await page.getByText('Nothing has this id').waitFor()
+    await page.getByText('No resource has this id').waitFor()
   },
   { isAdmin: true },
 )

@@ -71,7 +71,7 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
 
 testConsole('says that nothing ended yet', async (opened) => {
   const page = await opened.open('/usage?days=7')
-  await page.getByText('Nothing ended in this period').waitFor()
+  await page.getByText('No executions ended in this period').waitFor()
   await page.getByText('No spending').waitFor()
   await opened.check('usage-empty')
 })

@@ -63,7 +63,7 @@ export function EconomicsPage() {
         <QueryState
           query={economics}
           isEmpty={({ groups }) => groups.length === 0}
-          empty={<EmptyState title="Nothing ended in this period">Choose another period.</EmptyState>}
+          empty={<EmptyState title="No executions ended in this period">Choose another period.</EmptyState>}
           skeleton={<Skeleton height={480} />}
         >
           {(known) => (
@@ -91,11 +91,15 @@ function Totals({ economics: { total } }: { economics: Economics }) {
       <StatTile
         label="Revenue"
         value={<Money usd={total.revenueUsd} />}
-        note="Charges minus refunds, also of given credit"
+        note="Charges minus refunds, including charges paid from granted credit"
       />
-      <StatTile label="Provider cost" value={<Money usd={total.providerCostUsd} />} note="Of agents with a cost" />
+      <StatTile
+        label="Provider cost"
+        value={<Money usd={total.providerCostUsd} />}
+        note="Agents with a known cost only"
+      />
       <StatTile label="Margin" value={<Money usd={total.marginUsd} />} note="Revenue minus provider cost" />
-      <StatTile label="Written off" value={<Money usd={total.writtenOffUsd} />} note="Beyond balances and caps" />
+      <StatTile label="Written off" value={<Money usd={total.writtenOffUsd} />} note="Cost beyond balances and caps" />
     </StatTiles>
   )
 }
@@ -111,7 +115,7 @@ function Groups({ economics: { groupBy, groupCount, groups } }: { economics: Eco
         rowKey={({ value }) => value}
         isWide
       />
-      {groupCount > groups.length && `The first ${groups.length} of ${groupCount}, by charges.`}
+      {groupCount > groups.length && `Top ${groups.length} of ${groupCount} by charges.`}
     </Panel>
   )
 }

@@ -128,8 +128,8 @@ function PaymentsPanel() {
           <Figures
             of={[
               { name: 'Paid', value: <Money usd={totals.paidUsd} /> },
-              { name: 'Refunded', value: <Money usd={totals.refundedUsd} />, note: 'Of these payments' },
-              { name: 'Disputed', value: <Money usd={totals.disputedUsd} />, note: 'Of these payments' },
+              { name: 'Refunded', value: <Money usd={totals.refundedUsd} />, note: 'From payments in this period' },
+              { name: 'Disputed', value: <Money usd={totals.disputedUsd} />, note: 'From payments in this period' },
               { name: 'Owed by users', value: <Money usd={totals.owedUsd} />, note: 'Now' },
             ]}
           />

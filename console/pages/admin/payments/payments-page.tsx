@@ -51,8 +51,16 @@ export function PaymentsPage() {
                       value: <Money usd={totals.paidUsd} />,
                       note: totals.topups === 1 ? '1 top-up' : `${totals.topups} top-ups`,
                     },
-                    { name: 'Refunded', value: <Money usd={totals.refundedUsd} />, note: 'Of these payments' },
-                    { name: 'Disputed', value: <Money usd={totals.disputedUsd} />, note: 'Of these payments' },
+                    {
+                      name: 'Refunded',
+                      value: <Money usd={totals.refundedUsd} />,
+                      note: 'From payments in this period',
+                    },
+                    {
+                      name: 'Disputed',
+                      value: <Money usd={totals.disputedUsd} />,
+                      note: 'From payments in this period',
+                    },
                     { name: 'Owed by users', value: <Money usd={totals.owedUsd} />, note: 'Now' },
                   ]}
                 />

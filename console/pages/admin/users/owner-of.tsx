@@ -30,7 +30,7 @@ export function OwnerOf({ id }: { id: string }) {
   })
   if (isForAdminsOnly(owner.error)) return <AdminsOnlyPage />
   if (owner.error instanceof ErrandClientError && owner.error.status === 404) {
-    return <EmptyState title="Nothing has this ID" />
+    return <EmptyState title="No resource has this ID" />
   }
   return (
     <QueryState query={owner}>

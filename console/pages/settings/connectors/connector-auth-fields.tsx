@@ -62,8 +62,8 @@ export function ConnectorAuthFields({ draft, onChange, errors, isByUrl, kept }: 
       {authType === 'oauth' && (
         <>
           <Text size="sm" c="dimmed">
-            You sign in after adding the connector. Most servers register Errand automatically: leave the client empty
-            for those{isKept ? ', or to keep the current one' : ''}.
+            You sign in after adding the connector. Most servers register Errand automatically: leave the client fields
+            empty for those{isKept ? ', or to keep the current one' : ''}.
           </Text>
           <TextInput
             label="Client ID"
