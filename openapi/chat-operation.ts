@@ -12,7 +12,7 @@ export function chatOperation(responses: Json, success: Json): Json {
     tags: ['Sessions'],
     summary: 'Send a message and stream the reply',
     description:
-      'The answer is a stream of events (`ChatEvent`), one JSON object a line: read it as a stream, or whole as text, and parse each line; as one JSON document it cannot be parsed. The last event is `done`, with what was charged, or `error`; a stream that ends without either broke off. Closing the connection stops the reply, which is charged for what it used, unless `onDisconnect` is `continue`: then it goes on and can be read again with `readChat`. With `Accept: text/event-stream` the events are server-sent events.',
+      'The response is a stream of events (`ChatEvent`), one JSON object per line. Read it as a stream or as text, and parse each line: the whole response is not one JSON document. The last event is `done`, with the charge, or `error`. A stream without either was cut off. Closing the connection stops the reply, which is charged for its usage. With `onDisconnect: continue`, the reply continues and can be read again with `readChat`. With `Accept: text/event-stream`, the events are server-sent events.',
     security: [{ apiKey: [] }, { browserSession: [] }, { platformKey: [] }, { clientToken: [] }],
     requestBody: { required: true, content: { 'application/json': { schema: schemaOf(ChatInput, 'input') } } },
     responses: {

@@ -6,8 +6,8 @@ type Json = Record<string, unknown>
 export const sharedErrors: Record<string, string> = {
   401: 'Authentication is missing or invalid.',
   403: 'Permission is missing.',
-  429: 'More executions than the limit allows within a minute.',
-  500: 'The service failed; nothing is said of why.',
+  429: 'More executions within a minute than the limit allows.',
+  500: 'The service failed. The response does not say why.',
   503: 'The service is overloaded, is stopping or cannot write; try again, with the same Idempotency-Key.',
 }
 
@@ -15,11 +15,11 @@ export const sharedErrors: Record<string, string> = {
 export const headerComponents = {
   'X-Request-Id': always(header('Identifies the request in the logs', 'string')),
   'X-RateLimit-Limit': header('Agent executions that are allowed per minute'),
-  'X-RateLimit-Remaining': header('How many of them are left'),
+  'X-RateLimit-Remaining': header('Remaining agent executions'),
   'X-RateLimit-Reset': header('Unix time in seconds at which the oldest counted execution leaves the window'),
   'WWW-Authenticate': always(header('The scheme to authenticate with', 'string')),
   'Retry-After': always(header('Seconds to wait before the next try')),
-  'Errand-Turn-Id': always(header('The id of the turn, by which its reply is read again or stopped', 'string')),
+  'Errand-Turn-Id': always(header('The id of the turn, for rereading or stopping its reply', 'string')),
   'Set-Cookie': header('The cookie of the browser login', 'string'),
 }
 
@@ -109,7 +109,7 @@ export function chatErrors(): Json {
   for (const [status, description] of Object.entries(refusals)) {
     const own = {
       ...(status === '401' ? headersOf('WWW-Authenticate') : rateHeadersOf(status)),
-      ...(status === '429' && rateHeadersUnless('too many chats are waiting for balance')),
+      ...(status === '429' && rateHeadersUnless('another limit rejected the request')),
       ...retryHeaderOf(status),
     }
     const response = errorResponse(status, { description, headers: own }) as { content: Json }

@@ -65,7 +65,7 @@ const writes = new Set([
   'rotateKey',
 ])
 const tooManyWrites = 'More changes than the limit allows within a minute.'
-const keptFor24Hours = 'Kept for 24 hours: a repeated request with the same key and body gets the first answer.'
+const keptFor24Hours = 'Stored for 24 hours: a repeated request with the same key and body gets the first response.'
 const idempotent: Record<string, string> = {
   createTask: keptFor24Hours,
   createSession: keptFor24Hours,
@@ -135,7 +135,7 @@ export function createOpenApiDocument(): Json {
   const chat = chatOperation(chatErrors(), ofStreams) as Operation
   chat.parameters = [
     idempotencyParameter(
-      'Kept for 24 hours: the same request with a key that was used has the same reply, as long as its events are kept; later, and for another request, it is refused with 409.',
+      'Stored for 24 hours: a repeated request with the same key and body gets the same reply while its events are stored. Later, or with a different body, it is rejected with 409.',
     ),
   ]
   document.paths['/api/chat'] = { post: chat }

@@ -5,7 +5,7 @@ import { idParameter, refusals } from './follow-operation.ts'
 type Json = Record<string, unknown>
 
 const security = [{ apiKey: [] }, { browserSession: [] }, { platformKey: [] }, { clientToken: [] }]
-const tooMany = 'The caller reads as many chats as may be read at once.'
+const tooMany = 'The caller already reads the maximum number of replies.'
 
 export function readChatOperation(success: Json): Json {
   return {

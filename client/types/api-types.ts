@@ -467,7 +467,7 @@ export type Economics = {
     /** Revenue minus the cost of the model providers */
     marginUsd: string
   }
-  /** Days in order; otherwise at most 1000 groups, by charges */
+  /** Days by date; other groups by charges, at most 1000 */
   groups: Array<{
     /** The day, id or name; empty if there is none. Chats have the id of their agent in place of an endpoint */
     value: string
@@ -641,7 +641,7 @@ export type Message = {
     /** Original size, if only a `preview` of the output is stored */
     outputBytes?: number | undefined
   }> | undefined
-  /** True if the reply was cut off or exceeded 1 MB, of which the rest is not stored */
+  /** True if the reply was cut off, or if only its first 1 MB is stored */
   truncated?: boolean | undefined
   /** Only for a user's message: the `turnId` of the chat that this one replaced in the history */
   replaces?: string | undefined
@@ -722,9 +722,9 @@ export type PasswordLink = {
 }
 
 export type PaymentAccount = {
-  /** Of one top-up */
+  /** Minimum of one top-up */
   minUsd: string
-  /** Of one top-up */
+  /** Maximum of one top-up */
   maxUsd: string
   /** Brand and last digits of the saved payment method; null if there is none */
   savedMethod: string | null
@@ -1306,7 +1306,7 @@ export type Queries = {
       createdAfter?: string | undefined
       /** Only items created before this time */
       createdBefore?: string | undefined
-      /** Only tasks that contain this text in a field name or value of their input, or in their error message, ignoring the case of A to Z. Of input over 16 KB, only the first 1,024 characters are searched */
+      /** Only tasks that contain this text in a field name or value of their input, or in their error message, ignoring the case of A to Z. If an input is larger than 16 KB, only its first 1,024 characters are searched */
       search?: string | undefined
       /** `preview` adds the start of the input and of the error message to each task */
       include?: "preview" | undefined

@@ -42,7 +42,7 @@ export const Economics = z
           ...sums,
         }),
       )
-      .describe(`Days in order; otherwise at most ${groupsMax} groups, by charges`),
+      .describe(`Days by date; other groups by charges, at most ${groupsMax}`),
     groupCount: z.number().int().describe('Number of all groups'),
   })
   .meta({ id: 'Economics' })

@@ -245,7 +245,7 @@ export const usersRouter = ({
           description:
             'For ids of users, tasks, sessions, chats, transactions, top-ups, API keys, connectors and webhooks.',
           successDescription: 'What the id identifies, and its user.',
-          errorResponses: { 400: 'A parameter is invalid.', 404: 'Nothing has this id.' },
+          errorResponses: { 400: 'A parameter is invalid.', 404: 'No resource has this id.' },
         }),
       })
       .input(OwnerInput)

@@ -76,7 +76,7 @@ function addUpkeep(program: Command): void {
     .action(lazily(async () => (await import('./payment-commands.ts')).reconcile))
   common(program.command('secret').description("the service's secret").command('rotate'))
     .description('re-encrypt the secrets of connectors and webhooks with a new secret or with ERRAND_SECRET')
-    .option('--lost', 'continue without the lost previous secret; users must enter again what it encrypted')
+    .option('--lost', 'continue without the lost previous secret; users must re-enter what it encrypted')
     .action(lazily(async () => (await import('./secret-commands.ts')).rotateSecret))
   common(program.command('backup'))
     .description('copy the database to FILE and the payloads to FILE.payloads, even while a server is running')
@@ -85,7 +85,7 @@ function addUpkeep(program: Command): void {
   common(program.command('export'))
     .description('write a stopped installation as NDJSON; afterwards it cannot be used here')
     .option('--to <file>', 'a new file, or - for standard output', '-')
-    .option('--without-damaged', 'leave missing or damaged payloads behind')
+    .option('--without-damaged', 'skip missing or damaged payloads')
     .option('--undo', 'allow an exported installation to be used here again')
     .action(lazily(async () => (await import('./transfer-commands.ts')).exportInstallation))
   common(program.command('import'))
@@ -115,19 +115,19 @@ function addPrices(program: Command): void {
       .argument('[model...]', 'ids of models, such as openai/gpt-5-mini')
       .option('--list <file>', "the project's list", 'prices.json')
       .option('--json', 'print one JSON object')
-  onList(prices.command('show').description('print prices of the list')).action(
+  onList(prices.command('show').description('print prices from the price list')).action(
     lazily(async () => (await import('./price-commands.ts')).showPrices),
   )
   onList(
     prices
       .command('diff')
-      .description('print how a file of models.dev or LiteLLM differs from the list')
+      .description('print how a file of models.dev or LiteLLM differs from the price list')
       .argument('<file>', "the file, such as models.dev's api.json"),
   ).action(lazily(async () => (await import('./price-commands.ts')).diffPrices))
   onList(
     prices
       .command('import')
-      .description("print the same, then update the list's models and add the given ones")
+      .description("print the differences, then update the list's models and add the given ones")
       .argument('<file>', "the file, such as models.dev's api.json"),
   ).action(lazily(async () => (await import('./price-commands.ts')).importPrices))
 }

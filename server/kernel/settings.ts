@@ -235,7 +235,7 @@ export const limits = {
     default: 1,
     zero: 'no bound',
     meaning:
-      'maximum tasks with connectors of a user running at a time; also how many results a user can get for free per block by letting runs fail after they have called a connector',
+      'maximum running tasks with connectors per user; also how many free results a user can get per block by making runs fail after a connector call',
   },
   sessionIdleSeconds: { default: 86_400, meaning: 'time without a turn or an update after which a session expires' },
   leaseSeconds: {

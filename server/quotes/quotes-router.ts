@@ -19,7 +19,7 @@ export const quotesRouter = (parts: QuoteParts) =>
           successDescription: 'The quote.',
           errorResponses: {
             400: 'The body, the params or the message are invalid.',
-            403: '`maxCostUsd` of the request or of its session, or a limit, does not allow it, or permission is missing.',
+            403: 'The cost exceeds `maxCostUsd` of the request or session, or a limit, or permission is missing.',
             404: 'The agent endpoint, the session or a connector was not found.',
             409: 'The session is completed.',
             410: 'The session has expired.',

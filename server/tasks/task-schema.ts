@@ -204,7 +204,7 @@ export const ListTasksInput = z.object({
     .max(200)
     .optional()
     .describe(
-      'Only tasks that contain this text in a field name or value of their input, or in their error message, ignoring the case of A to Z. Of input over 16 KB, only the first 1,024 characters are searched',
+      'Only tasks that contain this text in a field name or value of their input, or in their error message, ignoring the case of A to Z. If an input is larger than 16 KB, only its first 1,024 characters are searched',
     ),
   include: z
     .enum(['preview'])

@@ -98,10 +98,10 @@ test('operations that accept an Idempotency-Key say how long it is stored', () =
     return found ? [[id, found.description]] : []
   })
   expect(Object.fromEntries(taking)).toEqual({
-    createTask: expect.stringMatching(/^Kept for 24 hours: .* gets the first answer\.$/),
-    createSession: expect.stringMatching(/^Kept for 24 hours: .* gets the first answer\.$/),
-    createTopup: expect.stringMatching(/^Kept for 24 hours: .* gets the first answer\.$/),
-    chat: expect.stringMatching(/^Kept for 24 hours: .* refused with 409\.$/),
+    createTask: expect.stringMatching(/^Stored for 24 hours: .* gets the first response\.$/),
+    createSession: expect.stringMatching(/^Stored for 24 hours: .* gets the first response\.$/),
+    createTopup: expect.stringMatching(/^Stored for 24 hours: .* gets the first response\.$/),
+    chat: expect.stringMatching(/^Stored for 24 hours: .* rejected with 409\.$/),
     creditUser: expect.stringMatching(/^Kept with the transaction: .* credits nothing more\.$/),
   })
 })
