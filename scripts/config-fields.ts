@@ -140,7 +140,7 @@ function valuesOf({ description, anyOf, ...field }: Schema): string {
   if (field.type === 'integer')
     return `${field.minimum?.toLocaleString('en')} to ${field.maximum?.toLocaleString('en')}`
   if (field.type === 'number') return `above ${field.exclusiveMinimum}, at most ${field.maximum?.toLocaleString('en')}`
-  if (field.type === 'array') return `a list: ${valuesOf(field.items ?? {})}`
+  if (field.type === 'array') return `a list, each item ${valuesOf(field.items ?? {})}`
   if (field.type === 'object') return field.properties ? 'an object' : 'an object, by name'
   return field.type === 'string' ? 'a string' : 'see above'
 }

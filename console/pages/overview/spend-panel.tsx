@@ -69,7 +69,7 @@ function DaysChart({ days }: { days: readonly UsageDay[] }) {
   )
 }
 
-/** Without rows for a day that is no longer shown: the chart updates after the days. */
+/** Returns no rows for a day that is no longer shown, because the chart updates after the days. */
 function noteOf(day: UsageDay | undefined) {
   if (!day) return []
   const { executions, failures, refundedUsd, spentUsd } = day

@@ -74,7 +74,7 @@ function Facts({ task }: { task: UserTask }) {
           rows={[
             ['Task ID', <CopyText key="id" value={task.id} what="task ID" />],
             ['Created', <TimeText key="created" at={createdAt} isExact />],
-            // The start is that of the last attempt.
+            // `startedAt` is the start of the last attempt.
             ['Queued', startedAt !== undefined && attempt === 1 && between(createdAt, startedAt)],
             ['Ran', startedAt !== undefined && completedAt !== undefined && between(startedAt, completedAt)],
             ['Ended', completedAt !== undefined && <TimeText key="ended" at={completedAt} isExact />],
