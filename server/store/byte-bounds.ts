@@ -1,6 +1,7 @@
 import type { ToolCallRecord } from './sessions/session-types.ts'
 
-// Bounds in bytes on responses and stored messages. Strings are measured as JSON, where a control character takes six bytes.
+// Size bounds, in bytes, on responses and stored messages. Strings are measured as JSON, in which a control character
+// takes six bytes.
 
 /**
  * Max bytes of a list page. The first item is always included, even if it is larger; otherwise it could never be read.
@@ -12,18 +13,18 @@ export const toolValueBytesMax = 16_384
 /** Max bytes of all tool calls of one message together. Later calls are not stored. */
 export const toolCallsBytesMax = 262_144
 
-/** Max bytes of a connector without its list of allowed tools. */
+/** Max bytes of a connector on a list page, excluding its list of allowed tools. */
 export const connectorFieldsBytes = 4096
 
 const previewCharsMax = 1024
-/** Max bytes of a character in JSON. */
+/** Max bytes that one UTF-16 unit takes in JSON. */
 const charBytesMax = 6
 
 export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value) ?? '')
 }
 
-/** Number of items that fit on a page, given each item's size in bytes. At least 1, unless there are no items. */
+/** Returns how many items fit on a page, given each item's size in bytes. At least 1, unless there are no items. */
 export function fittingCount(bytes: readonly number[], bytesMax: number): number {
   let left = bytesMax - (bytes[0] ?? 0)
   let count = Math.min(1, bytes.length)
@@ -31,7 +32,10 @@ export function fittingCount(bytes: readonly number[], bytesMax: number): number
   return count
 }
 
-/** Returns as many leading items as fit in `bytesMax`, at least one. Reads at most one further item from the iterable. */
+/**
+ * Returns as many leading items as fit in `bytesMax`, at least one. Reads at most one item beyond those from the
+ * iterable.
+ */
 export function takeFitting<Item>(
   items: Iterable<Item>,
   { bytesMax, bytesOf }: { bytesMax: number; bytesOf: (item: Item) => number },
@@ -46,7 +50,7 @@ export function takeFitting<Item>(
   return taken
 }
 
-/** Cuts a message's text to `messageTextBytesMax`, measured as JSON. `isCut` says whether that removed anything. */
+/** Truncates a message's text to `messageTextBytesMax`, measured as JSON. `isCut`: whether anything was removed. */
 export function keptText(text: string): { text: string; isCut: boolean } {
   if (text.length * charBytesMax <= messageTextBytesMax) return { text, isCut: false }
   let kept = text

@@ -5,8 +5,8 @@ import { badField } from '../kernel/errors.ts'
 export type Page = { limit: number; offset: number }
 
 /**
- * A page that ends before the item that would exceed `bytesMax`. The first item is always included. Default:
- * `pageBytesMax`.
+ * A page that also ends before the item that would exceed `bytesMax` (default: `pageBytesMax`). It always includes the
+ * first item.
  */
 export type BoundedPage = Page & { bytesMax?: number }
 
@@ -25,7 +25,7 @@ export function isTimed({ createdAfter, createdBefore }: ListRange): boolean {
 /** Total number of items in the list, and the start of the next page if there is one. */
 export type Listed = { total: number; next?: ListPlace }
 
-/** The list a cursor belongs to: its name, user and filters. */
+/** Identifies the list that a cursor belongs to. */
 export type CursorList = { name: string; userId: string; filters: object }
 
 type RangeInput = {

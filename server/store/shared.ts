@@ -1,9 +1,9 @@
 import type { AttemptRef } from './tasks/task-types.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 
-/** Topics of messages between nodes, and the id each one carries. */
+/** Topics of messages between nodes. Each topic's comment describes the id in its messages. */
 export type SignalTopic =
-  /** Queued tasks may be ready for any node to take. The id is empty, or names a user who now has fewer running tasks. */
+  /** Queued tasks may be ready to take. The id is empty, or that of a user who now has fewer running tasks. */
   | 'task-queued'
   /** The task's id. */
   | 'task-ended'
@@ -15,12 +15,17 @@ export type SignalTopic =
   | 'session-stopped'
   /** A turn's id: the node running it must stop. */
   | 'turn-stopped'
-  /** A turn's id: a client reads the turn on another node. So the node that runs the turn must save events as they arrive. */
+  /**
+   * A turn's id: a client on another node is reading the turn, so the node that runs it must save events as they
+   * arrive.
+   */
   | 'turn-followed'
   /** A turn's id: some of its events were saved. */
   | 'turn-told'
 
-/** Messages between the nodes of one database, including the sender. Delivery is best effort, so subscribers also poll. */
+/**
+ * Messages to all nodes that share a database, including the sender. Delivery is best effort, so subscribers also poll.
+ */
 export type Signals = {
   /** Sends in batches, every few milliseconds. Never throws. Messages are dropped while the database is unreachable. */
   send(topic: SignalTopic, id: string): void
@@ -35,7 +40,7 @@ export type SharedStore = {
   signals: Signals
   /** Renews this node's leases. Returns the work whose lease was lost. */
   renewLeases(held: { tasks: readonly AttemptRef[]; turnIds: readonly string[] }): Promise<LostWork>
-  /** Number of queued tasks, counted up to `most`. */
+  /** Counts queued tasks, up to `most`. */
   countQueued(most: number): Promise<number>
 }
 /** `at` is a time by the database's clock. */

@@ -110,10 +110,10 @@ export type StoreLimits = {
   plans?: Plans
 }
 
-/** 100 billion USD. Far enough below the largest exact integer that no refund can raise a balance beyond it. */
+/** Max balance: 100 billion USD, so far below the largest safe integer that no refund can exceed that. */
 export const balanceMax = 1_000_000_000_000_000
 
-/** Window in which executions are counted. */
+/** Length of the sliding window in which a user's executions are counted. */
 export const rateWindowMs = 60_000
 
 export type ListTransactions = Page &
@@ -141,7 +141,7 @@ export type CreditResult =
   | { outcome: 'refused'; reason: 'unknown-user' | 'idempotency-conflict' | 'balance' | 'ceiling' }
   | { outcome: 'refused'; reason: 'not-credited'; platformCredited: Units }
 
-/** Work in progress, users and sizes of the store, for the operator. */
+/** Work in progress, number of users, and size of the store, for the operator. */
 export type StoreState = {
   pendingTasks: number
   processingTasks: number
@@ -165,9 +165,9 @@ export type CreateConnectorResult =
   | { outcome: 'created'; connector: ConnectorRecord }
   | { outcome: 'refused'; reason: 'name-taken' | 'too-many' }
 
-/** Undefined fields stay unchanged. New secrets or a new URL delete the grant and require a new check or sign-in. */
+/** Undefined fields stay unchanged. Changing secrets or URL deletes the grant and requires a new check or sign-in. */
 export type UpdateConnector = ConnectorOf & {
-  /** `updatedAt` that the caller has read. The update is rejected if the connector has changed since. */
+  /** The `updatedAt` that the caller read. The update is rejected if the connector has changed since. */
   ifUpdatedAt?: EpochMs
   changes: Partial<Pick<ConnectorRecord, 'name' | 'url' | 'authType' | 'sealed' | 'allowedTools'>>
 }
@@ -204,7 +204,7 @@ export type Store = {
   foreseeAdmission(
     input: Omit<AdmitTask, 'request'>,
   ): Promise<Exclude<AdmitTaskResult, { outcome: 'accepted' }> | undefined>
-  /** Returns the rejection an execution would get from its limits, apart from rates. Writes nothing. */
+  /** Returns the rejection that an execution would get from limits other than rates. Writes nothing. */
   foreseeLimits(input: {
     userId: string
     agentId: string
@@ -227,7 +227,7 @@ export type Store = {
    * attempt is stale; then the call must not be sent and the event does not count.
    */
   forbidCancel(input: AttemptRef): Promise<boolean>
-  /** Saves the progress of runs. Has no effect for an attempt that is no longer running. */
+  /** Saves progress reports. Ignores attempts that are no longer running. */
   noteProgress(notes: readonly ProgressNote[]): Promise<void>
   /** Cancels and refunds an open task that is still cancelable. Counts toward the abuse block if an agent was running it. */
   cancelTask(input: CancelTask): Promise<CancelTaskResult>
@@ -256,13 +256,13 @@ export type Store = {
   readLimits(userId: string): Promise<LimitsState | undefined>
   /** Changes a user's plan and own limits. Running work continues within the new limits. Returns false for an unknown user. */
   changeAccountLimits(input: ChangeAccountLimits): Promise<boolean>
-  /** Stored names of the plans that users have. */
+  /** Names of the plans that users have, as stored. */
   plansInUse(): Promise<string[]>
-  /** Current spend of each limit, in the given order. */
+  /** Current spend under each limit, in the given order. */
   spendStates(of: readonly SpendLimit[]): Promise<SpendState[]>
   /** Undefined if the payload has no row. */
   findPayload(payloadId: string): Promise<OwnedPayload | undefined>
-  /** Payloads by id, after `afterId`. */
+  /** Payloads in order of id, starting after `afterId`. */
   listPayloads(input: { afterId: string; limit: number }): Promise<PayloadRecord[]>
 
   // Sessions and chats
@@ -281,7 +281,7 @@ export type Store = {
   openTurn(input: OpenTurn): Promise<OpenTurnResult>
   /** Increases an open turn's hold as far as balance and caps allow. */
   growHold(input: GrowHold): Promise<GrowHoldResult>
-  /** Releases the hold, charges and stores the exchange in one transaction. Undefined if the turn is already settled. */
+  /** Releases the hold, charges and stores the exchange in one transaction. Undefined if already settled. */
   settleTurn(input: SettleTurn): Promise<SettledTurn | undefined>
   /** Closes turns whose process has died (see `abandonedTasks`), without a charge. Returns how many. */
   closeAbandonedTurns(): Promise<number>
@@ -289,7 +289,7 @@ export type Store = {
   // Money
   getAccount(userId: string): Promise<AccountRecord | undefined>
   listTransactions(input: ListTransactions): Promise<{ transactions: TransactionRecord[] } & Listed>
-  /** Changes a balance. A negative amount (`adjustment`) never takes the balance below the hold. */
+  /** Changes a balance by an amount. A negative amount (`adjustment`) never takes the balance below the hold. */
   credit(input: Credit): Promise<CreditResult>
   readSpend(input: ReadSpend): Promise<SpendPage>
   verifyLedger(): Promise<LedgerReport>
@@ -302,9 +302,9 @@ export type Store = {
   findOwner(id: string): Promise<Owner | undefined>
   /** In order of creation. */
   listUsers(input: ListUsers): Promise<{ users: UserAccount[]; total: number }>
-  /** One admin always remains. Suspension ends the user's logins. Suspension or losing admin rights revokes the user's links. */
+  /** Always leaves one admin. Suspension ends a user's logins. Losing admin rights or being suspended revokes links. */
   updateUser(input: UpdateUser): Promise<UpdateUserResult>
-  /** Sets a password, ends the other logins and forgets failed attempts. Returns false if `from` is no longer the password. */
+  /** Sets a password, ends other logins, forgets login attempts. Returns false if `from` is not the stored hash. */
   setPassword(input: SetPassword): Promise<boolean>
   /** Lifts a user's abuse and connector blocks, and forgets the failures counted so far. Returns false if there was no block. */
   unblock(userId: string): Promise<boolean>
@@ -312,10 +312,10 @@ export type Store = {
   createKey(input: CreateKey): Promise<KeyRecord>
   /** Finds a key by the SHA-256 of its token, in hex. Always reflects the last commit of any process. */
   findKey(tokenHash: string): Promise<KeyHolder | undefined>
-  /** Newest first. `isLive` filters by active or ended keys. */
+  /** Newest first. `isLive`: true for active keys only, false for ended keys only. */
   listKeys(input: Page & { userId: string; isLive?: boolean }): Promise<{ keys: KeyRecord[]; total: number }>
   getKey(input: { userId: string; keyId: string }): Promise<KeyRecord | undefined>
-  /** Changes the limits of a key and of all keys in its rotation chain. Undefined for an unknown key. */
+  /** Changes the limits shared by all keys in the key's rotation chain. Undefined for an unknown key. */
   updateKey(input: UpdateKey): Promise<KeyRecord | undefined>
   /** Revokes a key. Returns false if it is unknown or already revoked. */
   revokeKey(input: { userId: string; keyId: string }): Promise<boolean>
@@ -335,7 +335,7 @@ export type Store = {
   // Browser logins
   /** Counts a login attempt. Rejects it after too many attempts. */
   admitLogin(input: AdmitLogin): Promise<AdmitLoginResult>
-  /** Undefined if the user is suspended or the password is no longer `ifPasswordHash`. */
+  /** Undefined if the user is suspended or the password hash is no longer `ifPasswordHash`. */
   createLogin(input: CreateLogin): Promise<LoginRecord | undefined>
   /** Finds a login by the SHA-256 of its token, in hex. Always reflects the last commit of any process. */
   findLogin(tokenHash: string): Promise<LoginHolder | undefined>
@@ -361,7 +361,7 @@ export type Store = {
   acceptInvitation(input: { tokenHash: string; passwordHash: string }): Promise<AcceptInvitationResult>
 
   // Connectors
-  /** Access that users granted by signing in at their connectors' servers. */
+  /** Grants that users made by signing in at their connectors' servers. */
   readonly grants: ConnectorGrantStore
   createConnector(input: CreateConnector): Promise<CreateConnectorResult>
   getConnector(input: ConnectorOf): Promise<ConnectorRecord | undefined>
@@ -370,18 +370,18 @@ export type Store = {
   deleteConnector(input: ConnectorOf): Promise<boolean>
   /** Saves the result of a check, unless the connector has changed since. */
   noteConnectorCheck(input: ConnectorCheck): Promise<void>
-  /** All users' connectors with secrets, by id, after `afterId`. */
+  /** All users' connectors that have secrets, in order of id, starting after `afterId`. */
   sealedConnectors(input: { afterId: string; limit: number }): Promise<ConnectorRecord[]>
   /** Stores the same secrets encrypted with another key. Returns false if the stored secrets are no longer `from`. */
   resealConnector(input: { connectorId: string; from: string; to: string }): Promise<boolean>
 
   // Upkeep
   readState(): Promise<StoreState>
-  /** Whether a write would succeed. If the last write failed, tries another write. */
+  /** Whether a write would succeed. If the last write failed, finds out with a test write. */
   canWrite(): Promise<boolean>
-  /** Whether waiting commands keep every database connection busy, so that a further command would have to wait as well. */
+  /** Whether every connection already has its next command waiting, so that another would have to wait too. */
   hasBacklog(): boolean
-  /** Writes events for a bounded number of expired sessions. Returns true if there may be more. */
+  /** Records the expiry events of a bounded number of sessions. Returns true if there may be more. */
   noteExpired(): Promise<boolean>
   /** Deletes a bounded number of expired rows. Returns true if there may be more. */
   purgeExpired(): Promise<boolean>

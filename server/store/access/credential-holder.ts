@@ -1,7 +1,7 @@
 import type { Holder } from './people-types.ts'
 import { columns } from '../commands/statement.ts'
 
-// Columns of a credential's user, read in the same query as the credential. Every request needs the caller's plan for its
+// Columns of a credential's user, read in the same query as the credential. Every request needs the user's plan for its
 // rate headers. A separate read would take a tenth of a GET's time.
 
 export type HolderRow = Omit<Holder, 'isAdmin' | 'account'> & {
@@ -12,7 +12,7 @@ export type HolderRow = Omit<Holder, 'isAdmin' | 'account'> & {
 
 export const holderColumns = `${columns('email isAdmin suspendedAt plan')}, accounts.limits AS "ownLimits"`
 
-/** Joins the user whose id is in the given column. */
+/** Returns the SQL that joins the user whose id is in the given column. */
 export function joinHolder(userId: string): string {
   return `JOIN users ON users.id = ${userId} JOIN accounts ON accounts.user_id = ${userId}`
 }

@@ -54,7 +54,7 @@ export function* insertInvitation(tx: Tx, input: CreateInvitation): Op<Invitatio
   const { credit, createdBy, expiresAt, isAdmin, kind, tokenHash, userId } = input
   const id = newId('inv', now)
   const email = input.email.toLowerCase()
-  // A new link replaces an earlier one for the same purpose.
+  // A new link replaces an earlier link of the same kind for the same email.
   yield* tx.run(replace, { kind, email })
   const written = { id, tokenHash, kind, email, userId, credit, createdBy, createdAt: now, expiresAt }
   yield* tx.run(insert, { ...written, isAdmin: isAdmin ? 1 : 0 })
@@ -88,7 +88,7 @@ export function* revokeInvitation(tx: Tx, invitationId: string): Op<boolean> {
   return (yield* tx.run(revoke, { invitationId })) === 1
 }
 
-/** Revokes the open links of a user who may no longer create links, because the user may have kept copies of them. */
+/** Revokes the open links created by a user who may no longer create links, because the user may still have copies. */
 export function* revokeInvitationsOf(tx: Tx, createdBy: string): Op<void> {
   yield* tx.run(revokeOf, { createdBy })
 }

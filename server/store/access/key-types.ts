@@ -16,9 +16,9 @@ export type KeyRecord = {
   expiresAt: EpochMs | null
   revokedAt: EpochMs | null
   lastUsedAt: EpochMs | null
-  /** Whether a rotation has replaced this key with another one. */
+  /** Whether a rotation has replaced this key. */
   isReplaced: boolean
-  /** Id under which the key's spend is counted: the first key in its rotation chain. */
+  /** Id under which the key's spend is counted: that of the first key in its rotation chain. */
   countsAs: string
 } & KeyLimits
 

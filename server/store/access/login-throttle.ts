@@ -12,8 +12,8 @@ const newest = (name: string, where: (dialect: Dialect) => string) =>
     `throttle_by_${name}`,
     (dialect) => `SELECT at FROM login_attempts WHERE ${where(dialect)} AND at > :after ORDER BY at DESC LIMIT :limit`,
   )
-// Use the email index, which has at most the allowed number of rows per email. The client index may have far more:
-// behind a proxy missing from the configuration, all attempts come from one client.
+// Use the email index, which has at most the allowed number of rows per email. The client index may have far more: if a
+// proxy is missing from the configuration, all attempts seem to come from one client.
 const ofPair = ({ noIndex }: Dialect) => `email_hash = :emailHash AND ${noIndex}client = :client`
 const byPair = newest('pair', ofPair)
 const byEmail = newest('email', () => 'email_hash = :emailHash')

@@ -11,7 +11,7 @@ export const loginWindowMs = 15 * 60_000
  */
 export const loginTriesMax = { pair: 10, email: 50, client: 100 }
 
-/** Time when the oldest of the newest `limit` attempts leaves the window; 0 if there are fewer attempts. */
+/** Returns when the oldest of the newest `limit` attempts leaves the window; 0 if there are fewer attempts. */
 export function fullUntil(newest: readonly { at: EpochMs }[], limit: number): EpochMs {
   return newest.length < limit ? 0 : newest.at(-1)!.at + loginWindowMs
 }

@@ -90,8 +90,8 @@ export function* openIdentity(tx: Tx, input: OpenIdentity): Op<OpenIdentityResul
   const user = found && (yield* findUser(tx, email))
   if (user && user.suspendedAt !== null) return { outcome: 'refused', reason: 'suspended' }
   if (!user && !mayCreate) return { outcome: 'refused', reason: 'no-account' }
-  // The user already has another identity of this issuer, so the issuer has reassigned the address to another person.
-  // That person must not get the previous owner's account.
+  // The user already has another identity of this issuer, so the issuer has reassigned the email address to another
+  // person. That person must not get the previous owner's account.
   if (user && (yield* tx.get(findOfUser, { issuer, userId: user.id }))) {
     return { outcome: 'refused', reason: 'linked-otherwise' }
   }

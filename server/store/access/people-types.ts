@@ -11,7 +11,7 @@ export type LoginRecord = {
   id: string
   userId: string
   method: LoginMethod
-  /** Id of the OpenID Connect provider. */
+  /** Id of the OpenID Connect provider used to log in; null for a password login. */
   provider: string | null
   userAgent: string | null
   createdAt: EpochMs
@@ -75,9 +75,11 @@ export type SetPassword = {
   passwordHash: string
   /** Hash of the password being replaced. Rejected if the password has changed since. */
   from: string | null
-  /** The only login that is kept; all others end. */
+  /** Id of the login to keep; all others end. Null ends all. */
   keepLoginId: string | null
-  /** Forgets the login attempts for this email from this client. If omitted, forgets the user's attempts from all clients. */
+  /**
+   * Login attempts to forget: those for this email from this client. If omitted, the user's attempts from all clients.
+   */
   forget?: AdmitLogin
 }
 
@@ -98,7 +100,7 @@ export type CreateLogin = {
   method: LoginMethod
   provider: string | null
   userAgent: string | null
-  /** Forgets the login attempts for this email from this client. If null, forgets the user's attempts from all clients. */
+  /** Login attempts to forget: those for this email from this client. If null, the user's attempts from all clients. */
   forget: AdmitLogin | null
   /** Hash that the password was checked against. The login is rejected if the password has changed since. */
   ifPasswordHash?: string

@@ -6,16 +6,16 @@ import type { Secrets } from '../../kernel/secret-vault.ts'
 /** Settings key of the check value. */
 export const secretSetting = 'secret'
 
-/** Check value that shows whether two secrets are equal, and nothing else about them. */
+/** Returns a check value: equal for equal secrets, and revealing nothing else about them. */
 export function secretCheck(secret: string): string {
   return createHmac('sha256', secret).update('errand: the secret of all nodes').digest('base64url')
 }
 
 /**
- * Throws if this server's secret differs from the secret of the other servers. With another secret, it would reject their
- * links and could not read their encrypted rows. The first server to start determines the valid secret. If the valid
- * secret is one of this server's previous secrets, a rotation is in progress. `ownDir` is the data directory of an unshared
- * database; a database restored there may lack its secret file.
+ * Throws if this server's secret is not the installation's valid secret. With another secret, the server would reject
+ * the other servers' links and could not read their encrypted rows. The first server to start determines the valid
+ * secret. If the valid secret is one of this server's previous secrets, a rotation is in progress. `ownDir` is the data
+ * directory of an unshared database; a database restored there may lack its secret file.
  */
 export async function assertSameSecret(
   settings: SharedSettings,
@@ -31,7 +31,7 @@ export async function assertSameSecret(
   )
 }
 
-/** Makes the current secret the valid secret. Call this only when nothing is encrypted with a previous secret any more. */
+/** Makes the current secret the valid one. Call this only once nothing is encrypted with a previous secret. */
 export async function settleSecret(settings: SharedSettings, { current }: Secrets): Promise<void> {
   await settings.replace(secretSetting, secretCheck(current))
 }

@@ -71,7 +71,8 @@ const purgeEnded = statement(
   'key_purge_ended',
   'DELETE FROM api_keys WHERE user_id = :userId AND (revoked_at <= :until OR expires_at <= :until)',
 )
-// Spend windows that never end are deleted together with the last key that counts toward them. So are rate rows.
+// Spend windows that never end are deleted together with the last key that counts toward them. So are rows of
+// `key_rates`.
 const countsFor = 'coalesce(counts_as, id)'
 const isKept = '(coalesce(revoked_at > :until, true) AND coalesce(expires_at > :until, true))'
 const gone = `(SELECT ${countsFor} FROM api_keys WHERE user_id = :userId AND NOT ${isKept})`
@@ -153,7 +154,7 @@ export function* listKeys(
   return { keys: (yield* asked).map(toRecord), total }
 }
 
-/** Updates a key. If the key's spend period changes, first sums the spend in the new period, outside the command. */
+/** Updates a key. If the key's reset period changes, first sums the spend in the new period, outside the command. */
 export async function updateKey(engine: Engine, input: UpdateKey): Promise<KeyRecord | undefined> {
   let summed: SpentSoFar | undefined
   for (;;) {

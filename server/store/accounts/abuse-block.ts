@@ -50,8 +50,9 @@ export function* countFailure(tx: Tx, { limits, now, userId }: Failed): Op<void>
 }
 
 /**
- * Blocks new runs with connectors after a single failed run that had called a connector. The user may own the connector,
- * read the answer in that call and then make the run fail for a refund. The block limits this to one try per block.
+ * Blocks new runs with connectors after one failed run that had called a connector. The user may own the connector,
+ * read the agent's work from the call, and then make the run fail to get a refund. The block allows this only once per
+ * block duration.
  */
 export function* blockAfterCall(tx: Tx, { limits, now, userId }: Failed): Op<void> {
   const { connectorBlockSeconds: seconds } = limits

@@ -32,20 +32,20 @@ export type TransactionRecord = {
 export type SpendDay = { day: number; charged: Units; refunded: Units; executions: number; failures: number }
 
 /**
- * `seq` increases with each transaction. A page covers the newest `limit` transactions between two `seq` values, both
- * exclusive.
+ * `seq` increases with each transaction. A page covers the newest `limit` transactions between `afterSeq` and
+ * `beforeSeq`, both exclusive.
  */
 export type ReadSpend = { userId: string; afterSeq: number; beforeSeq: number; limit: number }
 
-/** `oldestSeq` and `newestSeq` of the rows read; null if there were none. */
+/** `oldestSeq` and `newestSeq` are null if no transaction was read. */
 export type SpendPage = {
   days: SpendDay[]
   rows: number
   oldestSeq: number | null
   newestSeq: number | null
   /**
-   * Day on which the oldest transaction was made. If that transaction returns part of a charge, its amount may count for
-   * an earlier day.
+   * Day of the oldest transaction read. If that transaction returns part of a charge, its amount may count for an
+   * earlier day.
    */
   oldestDay: number | null
 }
@@ -86,5 +86,5 @@ export const ownedTypes = [
 ] as const
 export type OwnedType = (typeof ownedTypes)[number]
 
-/** The user that something belongs to, and the task or session that it is part of. */
+/** User that a task, session or other item belongs to, and the task or session that the item is part of. */
 export type Owner = { type: OwnedType; userId: string; taskId?: string; sessionId?: string }

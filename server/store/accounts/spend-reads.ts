@@ -7,7 +7,7 @@ const isCharge = `type IN ('task_charge', 'chat_charge')`
 const isRefund = `type = 'task_refund'`
 /** Refunds of canceled and expired tasks are not failures. */
 const isFailure = `${isRefund} AND coalesce(error_code, '') NOT IN ('CANCELED', 'EXPIRED')`
-/** The unused part of a metered task's charge. It counts for the day of the charge. */
+/** Condition for the unused part of a metered task's charge. It counts for the day of the charge. */
 const isGivenBack = `type = 'adjustment' AND task_id IS NOT NULL`
 
 type Row = SpendPage['days'][number] & { rows: number; oldestSeq: number; newestSeq: number; oldestDay: number }
@@ -30,7 +30,7 @@ const page = statement<Row>(
 )
 
 /**
- * Sums transactions by day, a few thousand at a time. In one read, a month of a busy account would block every other
+ * Sums transactions by day, a few thousand per read. Reading a busy account's month at once would block every other
  * request.
  */
 export function* readSpend(on: Reads, { afterSeq, beforeSeq, limit, userId }: ReadSpend): Op<SpendPage> {

@@ -28,7 +28,7 @@ const newest = (name: string, where: (dialect: Dialect) => string) => ({
       WHERE ${where(dialect)} AND seq < :seq AND seq >= :untilSeq`,
   ),
 })
-// A user's transactions are in time order by `seq`. So a binary search of about thirty steps finds the first transaction
+// `seq` puts a user's transactions in time order. So a binary search of about thirty steps finds the first transaction
 // at or after a time, without an index on times.
 const middle = '(low + high) / 2'
 const isEarlier = `coalesce((SELECT created_at < :time FROM transactions
@@ -43,7 +43,8 @@ const firstSince = statement<{ seq: number }>(
     )
     SELECT max(low) AS seq FROM cut`,
 )
-// A partial index is used only if its condition is in the query. `noIndex` keeps the planner from using the user's index instead.
+// A partial index is used only if its condition is in the query. `noIndex` keeps the planner from using the index on
+// the user instead.
 const ofPart =
   (column: string, name: string) =>
   ({ noIndex }: Dialect) =>
@@ -156,8 +157,8 @@ export function* listTransactions(on: Reads, of: ListTransactions): Op<{ transac
 }
 
 /**
- * Reads all transactions of one task or turn. A task has at most a charge and the amount returned from that charge. A
- * turn has at most a charge.
+ * Reads all transactions of one task or turn. A task has at most one charge and one return of all or part of it. A turn
+ * has at most one charge.
  */
 function* listOfOne(on: Reads, of: ListTransactions): Op<{ transactions: TransactionRecord[] } & Listed> {
   const { after, limit, offset, sessionId, taskId, turnId, type, userId } = of

@@ -19,7 +19,7 @@ type WithHash = { passwordHash: string | null }
 
 const user = columns('id email isAdmin createdAt suspendedAt externalId')
 const account = columns('userId balance held owed notifyBelow blockedUntil connectorsBlockedUntil plan limits')
-/** Clamped to the largest exact integer. */
+/** Total of a user's write-offs, clamped to the largest safe integer. */
 const writtenOff = (least: string) => `${least}(${Number.MAX_SAFE_INTEGER}, coalesce((
   SELECT count FROM counters
   WHERE counters.user_id = users.id AND kind = 'written-off' AND part = '' AND status = ''), 0)) AS "writtenOff"`
@@ -69,7 +69,10 @@ const changePassword = statement(
   'UPDATE users SET password_hash = :passwordHash WHERE id = :userId AND password_hash IS NOT DISTINCT FROM :from',
 )
 
-/** If two nodes create the same email simultaneously, the unique index rolls back one command, which reruns and is rejected. */
+/**
+ * If two nodes create users with the same email simultaneously, the unique index rolls back one command, which reruns
+ * and is rejected.
+ */
 export function* createUser(tx: Tx, input: CreateUser): Op<CreateUserResult> {
   const { email, externalId = null, isAdmin, passwordHash } = input
   if (email !== null && (yield* findUser(tx, email))) return { outcome: 'refused', reason: 'email-taken' }
@@ -91,7 +94,7 @@ export function* findUser(on: Reads, email: string): Op<UserRecord | undefined> 
   return known
 }
 
-/** Includes the data that a login is checked against. */
+/** Finds a user by email, with the data that a login is checked against. */
 export function* findCandidate(on: Reads, email: string): Op<(UserRecord & LoginCandidate) | undefined> {
   const row = yield* on.get(byEmail, { email: email.toLowerCase() })
   return row && toRecord(row)
@@ -104,8 +107,8 @@ export function* getUser(on: Reads, userId: string): Op<(UserAccount & WithHash)
 
 /**
  * Reads a page and counts the list in one walk through all users, one piece per event-loop tick. A search among 500,000
- * users in one tick blocked for 1.4 s. All walks share one queue, so several concurrent walks slow down other requests no
- * more than a single walk.
+ * users in one tick blocked for 1.4 s. All walks share one queue, so concurrent walks slow down other requests no more
+ * than a single walk does.
  */
 export function* listUsers(
   on: Reads,
@@ -147,7 +150,7 @@ export function* updateUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {
   return { outcome: 'updated' }
 }
 
-/** Returns false if the password is no longer `from`. */
+/** Returns false if the stored hash is no longer `from`. */
 export function* setPassword(
   tx: Tx,
   { from, passwordHash, userId }: Omit<SetPassword, 'keepLoginId' | 'forget'>,

@@ -3,10 +3,10 @@ import { statement } from '../commands/statement.ts'
 import { bookGroups, columnOf, type BookGroup } from './book-groups.ts'
 
 // Totals over all users, so that reading a year takes milliseconds. A day is closed once no transaction can add to it.
-// Its totals never change, and can be calculated again from the sums of each user.
+// From then on its totals never change, and can be recalculated from the per-user sums.
 
 const dayMs = 86_400_000
-/** No transaction takes this long, so that none of an earlier day is still running. */
+/** Time after midnight when a day can be closed. No transaction runs this long, so none can still add to that day. */
 const closingMs = 3_600_000
 
 const sums = ['executions', 'failures', 'charged', 'refunded', 'written_off', 'provider_cost']
@@ -33,7 +33,7 @@ const close = Object.fromEntries(
   ]),
 ) as Record<BookGroup, ReturnType<typeof statement<never>>>
 
-/** Whether a group has many values, so that its totals are kept by month instead of by day. */
+/** Whether a group has so many values that its totals are stored per month instead of per day. */
 export function isByMonth(group: BookGroup): boolean {
   return group === 'user' || group === 'key'
 }
@@ -60,7 +60,7 @@ export function* closeBooks(tx: Tx): Op<boolean> {
   const next = yield* tx.get(nextWithRows, { closedTo, before })
   if (!next) return false
   const { day } = next
-  // The months that end between the last closed day and the end of this day.
+  // Close the months that end after the last closed day and no later than this day.
   for (let from = monthStart(Math.min(day, closedTo || day)); nextMonth(from) <= day + 1; from = nextMonth(from)) {
     for (const group of bookGroups.filter(isByMonth))
       yield* tx.run(close[group], { fromDay: from, toDay: nextMonth(from) })

@@ -33,7 +33,7 @@ export type Booked = {
   now: EpochMs
 }
 
-/** Adds an ended execution to the sums of its day. The account must be locked. */
+/** Adds an ended execution to the sums of the current day. The account must be locked. */
 export function book(tx: Tx, { isFailure, keyId, model, now, plan, providerCost, ...of }: Booked): void {
   const { agentId, charged, endpointId = agentId, refunded = 0, userId, writtenOff = 0 } = of
   tx.send(add, {
@@ -56,7 +56,7 @@ export function book(tx: Tx, { isFailure, keyId, model, now, plan, providerCost,
 type BookTask = Pick<Booked, 'isFailure' | 'model' | 'now' | 'refunded'> & { providerCost?: number | null | undefined }
 type EndedTask = Pick<Booked, 'userId' | 'agentId' | 'keyId'> & { endpointId: string; cost: Units }
 
-/** Adds an ended task to the sums of its day. */
+/** Adds an ended task to the sums of the current day. */
 export function* bookTask(tx: Tx, task: EndedTask, { providerCost = null, ...of }: BookTask): Op<void> {
   const { agentId, cost: charged, endpointId, keyId, userId } = task
   const { plan } = must(yield* tx.account(userId), 'a task has an account')

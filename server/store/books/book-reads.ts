@@ -15,20 +15,20 @@ export type BookSums = {
 }
 
 /**
- * `value`: the day, counted from 1970-01-01, an id or a name. Empty if there is none, or none is known. `day`: only for
- * the books of one user.
+ * `value`: the group's value, which is an id, a name, or a day counted from 1970-01-01. Empty if there is none or it is
+ * not known. `day`: only for the books of one user.
  */
 export type BookRow = BookSums & { value: string | number; day?: number }
 
 /**
- * Days from `fromDay` until before `toDay`, counted from 1970-01-01. Without `userId`, of all users. A group can occur
- * more than once: with `userId`, once per day.
+ * Selects the days from `fromDay` (inclusive) to `toDay` (exclusive), counted from 1970-01-01. Without `userId`, covers
+ * all users. The result can contain a value more than once: with `userId`, once per day.
  */
 export type ReadBooks = { groupBy: BookGroup; fromDay: number; toDay: number; userId?: string }
 
 export type BookStore = {
   read(input: ReadBooks): Promise<BookRow[]>
-  /** Closes a day. Returns false if there is none to close. */
+  /** Closes a day. Returns false if there is no day to close. */
   close(): Promise<boolean>
 }
 
@@ -68,7 +68,7 @@ const closedByDay = statement<BookRow>(
     WHERE grouping = 'day' AND from_day >= :fromDay AND to_day <= :toDay GROUP BY from_day`,
 )
 
-/** Reads closed days and months from their totals, and everything else from the sums of each user. */
+/** Reads closed days and months from their totals, and all others from the per-user sums. */
 export function* readBooks(on: Reads, { fromDay, groupBy, toDay, userId }: ReadBooks): Op<BookRow[]> {
   if (userId !== undefined) return yield* on.all(ofUser[groupBy], { fromDay, toDay, userId })
   const closedTo = yield* closedUntil(on)

@@ -15,19 +15,19 @@ import type { Statement, Values } from './statement.ts'
 export type Op<Value> = Generator<unknown, Value, unknown>
 
 /**
- * A pending database answer. Creating it issues the query; `yield*` awaits it. Queries issued before the first await are
- * pipelined: they cost one round trip.
+ * A pending database answer. Creating one issues the query; `yield*` awaits the answer. Queries issued before the first
+ * await are pipelined into one round trip.
  */
 export type Answer<Value> = {
   [Symbol.iterator](): Iterator<unknown, Value, unknown>
-  /** Transforms the value. Spares a frequent read with a single answer the cost of a generator. */
+  /** Transforms the value. Lets a frequent read with one answer do without a generator. */
   map<Next>(make: (value: Value) => Next): Answer<Next>
 }
 
 /** Identifies an account by its user, or by a task or turn, whose owner never changes. */
 export type AccountOf = { userId: string } | { taskId: string } | { turnId: string }
 
-/** A row that proves that a transaction was committed, because only that transaction creates it. */
+/** A row whose existence proves that a transaction was committed, because only that transaction creates it. */
 export type MadeRow = {
   table:
     | 'transactions'
@@ -56,14 +56,17 @@ export type Posting = {
   description: string
   breakdown?: ChatBreakdown
   idempotencyKey?: string | null
-  /** Set if a platform key credits or debits: JSON object with the day whose ceiling the amount counts toward, by key id. */
+  /**
+   * Set if a platform key credits or debits: JSON object from the key's id to the day whose ceiling the amount counts
+   * toward.
+   */
   countedIn?: string | undefined
   /** For a chat charge: the hold to release, and the account's new carry-over. */
   settles?: { held: Units; carried: number }
   now: EpochMs
 }
 
-/** A user's newest executions, up to the requested number. */
+/** Times of a user's newest executions, up to the requested number. */
 export type RateRead = {
   /** Highest limit this read can answer for. A higher limit needs another read. */
   readonly limitMax: number
@@ -72,7 +75,7 @@ export type RateRead = {
 
 export type UsedReads = {
   window(of: WindowOf): Answer<WindowRow | undefined>
-  /** Returns the existing windows named in `countedIn`, a JSON object of period starts by owner. */
+  /** Returns those windows that exist, of the ones named in `countedIn` (a JSON object from owner to period start). */
   named(countedIn: string): Answer<WindowRow[]>
   keyRate(keyId: string): Answer<KeyRateRow | undefined>
 }
@@ -94,7 +97,7 @@ export type Reads = {
   get<Row>(statement: Statement<Row>, values?: Values): Answer<Row | undefined>
   all<Row>(statement: Statement<Row>, values?: Values): Answer<Row[]>
   /**
-   * Returns the current time. If the command has locked an account, the time was taken after the lock. So it is never
+   * Returns the current time. If the command has locked an account, the time was taken after the lock, so it is never
    * earlier than the time in a previous command on that account.
    */
   now(): Answer<EpochMs>
@@ -122,7 +125,7 @@ export type Reads = {
   newestMessages(sessionId: string, take: (message: NewestRow) => boolean): Answer<void>
 }
 
-/** A change to a user's counter: of tasks by agent and status, of transactions by type, or of write-offs. */
+/** A change to one of a user's counters: tasks by agent and status, transactions by type, or write-offs. */
 export type CounterChange = {
   userId: string
   kind: 'task' | 'transaction' | 'written-off'
@@ -143,7 +146,7 @@ export type Tx = Reads & {
   send(statement: Statement<never>, values: Values): void
   /** Locks and returns the account. No other command can change it before this command ends. Undefined if it does not exist. */
   lockAccount(of: { userId: string } | { taskId: string }): Answer<AccountRow | undefined>
-  /** Locks the account of a task's or turn's user. Returns false if there is none. */
+  /** Locks the account of a task's or turn's user. Returns false if the task or turn does not exist. */
   lockOwner(of: { taskId: string } | { turnId: string }): Answer<boolean>
   /** Serializes commands that lock the same string of the same kind. */
   lock(kind: LockKind, text?: string): Answer<void>
@@ -159,7 +162,10 @@ export type Tx = Reads & {
   accepted(userId: string, at: EpochMs): void
   /** Registers a row that exists only if the COMMIT succeeded, in case the response is lost. One row per command is enough. */
   made(row: MadeRow): void
-  /** Reports a change to the data that credentials of this kind are checked against. `users` affects every kind. */
+  /**
+   * Reports a change to the data that credentials of this kind are checked against. A change to `users` affects every
+   * kind.
+   */
   holdersChanged(of: Holding | 'users'): void
 }
 
@@ -171,11 +177,11 @@ export type Holding = 'keys' | 'logins' | 'platform-keys' | 'client-tokens'
 /** Advisory lock namespaces: the admin set, login attempts by email and by client, SSO identities, platform user ids. */
 export type LockKind = 'admins' | 'login-email' | 'login-client' | 'identity' | 'external-id'
 
-/** Runs the shared commands; each engine implements it. */
+/** Runs the commands that both engines share. Each engine implements this type. */
 export type Engine = {
   /**
-   * Runs a command in its own transaction and resolves when that is durable. If `of` is set, queues the command behind
-   * the account's other commands. May rerun the command from its start.
+   * Runs a command in its own transaction and resolves when the transaction is durable. If `of` is set, queues the
+   * command behind the account's other commands. May rerun the command from its start.
    */
   run<Value>(command: (tx: Tx) => Op<Value>, of?: AccountOf): Promise<Value>
   /** Records the owner of a task or turn, so that its commands are queued behind the owner's other commands. */
@@ -187,16 +193,16 @@ export type Engine = {
   /** If `listOf` is set, queues the read behind that user's other list reads. */
   read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>, listOf?: string): Promise<Value>
   /**
-   * Reads the data a credential is checked against, by token hash, with all changes of this process, and all but the last
-   * millisecond's of other processes.
+   * Reads the data that a credential is checked against, by token hash. Includes all changes by this process, and those
+   * by other processes up to a millisecond ago.
    */
   holderOf<Holder>(
     of: Holding,
     read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
   ): (tokenHash: string) => Promise<Holder | undefined>
   /**
-   * Reads a user's task, with all changes of this process, and all but the last millisecond's of other processes. Reads
-   * of an unchanged task can return the same object, which is then frozen.
+   * Reads a user's task. Includes all changes by this process, and those by other processes up to a millisecond ago.
+   * Reads of an unchanged task can return the same object, which is then frozen.
    */
   taskOf(
     read: (on: Reads, of: TaskOf) => Answer<TaskRecord | undefined>,

@@ -1,7 +1,7 @@
 import type { ListPlace, ListRange } from '../list-place.ts'
 import type { Answer, Op, Reads } from './command.ts'
 
-// Pages of unbounded lists. Rows before the page, and rows that a filter excludes, are walked in pieces, each in its own
+// Pages of unbounded lists. Rows before the page, and rows that a filter excludes, are walked in pieces, one per
 // event-loop tick. A million rows in one tick would block the event loop for half a second.
 
 type PageOf = { limit: number; offset: number; userId: string }
@@ -16,7 +16,7 @@ const everything: Piece = {
   until: { createdAt: -1, seq: -1 },
 }
 
-/** Range of rows created within the times of a filter. */
+/** Returns the range of rows created within a filter's times. */
 export function pieceOf({ createdAfter, createdBefore }: ListRange): Piece {
   return {
     after: createdBefore === undefined ? everything.after : { createdAt: createdBefore, seq: -1 },
@@ -24,17 +24,20 @@ export function pieceOf({ createdAfter, createdBefore }: ListRange): Piece {
   }
 }
 
-/** Parameters of a statement that uses `within`. */
+/** Returns the parameters for a statement that uses `within`. */
 export function placesOf({ after, until }: Piece) {
   return { createdAt: after.createdAt, seq: after.seq, untilAt: until.createdAt, untilSeq: until.seq }
 }
 
-/** Condition for the rows of a piece. Uses row values because SQLite takes 1.4 times as long for the equivalent OR. */
+/**
+ * Returns the SQL condition for the rows of a piece. Uses row values, because SQLite takes 1.4 times as long for the
+ * equivalent OR.
+ */
 export function within(seq: string, createdAt = 'created_at'): string {
   return `${olderThan(seq, createdAt)} AND (${createdAt}, ${seq}) >= (:untilAt, :untilSeq)`
 }
 
-/** Condition for the rows of a list that are older than a place. */
+/** Returns the SQL condition for rows older than a place. */
 export function olderThan(seq: string, createdAt = 'created_at'): string {
   return `(${createdAt}, ${seq}) < (:createdAt, :seq)`
 }
@@ -61,11 +64,13 @@ export function* readDeepPage<Row extends ListPlace>(
 export type Filtered<Row> = {
   /** Range of the complete list. */
   piece: Piece
-  /** Reads one row, whether or not it passes the filter. */
+  /** Reads the row at an offset in a piece, counting rows that do not pass the filter too. */
   skip: ReadPiece<ListPlace>
-  /** Whether every row that `skip` walks passes the filter. Full pieces are then counted by their size. */
+  /**
+   * Whether every row that `skip` walks passes the filter. A full piece then needs no `count`: its size is the count.
+   */
   isUnfiltered?: boolean
-  /** Number of rows in a piece that pass the filter. */
+  /** Counts the rows in a piece that pass the filter. */
   count: (piece: Piece) => Answer<{ count: number } | undefined>
   /** Total number of rows that pass the filter, if known. The walk then ends with the page. */
   total?: number | undefined

@@ -3,7 +3,7 @@ import type { Op, Reads } from './command.ts'
 import { statement } from './statement.ts'
 import { newest } from '../accounts/stored-users.ts'
 
-// Work in progress, read from the indexes of open rows.
+// Work in progress, read from the indexes of open tasks and turns.
 
 type Open = Pick<StoreState, 'pendingTasks' | 'processingTasks' | 'openTurns' | 'users' | 'suspendedUsers'>
 

@@ -24,9 +24,9 @@ export type Dialect = {
   indexedBy: (index: string) => string
   /** Rewrites a statement so that its bound values do not influence its plan. */
   bound: (text: string) => string
-  /** Members of a JSON object of numbers, as rows `used (id, at)`. */
+  /** Table `used (id, at)` with the members of a JSON object of numbers. */
   members: (json: string) => string
-  /** Members of a JSON object, as rows with `key` and `value`. The value may be text. */
+  /** Rows `key` and `value` with the members of a JSON object. The value may be text. */
   entries: (json: string) => string
   /** A field of a JSON object, as text or a number. */
   field: (json: string, name: string) => string
@@ -46,9 +46,9 @@ export const sqlite: Dialect = {
   skipLocked: '',
   noIndex: '+',
   indexedBy: (index) => `INDEXED BY ${index}`,
-  // SQLite prepares a statement again for each new value of a LIMIT. It also does so for each new value of a column if
-  // a partial index compares another column with a constant. Preparing takes longer than running most statements. Only
-  // plain values have this effect, not expressions.
+  // SQLite prepares a statement again for each new value of a LIMIT. If a partial index compares a column with a
+  // constant, it also does so for each new value compared with another column. Preparing takes longer than running most
+  // statements. Only plain parameters have this effect, not expressions.
   bound: (text) => text.replaceAll(/\bLIMIT (:\w+)/g, 'LIMIT 0 + $1').replaceAll(/(?<!\w):(?=[a-z])/gi, '+:'),
   members: (json) => `(SELECT key AS id, value AS at FROM json_each(${json})) AS used`,
   entries: (json) => `json_each(${json})`,
@@ -76,10 +76,10 @@ export const postgres: Dialect = {
 }
 
 export type Value = string | number | null
-/** Values by their names in the statement. */
+/** Statement parameters by name. */
 export type Values = Readonly<Record<string, Value>>
 
-/** One statement, whose result rows are `Row`. PostgreSQL prepares it under its unique name. */
+/** A statement whose result rows have the type `Row`. PostgreSQL prepares it under its unique name. */
 export class Statement<Row> {
   declare readonly row: Row
   readonly name: string
@@ -90,7 +90,7 @@ export class Statement<Row> {
     this.#text = text
   }
 
-  /** SQL with `:name` for each value. */
+  /** Returns the SQL, with `:name` for each value. */
   text(dialect: Dialect): string {
     return dialect.bound(typeof this.#text === 'string' ? this.#text : this.#text(dialect))
   }
@@ -104,12 +104,12 @@ export function statement<Row = never>(name: string, text: string | ((dialect: D
   return one
 }
 
-/** Returns every statement, so that an engine can check on opening that each of them is valid. */
+/** Returns all statements, so that an engine can check on opening that each one is valid. */
 export function everyStatement(): readonly Statement<unknown>[] {
   return made
 }
 
-/** SELECT columns by their names in code: `columns('id userId')` is `id, user_id AS "userId"`. */
+/** Returns a SELECT list from names used in code: `columns('id userId')` is `id, user_id AS "userId"`. */
 export function columns(names: string): string {
   return split(names)
     .map((name) => (column(name) === name ? name : `${column(name)} AS "${name}"`))
@@ -144,7 +144,7 @@ export function insertInto(table: string, names: string): string {
   return `INSERT INTO ${table} (${split(names).map(column).join(', ')}) VALUES (${values.join(', ')})`
 }
 
-/** SET assignments of these columns. */
+/** Returns SET assignments for these columns. */
 export function assign(names: string): string {
   return split(names)
     .map((name) => `${column(name)} = :${name}`)
@@ -159,7 +159,7 @@ function column(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
-/** Moves a time in `settings` forward to `:until`. */
+/** Creates a statement that moves a time in `settings` forward to `:until`. */
 export function moveSetting(statementName: string, setting: string): Statement<never> {
   return statement(
     statementName,

@@ -107,7 +107,7 @@ export function* updateConnector(tx: Tx, input: UpdateConnector): Op<UpdateConne
     // Tokens issued for one URL or client must not be sent to another.
     yield* removeGrant(tx, { connectorId, userId })
   }
-  // A check of the previous version must not count for the new version, even within the same millisecond.
+  // The result of a check of the previous version must not apply to the new version, even within the same millisecond.
   next.updatedAt = Math.max(yield* tx.now(), known.updatedAt + 1)
   yield* tx.run(update, next)
   return { outcome: 'updated', connector: toRecord(next) }
@@ -119,7 +119,10 @@ export function* deleteConnector(tx: Tx, of: ConnectorOf): Op<boolean> {
   return (yield* tx.run(remove, of)) === 1
 }
 
-/** Sets the status of a connector whose account is locked. Results of checks that started earlier are then ignored. */
+/**
+ * Sets the status of a connector whose account is locked. From then on, results of checks that started earlier are
+ * ignored.
+ */
 export function* setStatus(
   tx: Tx,
   { id, updatedAt }: ConnectorRecord,
@@ -141,7 +144,7 @@ export function* resealConnector(tx: Tx, change: { connectorId: string; from: st
   return (yield* tx.run(reseal, change)) === 1
 }
 
-/** Status before the first check of the current settings. */
+/** Returns the status before the first check of the current settings. */
 function unchecked(authType: ConnectorAuthType): ConnectorStatus {
   return authType === 'oauth' ? 'needs_sign_in' : 'untested'
 }

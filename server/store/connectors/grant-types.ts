@@ -4,7 +4,7 @@ import type { EpochMs } from '../../kernel/clock.ts'
 /** Result of a sign-in at a connector's authorization server. */
 export type GrantRecord = ConnectorOf & {
   issuer: string
-  /** Encrypted tokens and OAuth client; only the client if the connector needs a sign-in. */
+  /** Tokens and OAuth client, encrypted; only the client if the connector needs a sign-in. */
   sealed: string
   /** Expiry of the access token; null if the server does not specify one. */
   expiresAt: EpochMs | null
@@ -12,7 +12,7 @@ export type GrantRecord = ConnectorOf & {
   version: number
 }
 
-/** A sign-in in progress: the browser has not returned. */
+/** A sign-in in progress: the browser has not returned from the authorization server. */
 export type SignInRecord = ConnectorOf & { sealed: string; expiresAt: EpochMs }
 
 type VersionOf = ConnectorOf & { version: number }
@@ -34,8 +34,8 @@ export type ConnectorGrantStore = {
   /** Stores why a sign-in failed, if the connector still needs a sign-in. */
   noteFailure(input: ConnectorOf & { message: string }): Promise<void>
   /**
-   * Claims the refresh of these tokens. Returns false if another caller holds the claim or this version is no longer the
-   * newest. The claim ends when its caller renews or releases it, or after `forMs`.
+   * Claims the refresh of these tokens. Returns false if another caller holds the claim or this version is no longer
+   * the newest. The claim ends with `renew` or `release`, or after `forMs`.
    */
   claim(input: VersionOf & { forMs: number }): Promise<boolean>
   /** Stores the tokens obtained by refreshing this version. Undefined if this version is no longer the newest. */
@@ -43,11 +43,12 @@ export type ConnectorGrantStore = {
   /** Gives up a claim because the refresh did not take place. */
   release(input: VersionOf): Promise<void>
   /**
-   * Ends a sign-in, so that the connector needs a new one. Keeps only the client in `sealed`, or nothing if that is null.
-   * Returns false if there are no tokens, or if their version is not `version`. Null matches any version.
+   * Ends the access, so that the connector needs a new sign-in. Keeps only `sealed`, which contains the client, or
+   * nothing if `sealed` is null. Returns false if there are no tokens, or if their version is not `version`. Null
+   * matches any version.
    */
   end(input: ConnectorOf & { version: number | null; sealed: string | null; message: string | null }): Promise<boolean>
-  /** Grants of all users by connector id, after `afterId`. */
+  /** Grants of all users in order of connector id, starting after `afterId`. */
   sealed(input: { afterId: string; limit: number }): Promise<GrantRecord[]>
   /** Stores the same tokens encrypted with another key. Returns false if the stored tokens are no longer `from`. */
   reseal(input: { connectorId: string; from: string; to: string }): Promise<boolean>

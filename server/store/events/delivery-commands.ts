@@ -12,8 +12,8 @@ import { columns, statement, type Dialect } from '../commands/statement.ts'
 import { insertEvent } from './event-commands.ts'
 import { askWebhook, getWebhook } from './webhook-commands.ts'
 
-// States of a delivery. A lease postpones the due time to the end of the lease. If the process dies, another process then
-// retries the delivery:
+// States of a delivery. A lease postpones the due time to the end of the lease. If the process dies, another process
+// retries the delivery at that time:
 //
 //   pending, due ──lease──▶ pending, leased ──end──┬─▶ succeeded
 //        ▲                        │                ├─▶ failed: no attempt is left, or its endpoint is gone
@@ -31,7 +31,7 @@ const thisOne = 'event_id = :eventId AND webhook_id = :webhookId'
 const thisAttempt = `${thisOne} AND fence = :fence AND status = 'pending'`
 
 const get = statement<DeliveryRecord>('delivery_get', `SELECT ${row} FROM deliveries WHERE ${thisOne}`)
-/** One index range per status, because the status precedes the time in the index. */
+/** Reads one index range per status, because the status precedes the time in the index. */
 const pageOf = (status: string) => `SELECT * FROM (SELECT ${row} FROM deliveries
     WHERE webhook_id = :webhookId AND status = '${status}'
       AND created_at <= :createdAt AND (created_at < :createdAt OR event_id < :eventId)
@@ -39,7 +39,7 @@ const pageOf = (status: string) => `SELECT * FROM (SELECT ${row} FROM deliveries
 const lists = Object.fromEntries(
   deliveryStatuses.map((status) => [status, statement<DeliveryRecord>(`delivery_list_${status}`, pageOf(status))]),
 )
-// Each subquery finds the next distinct value by index, however many rows share the current one.
+// Each subquery finds the next distinct value in the index, however many rows share the current one.
 const nextWebhook = (after: string) => `(SELECT webhook_id FROM deliveries
     WHERE due_at IS NOT NULL AND webhook_id > ${after} ORDER BY webhook_id LIMIT 1)`
 const nextTarget = (after: string) => `(SELECT target FROM deliveries
@@ -93,7 +93,7 @@ const cancelOf = ({ skipLocked }: Dialect, where = '') => `WITH old AS MATERIALI
       WHERE webhook_id = :webhookId AND status = 'pending' ${where} LIMIT ${canceledMax} ${skipLocked})
     UPDATE deliveries SET status = 'canceled', due_at = NULL WHERE ${isOld}`
 const cancelOfWebhook = statement('delivery_cancel_of_webhook', (dialect) => cancelOf(dialect))
-// Cancels at most `canceledMax` deliveries. The others are canceled when they are due.
+// Cancels at most `canceledMax` deliveries. The others are canceled when they become due.
 const cancelOfDisabled = statement('delivery_cancel_of_disabled', (dialect) =>
   cancelOf(dialect, 'AND EXISTS (SELECT 1 FROM webhooks WHERE id = :webhookId AND disabled_at IS NOT NULL)'),
 )
@@ -221,7 +221,7 @@ export function* leaseDeliveries(tx: Tx, { leaseMs, wanted }: Wanted): Op<Leased
   return deliveries
 }
 
-/** Undefined if the event is missing or belongs to another user, or if the URL is missing. */
+/** Returns undefined if the event is missing or belongs to another user, or if there is no URL. */
 function leased(webhook: WebhookRecord, target: string, taken: Taken): LeasedDelivery | undefined {
   const { id: webhookId, previousUntil, sealed, userId } = webhook
   const { attempt, body, eventId, fence } = taken

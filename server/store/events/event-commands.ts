@@ -14,7 +14,7 @@ import { columns, moveSetting, statement, type Value } from '../commands/stateme
 /** Retention of events and their deliveries, counted from the time of the reported change. */
 export const eventsKeptMs = 7 * 24 * 3_600_000
 
-// Runs after the deliveries are inserted and counts them, so that a lost delivery can be detected.
+// Runs after the deliveries are inserted and stores their number, so that a lost delivery can be detected.
 const insert = statement(
   'event_insert',
   `INSERT INTO events (id, user_id, type, body, digest, deliveries, created_at)
@@ -62,7 +62,7 @@ export const setHasEvent = (table: string) =>
     WHERE webhooks.user_id = ${table}.user_id AND disabled_at IS NULL) THEN 1 ELSE 0 END`
 
 export type NewEvent = {
-  /** Derived from the id of the task, turn, transaction or top-up that the event reports; otherwise a new id. */
+  /** Derived from the id of the task, turn, transaction or top-up that the event reports; a new id for other events. */
   id: string
   userId: string
   at: EpochMs
@@ -94,8 +94,8 @@ export function insertEvent(tx: Tx, { at, facts, id, userId }: NewEvent): { body
 }
 
 /**
- * Returns a body in the Standard Webhooks format. It is minimal: recipients read details through the API, with their
- * own permissions.
+ * Returns a body in the Standard Webhooks format. The body is minimal: recipients read details through the API, with
+ * their own permissions.
  */
 function bodyOf(facts: EventFacts, at: EpochMs): string {
   return JSON.stringify({ type: facts.type, timestamp: isoTime(at), data: dataOf(facts) })
@@ -154,7 +154,7 @@ function dataOf(facts: EventFacts): Record<string, Value> {
   }
 }
 
-/** Records one event for each session that has expired. Returns how many. */
+/** Records one event for each of up to `rowsMax` expired sessions. Returns the number of sessions. */
 export function* noteExpired(tx: Tx, limits: StoreLimits, rowsMax: number): Op<number> {
   const now = yield* tx.now()
   const rows = yield* tx.all(expired, { activeAfter: activeAfter(now, limits), rowsMax })

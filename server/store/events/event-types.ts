@@ -19,14 +19,15 @@ export const eventTypes = [
 export type EventType = (typeof eventTypes)[number]
 
 /**
- * Setting name. Every task end, settlement and credit after the stored time has its event. Earlier events may be gone.
+ * Setting name. Every task end, settlement and credit after the stored time has its event. Earlier ones may lack
+ * theirs.
  */
 export const eventsSince = 'events-since'
 
 /** Sent by a webhook test, to that webhook only. */
 export const testEventType = 'webhook.test'
 
-/** Data of an event apart from its time: ids, states, codes and amounts, never content. */
+/** Data of an event other than its time: ids, states, codes and amounts, never user content. */
 export type EventFacts =
   | {
       type: 'task.completed' | 'task.failed'
@@ -34,7 +35,7 @@ export type EventFacts =
       agentId: string
       endpointId: string
       cost: Units
-      /** Returned to the balance. */
+      /** Amount returned to the balance. */
       refunded: Units
       errorCode?: string
     }
@@ -55,7 +56,9 @@ export type EventFacts =
 export const deliveryStatuses = ['pending', 'succeeded', 'failed', 'canceled'] as const
 export type DeliveryStatus = (typeof deliveryStatuses)[number]
 
-/** Disabled by its user, by an endpoint that answered 410, or after days without a successful delivery. */
+/**
+ * Reasons why a webhook is disabled: by its user, by its endpoint (status 410), or after days of failing deliveries.
+ */
 export const disabledReasons = ['user', 'gone', 'failing'] as const
 export type DisabledReason = (typeof disabledReasons)[number]
 
@@ -90,7 +93,7 @@ export type DeliveryRecord = {
   /** Time of the next attempt, or time at which a leased attempt counts as unanswered. Null once the delivery has ended. */
   dueAt: EpochMs | null
   attemptedAt: EpochMs | null
-  /** Result of the last attempt. */
+  /** Status and error of the last attempt. */
   httpStatus: number | null
   error: string | null
   createdAt: EpochMs

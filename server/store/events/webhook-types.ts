@@ -40,7 +40,7 @@ export type TargetsOfWebhook = {
 }
 
 /**
- * Requests the webhooks after `after`, each with up to `perWebhook` targets. A webhook's targets start after its
+ * Selects webhooks with ids after `after`, each with up to `perWebhook` targets. A webhook's targets start after its
  * cursor, if it has one.
  */
 export type ListTargets = { after: string; limit: number; perWebhook: number; cursors: ReadonlyMap<string, string> }
@@ -53,7 +53,7 @@ export type LeasedDelivery = {
   target: string
   /** Number of the attempt. Starts at 1, and restarts at 1 after a redelivery. */
   attempt: number
-  /** Increases with each lease and redelivery, so that late results of earlier attempts have no effect. */
+  /** Number that increases with each lease and redelivery, so that late results of earlier attempts have no effect. */
   fence: number
   body: string
   url: string
@@ -101,7 +101,7 @@ export type WebhookStore = {
   /** Saves the outcomes of attempts. Outcomes of stale attempts have no effect. */
   end(attempts: readonly EndedAttempt[]): Promise<void>
 
-  /** Webhooks of all users by id, after `afterId`. */
+  /** Webhooks of all users in order of id, starting after `afterId`. */
   sealed(input: { afterId: string; limit: number }): Promise<WebhookRecord[]>
   /** Stores the same secrets encrypted with another key. Returns false if the stored secrets are no longer `from`. */
   reseal(input: { webhookId: string; from: string; to: string }): Promise<boolean>

@@ -2,9 +2,9 @@ import type { LedgerCheck } from './check-parts.ts'
 
 type Measure = {
   what: string
-  /** Column of the sums. */
+  /** Column of `book_days`. */
   sum: string
-  /** Amounts that each ended task and turn adds, in SQL. */
+  /** SQL for the amounts that each ended task and each ended turn add. */
   ofTask: string
   ofTurn: string
 }
@@ -33,7 +33,7 @@ const measures: readonly Measure[] = [
   },
 ]
 
-/** Compares sums of days with what they sum up, by user. */
+/** Sum of all measures of a row, so that one number shows any difference. */
 const all = ['executions', 'failures', 'charged', 'refunded', 'written_off', 'provider_cost'].join(' + ')
 
 export const bookChecks = (): readonly LedgerCheck[] => [

@@ -8,7 +8,7 @@ import { fields, isEventOf, timeOf, usd, type LedgerCheck } from './check-parts.
  */
 const since = timeOf(eventsSince)
 
-/** A task or turn has no event if its account had no enabled webhook when it ended. */
+/** Condition that the account had an enabled webhook when the task or turn ended. Otherwise there is no event. */
 const hasEvent = (row: string) => `coalesce(${row}.has_event, 1) = 1`
 
 const refunded = `CASE k.status WHEN 'failed' THEN k.cost ELSE k.given_back END`

@@ -2,7 +2,7 @@ import type { Dialect } from '../commands/statement.ts'
 import { eventsSince } from '../events/event-types.ts'
 import { fields, timeOf, type LedgerCheck } from './check-parts.ts'
 
-// Checks of events and their deliveries. The end checks verify that every end has its event.
+// Checks of events and their deliveries. `end-checks.ts` checks that every end has its event.
 
 const since = timeOf(eventsSince)
 
@@ -42,7 +42,7 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
             OR d.status = 'succeeded' AND NOT coalesce(d.http_status BETWEEN 200 AND 299, false)`,
   },
   {
-    // Earlier versions did not record the events of a top-up: `events` is null for such a top-up.
+    // Earlier versions did not record a top-up's events. Such a top-up has null in `events`.
     what: 'a top-up has each event that it caused',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
@@ -61,8 +61,8 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
           WHERE e.digest IS NOT NULL AND e.type IN (${paymentTypes}) AND k.id IS NULL`,
   },
   {
-    // `expiry_noted_at` is the time of the last activity. The event has the later time at which the expiry was noticed, so
-    // this check does not compare the times.
+    // `expiry_noted_at` is the time of the last activity, but the event has the later time when the expiry was noticed.
+    // So this check does not compare the times.
     what: 'a session whose expiry was noticed has its event',
     isMoney: false,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM sessions s

@@ -25,7 +25,7 @@ export const ledgerChecks = (dialect: Dialect): readonly LedgerCheck[] => [
 
 export type DifferenceRow = { userId: string | null; taskId: string | null; expected: number; actual: number }
 
-/** Difference for a check that failed on a damaged value. The other checks still run. */
+/** Returns the difference to report for a check that failed on a damaged value. The other checks still run. */
 export function uncheckable({ what }: { what: string }, error: unknown): LedgerDifference {
   return { userId: null, what, expected: 'values that can be read', actual: messageOf(error) }
 }

@@ -3,10 +3,7 @@ import { timeOf, windowsSince, type LedgerCheck } from './check-parts.ts'
 
 // Checks of spend and credit limits: that each window has the right owner and limit, and that no window is missing.
 
-/**
- * Max time from authentication to admission. This long after a change of limits, no admission applies the previous limits
- * any more.
- */
+/** Max time from authentication to admission. After this time, no admission applies the limits from before a change. */
 const inFlightMsMax = 3_600_000
 
 /** Owners of windows: the first key of a rotation chain, a client token, or a user. */
@@ -37,8 +34,8 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           FROM spend_windows w JOIN (${owners}) AS o ON o.id = w.owner_id WHERE o.user_id <> w.user_id`,
   },
   {
-    // A window that began around a limit change may have the previous limit. It may also have the amount already spent as
-    // its limit, if that is higher than the key's limit.
+    // A window that began around a limit change may have the previous limit. If more than the key's limit was already
+    // spent, the window has that amount as its limit.
     what: 'the limit of a spend window is that of its key, unless it was changed since',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", k.spend_limit AS expected, w.spend_limit AS actual

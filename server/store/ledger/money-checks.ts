@@ -2,12 +2,14 @@ import type { Dialect } from '../commands/statement.ts'
 import { billionthsPerUnit } from '../sessions/carried-cost.ts'
 import type { LedgerCheck } from './check-parts.ts'
 
-/** Reads a decimal of a receipt as an integer: in billionths if it has nine digits, in units if it has four. */
+/**
+ * Returns SQL that reads a receipt's decimal as an integer: billionths if it has nine fraction digits, units if it has
+ * four.
+ */
 const digitsOf = (field: Dialect['field'], name: string) =>
   `CAST(replace(${field('breakdown', name)}, '.', '') AS numeric)`
 
-// Each check selects the rows that violate one invariant, in plain SQL that an auditor can run manually. Except for
-// JSON access, it is the same on every engine.
+// Except for JSON access, the SQL of these checks is the same on every engine.
 export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[] => [
   {
     what: 'the balance is the sum of the transactions',
@@ -139,7 +141,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           FROM turns WHERE coalesce(cost, held) > max_cost`,
   },
   {
-    // Deleting a session keeps its charges, which still name it. This check covers only existing sessions.
+    // The charges of a deleted session still name it, so this check covers only existing sessions.
     what: 'what a session has spent is the sum of its charges',
     isMoney: true,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", coalesce(-sum(t.amount), 0) AS expected, s.spent AS actual
@@ -165,7 +167,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           GROUP BY a.user_id HAVING coalesce(sum(k.held), 0) <> a.held`,
   },
   {
-    // A task or turn may name a window that was purged after its period. This check skips such spend.
+    // A task or turn may name a window that has been purged since. This check skips such spend.
     what: 'what is charged in a spend window is the sum of what its tasks and turns cost',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", coalesce(sum(c.cost), 0) AS expected, w.charged AS actual
@@ -214,7 +216,8 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           WHERE w.charged + w.held > t.max_cost OR w.user_id <> t.user_id`,
   },
   {
-    // Amounts taken back for a reversed top-up are debt until they are paid. Free balance pays debt immediately.
+    // The part of a reversed top-up that the balance could not cover is debt. Money that becomes free pays debt
+    // immediately.
     what: 'what is owed is what was taken back of top-ups and not paid',
     isMoney: true,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", coalesce(k.taken, 0) + coalesce(t.paid, 0) AS expected,

@@ -1,7 +1,10 @@
 import { type TransactionType, transactionTypes } from '../accounts/account-types.ts'
 import type { Units } from '../../kernel/money.ts'
 
-/** `given_back`: the unused part of a metered task's charge. Counted separately from adjustments that take money. */
+/**
+ * Transaction types, with `given_back` (the unused part of a metered task's charge) counted apart from adjustments that
+ * take money.
+ */
 const kinds = [...transactionTypes, 'given_back'] as const
 
 /** Number of transactions per type, and the sum of their absolute amounts. */

@@ -44,8 +44,8 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           WHERE f.counted > coalesce(k.failed, 0) OR f.failed_at > k.failed_at`,
   },
   {
-    // The count can be higher than the stored payloads, because deleting a session deletes its payloads. Payloads stored
-    // before the installation counted any are not included in the count.
+    // The count can exceed the stored payloads, because deleting a session deletes its payloads. It excludes payloads
+    // stored by versions that did not count.
     what: 'an account counts at least the payloads that are there of its day',
     isMoney: false,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", sum(p.bytes) AS expected, a.payload_bytes AS actual

@@ -6,11 +6,13 @@ import { ErrandError } from '../../kernel/errors.ts'
 export const metadataBytesMax = 16_384
 
 export const sessionsMax = 50_000
-/** Max sessions without messages. At this bound, the store removes long-expired empty sessions to make room. */
+/**
+ * Max sessions without messages per account. At this bound, the store removes long-expired empty sessions to make room.
+ */
 export const emptySessionsMax = 10_000
 /**
- * Max empty sessions removed at a time. They must be open, have no metadata (unless created for a response), and have
- * expired more than `emptiesKeptMs` ago.
+ * Max empty sessions removed at a time. Only sessions that are open, have no metadata (unless created for a response),
+ * and expired more than `emptiesKeptMs` ago are removed.
  */
 export const emptiesRemovedMax = 500
 export const emptiesKeptMs = 7 * 86_400_000

@@ -17,7 +17,7 @@ export type AccountLimits = {
 /** A user's plan name, and own limits as JSON; null for none. */
 export type AccountPlan = Pick<AccountRow, 'plan' | 'limits'>
 
-/** Plans of the configuration. `byDefault` applies to users without a plan, or with a plan that is no longer configured. */
+/** Configured plans. `byDefault` applies to users without a plan, or with a plan that is no longer configured. */
 export type Plans = {
   readonly named: ReadonlyMap<string, AccountLimits>
   readonly byDefault: AccountLimits
@@ -25,7 +25,7 @@ export type Plans = {
   readonly defaultName: string | null
 }
 
-/** Max configurable rate limit, because the executions of the last minute are stored in memory. */
+/** Max configurable rate limit. It is bounded because the last minute's executions are kept in memory. */
 export const executionsPerMinuteMax = 100_000
 /** Max configurable limit on a user's queued or running tasks: ten times the default size of the complete queue. */
 export const tasksMax = 1_000_000
@@ -41,7 +41,7 @@ const noLimits: AccountLimits = {
 export const noPlans: Plans = { named: new Map(), byDefault: noLimits, defaultName: null }
 
 const knownTextsMax = 10_000
-/** Merged limits of a plan and a user, by the user's JSON, so that the JSON is parsed only once. */
+/** Cache of merged limits, by plan and the user's JSON, so that the JSON is parsed only once. */
 const merged = new WeakMap<AccountLimits, Map<string, AccountLimits>>()
 
 export function limitsOf({ limits, plan }: AccountPlan, plans: Plans): AccountLimits {

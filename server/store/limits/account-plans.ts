@@ -60,7 +60,7 @@ export function* changeAccountLimits(
   tx.holdersChanged('users')
   yield* tx.run(set, { userId, ...changed })
   const { spendPerDay } = limitsOf(changed, settings.plans ?? noPlans)
-  // A CLI command without the configuration does not know the plan's limit. The next admission applies that limit.
+  // A CLI command that has not read the configuration does not know the plan's limit. The next admission applies it.
   if (settings.plans || spendPerDay !== null) {
     limitWindows(tx, { ownerId: userId, amount: spendPerDay ?? Infinity })
   }
@@ -71,7 +71,7 @@ function ownOf(limits: string | null): Partial<AccountLimits> {
   return limits === null ? {} : (JSON.parse(limits) as Partial<AccountLimits>)
 }
 
-/** Names of plans in use, at most a thousand. */
+/** Returns the names of plans in use, at most a thousand. */
 export function* readPlansInUse(on: Reads): Op<string[]> {
   return (yield* on.all(plansInUse)).map(({ plan }) => plan)
 }

@@ -8,28 +8,28 @@ import type { Units } from '../../kernel/money.ts'
 export const limitResets = ['never', 'day', 'week', 'month'] as const
 export type LimitReset = (typeof limitResets)[number]
 
-/** Max spend per period, charged and held, by a key, client token or user. */
+/** Max spend per period, charged or held, of a key, client token or user. */
 export type SpendLimit = { ownerId: string; amount: Units; reset: LimitReset }
 
-/** Limits that a credential puts on its user's executions. */
+/** Limits that a credential sets for executions. */
 export type CredentialLimits = {
   spend: SpendLimit | null
   /** Executions a minute per key. */
   rate: { keyId: string; perMinute: number } | null
-  /** Id of a client token that admits one execution. */
+  /** Id of the client token, if it admits only one execution. */
   onceTokenId: string | null
   /** Limit of the key that created the client token, in addition to the token's own. */
   makerSpend?: SpendLimit | null
 }
 
-/** Spend within a limit in its current period. */
+/** Spend under a limit in its current period. */
 export type SpendState = SpendLimit & {
   startsAt: EpochMs
   /** Null if the limit never resets. */
   resetsAt: EpochMs | null
   charged: Units
   held: Units
-  /** Limit stored with the period's window; null if the window does not exist yet. */
+  /** Limit stored in the period's window; null if the window does not exist yet. */
   keptLimit: Units | null
   /** Time of the first rejection because of this limit. */
   reachedAt: EpochMs | null

@@ -17,11 +17,11 @@ type Account = {
   connectorsBlockedUntil: EpochMs | null
 }
 
-/** Remaining allowances. Limits the account does not have are not queried. */
+/** Limits and their usage. Usage is not read for limits that the account does not have. */
 export type LimitFacts = {
   limits: AccountLimits
   keyRate: KeyRateState | undefined
-  /** Number of the user's queued tasks; 0 if no limit applies to them. */
+  /** Number of the user's queued tasks; 0 if their number is not limited. */
   waiting: number
   windows: readonly SpendState[]
   /** Set if the daily payload limit leaves no room for this execution. */
@@ -74,7 +74,7 @@ export function judgeTask(
 }
 
 type TurnFacts = Omit<LimitFacts, 'waiting'> & {
-  /** When the block on the account's chats due to write-offs ends; null if there is none. */
+  /** End of the block on the account's chats because of write-offs; null if there is none. */
   blockedUntil: EpochMs | null
   rate: RateState
   /** Whether the request's idempotency key was already used. */
@@ -90,8 +90,8 @@ type TurnFacts = Omit<LimitFacts, 'waiting'> & {
 
 /**
  * Decides whether to admit a chat turn. Checks the session right after the idempotency key, and the caps before the
- * spending limits. Otherwise the order is that of `judgeTask`. If admitted, returns the amount to hold and the total
- * amount available.
+ * spending limits. Otherwise the order is that of `judgeTask`. If admitted, `taken` is the amount to hold and `room`
+ * the total amount available.
  */
 export function judgeTurn(
   { hold, required }: Pick<OpenTurn, 'hold' | 'required'>,
@@ -117,7 +117,7 @@ export function judgeTurn(
   if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
   const free = balance - held
   const allowed = Math.min(left, ...windows.map(leftOf))
-  // Only a chat that runs alone starts with a part of its hold. Otherwise more becomes free once the others end.
+  // Start with only part of the hold if nothing else is held. Otherwise reject: more becomes free once other work ends.
   const needed = held > 0 ? Math.max(required, Math.min(hold, allowed)) : required
   if (free < needed) return { outcome: 'refused', reason: 'balance', balance, held, required, rate }
   const room = Math.max(0, Math.min(free, allowed))
@@ -130,7 +130,7 @@ export function leftWithin(maxCost: Units | null, session: { maxCost: Units | nu
   return Math.min(maxCost ?? Infinity, ofSession)
 }
 
-/** Checks an execution against the plan and the spending limits only, not against rates and balance. */
+/** Checks an execution against the plan and the spending limits, but not against rates and balance. */
 export function judgeLimits(
   { agentId, required }: { agentId: string; required: Units },
   { limits, payloads, rate, windows }: Pick<LimitFacts, 'limits' | 'payloads' | 'windows'> & { rate: RateState },
@@ -142,7 +142,7 @@ export function judgeLimits(
 }
 
 /**
- * Returns the first limit with too little left. A free execution passes even a limit that was lowered below the amount
+ * Returns the first limit with too little left. A free execution passes even if a limit was lowered below the amount
  * spent.
  */
 function fullFor(required: Units, windows: readonly SpendState[]): SpendState | undefined {

@@ -3,7 +3,7 @@ import type { CredentialLimits, KeyRateState } from './execution-limits.ts'
 import { rateWindowMs } from '../store.ts'
 import type { Answer, Reads, Tx } from '../commands/command.ts'
 
-// Executions a minute with a key that has its own limit, counted in whole UTC minutes with one row per key. A user's
+// Executions per minute with a key that has its own limit, counted by UTC minute in one row per key. A user's
 // executions are counted over a sliding minute, from the executions themselves.
 
 type KeyRate = NonNullable<CredentialLimits['rate']>

@@ -13,8 +13,8 @@ import { askKeyRate } from './key-rates.ts'
 import { fullOfPayloads } from './payload-bytes.ts'
 import { readWindows } from './spend-windows.ts'
 
-// Limits read by an admission. Reads for the credential are pipelined behind the account lock and run after it. Reads
-// for the limits of the plan and the user are sent only if there are such limits. So other users cost no extra reads.
+// Limits read by an admission. Reads for the credential are pipelined behind the account lock. Reads for limits of the
+// plan and the user are sent only if there are such limits, so other users cost no extra reads.
 
 type Asking = {
   userId: string
@@ -25,7 +25,7 @@ type Asking = {
 
 export type ReadLimits = LimitFacts & { rate: RateState }
 
-/** Rate limit of a user without a plan. */
+/** Returns the rate limit of a user without a plan. */
 function commonRate({ executionsPerMinute, plans = noPlans }: StoreLimits): number {
   return plans.byDefault.executionsPerMinute ?? executionsPerMinute
 }

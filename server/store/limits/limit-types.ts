@@ -4,12 +4,15 @@ import type { LimitReset, SpendState } from './execution-limits.ts'
 import type { AccountLimits, AccountPlan } from './account-limits.ts'
 
 /**
- * Number of the user's executions in the window ending at `now`, and the time of the oldest. Not counted if `limit` is
- * 0.
+ * Number of the user's executions in the window ending at `now`, and the time of the oldest. If `limit` is 0,
+ * executions are not counted.
  */
 export type RateState = { limit: number; used: number; oldestAt: EpochMs | null; now: EpochMs }
 
-/** Undefined fields stay unchanged. Null removes the plan, or a user's own limit, so that the plan's applies again. */
+/**
+ * Undefined fields stay unchanged. Null removes the plan, or a limit of the user's own so that the plan's applies
+ * again.
+ */
 export type ChangeAccountLimits = {
   userId: string
   plan?: string | null
@@ -17,7 +20,7 @@ export type ChangeAccountLimits = {
 }
 
 export type LimitsState = {
-  /** Stored name of the plan, even if the configuration lacks it. */
+  /** Stored name of the plan, even if that plan is not configured. */
   plan: string | null
   /** The user's own limits, which override the plan's. */
   own: Partial<AccountLimits>
@@ -41,5 +44,5 @@ export type KeyLimits = {
 /** Undefined fields stay unchanged. */
 export type UpdateKey = { userId: string; keyId: string; changes: Partial<KeyLimits> }
 
-/** A user, with the plan that was read together with the credential. */
+/** A user and the plan that was read together with the credential. */
 export type RateOf = { userId: string; account: AccountPlan }

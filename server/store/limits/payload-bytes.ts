@@ -8,7 +8,7 @@ import type { Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
 // Payload bytes per UTC day, counted in the account's row by the transaction that stores the payload. Results are
-// always stored, so the results of tasks admitted below the limit can take the day's total above it.
+// always stored, so they can take the day's total above the limit.
 
 const add = statement(
   'account_payload_bytes',
@@ -32,7 +32,7 @@ export function payloadsToday({ payloadBytes, payloadsSince }: Stored, now: Epoc
   return { bytes, resetsAt: must(periodEnd('day', today), 'a daily period has an end') }
 }
 
-/** Returns the daily limit if it leaves no room for `bytes` more. */
+/** Returns the daily limit and its usage if `bytes` more would exceed it; otherwise undefined. */
 export function fullOfPayloads(
   account: Stored,
   { bytes, limits: { payloadBytesPerDay: limit }, now }: { bytes: number; limits: StoreLimits; now: EpochMs },

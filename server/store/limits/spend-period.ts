@@ -9,7 +9,7 @@ const firstMonday = -3 * dayMs
 
 let month = { startsAt: 0, endsAt: 0 }
 
-/** Caches the last month, which is nearly always the one requested. */
+/** Returns the month that contains a time. Caches the last result, which is nearly always requested again. */
 function monthOf(time: EpochMs): { startsAt: EpochMs; endsAt: EpochMs } {
   if (time >= month.startsAt && time < month.endsAt) return month
   const date = new Date(time)
@@ -17,7 +17,7 @@ function monthOf(time: EpochMs): { startsAt: EpochMs; endsAt: EpochMs } {
   return (month = { startsAt: Date.UTC(year, number, 1), endsAt: Date.UTC(year, number + 1, 1) })
 }
 
-/** Start of the period that contains `now`; 0 if the limit never resets. */
+/** Returns the start of the period that contains `now`; 0 if the limit never resets. */
 export function periodStart(reset: LimitReset, now: EpochMs): EpochMs {
   switch (reset) {
     case 'never':
@@ -31,7 +31,7 @@ export function periodStart(reset: LimitReset, now: EpochMs): EpochMs {
   }
 }
 
-/** End of the period that starts at `startsAt`, and start of the next one; null if the limit never resets. */
+/** Returns the end of the period that starts at `startsAt`; null if the limit never resets. */
 export function periodEnd(reset: LimitReset, startsAt: EpochMs): EpochMs | null {
   switch (reset) {
     case 'never':

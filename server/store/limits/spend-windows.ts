@@ -11,11 +11,11 @@ import { recordEvent } from '../events/event-commands.ts'
 import { windowsSince } from '../ledger/check-parts.ts'
 import { columns, moveSetting, statement } from '../commands/statement.ts'
 
-// Spend within limits, by period. The first charge or hold of a period creates the row, in the admission's transaction.
-// The account lock prevents a second row. A refund always goes to the windows of its charge, even in a later period. So
-// each task or turn stores the windows in which it counts.
+// Spend under limits, by period. A period's first charge or hold creates the row in the admission's transaction. The
+// account lock prevents a second row. A refund always goes to the windows of its charge, even in a later period. So
+// each task and turn stores the windows in which it counts.
 
-/** JSON object of the windows that a task or turn counts in: each period's start, by owner. */
+/** JSON object of the windows in which a task or turn counts: from owner to period start. Null for none. */
 export type CountedIn = string | null
 
 const setLimit = statement(
@@ -55,10 +55,10 @@ const purge = statement(
 
 const moveSince = moveSetting('spend_window_move_since', windowsSince)
 
-/** Retention of windows after their period. Later changes to a removed window have no effect. */
+/** Min retention of a window after the end of its period. Changes to a removed window have no effect. */
 const keptMs = 100 * 86_400_000
 
-/** Spend of each limit in the period that contains `now`. */
+/** Reads the spend under each limit in the period that contains `now`. */
 export function* readWindows(on: Reads, limits: readonly SpendLimit[], now: EpochMs): Op<SpendState[]> {
   const asked = limits.map((limit) => askWindow(on, limit, now))
   const windows: SpendState[] = []
@@ -100,10 +100,10 @@ export function changeCounted(
 }
 
 /**
- * Returns the amount left in a turn's windows beyond the turn's hold, and the window with the least left. The amount is
- * Infinity without windows. Applies the lower of the window's stored limit and the current limit. If a limit was lowered
- * below the amount spent, the stored limit is that amount and thus higher than the current limit. A later refund must not
- * make the difference available again.
+ * Returns the window of a turn with the least left beyond the turn's hold, and that amount (Infinity without windows).
+ * Applies the lower of the window's stored limit and the current limit. If a limit was lowered below the amount spent,
+ * the stored limit is that amount, which exceeds the current limit. A later refund must not make the difference
+ * available again.
  */
 export function* leftInNamed(
   on: Reads,
@@ -129,7 +129,7 @@ function isOfKey(ownerId: string): boolean {
   return ownerId.startsWith('key_')
 }
 
-/** Sets the limit of an owner's windows. It also applies to work in progress. Infinity removes it. */
+/** Sets the limit of an owner's windows, also for work in progress. Infinity removes the limit. */
 export function limitWindows(tx: Tx, { amount, ownerId }: { ownerId: string; amount: Units }): void {
   tx.used.writeOut()
   tx.send(setLimit, { ownerId, amount: Math.min(amount, Number.MAX_SAFE_INTEGER) })
@@ -138,15 +138,15 @@ export function limitWindows(tx: Tx, { amount, ownerId }: { ownerId: string; amo
 type CarryOver = { amount: Units; ownerId: string; startsAt: EpochMs; userId: string; spent: Units }
 
 /**
- * Call when a key's limit gets a different period. Adds what was already spent in the current period but counted in
- * windows of the previous kind of period. Later refunds or higher costs in those windows do not change this amount.
+ * Call when a key's limit gets a different reset period. Sets the window's carried amount: what was spent in this
+ * period but counted in windows of the previous reset period. Later changes in those windows do not affect this amount.
  */
 export function* carryOver(tx: Tx, { spent, ...window }: CarryOver): Op<void> {
   tx.used.writeOut()
   yield* tx.run(carry, { ...window, carried: spent })
 }
 
-/** Makes the next rejection record an event again. A key's owner gets one event per reached limit. */
+/** Makes the next rejection record an event again. Otherwise a key's owner gets one event per limit and period. */
 export function rearmReached(tx: Tx, ownerId: string): void {
   tx.used.writeOut()
   tx.send(rearm, { ownerId })

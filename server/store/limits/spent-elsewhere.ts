@@ -6,16 +6,16 @@ import type { ListPlace } from '../list-place.ts'
 import type { Op, Reads } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
-// Spend of a limit's owner in a period, for executions counted in windows of other periods. A period can have a million
-// executions. If reads block the event loop, executions are summed in batches before the command. The command then adds
-// only the newest executions.
+// Amount that a limit's owner spent in a period by executions that count in windows of other periods. A period can have
+// a million executions. On an engine whose reads block the event loop, they are summed in batches before the command,
+// which then adds only the newest.
 
 export type SpendPeriod = Pick<SpendLimit, 'ownerId' | 'reset'> & { userId: string }
 /** Partial sum, and the last task and turn that it includes. */
 export type SpentSoFar = { startsAt: EpochMs; spent: Units; tasks: ListPlace; turns: ListPlace }
 
 const kinds = ['tasks', 'turns'] as const
-// A failed task costs nothing. An open turn costs its hold.
+// Counts a failed task as free, and an open turn at its hold.
 const costs = { tasks: `CASE status WHEN 'failed' THEN 0 ELSE cost END`, turns: 'coalesce(cost, held)' }
 const after = 'user_id = :userId AND (created_at, seq) > (:createdAt, :seq)'
 const statementsOf = (kind: (typeof kinds)[number]) => ({
@@ -54,7 +54,7 @@ export function* sumSpent(on: Reads, period: SpendPeriod): Op<SpentSoFar> {
   return soFar
 }
 
-/** Completes the sum. Returns undefined if summing the remaining executions would block the event loop. */
+/** Completes the sum. Returns undefined if summing the remaining executions would block the event loop for too long. */
 export function* restOfSpent(on: Reads, period: SpendPeriod, summed: SpentSoFar | undefined): Op<Units | undefined> {
   const { reset, userId } = period
   const startsAt = periodStart(reset, yield* on.now())
@@ -62,7 +62,7 @@ export function* restOfSpent(on: Reads, period: SpendPeriod, summed: SpentSoFar 
   let { spent } = soFar
   for (const kind of kinds) {
     if (on.passedAtOnce !== Infinity) {
-      // `sumSpent` leaves fewer than half as many executions, but more may have been added since.
+      // `sumSpent` leaves fewer than half this many executions, but more may have been added since.
       const of = { userId, ...soFar[kind], offset: 2 * rowsAtOnce(on) }
       if (yield* on.get(statements[kind].pieceEnd, of)) return undefined
     }
@@ -80,7 +80,7 @@ function* sumPiece(on: Reads, { ownerId, userId }: SpendPeriod, { kind, soFar, u
   return (yield* on.get(statements[kind].sum, of))!.spent
 }
 
-/** Rows to read in one tick. Reading takes ten times as long as skipping in an index. */
+/** Returns how many rows to read in one tick. Reading a row takes ten times as long as skipping one in an index. */
 function rowsAtOnce({ passedAtOnce }: Reads): number {
   return passedAtOnce / 10
 }

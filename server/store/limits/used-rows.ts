@@ -1,10 +1,10 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 
-// Usage of limits, which each engine stores in its own way. If one process owns the store, usage is kept in memory and
+// Limit usage, which each engine stores in its own way. If one process owns the store, usage is kept in memory and
 // written once for many commands.
 
-/** Spend within a limit in the period starting at `startsAt`. */
+/** Spend under a limit in the period starting at `startsAt`. */
 export type WindowRow = {
   ownerId: string
   startsAt: EpochMs

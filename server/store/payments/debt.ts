@@ -7,13 +7,13 @@ import type { Op, Posting, Tx } from '../commands/command.ts'
 import { recordEvent } from '../events/event-commands.ts'
 import { statement } from '../commands/statement.ts'
 
-// Debt is the part of a reversed top-up that the balance could not cover. Money that a command adds to a balance, or
-// releases from a hold, pays debt before that command ends. So no account has both debt and free balance. The order of
-// payments, refunds and charges does not affect the final balance and debt.
+// Debt is the part of a reversed top-up that the balance could not cover. If a command adds money to a balance or
+// releases a hold, that money pays debt before the command ends. So no account has both debt and free balance. The
+// order of payments, refunds and charges does not affect the final balance and debt.
 
 const low = statement('account_low', 'UPDATE accounts SET low_at = :lowAt WHERE user_id = :userId')
 
-/** Amount to take from or give to a locked account. */
+/** Amount to take from or return to a locked account. */
 type Change = { userId: string; amount: Units; topupId?: string; description: string; now: EpochMs }
 
 /** Takes the amount from the free balance. The remainder becomes debt. */
@@ -23,7 +23,7 @@ export function* takeBack(tx: Tx, { amount, userId, ...rest }: Change): Op<void>
   yield* pay(tx, { userId, ...rest })
 }
 
-/** Gives back an amount that was taken, reducing debt first. */
+/** Returns an amount that was taken, reducing debt first. */
 export function* giveAgain(tx: Tx, { amount, userId, ...rest }: Change): Op<void> {
   if (amount <= 0) return
   const { owed } = must(yield* tx.account(userId), 'a top-up has an account')
@@ -35,7 +35,7 @@ export function* giveAgain(tx: Tx, { amount, userId, ...rest }: Change): Op<void
   }
 }
 
-/** Pays debt after money was added to the balance or released. Returns the new balance. */
+/** Pays debt after money was added to the balance or released from a hold. Returns the new balance. */
 export function* payDebt(tx: Tx, { now, userId }: { userId: string; now: EpochMs }): Op<Units> {
   return yield* pay(tx, { userId, description: 'Payment of a debt', now })
 }
@@ -52,7 +52,8 @@ function* pay(tx: Tx, change: Omit<Change, 'amount'>): Op<Units> {
 
 /**
  * Posts a debit. The first debit that leaves the balance below the owner's notification threshold records an event. The
- * next event comes only after a credit has lifted the balance back to the threshold. Without a threshold, only posts.
+ * next event comes only after a credit has lifted the balance back to the threshold. Records nothing without a
+ * threshold.
  */
 export function* spend(tx: Tx, account: AccountRow, posting: Posting): Op<{ id: string; balance: Units }> {
   // Read before posting, because the posting may change this object.

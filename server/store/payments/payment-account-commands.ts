@@ -69,7 +69,8 @@ const due = statement<{ userId: string }>(
     ORDER BY p.user_id LIMIT :limit`,
 )
 /**
- * Recharges that count. Declined and abandoned recharges took no money, so they count toward neither the monthly maximum nor the pause.
+ * Recharges that count toward the monthly maximum and the pause. Declined and abandoned ones do not, because they took
+ * no money.
  */
 const charged = statement<{ total: number; newest: number | null }>(
   'payment_account_charged',

@@ -11,8 +11,8 @@ type Judged<Row> = {
 
 /**
  * Returns the top-up with the provider's state applied. A paid top-up stays paid. If the provider reports `open`, the
- * status stays unchanged. This service may have closed the top-up for its age before the provider closed its page. Refunds
- * and disputes together never exceed the paid amount.
+ * status stays unchanged, because this service may have closed the top-up for its age before the provider closed its
+ * page. Refunds and disputes together never exceed the paid amount.
  */
 export function judgeState<Row extends Topup>(row: Row, state: PaymentState): Judged<Row> {
   const { checkoutId, disputed, paid, paymentId, receiptUrl, status } = state

@@ -13,11 +13,11 @@ import { giveAgain, takeBack } from './debt.ts'
 import { endRecharge, keepMethod, rechargeEnded } from './payment-account-commands.ts'
 import { findRow, insertTopup, toTopup, type TopupRow } from './topup-commands.ts'
 
-// A state is the provider's answer about one top-up. States must be applied in the order in which they were read, or an
-// old state would undo a newer one. So the caller reads the row's version before it queries the provider. The state is
+// A state is the provider's answer about one top-up. An older state must never be applied after a newer one, because it
+// would undo the newer one. So the caller reads the row's version before it queries the provider, and the state is
 // applied only if the row still has that version. Each application increases the version, even if nothing else changes.
-// Otherwise a state read before "disputed" and "won" could be applied after both. Locking the account until the provider
-// answers would also work, but would block the account's other commands for up to a minute.
+// Otherwise a state read before a dispute was opened and won could be applied afterwards. Locking the account until the
+// provider answers would also work, but would block the account's other commands for up to a minute.
 
 const update = statement(
   'topup_update',
@@ -63,7 +63,7 @@ function* applyTo(tx: Tx, { row, state }: { row: TopupRow; state: PaymentState }
 
 type Move = { from: TopupRow; to: TopupRow; state: PaymentState; now: EpochMs }
 
-/** Applies a top-up's change to the balance, debt and payment method of its user, and records the user's events. */
+/** Applies a top-up's change to its user's balance, debt and payment method, and records the user's events. */
 function* settle(tx: Tx, { from, now, state, to }: Move): Op<void> {
   const { amount, id: topupId, userId } = to
   const events: Record<string, EpochMs> = {}

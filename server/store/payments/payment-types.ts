@@ -16,12 +16,14 @@ export const unpaidTopupsMax = 50
 /** Age at which an unpaid top-up is closed. The provider closes its own page after a day. */
 export const openTopupMs = 7 * 86_400_000
 
-/** Age at which a top-up without a payment page is closed. It exceeds the time for all attempts to create the page. */
+/**
+ * Age at which a top-up without a payment page is closed. It is longer than all attempts to create the page can take.
+ */
 export const pagelessTopupMs = 600_000
 
 /**
- * Minimum time between two auto-recharges of one account. During this time the first recharge's events reach the owner.
- * So the owner can switch auto-recharge off before a runaway program causes another payment.
+ * Minimum time between two auto-recharges of one account. It gives the owner time to see the first recharge's events
+ * and switch auto-recharge off before a runaway program causes another payment.
  */
 export const rechargePauseMs = 600_000
 
@@ -41,9 +43,11 @@ export type TopupRecord = {
   receiptUrl: string | null
   /** Total of the refunds that have not failed. */
   refunded: Units
-  /** Amount withdrawn by disputes and not returned. Together with `refunded` never more than the amount. */
+  /** Amount withdrawn by disputes and not returned. `refunded` and `disputed` together never exceed `amount`. */
   disputed: Units
-  /** Number of states applied. A state is applied only if it was read at this version. */
+  /**
+   * Number of states applied so far. A state is applied only if this number was the same when the state was requested.
+   */
   version: number
   createdAt: EpochMs
   updatedAt: EpochMs
@@ -79,7 +83,7 @@ export type PaymentState = {
   checkoutId: string | null
   paymentId: string | null
   receiptUrl: string | null
-  /** Null unless the payer agreed to save it and the provider still has it. */
+  /** Saved payment method; null unless the payer agreed to save it and the provider still has it. */
   method: PaymentMethod | null
   /** Total of the refunds that have not failed. */
   refunded: Units
@@ -87,7 +91,10 @@ export type PaymentState = {
   disputed: Units
 }
 
-/** Data needed to recreate the top-up of a payment. `userId` comes from the payment's metadata, if it names a user. */
+/**
+ * Data needed to recreate the top-up for a payment. `userId` comes from the payment's metadata; null if that names no
+ * user.
+ */
 export type PaymentOrigin = { userId: string | null; isAuto: boolean; createdAt: EpochMs }
 
 /** Result of applying a state. `stale`: another state was applied after this state was read, so read the state again. */
@@ -114,13 +121,13 @@ export type PaymentAccount = {
   rechargeOffReason: string | null
 }
 
-/** A top-up that is due to be charged to the user's saved payment method. */
+/** A top-up to charge to the user's saved payment method. */
 export type DueRecharge = {
   topup: TopupRecord
   customerId: string
   /**
-   * Null if the user has ended auto-recharge since, or is suspended. Then the caller must not request a new charge, but
-   * must still apply a charge that was already requested.
+   * Null if the user has since ended auto-recharge or been suspended. Then the caller must not request a new charge,
+   * but must still apply the result of a charge that was already requested.
    */
   methodId: string | null
   /** Whether this call created the top-up, so that no charge for it can have been requested before. */
@@ -138,7 +145,7 @@ export type RestoreTopup = {
   createdAt: EpochMs
 }
 
-/** `least` and `most` bound one payment. `monthlyMax` bounds the sum of the account's recharges in a UTC month. */
+/** `least` and `most` bound one payment. `monthlyMax` bounds the total of the account's recharges in a UTC month. */
 export type BeginRecharge = TopupOf & { least: Units; most: Units; monthlyMax: Units }
 
 export type PaymentStore = {
@@ -152,11 +159,11 @@ export type PaymentStore = {
   /** Closes an open top-up for which no page could be created. */
   closePageless(of: TopupOf): Promise<void>
   getTopup(of: TopupOf): Promise<TopupRecord | undefined>
-  /** Number of a user's top-ups, with one status or in total. */
+  /** Counts a user's top-ups, with one status or all. */
   countTopups(of: { userId: string; status?: TopupStatus }): Promise<number>
   /** Newest first. */
   listTopups(input: ListTopups): Promise<UserTopup[]>
-  /** Finds a top-up by the first known id, regardless of its owner. */
+  /** Finds a top-up by the first id that is known, regardless of its owner. */
   findTopup(ref: TopupRef): Promise<TopupRecord | undefined>
   /**
    * Changes the top-up, the ledger and the user's events in one transaction. Changes nothing if another state was
@@ -178,8 +185,8 @@ export type PaymentStore = {
   /** Users whose balance is below their auto-recharge threshold, or whose recharge is in progress, after `afterId`. */
   rechargeable(input: { afterId: string; limit: number }): Promise<string[]>
   /**
-   * Creates the top-up that is due for a user, or returns the one in progress. Undefined if there is neither. The amount
-   * of a new top-up is in whole cents and at least `least`.
+   * Returns a user's recharge in progress, or creates the top-up for a recharge that is due. Undefined if there is
+   * neither. The amount of a new top-up is in whole cents and at least `least`.
    */
   beginRecharge(input: BeginRecharge): Promise<DueRecharge | undefined>
 }

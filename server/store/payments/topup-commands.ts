@@ -147,7 +147,7 @@ export function* getTopup(on: Reads, { topupId, userId }: TopupOf): Op<TopupReco
   return found?.userId === userId ? toTopup(found) : undefined
 }
 
-/** Tries the service's own id first, because a crash can keep the provider's ids from being stored. */
+/** Tries the service's own id first, because a crash may have prevented storing the provider's ids. */
 export function* findRow(on: Reads, { checkoutId, paymentId, topupId }: TopupRef): Op<TopupRow | undefined> {
   const named = topupId === null ? undefined : yield* on.get(get, { topupId })
   if (named) return named
@@ -188,7 +188,7 @@ export function* expireTopups(tx: Tx, rowsMax: number): Op<number> {
   return yield* tx.run(expire, { until: now - openTopupMs, pagelessUntil: now - pagelessTopupMs, now, rowsMax })
 }
 
-/** Picks the fields of a top-up: a joined row has more. */
+/** Picks the fields of a top-up, because a joined row has more. */
 export function toTopup({ isAuto, ...topup }: TopupRow): TopupRecord {
   const { id, userId, provider, status, amount, checkoutId, checkoutUrl, paymentId, receiptUrl } = topup
   const { refunded, disputed, version, createdAt, updatedAt, paidAt } = topup

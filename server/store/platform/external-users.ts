@@ -7,7 +7,7 @@ import { statement } from '../commands/statement.ts'
 import { createUser } from '../accounts/stored-users.ts'
 import { countUser } from './stored-platform-keys.ts'
 
-// Users that a product built on the service identifies by its own ids.
+// Users whom a product built on the service identifies by its own ids.
 
 type Row = { id: string } & HolderRow
 

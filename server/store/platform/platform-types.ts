@@ -9,8 +9,8 @@ import type { CredentialLimits } from '../limits/execution-limits.ts'
 // browsers.
 
 /**
- * Scopes of a platform key: `users` to create, read and suspend users and end their keys; `credit` to credit them;
- * `limits` to set their limits; `act` to act on their behalf; `economics` to read the operator's sums.
+ * Scopes of a platform key: `users` to create, read and suspend users and revoke their keys; `credit` to credit them;
+ * `limits` to set their limits; `act` to act on their behalf; `economics` to read the operator's totals.
  */
 export const platformScopes = ['users', 'credit', 'limits', 'act', 'economics'] as const
 export type PlatformScope = (typeof platformScopes)[number]
@@ -44,7 +44,7 @@ export type CreatePlatformKey = Pick<
   'name' | 'hint' | 'scopes' | 'addresses' | 'creditPerDay' | 'createdBy' | 'expiresAt'
 > & { tokenHash: string }
 
-/** Identifies a user by the service's own id or by the product's id. */
+/** A user, by the service's id or by the product's id. */
 export type UserRef = { userId: string } | { externalId: string }
 
 export type ActingUser = { id: string } & Holder
@@ -82,7 +82,7 @@ export type CreateClientToken = Omit<ClientTokenRecord, 'id' | 'createdAt' | 'ex
 
 /**
  * Data needed on every request to check a client token. The token ends with its creator, at `makerEndsAt`. If a key
- * created it, the key's limits apply to the token too. `agents` lists the agents that both may use.
+ * created the token, the key's limits apply too, and `agents` lists the agents that both may use.
  */
 export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
   makerEndsAt: EpochMs
@@ -111,7 +111,7 @@ export type PlatformStore = {
 
   /** Throws CONFLICT if the user has the maximum number of active tokens. */
   createToken(input: CreateClientToken): Promise<ClientTokenRecord>
-  /** Finds a token by its SHA-256, in hex. Always reflects the last commit of any process. */
+  /** Finds a token by its SHA-256 in hex. Always reflects the last commit of any process. */
   findToken(tokenHash: string): Promise<ClientTokenHolder | undefined>
   /** Lists the active tokens of a user, newest first. Tokens whose creator has ended are not active. */
   listTokens(of: Page & { userId: string }): Promise<{ tokens: ClientTokenRecord[]; total: number }>

@@ -56,8 +56,8 @@ const countMade = statement(
   'UPDATE platform_keys SET users_made = users_made + 1 WHERE id = :keyId AND users_made < :max',
 )
 // One statement checks and counts, so that a key's simultaneous changes to many accounts stay within its ceiling.
-// Setting the clock back does not start a new day. Debits count separately: otherwise a mistaken credit of most of the
-// ceiling could not be corrected on the same day.
+// Setting the clock back does not start a new day. Debits have a separate ceiling. Otherwise a mistaken credit of most
+// of the ceiling could not be corrected on the same day.
 const ofDay = (column: string) => `CASE WHEN credit_day >= :day THEN ${column} ELSE 0 END`
 const isWithin = (column: string) => `${ofDay(column)} + :${column} <= credit_per_day`
 const countCredit = statement<{ creditDay: number }>(
@@ -108,8 +108,8 @@ export function* touchPlatformKeys(tx: Tx, uses: readonly { keyId: string; at: E
 }
 
 /**
- * Counts an amount toward its key's daily ceiling. Returns the day it counts toward, as a JSON object by key id.
- * Undefined if the key was revoked or the ceiling leaves too little for that day.
+ * Counts an amount toward its key's daily ceiling. Returns a JSON object from the key's id to the day that the amount
+ * counts toward. Undefined if the key was revoked, or if too little of the day's ceiling is left.
  */
 export function* takeCredit(tx: Tx, of: { keyId: string; amount: Units; now: EpochMs }): Op<string | undefined> {
   const { amount, keyId, now } = of

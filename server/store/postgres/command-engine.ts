@@ -21,7 +21,7 @@ class PendingAnswer<Value> implements Answer<Value> {
 
   constructor(value: Promise<Value>) {
     this.value = value
-    // A command that fails at one answer never awaits its later answers. Their rejections must not end the process.
+    // A command that fails on one answer never awaits its later answers. If those reject, the process must not end.
     value.catch(ignore)
   }
 
@@ -42,7 +42,7 @@ type Written = Statement<unknown> | { name: string; text: string }
 type Sendable = { text: string; names: readonly string[] }
 const sendable = new WeakMap<Written, Sendable>()
 
-/** Replaces each `:name` by its position, such as `$1`. */
+/** Replaces each `:name` with its position, such as `$1`. */
 function sendableOf(one: Written): Sendable {
   let known = sendable.get(one)
   if (!known) {
@@ -78,7 +78,7 @@ const lockNumbers: Record<LockKind, number> = {
 const lock = { name: 'command_lock', text: 'SELECT pg_advisory_xact_lock($1, $2)' }
 const lockText = { name: 'command_lock_text', text: 'SELECT pg_advisory_xact_lock($1, hashtext($2))' }
 
-// The server adds up the string lengths of a page and sends only the messages that fit. It knows the lengths without
+// The server adds up the lengths of a page's strings and sends only the messages that fit. It knows the lengths without
 // reading the strings.
 const fits = '(upto <= :bytesMax OR place = 1)'
 const bytesSoFar = (
@@ -101,7 +101,7 @@ const newestMessages = {
         WHERE session_id = :sessionId AND seq < :beforeSeq ORDER BY seq DESC LIMIT :limit) AS page) AS summed
     WHERE ${fits} ORDER BY seq DESC`,
 }
-/** Rows and bytes to read per query until a history is full. */
+/** Max rows and bytes to read per query until a history is full. */
 const newestPage = { limit: 100, bytesMax: 4 * 1024 * 1024 }
 /** `rows` is the number of rows on the page before it was truncated. */
 type NewestPageRow = NewestRow & { seq: number; rows: number }
@@ -137,7 +137,7 @@ function readsOn(connection: Connection): Reads {
     rate: (userId, limit) => new PendingAnswer(readRate(connection, userId, limit)),
     waiting: (userId) =>
       new PendingAnswer<number>(rowsOf<{ count: number }>(waiting, { userId }).then(([row]) => row?.count ?? 0)),
-    // No limit is needed: the server skips the rows, and cancels a statement that takes too long.
+    // No limit: the database server skips the rows, and cancels a statement that takes too long.
     passedAtOnce: Infinity,
     pause: () => none,
     fittingMessages: (of) => new PendingAnswer(rowsOf<MessageRow>(fittingMessages, of)),
@@ -172,7 +172,7 @@ function transactionOn(tx: Transaction, { ledger }: EngineParts): Tx {
     // Nothing to record, because every admission reads the rate window's rows again.
     accepted: ignore,
     made: (row) => tx.made(row),
-    // No cache: a change by one node applies to the next request on every other node.
+    // Nothing to do, because there is no cache: a change by one node applies to the next request on every other node.
     holdersChanged: ignore,
   }
 }

@@ -1,7 +1,8 @@
 import type { CounterChange } from '../commands/command.ts'
 import type { Transaction } from './connection/transaction.ts'
 
-// PostgreSQL applies CHECKs to the row of an upsert before it detects the conflict, so a decrease is an update.
+// PostgreSQL applies CHECKs to the row of an upsert before it detects the conflict, so a decrease must be a plain
+// UPDATE.
 const write = {
   name: 'write_counters',
   text: `WITH change AS (

@@ -4,7 +4,7 @@ import type { Posting } from '../commands/command.ts'
 import { PostedCount } from '../ledger/posted-totals.ts'
 import type { Transaction } from './connection/transaction.ts'
 
-// `balance_after` equals the account's balance by construction.
+// One statement writes both the balance and `balance_after`, so they cannot differ.
 const postText = (andSet = '') => `
     WITH moved AS (UPDATE accounts SET balance = balance + $4${andSet} WHERE user_id = $2 RETURNING balance)
     INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, session_id, turn_id, topup_id,

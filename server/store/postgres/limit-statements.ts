@@ -2,7 +2,7 @@ import type { Reads, Tx, UsedChanges, UsedReads } from '../commands/command.ts'
 import type { KeyRateRow, WindowRow } from '../limits/used-rows.ts'
 import { columns, postgres, Statement } from '../commands/statement.ts'
 
-// Usage of limits, stored in rows that each command reads and changes.
+// Limit usage, stored in rows that each command reads and changes.
 
 const row = `${columns('ownerId startsAt')}, spend_limit AS "limit", charged + carried AS charged, ${columns('held reachedAt')}`
 const get = new Statement<WindowRow>(

@@ -45,7 +45,10 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
   readonly #pool: PgPool
   /** Query timeout. Without it, a run would wait 15 minutes for its content if the server vanished silently. */
   readonly #inTime: { query_timeout: number }
-  /** Last part that earlier collections checked. Payloads up to it belong to a task or turn and need no further check. */
+  /**
+   * Last part that earlier collections checked. Payloads up to this part belong to a task or turn and need no further
+   * check.
+   */
   #seen: PartPlace = { createdAt: 0, id: '' }
   #closing: Promise<void> | undefined
 
@@ -98,7 +101,7 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
       }
       if (orphans.length > 0) await this.#remove(orphans)
       removed += orphans.length
-      // A payload whose command has not ended yet may still become an orphan, so the next collection checks it again.
+      // A payload whose command has not ended may still become an orphan, so the next collection checks it again.
       isHeld ||= page.some(({ id }) => this.unsettled.has(id))
       at = page.at(-1) ?? at
       if (!isHeld) this.#seen = at

@@ -27,7 +27,7 @@ const defaultStatementMsMax = 12_000
 export type PostgresStoreOptions = {
   databaseUrl: string
   limits: StoreLimits
-  /** Creates the clock once the newest stored time is known. By default, all nodes share the database's clock. */
+  /** Creates the clock, given the newest stored time. By default, all nodes use the database's clock. */
   clock?: (notBefore: number) => Clock
   onCommit?: (commit: Committed) => void
   onWarning?: (message: string) => void
@@ -43,7 +43,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 }
 
 /**
- * Opens the store for a few short writes of a CLI command. Only a server migrates, but a command can set up an empty
+ * Opens the store for a CLI command's few short writes. Only a server migrates, but a command can set up an empty
  * database.
  */
 export async function openPostgresStoreBeside(options: PostgresStoreOptions & { mayCreate?: boolean }): Promise<Store> {
@@ -87,7 +87,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
   })
   const urgentPool = openPool(databaseUrl, 1)
   const urgent = new Transactions(urgentPool, { clock, onCommitted: () => {}, silentMs: renewalMsMax(leaseMs) })
-  // Connects on first use, so never in a CLI command.
+  // Connects on first use, so a CLI command never connects.
   const signals = new PgSignals({ databaseUrl, pool, onWarning })
   const engine = new PostgresEngine({ all, ledger })
   let closing: Promise<void> | undefined
@@ -108,7 +108,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
     readState: async () => {
       const { rows } = await all.read(({ client }) => client.query(size))
       const { databaseBytes } = rows[0] as { databaseBytes: number }
-      // Reports no WAL size, because the WAL belongs to the database server.
+      // Reports 0 as the WAL size, because the WAL belongs to the database server.
       const open = await engine.read(readOpen)
       return { ...open, databaseBytes, walBytes: 0, posted: ledger.posted.totals, isWritable: !all.isFailing }
     },
@@ -131,7 +131,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
         await signals.close()
         await urgent.settled()
         await Promise.all([urgentPool.end(), pool.end()])
-        // Closed last, because the store may still write until here.
+        // Close this last, because the store may still write until here.
         await schema.close()
       })()
       return closing

@@ -24,7 +24,8 @@ export async function verifyLedger(client: Pick<PgClient, 'query'>): Promise<Led
 export async function checkLedger(client: Pick<PgClient, 'query'>): Promise<LedgerReport> {
   // Sequential scans are allowed, because ledger checks read complete tables.
   await client.query('SET LOCAL enable_seqscan = on')
-  // For tables that grew since ANALYZE, the planner would join row by row: a minute for 20,000 transactions.
+  // If tables have grown since ANALYZE, the planner would join row by row, which takes a minute for 20,000
+  // transactions.
   await client.query('SET LOCAL enable_nestloop = off')
   const differences = []
   for (const check of ledgerChecks(postgres)) {
@@ -49,7 +50,7 @@ export async function checkLedger(client: Pick<PgClient, 'query'>): Promise<Ledg
   return { ok: differences.length === 0, accounts, balanceUsd: formatUsd(balance), transactions, differences }
 }
 
-/** Whether a stored value is invalid. Class 22 contains PostgreSQL's data exceptions. */
+/** Whether an error is about an invalid stored value. Class 22 contains PostgreSQL's data exceptions. */
 function isOfValues(error: unknown): boolean {
   return codeOf(error).startsWith('22')
 }

@@ -9,13 +9,12 @@ import { migrationsFolder, SchemaHold, takeAlone } from './connection/schema-hol
 import { checkLedger } from './verify-ledger.ts'
 
 const fetchRows = 500
-/** Distinguishes this connection from the nodes' connections. */
+/** Connection name that distinguishes this connection from the nodes' connections. */
 const ownName = 'errand export'
 const settings = ['idle_in_transaction_session_timeout = 0', 'lock_timeout = 0', 'enable_seqscan = on']
 
 /**
- * The process that ran imported work has ended. An expired lease indicates that, and the first node that polls settles
- * the work.
+ * An expired lease for imported work in progress, whose process has ended. The first node that polls settles the work.
  */
 const expiredLease: Record<string, string> = {
   tasks: `CASE WHEN status = 'processing' AND queued = 0 THEN 0 END`,

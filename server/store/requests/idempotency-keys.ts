@@ -20,8 +20,8 @@ const count = statement<{ count: number }>(
   `SELECT count(*) AS count FROM (
     SELECT 1 FROM idempotency_keys WHERE user_id = :userId AND operation = :operation LIMIT :countMax) AS found`,
 )
-// Replaces an expired row that has not been purged yet. Callers check for a live row first. If a live row exists anyway,
-// its `created_at` becomes NULL, which rolls the command back.
+// Replaces an expired row that has not been purged yet. Callers check for an unexpired row first. If there is one
+// anyway, its `created_at` becomes NULL, which rolls the command back.
 const insert = statement(
   'idempotency_insert',
   `${insertInto('idempotency_keys', 'userId operation key bodyHash resourceId createdAt')}
@@ -41,7 +41,7 @@ export function askKey(on: Reads, { key, operation, userId }: KeyOf): Answer<Row
   return on.get(find, { key, operation, userId })
 }
 
-/** Undefined if the row has expired. */
+/** Returns undefined if the row is missing or has expired. */
 export function stillKept(row: Row | undefined, now: EpochMs): UsedKey | undefined {
   if (!row || row.createdAt <= now - idempotencyKeptMs) return undefined
   return { bodyHash: row.bodyHash, resourceId: row.resourceId }
@@ -52,7 +52,7 @@ export function* findIdempotent(on: Reads, of: KeyOf): Op<UsedKey | undefined> {
   return stillKept(yield* asked, yield* on.now())
 }
 
-/** Number of the user's keys, counted up to `countMax`. */
+/** Counts a user's keys for one operation, up to `countMax`. */
 export function* countKeys(on: Reads, of: { userId: string; operation: string; countMax: number }): Op<number> {
   return (yield* on.get(count, of))!.count
 }

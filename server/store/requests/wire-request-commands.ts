@@ -3,8 +3,8 @@ import type { ToolCall, WireRequest, WireRequestStore } from './wire-request-typ
 import type { Engine, Op, Reads, Tx } from '../commands/command.ts'
 import { insertInto, statement } from '../commands/statement.ts'
 
-// Requests that clients may retry without an Idempotency-Key. The transaction that admits a turn writes a row. Its
-// account lock serializes the original and its retries, whichever nodes they reach:
+// Requests that clients may retry without an Idempotency-Key. The transaction that admits a turn also writes a row
+// here. The account lock serializes the original and its retries, whichever nodes they reach:
 //
 //   the original first ──▶ its row; a retry is answered with its turn
 //   a retry first ──▶ its row; the original, a moment later, is answered with that turn
@@ -12,12 +12,14 @@ import { insertInto, statement } from '../commands/statement.ts'
 // Two identical requests sent on purpose get two rows, and each retry claims a row that no other retry has claimed.
 //
 // Clients do not mark tool calls as retries. If a call has the same content as an earlier call whose client has
-// disconnected, it is answered with that call's task. A repeated request of the same client is answered with its
-// unfinished task.
+// disconnected, it is answered with that call's task. If a client repeats its own request, it is answered with that
+// request's unfinished task.
 
-/** How long after the end of a turn a retry is still answered with that turn. */
+/** Time after a turn's end during which a retry is still answered with that turn. */
 const keptMs = 60_000
-/** Max delay of an original behind its retry. The original may have waited at a busy node until its client gave up. */
+/**
+ * Max time by which an original may arrive after its retry. It may have waited at a busy node until its client gave up.
+ */
 const overtakenMs = 1000
 
 const isKnown = '(t.settled_at IS NULL OR t.settled_at > :until)'

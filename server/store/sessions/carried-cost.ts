@@ -8,7 +8,7 @@ export const billionthsPerUnit = 100_000
 
 export type ExactCost = { cost: Units; remainder: number }
 
-/** Returns the whole units due for a chat including the account's carry-over, and the new carry-over. */
+/** Adds the account's carry-over to a chat's cost. Returns the whole units due and the new carry-over. */
 export function withCarried({ cost, remainder }: ExactCost, carried: number): { due: Units; carriedOn: number } {
   const below = remainder + carried
   return { due: cost + Math.floor(below / billionthsPerUnit), carriedOn: below % billionthsPerUnit }

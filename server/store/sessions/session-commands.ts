@@ -68,7 +68,7 @@ const countEmpty = statement<{ count: number }>(
   `SELECT count(*) AS count FROM (
     SELECT 1 FROM sessions WHERE user_id = :userId AND message_count = 0 LIMIT ${emptySessionsMax}) AS found`,
 )
-// Metadata of two bytes is the empty JSON object. The length is known without reading the value.
+// Metadata of two bytes is the empty JSON object. The engine knows the length without reading the value.
 const removeEmpty = statement(
   'session_remove_empty',
   `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions
@@ -131,7 +131,7 @@ const replyOf = statement<{ content: string }>(
     WHERE session_id = :sessionId AND turn_id = :turnId AND role = 'assistant' LIMIT 1`,
 )
 
-/** Sessions last active at or before this time have expired. */
+/** Returns the time at or before which a session must have been last active to have expired. */
 export function activeAfter(now: EpochMs, { sessionIdleSeconds }: StoreLimits): EpochMs {
   return now - sessionIdleSeconds * 1000
 }
@@ -183,7 +183,10 @@ export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits
   return { outcome: 'created', session, files }
 }
 
-/** Removes long-expired empty sessions if the user has too many. Returns 0 if it removed any, otherwise the number. */
+/**
+ * Removes long-expired empty sessions if the user has too many. Returns 0 if it removed any, otherwise the number of
+ * empty sessions.
+ */
 function* emptyAfterRemoval(tx: Tx, userId: string, expiredAfter: EpochMs): Op<number> {
   const { count } = (yield* tx.get(countEmpty, { userId }))!
   if (count < emptySessionsMax) return count
@@ -242,7 +245,7 @@ export function* deleteSession(tx: Tx, of: Of): Op<DeleteSessionResult> {
   return { outcome: 'deleted', files: yield* removeSession(tx, of) }
 }
 
-/** Deletes a session with its messages and files. Returns the ids of the payloads that no row references any longer. */
+/** Deletes a session with its messages and files. Returns the ids of the payloads that no row references any more. */
 function* removeSession(tx: Tx, of: Of): Op<string[]> {
   const files = (yield* tx.all(filesOf, { sessionId: of.sessionId })).map(({ id }) => id)
   if (files.length > 0) yield* tx.run(removeFiles, { sessionId: of.sessionId })
@@ -291,7 +294,7 @@ export function openInSession(tx: Tx, of: { sessionId: string; turnId: string; t
 
 type EndedTurn = { sessionId: string; turn: SettleTurn; charged: Units; beganAt: EpochMs; now: EpochMs }
 
-/** Ends the turn and stores its exchange. Without an exchange, only the charge remains. */
+/** Ends a session's turn and stores the exchange. Without an exchange, only the charge is stored. */
 export function* closeTurn(tx: Tx, { beganAt, charged, now, sessionId, turn }: EndedTurn): Op<void> {
   const { exchange, outcome, turnId } = turn
   if (!exchange) {

@@ -34,8 +34,8 @@ const messageFieldsBytes = 400
 export type SessionTotal = { agentId: string; open: number; completed: number }
 
 /**
- * Checks whether a user with this many sessions can create another. `empty` excludes empty sessions that were removed to
- * make room.
+ * Decides whether a user with this many sessions can create another. `empty` excludes empty sessions that were removed
+ * to make room.
  */
 export function judgeSession(has: {
   totals: readonly SessionTotal[]
@@ -154,8 +154,8 @@ function readToolCalls(json: string): ToolCallRecord[] {
   return JSON.parse(keptToolCalls(shortened) ?? '[]') as ToolCallRecord[]
 }
 
-// Messages sent in parts. The joined text parts are the content, so clients unaware of parts can read it. In addition to
-// the content, the row stores only the files and the length of each text part.
+// Messages sent in parts. The content is the joined text parts, so clients that do not know parts can read it. In
+// addition to the content, the row stores only the files and the length of each text part.
 
 /** Separator between text parts in the content. */
 export const textsBetween = '\n'
@@ -163,7 +163,7 @@ export const textsBetween = '\n'
 /** A stored part: the length of the string in UTF-16 units, or a file. */
 type KeptPart = { chars: number } | MessageFile
 
-/** Bytes that a file part adds to a response beyond what its row stores: its link. */
+/** Bytes that a file part adds to a response beyond what is stored in the row, mainly its link. */
 const partFieldsBytes = 500
 
 export function contentOf(parts: readonly MessagePart[]): string {
@@ -194,13 +194,13 @@ export function readParts(content: string, kept: string | null): MessagePart[] |
   })
 }
 
-/** Max bytes that parts add to a response: the text a second time, and the files. */
+/** Returns the max bytes that parts add to a response: the text a second time, and the files. */
 export function partsBytes(kept: string | null, contentBytes: number): number {
   if (kept === null) return 0
   return contentBytes + Buffer.byteLength(kept) + (kept.split('{').length - 1) * partFieldsBytes
 }
 
-/** Merges key by key; null removes a key. A Map keeps keys such as `__proto__` from being special. */
+/** Merges key by key; null removes a key. Uses a Map, in which keys such as `__proto__` are not special. */
 export function mergeMetadata(own: string, changes: Record<string, unknown>): string {
   const merged = new Map(Object.entries(JSON.parse(own) as Record<string, unknown>))
   for (const [key, value] of Object.entries(changes)) {

@@ -8,7 +8,10 @@ import type { Idempotency, LimitRefusal, Tags } from '../tasks/task-types.ts'
 import type { WireRequest } from '../requests/wire-request-types.ts'
 import type { EarlierRates, StoredRates, StoredTokens } from './stored-rates.ts'
 
-/** A file of a message, with its estimated and maximum tokens. The maximum is null if only the agent's context bounds it. */
+/**
+ * A file of a message, with its estimated and maximum token counts. The maximum is null if only the agent's context
+ * limits it.
+ */
 export type MessageFile = {
   payloadId: string
   mediaType: string
@@ -84,7 +87,7 @@ export type TurnOutcome = (typeof turnOutcomes)[number]
 /** Components of a chat's cost, as stored with the transaction. USD amounts are decimal strings. */
 export type ChatBreakdown = StoredTokens & {
   toolCalls: number
-  /** The part of the tokens that is priced at the rates for long prompts. */
+  /** Part of the tokens: those priced at the rates for long prompts. */
   longContext?: StoredTokens
   rates: StoredRates | EarlierRates
   /** Id of the model that answered, if several may answer. */
@@ -92,11 +95,10 @@ export type ChatBreakdown = StoredTokens & {
   /** Whether tokens were estimated from the text because the agent did not report all of them. */
   isEstimated: boolean
   /**
-   * Sum of the components, with nine digits. Receipts from before carry-over was introduced lack this and the next two
-   * fields.
+   * Sum of the components, with nine fraction digits. Receipts older than carry-over lack this and the next two fields.
    */
   exactUsd?: string
-  /** Remainders below 0.0001 USD: carried over from the account's earlier chats, and carried on to the next. */
+  /** Remainders below 0.0001 USD: carried over from the account's earlier chats, and carried over to its next. */
   carriedBeforeUsd?: string
   carriedAfterUsd?: string
   /** The part of the cost beyond the balance, caps and spending limits, which was not charged. */
@@ -154,18 +156,18 @@ export type ListSessions = Page & ListRange & SessionFilter & { userId: string; 
 
 export type OpenTurn = SessionOf & {
   turnId: string
-  /** Set for a turn without a session. `sessionId` then refers to no existing session, and the exchange is null. */
+  /** Set for a turn without a session. `sessionId` is then not the id of a session, and no exchange is stored. */
   agentId?: string
   /** Idempotency key of the request. The turn is rejected if the key was already used. */
   idempotency: Idempotency | null
   /**
-   * Identifies the request, so that a retry without an Idempotency-Key finds the same turn. Null if such a retry is not
-   * expected.
+   * Identifies the request, so that a retry without an Idempotency-Key finds the same turn. Null if clients do not
+   * retry it.
    */
   request?: WireRequest | null
   /**
-   * Amount that must be free in the account, and amount to hold. The turn holds as much of `hold` as caps and limits
-   * allow. It also starts with less if the balance covers less, but only while nothing else is held.
+   * `required`: amount that must be available. `hold`: amount to hold, as far as caps and limits allow. If the balance
+   * covers less, the turn starts with a lower hold only while nothing else is held.
    */
   required: Units
   hold: Units
@@ -211,14 +213,14 @@ export type OpenTurnResult =
   | { outcome: 'refused'; reason: 'owed'; owed: Units; rate: RateState }
   | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
 
-/** Increases the hold by `by`, or by whatever is available, but at least by `least`. */
+/** Increases the hold by `by`, or by as much as is available, but not by less than `least`. */
 export type GrowHold = { turnId: string; by: Units; least: Units }
 /** Why a hold cannot grow: the balance, a cap of the chat or its session, or a spending limit. */
 export type HoldLimit = 'balance' | 'budget' | 'limit'
 export type GrowHoldResult =
   /** `held`: the turn's new hold. `free`: amount still available within balance, caps and limits. */
   | { outcome: 'held'; held: Units; free: Units }
-  /** If several amounts are too low, `reason` names the lowest. `over`: the turn has ended. */
+  /** `reason`: the limit that leaves the least. `over`: the turn has ended. */
   | { outcome: 'refused'; reason: HoldLimit | 'over' }
 
 export type SettleTurn = {
@@ -226,7 +228,7 @@ export type SettleTurn = {
   outcome: TurnOutcome
   /** Cost in whole units. The part beyond the balance, caps and spending limits is written off. */
   cost: Units
-  /** Usage beyond `cost`, in billionths of a USD: less than one unit. */
+  /** Cost beyond the whole units in `cost`, in billionths of a USD: less than one unit. */
   remainder?: number
   /** Billionths of a USD that the agent's provider charged the operator. Null if the cost is not known. */
   providerCost?: number | null
@@ -255,7 +257,7 @@ export type ReadHistory = {
   withCachedAt?: boolean
 }
 
-/** The newest messages of a session that fit, oldest first, always in complete exchanges. */
+/** The newest messages of a session that fit in `tokensMax`, oldest first, always in complete exchanges. */
 export type History = {
   messages: Pick<MessageRecord, 'role' | 'content' | 'parts'>[]
   tokens: number

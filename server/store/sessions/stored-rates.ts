@@ -26,10 +26,10 @@ export type StoredRates = StoredTokenRates & {
   priceListVersion?: string
 }
 
-/** Rates of one of the models that may answer. */
+/** Rates of one of the models that may answer; `model` is its id. */
 export type StoredModelRates = StoredRates & { model?: string }
 
-/** Rates on receipts from before rates per million tokens. */
+/** Rates on receipts that are older than rates per million tokens. */
 export type EarlierRates = {
   inputPer1kUsd: string
   cachedInputPer1kUsd: string

@@ -22,7 +22,7 @@ import { insertInto, statement } from '../commands/statement.ts'
 import { noteWriteOff, writeOffBlock } from './write-offs.ts'
 import { insertRequest, takeRepeated } from '../requests/wire-request-commands.ts'
 
-// Commands that change a chat turn. While it is open, it holds a part of its account's balance:
+// Commands that change a chat turn. An open turn holds part of its account's balance:
 //
 //   openTurn ──▶ open ──growHold──▶ open ──settleTurn──▶ settled: the hold released, the cost charged, once
 //                  └──its process is gone──▶ settled: the hold released, nothing charged
@@ -152,7 +152,7 @@ function bytesOf({ files = [] }: OpenTurn): number {
   return files.reduce((sum, { digest }) => sum + digest.bytes, 0)
 }
 
-/** Stand-in for the session of a turn without one: active and idle. */
+/** Returns a stand-in for the session of a turn without one: active, and with no turn in progress. */
 function unkept({ agentId }: OpenTurn) {
   return agentId === undefined ? undefined : ({ status: 'active', agentId, openTurnId: null } as const)
 }
@@ -185,7 +185,7 @@ function leftOf({ maxCost, sessionMaxCost, spent }: Row): Units {
   return leftWithin(maxCost, spent === null ? undefined : { maxCost: sessionMaxCost, spent })
 }
 
-/** With `ifAbandoned`, settles only if the turn's lease has expired or one process owns the store. */
+/** Settles a turn. With `ifAbandoned`, settles only if the turn's lease has expired or one process owns the store. */
 export function* settleTurn(
   tx: Tx,
   input: SettleTurn,
@@ -229,7 +229,7 @@ export function* settleTurn(
     const posting = { userId, type: 'chat_charge', amount: -charged, sessionId, turnId, description, now } as const
     balance = (yield* spend(tx, account, { ...posting, breakdown: receipt, settles })).balance
   } else tx.hold(userId, -held)
-  // Pay debt with the released hold.
+  // Use the released hold to pay debt.
   if (account.owed > 0) balance = yield* payDebt(tx, { userId, now })
   const booked = { userId, agentId, keyId, model, plan: account.plan, charged, providerCost, now }
   book(tx, { ...booked, isFailure: outcome === 'failed', writtenOff: Math.max(0, writtenOff) })

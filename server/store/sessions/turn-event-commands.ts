@@ -2,7 +2,7 @@ import { eventsKeptMs, type DroppedEvents, type TurnEvents, type TurnRecord } fr
 import type { Op, Reads, Tx } from '../commands/command.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
-/** Max pieces per read. A piece has up to about 64 KB, and `readEvents` discards pieces beyond `charsMax`. */
+/** Max pieces per query. A piece has up to about 64 KB, and `readEvents` discards pieces beyond `charsMax`. */
 const piecesMax = 4
 
 const find = statement<TurnRecord>(
@@ -28,7 +28,7 @@ const drop = statement(
   'turn_events_drop',
   'DELETE FROM turn_events WHERE turn_id = :turnId AND first_seq <= :lastSeq AND last_seq <= :lastSeq',
 )
-/** Events of turns that ended before `until`, or that no longer exist. */
+/** Deletes the events of turns that ended before `until` or no longer exist. */
 const purge = statement(
   'turn_events_purge',
   `DELETE FROM turn_events WHERE (turn_id, first_seq) IN (

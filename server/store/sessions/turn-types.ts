@@ -4,7 +4,7 @@ import type { Units } from '../../kernel/money.ts'
 
 /** Retention of a turn's events after its end. */
 export const eventsKeptMs = 10 * 60_000
-/** Max bytes of one turn's events that are stored, as lines of JSON. The newest are kept. */
+/** Max bytes of stored events per turn, as lines of JSON. Beyond this, only the newest are kept. */
 export const turnEventsBytesMax = 8_388_608
 
 /** A stored turn. `outcome`, `cost` and `settledAt` are null while it is open. */
@@ -19,7 +19,10 @@ export type TurnRecord = {
   settledAt: EpochMs | null
 }
 
-/** Consecutive events of a turn, one line of JSON each, with the sequence numbers of the first and the last. */
+/**
+ * Consecutive events of a turn, one line of JSON each. `firstSeq` and `lastSeq` are the sequence numbers of the first
+ * and the last.
+ */
 export type TurnEvents = { turnId: string; firstSeq: number; lastSeq: number; lines: string }
 
 /** Events of a turn to remove, up to and including `lastSeq`. */
@@ -37,8 +40,8 @@ export type TurnEventStore = {
    */
   keep(events: readonly TurnEvents[], dropped?: readonly DroppedEvents[]): Promise<void>
   /**
-   * Returns pieces in order, starting with the piece that contains the event after `after`. Returns at most `charsMax`
-   * characters, but at least one piece.
+   * Returns pieces in order, starting with the one that contains the event after sequence number `after`. Returns at
+   * most `charsMax` characters, but at least one piece if there is any.
    */
   read(input: { turnId: string; after: number; charsMax: number }): Promise<TurnEvents[]>
 }

@@ -6,8 +6,8 @@ import type { AccountRow } from '../tables/account-tables.ts'
 import type { Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
-// Write-offs of an account's chats, by UTC day. A write-off is the operator's loss, so an account that causes many must wait
-// for the next day. The sum is in the account's row, which an admission has locked and read anyway.
+// Write-offs of an account's chats, by UTC day. A write-off is the operator's loss, so an account that causes too much
+// of it must wait until the next day. The sum is in the account's row, which an admission has locked and read anyway.
 
 const note = statement(
   'account_write_off',
@@ -22,7 +22,7 @@ export function noteWriteOff(tx: Tx, account: AccountRow, { amount, now }: { amo
   tx.send(note, { userId: account.userId, writtenOff, today })
 }
 
-/** When a block on the account's chats due to write-offs ends; null if there is none. */
+/** Returns when the block on the account's chats because of write-offs ends; null if there is none. */
 export function writeOffBlock(
   { writtenOff, writtenOffOn }: AccountRow,
   { limits: { maxWrittenOffUsdPerDay }, now }: { limits: StoreLimits; now: EpochMs },

@@ -44,11 +44,13 @@ const newest = statement<NewestRow>(
 )
 
 const done = new ReadyAnswer<void>(undefined)
-/** Skipping this many rows takes some milliseconds in a list that is merged from several indexes. */
+/**
+ * Max rows to skip per tick. In a list that is merged from several indexes, skipping this many takes some milliseconds.
+ */
 const passedAtOnce = 10_000
 const owned = new ReadyAnswer(true)
 const holdersMax = 50_000
-/** Characters of JSON, a few thousand tasks. Each also has its response in memory. */
+/** Max characters of JSON in the task cache: a few thousand tasks. Each task's response is in memory too. */
 const taskCharsMax = 4_000_000
 const writesTasks = /\b(?:UPDATE(?: OR \w+)?|INTO|DELETE FROM)\s+"?tasks\b/i
 const insertsTask = /^INSERT INTO tasks\b(?!.*\bON CONFLICT\b)/s
@@ -65,7 +67,7 @@ type EngineParts = {
 }
 
 /**
- * Runs the commands and reads shared by both engines on this connection; commands run in the transactions of `commit`.
+ * Runs the commands and reads shared by both engines on this connection. Commands run in the transactions of `commit`.
  */
 export class SqliteEngine implements Engine {
   /** Unlimited, because commands of the same tick share one commit. */
@@ -177,7 +179,7 @@ export class SqliteEngine implements Engine {
       accepted: (userId, at) => rateWindow.accepted(userId, at),
       passedAtOnce,
       pause: (userId) => new Pause(ownTurn(userId)),
-      // Reads row by row, so that the messages behind the page are not read.
+      // Reads row by row, so that the messages after the page are not read.
       fittingMessages: ({ limit, offset, sessionId }) =>
         new ReadyAnswer(this.#messages.iterate({ sessionId, limit, offset }) as Iterable<MessageRow>),
       newestMessages: (sessionId, take) => {
@@ -194,7 +196,7 @@ export class SqliteEngine implements Engine {
       },
       made: () => {},
       holdersChanged: (of) => {
-        // A client token ends with the key or login that created it.
+        // Client tokens are affected by every kind, because a token ends with the key or login that created it.
         const isOf = (kind: Holding) => of === 'users' || of === kind || kind === 'client-tokens'
         for (const [kind, cache] of this.#holders) if (isOf(kind)) cache.clear()
       },
@@ -206,7 +208,7 @@ export class SqliteEngine implements Engine {
   }
 }
 
-/** A statement that changes the task `taskId`. Drops this task from the cache first. */
+/** A statement that changes the task `taskId`. Before it runs, it drops the task from the cache. */
 class TaskChange implements Executed {
   readonly #sql: Prepared
   readonly #tasks: RowCache<TaskRecord>
@@ -234,7 +236,7 @@ class TaskChange implements Executed {
   }
 }
 
-/** Whether a statement changes a task that can be cached. A new task is not. */
+/** Whether a statement can change a cached task. An INSERT cannot. */
 function changesTask({ source }: Prepared): boolean {
   if (!writesTasks.test(source) || insertsTask.test(source)) return false
   assert(ofOneTask.test(source), 'a statement that changes tasks changes only `taskId`')

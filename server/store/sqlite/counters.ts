@@ -4,14 +4,14 @@ import type { CounterChange } from '../commands/command.ts'
 import { insertInto } from '../commands/statement.ts'
 
 /**
- * Collects counter changes over a batch of commands and writes each counter once, before the COMMIT. Under load
- * hundreds of tasks of one user change together, and the same row would be written hundreds of times.
+ * Collects counter changes over a batch of commands and writes each counter once, before the COMMIT. Under load,
+ * hundreds of one user's tasks change in a batch, and would otherwise write the same row hundreds of times.
  */
 export class Counters {
   readonly #add: Statement
   readonly #subtract: Statement
   readonly #waiting: Statement<unknown[], number>
-  /** Change of each user's queued-task count in this batch. */
+  /** Change in each user's number of queued tasks in this batch. */
   readonly #waitingBy = new Map<string, number>()
   #ofCommand: CounterChange[] = []
   readonly #ofBatch = new Map<string, CounterChange>()
@@ -30,7 +30,7 @@ export class Counters {
       .pluck()
   }
 
-  /** Number of the user's queued tasks, including changes by finished commands of the batch. */
+  /** Returns the number of a user's queued tasks, including changes by finished commands of the batch. */
   waiting(userId: string): number {
     return this.#waiting.get({ userId })! + (this.#waitingBy.get(userId) ?? 0)
   }

@@ -34,10 +34,10 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Database
     // Without this, REPLACE deletes rows without firing the triggers that protect transactions.
     db.pragma('recursive_triggers = ON')
     db.pragma('cache_size = -12000')
-    // Every command has a savepoint. Its undo pages would otherwise go through a temporary file, which took a third of the
-    // time of a submission.
+    // Every command has a savepoint, whose undo pages would otherwise go through a temporary file. That took a third of
+    // the time of a submission.
     db.pragma('temp_store = MEMORY')
-    // Hot pages are copied into the database once per 16 MB of log instead of once per 4 MB.
+    // Copy frequently changed pages into the database once per 16 MB of log instead of once per 4 MB.
     db.pragma('wal_autocheckpoint = 4000')
     assert(db.pragma('journal_mode', { simple: true }) === 'wal', 'the database is in WAL mode')
     assert(db.pragma('synchronous', { simple: true }) === 2, 'synchronous is FULL')
@@ -103,7 +103,7 @@ function applyMigrations(db: Database.Database): void {
   const { migrate } =
     require('drizzle-orm/better-sqlite3/migrator') as typeof import('drizzle-orm/better-sqlite3/migrator')
   // A migration that recreates a table turns foreign keys off inside its own transaction, where that has no effect.
-  // Without the following line, the child rows would be lost, or the migration would fail.
+  // Without the next line, child rows would be lost, or the migration would fail.
   db.pragma('foreign_keys = OFF')
   try {
     migrate(drizzle(db), { migrationsFolder })

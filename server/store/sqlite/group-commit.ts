@@ -9,27 +9,27 @@ import type { Committed } from '../committed.ts'
 //                         ▲                                    │ another process holds the write lock:
 //                         └────────────────────────────────────┘ retry after a pause; or commands are left for the next tick
 //
-// Each command has a savepoint, so a command that throws does not affect the others. No result, including refusals and
-// replays, is released before the COMMIT: a refusal may depend on a row of the same batch. One transaction per command
+// Each command has a savepoint, so a command that throws does not affect the others. No result is released before the
+// COMMIT, not even a refusal or replay, because it may depend on a row of the same batch. One transaction per command
 // had a quarter of the throughput at the same durability.
 
 export type GroupCommitOptions = {
   /** Milliseconds between attempts while another process (the command line) holds the write lock. */
   busyPauseMs?: number
-  /** Time after which the waiting commands fail with 503. */
+  /** Time after which the waiting commands fail with SERVICE_UNAVAILABLE. */
   busyMsMax?: number
   /**
    * Called once, if it is unknown what the disk contains. The process must then end. Recovery at the next start decides
    * which commits exist.
    */
   onFatal: (cause: unknown) => void
-  /** Called after each attempted transaction; `startedAt` is a time of performance.now(). */
+  /** Called after each attempted transaction. */
   onCommit?: (commit: Committed) => void
 }
 
 /**
- * A transaction that has taken this long and run this many commands leaves the remaining commands to the next transaction.
- * A thousand commands in one tick would block the event loop.
+ * A transaction that has taken at least this long and run at least this many commands leaves the remaining commands to
+ * the next one. A thousand commands in one tick would block the event loop.
  */
 const enoughMs = 20
 const enoughCommands = 32
@@ -96,7 +96,10 @@ export class GroupCommit {
     return this.#isFailing
   }
 
-  /** Whether writes succeed. After a failed write it writes a probe, because there may be no request that writes. */
+  /**
+   * Whether writes succeed. After a failed write, finds out with a test write, because there may be no request that
+   * writes.
+   */
   async canWrite(): Promise<boolean> {
     if (!this.#isFailing) return true
     return await this.run(() => void this.#statements.probe.run()).then(
@@ -224,9 +227,9 @@ export class GroupCommit {
   }
 
   /**
-   * Handles a failed COMMIT. On a full disk the commit record was never written. In any other case the outcome is
-   * unknown: the rows are invisible now, but could reappear after a crash. So another commit must overwrite the tail of
-   * the log before any command is answered. If that commit fails too, the process ends.
+   * Handles a failed COMMIT. On a full disk, the commit record was never written. Otherwise the outcome is unknown: the
+   * rows are invisible now, but could reappear after a crash. So another commit must overwrite the tail of the log
+   * before any command is answered. If that commit fails too, the process ends.
    */
   #commitFailed(batch: Entry[], error: unknown): void {
     this.#batchEnd.clear()

@@ -3,25 +3,30 @@ import type { Taken, Taking } from '../tasks/task-types.ts'
 import { columns, statement } from '../commands/statement.ts'
 import { inTime } from '../tasks/task-rows.ts'
 
-// Fair queue if one process owns the store. There are no leases, so the queue only reads. One descent of an index by user
-// and age finds the next user's oldest task, whatever the backlog. One statement walks from user to user until it is back
-// at the first user. Then the circle is known, and each user's tasks are read in proportion to the free slots.
+// Fair queue for a store that one process owns. There are no leases, so the queue only reads. One descent of an index
+// by user and age finds the next user's oldest task, whatever the backlog. One statement walks from user to user until
+// it is back at the first. Then the circle of users is known, and each user's tasks are read in proportion to the free
+// slots.
 //
 // Rejected alternatives: a queue per user in memory must be filled and emptied as the backlog changes, and decides on
 // outdated data. A window function over the backlog reads all of it for each task. One or two statements per slot reach
 // only three quarters of the rate if few users have queued tasks.
 
 type Waiting = { seq: number; id: string; userId: string }
-/** A user in the circle. `ahead`: tasks read but not yet taken. `lastSeq`: `seq` of the last task read. */
+/**
+ * A user in the circle. `ahead`: tasks read but not yet taken. `lastSeq`: `seq` of the last task read. `isRead`:
+ * whether all tasks were read.
+ */
 type Line = { userId: string; ahead: Waiting[]; lastSeq: number; isRead: boolean }
 
-// Without statistics the planner would choose the index of all open tasks, and sort them for each slot.
+// Names the index: without statistics the planner would choose the index of all open tasks, and sort them for each
+// slot.
 const waiting = `FROM tasks INDEXED BY tasks_waiting WHERE queued = 1 AND completed_at IS NULL AND ${inTime}`
 const oldest = (whose: string) => `(SELECT seq ${waiting} AND ${whose} ORDER BY user_id, seq LIMIT 1)`
 /** After the last user, the walk continues with the first one. */
 const behind = (userId: string) => `coalesce(${oldest(`user_id > ${userId}`)}, ${oldest(`user_id <= ${userId}`)})`
 
-/** Finds the oldest task of each user after the user `after`, up to the user with whom the circle began. */
+/** Finds each user's oldest task, from the user after `after` until it is back at the first user. */
 const inTurn = statement<Waiting>(
   'queue_in_turn',
   `WITH RECURSIVE turns (seq, id, user_id, first, place) AS (

@@ -2,7 +2,7 @@ import { chmodSync, readdirSync, statSync, type Stats } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 // A data directory contains every user's money and messages, so only its owner may read it. An existing folder may be
-// readable by other users of the machine. So may a backup that was restored with a copying tool.
+// readable by other users of the machine, and so may a backup that was restored by copying.
 
 const names = [
   'errand.db',
@@ -27,8 +27,8 @@ export function keepPrivate(dataDir: string): { closed: string[]; left: string[]
   for (const name of names) close(join(dataDir, name))
   const root = join(dataDir, payloads)
   close(root)
-  // Checks files only in folders that were open, because there may be a million payloads. A closed folder protects its
-  // files.
+  // Check files only in folders that others could open, because there may be a million payloads. A private folder
+  // protects its files.
   for (const folder of namesIn(root)) {
     const path = join(root, folder)
     if (!statOf(path)?.isDirectory() || close(path) === undefined) continue
@@ -37,9 +37,9 @@ export function keepPrivate(dataDir: string): { closed: string[]; left: string[]
   return found
 }
 
-/** Whether the folder has no other content, such as a project's files, which may be meant for other users. */
+/** Whether the folder contains only our files. Others, such as a project's, may be meant for other users. */
 function isOnlyOurs(dataDir: string): boolean {
-  // SQLite creates its own files in the same directory as a database.
+  // Includes the files that SQLite creates next to a database.
   const ours = [...names, payloads, /^(?:errand\.db|server\.lock|migrate\.lock)[.-]/]
   return namesIn(dataDir).every((name) => ours.some((own) => (typeof own === 'string' ? own === name : own.test(name))))
 }
@@ -58,7 +58,7 @@ function listed([first = '', ...more]: string[]): string {
 }
 
 function closeToOthers(path: string): 'closed' | 'left' | undefined {
-  // On platforms without uids, modes do not determine who can read.
+  // On platforms without uids, file modes do not determine who can read.
   const self = process.getuid?.()
   const found = statOf(path)
   if (self === undefined || !found || (found.mode & 0o077) === 0) return undefined

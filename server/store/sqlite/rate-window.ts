@@ -5,16 +5,16 @@ import { rateWindowMs } from '../store.ts'
 
 const knownUsersMax = 50_000
 /**
- * Min number of times outside the window before they are removed. They must also be more than half of all times. Removing
- * them one by one took 30 µs each.
+ * Min number of times outside the window for which they are removed together, if they are also more than half of all
+ * times. Removing them one by one took 30 µs each.
  */
 const goneMin = 32
 
-/** Times of a user's accepted executions, oldest first. Those before index `from` have left the window. */
+/** Times of a user's accepted executions, oldest first. The times before index `from` have left the window. */
 type CachedWindow = { limit: number; times: EpochMs[]; from: number }
 
 /**
- * An exact sliding window, computed from the accepted executions themselves. It survives restarts and needs no extra
+ * An exact sliding window, computed from the accepted executions themselves, so it survives restarts and needs no extra
  * rows. Reads at most `limit` entries of two indexes, once per user. After that it continues in memory, because only
  * this process accepts executions on its database. Reading the entries for every response took an eighth of the
  * response's time.
@@ -28,8 +28,8 @@ export class RateWindow {
   readonly #known = new Map<string, CachedWindow>()
 
   constructor(db: Database) {
-    // The dialect's `bound` explains why the LIMIT is an expression. Selects the rows themselves, because SQLite runs an
-    // aggregate over them as a co-routine, which takes twice as long.
+    // Selects the rows themselves, because SQLite runs an aggregate over them as a co-routine, which takes twice as
+    // long. The comment on the SQLite dialect's `bound` explains why the LIMIT is an expression.
     const inWindow = (table: 'tasks' | 'turns') =>
       db
         .prepare<unknown[], EpochMs>(

@@ -2,9 +2,9 @@ import type { Database, Statement } from 'better-sqlite3'
 
 /**
  * Caches of rows that requests read again and again: polled tasks, and the data that credentials are checked against.
- * The rows are valid while no other connection has committed (`data_version`). This connection's commands drop the rows
- * that they change. Requests in the same tick share one check of the version, which takes a tenth of the time of a read.
- * So a change by this process applies immediately, and a change by another process within a millisecond.
+ * Rows stay valid until another connection commits (`data_version`). This connection's commands drop the rows that they
+ * change. Requests in the same tick share one check of the version, which takes a tenth of the time of a read. So a
+ * change by this process applies immediately, and a change by another process within a millisecond.
  */
 export class RowCaches {
   readonly #dataVersion: Statement
@@ -18,7 +18,7 @@ export class RowCaches {
     this.#dataVersion = db.prepare('PRAGMA data_version').pluck()
   }
 
-  /** Creates a cache that is cleared once rows with a total size of `sizeMax` were added. */
+  /** Creates a cache that is cleared when the total size of its rows reaches `sizeMax`. */
   add<Row>(sizeMax: number): RowCache<Row> {
     const cache = new RowCache<Row>(this, sizeMax)
     this.#all.push(cache)
@@ -26,7 +26,8 @@ export class RowCaches {
   }
 
   compare(): void {
-    // If an immediate compares, the flag is reset only after the requests of the next tick.
+    // If the comparison ran in a setImmediate callback, the flag is reset only after the next tick's requests. So check
+    // the age.
     if (this.#isCompared && performance.now() - this.#comparedAt < 1) return
     const version = this.#dataVersion.get()
     if (version !== this.#version) {
@@ -80,10 +81,10 @@ export class RowCache<Row> {
 export class RecentKeys {
   readonly #hashes = new Int32Array(65_536)
 
-  /** Returns whether the key was seen recently. In rare cases, it was another key with the same hash. */
+  /** Returns whether the key was seen recently. In rare cases, that was another key with the same hash. */
   see(key: string): boolean {
     let hash = 1
-    // Ids end with random characters.
+    // Hash only the end of the key, because ids end with random characters.
     for (let at = Math.max(0, key.length - 8); at < key.length; at++) hash = (hash * 31 + key.charCodeAt(at)) | 0
     const slot = hash & (this.#hashes.length - 1)
     if (this.#hashes[slot] === hash) return true

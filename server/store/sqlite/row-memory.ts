@@ -1,8 +1,8 @@
 const knownMax = 50_000
 
 /**
- * State of a row in memory. `row` is undefined if the database has no such row. Rows whose keys share the string part form
- * a linked list, usually of one row.
+ * State of a row in memory. `row` is undefined if the database has no such row. Rows with the same string in their keys
+ * form a linked list, usually of one row.
  */
 export type Kept<Row> = {
   readonly number: number
@@ -30,7 +30,7 @@ export class RowMemory<Row> {
   #unwritten: Kept<Row>[] = []
   /** Rows as they were before the running command changed them. */
   readonly #undo: Change<Row>[] = []
-  /** State before the running command's first `writeOut`, to restore if the command is undone. */
+  /** State before the running command's first `writeOut`, to be restored if the command is undone. */
   #before: { known: Map<string, Kept<Row>>; unwritten: Kept<Row>[]; changes: number } | undefined
 
   constructor(write: (row: Row) => void) {
@@ -98,7 +98,7 @@ export class RowMemory<Row> {
     const unwritten = this.#unwritten
     this.#unwritten = []
     for (const kept of unwritten) {
-      // The row belongs to an undone command, or is listed twice.
+      // The row was changed by an undone command, or is listed twice.
       if (!kept.isUnwritten) continue
       kept.isUnwritten = false
       this.#write(kept.row!)

@@ -11,7 +11,7 @@ import { workTables } from '../tables/work-tables.ts'
 // Migrations are generated from this schema.
 
 /**
- * Column builders for SQLite. The rowid orders rows and is part of every index. One process owns the store, so nothing
+ * Table builders for SQLite. The rowid orders rows and is part of every index. One process owns the store, so nothing
  * is leased.
  */
 const words: TableWords = {

@@ -27,7 +27,7 @@ import { assertUsable } from './usable-folder.ts'
 type SqliteStoreOptions = {
   dataDir: string
   limits: StoreLimits
-  /** Creates the clock once the newest stored time is known, so that time does not run backwards across a restart. */
+  /** Creates the clock, given the newest stored time, so that time does not run backwards across a restart. */
   clock: (notBefore: number) => Clock
   /** Called once, if it is unknown what the disk contains or the database is damaged. The process must then end. */
   onFatal: (cause: unknown) => void
@@ -80,7 +80,10 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
   })
 }
 
-/** Warns about files that were open to other users, and silently closes the files that `open` creates. */
+/**
+ * Makes the data directory private. Warns about files that other users could read, but not about those that `open`
+ * creates.
+ */
 function inPrivate({ dataDir, onWarning }: SqliteStoreOptions, open: () => Store): Store {
   assertUsable(dataDir)
   const warning = describeClosed(keepPrivate(dataDir))
@@ -175,8 +178,8 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
     canWrite: () => commit.canWrite(),
     hasBacklog: () => false,
     backup: async (file) => {
-      // Uses one statement over one snapshot. The stepwise backup restarts at every commit of another process, so it never
-      // ended while a busy server was running.
+      // Uses one statement over one snapshot. SQLite's stepwise backup restarts whenever another process commits, so it
+      // never ended beside a busy server.
       try {
         db.prepare('VACUUM INTO ?').run(file)
       } catch (error) {

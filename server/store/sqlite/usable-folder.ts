@@ -6,8 +6,8 @@ import { StoreOpenError } from '../store-open-error.ts'
 const names = ['', 'errand.db', 'errand.db-wal', 'errand.db-shm', 'server.lock', 'migrate.lock', 'secret']
 
 /**
- * Checks access in advance, so that the error names the cause. SQLite says only that it cannot open the file, even if
- * permissions of the file or its folder are the cause.
+ * Checks access in advance, so that the error names the cause. If permissions are wrong, SQLite says only that it
+ * cannot open the file.
  */
 export function assertUsable(dataDir: string): void {
   for (const name of names) {

@@ -12,8 +12,8 @@ type Window = WindowRow & { userId: string; carried: number }
 type Rate = KeyRateRow & { keyId: string }
 
 /**
- * Usage of limits. Each admission reads and changes some of these rows. They stay in memory until another connection has
- * committed (`data_version`), because the CLI can change limits while the server runs. Reading and writing the rows in
+ * Limit usage. Each admission reads and changes some of these rows. They stay in memory until another connection
+ * commits (`data_version`), because the CLI can change limits while the server runs. Reading and writing the rows in
  * each command took a tenth of the command's time.
  */
 export class UsedOfLimits {

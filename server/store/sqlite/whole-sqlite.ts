@@ -14,7 +14,10 @@ import { keepPrivate } from './private-files.ts'
 import { assertUsable } from './usable-folder.ts'
 
 const lockWaitMs = 5000
-/** How long `commit` waits for writes of other processes. A process that waits for the write lock retries ten times a second. */
+/**
+ * How long `commit` waits for other processes to write. A process that waits for the write lock retries ten times a
+ * second.
+ */
 const settleMs = 300
 
 /** Opens the database of a data directory without a running server. Creates it unless `mustExist`. */

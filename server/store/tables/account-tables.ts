@@ -54,11 +54,11 @@ export function accountTables({
       blockedAt: number('blocked_at'),
       blockedUntil: number('blocked_until'),
       blockSeconds: number('block_seconds'),
-      /** Until then, no task with connectors is accepted or started. */
+      /** Time until which no task with connectors is accepted or started. */
       connectorsBlockedUntil: number('connectors_blocked_until'),
       /** Debt: reversed top-up amounts that the balance could not cover. Each credit pays it first. */
       owed: number().notNull().default(0),
-      /** Sum of the platform keys' transactions: amounts credited and not taken back. */
+      /** Sum of the transactions made by platform keys: amounts credited and not taken back. */
       platformCredited: number('platform_credited').notNull().default(0),
       /** Name of a plan in the configuration; null for the default plan. */
       plan: text(),
@@ -109,7 +109,7 @@ export function accountTables({
       lastUsedAt: number('last_used_at'),
       /** The key that replaced this one. A key can be rotated only once. */
       replacedBy: text('replaced_by'),
-      /** Max spend with the key, over its lifetime or in each period of `spendReset`; null without a limit. */
+      /** Max spend with the key, in each period of `spendReset` or over the key's lifetime; null without a limit. */
       spendLimit: number('spend_limit'),
       /** `never`, `day`, `week` or `month`, in UTC. */
       spendReset: text('spend_reset'),
@@ -117,7 +117,7 @@ export function accountTables({
       rateLimit: number('rate_limit'),
       /** When the key's limits last changed; null if it still has its original limits. */
       limitedAt: number('limited_at'),
-      /** First key of the rotation chain. Spend with one key of the chain counts for all. */
+      /** First key of the rotation chain. Spend with any key of the chain counts toward the limit that they share. */
       countsAs: text('counts_as'),
       /** JSON array of ids; null for all agents. */
       agents: text(),
@@ -130,7 +130,7 @@ export function accountTables({
     {
       seq: seq(),
       id: text().notNull().unique(),
-      /** No foreign keys: the ledger outlives every row to which it refers. */
+      /** No foreign keys: ledger rows outlive every row to which they refer. */
       userId: text('user_id').notNull(),
       type: text().notNull(),
       amount: number().notNull(),
@@ -141,13 +141,13 @@ export function accountTables({
       description: text().notNull(),
       /** JSON object of the components of a chat's cost. */
       breakdown: text(),
-      /** Idempotency key of a credit. It works once per user, forever. */
+      /** Idempotency key of a credit, which works once per user, forever. */
       idempotencyKey: text('idempotency_key'),
       /** Set for a top-up's credit, and for amounts taken back or returned because of that top-up. */
       topupId: text('topup_id'),
       /**
-       * Set for an amount that a platform key credited or took back. JSON object of the day that the amount counts toward,
-       * in days since the epoch, by key id.
+       * Set for an amount that a platform key credited or took back: JSON object from the key's id to the day that the
+       * amount counts toward, in days since the epoch.
        */
       countedIn: text('counted_in'),
       createdAt: number('created_at').notNull(),
@@ -177,9 +177,7 @@ export function accountTables({
     ],
   )
 
-  /**
-   * Number of rows in a user's lists, maintained by the commands that change them, so that no total requires a scan.
-   */
+  /** Row counts of a user's lists, maintained by the commands that change them, so that no total requires a scan. */
   const counters = table(
     'counters',
     {
@@ -240,7 +238,7 @@ export function accountTables({
     ],
   )
 
-  /** Failed tasks that count toward the next abuse block. A block, or lifting one, deletes a user's rows. */
+  /** Failed tasks that count toward the next abuse block. Starting or lifting a block deletes the user's rows. */
   const abuseFailures = table(
     'abuse_failures',
     {
@@ -252,8 +250,8 @@ export function accountTables({
   )
 
   /**
-   * Spend within a limit: by a key, by a client token, or by a user on one day. A refund goes to the windows of its
-   * charge, which are stored with the task or turn (`countedIn`).
+   * Spend under a limit of a key, client token or user, one row per period. A refund goes to the windows of its charge,
+   * which are stored with the task or turn (`countedIn`).
    */
   const spendWindows = table(
     'spend_windows',
@@ -264,13 +262,13 @@ export function accountTables({
       startsAt: number('starts_at').notNull(),
       /** The user whose account is locked when the window changes. */
       userId: text('user_id').notNull(),
-      /** Current limit. If it was lowered below the spend, this is the spend. */
+      /** Current limit; or the spend, if the limit was lowered below it. */
       limit: number('spend_limit').notNull(),
       charged: number().notNull(),
       held: number().notNull(),
       /**
-       * Set when a key's reset period changed. The cost and holds, at that time, of executions in this period that count in
-       * other windows.
+       * Amount spent or held in this period by executions that count in other windows, because the key's reset period
+       * changed. It is the amount at the time of that change.
        */
       carried: number().notNull().default(0),
       /** Time of the first rejection because of this limit. The owner is notified once. */
@@ -287,7 +285,7 @@ export function accountTables({
     ],
   )
 
-  /** Executions in one minute with a key that has its own rate limit. */
+  /** Executions in the current minute with each key that has its own rate limit. */
   const keyRates = table('key_rates', {
     keyId: text('key_id').primaryKey(),
     startsAt: number('starts_at').notNull(),

@@ -1,8 +1,8 @@
 import type { TableWords } from './table-words.ts'
 
-/** Sums of what ended tasks and turns earned and cost. */
+/** Sums of earnings and costs of ended tasks and turns. */
 export function bookTables({ index, number, primaryKey, table, text }: TableWords) {
-  /** Sums of each UTC day over ended tasks and turns, changed in the transaction that ends them. */
+  /** Sums over the tasks and turns that ended on each UTC day, changed in the transaction that ends them. */
   const bookDays = table(
     'book_days',
     {
@@ -10,9 +10,9 @@ export function bookTables({ index, number, primaryKey, table, text }: TableWord
       /** Days since 1970-01-01. */
       day: number().notNull(),
       agentId: text('agent_id').notNull(),
-      /** The agent's id for chats. */
+      /** Endpoint of a task; for chats, the agent's id. */
       endpointId: text('endpoint_id').notNull(),
-      /** These are empty if there is none, or none is known. */
+      /** `model`, `plan` and `keyId` are empty if there is none, or none is known. */
       model: text().notNull(),
       plan: text().notNull(),
       keyId: text('key_id').notNull(),
@@ -32,15 +32,15 @@ export function bookTables({ index, number, primaryKey, table, text }: TableWord
   )
 
   /**
-   * Sums of `book_days` over all users: of each closed day by day, agent, endpoint, model and plan, and of each closed
-   * month by user and key.
+   * Totals of `book_days`, one `grouping` per row: by day, agent, endpoint, model or plan for each closed day, and by
+   * user or key for each closed month.
    */
   const bookTotals = table(
     'book_totals',
     {
       grouping: text().notNull(),
       fromDay: number('from_day').notNull(),
-      /** The first day after it. */
+      /** The first day after the closed day or month. */
       toDay: number('to_day').notNull(),
       value: text().notNull(),
       executions: number().notNull(),

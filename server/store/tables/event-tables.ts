@@ -4,8 +4,9 @@ import type { TableWords } from './table-words.ts'
 
 export function eventTables({ check, index, number, primaryKey, sql, table, text }: TableWords, users: Users) {
   /**
-   * Events, with the bodies to deliver, stored for some days. If an event reports the end of a task or turn, or a credit,
-   * its id is derived from the id of that row. So a second event of the same end is impossible even if the code has a bug.
+   * Events, with the bodies to deliver, stored for some days. The id of an event about the end of a task or turn, or
+   * about a credit, is derived from the id of that row. So a second event for the same end is impossible even if the
+   * code has a bug.
    */
   const events = table('events', {
     id: text().primaryKey(),
@@ -32,7 +33,7 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
       /** Null for the account's one signing webhook for per-task `webhookUrl`s. */
       url: text(),
       description: text().notNull(),
-      /** Event types separated by commas, with an additional comma at each end; null for all. */
+      /** Event types separated by commas, with a comma at each end too; null for all. */
       types: text(),
       /** The current secret and, after a rotation, the previous one, encrypted outside the store. */
       sealed: text().notNull(),
@@ -58,7 +59,7 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
       eventId: text('event_id').notNull(),
       /** No foreign key: the webhook can be deleted while deliveries are pending, which cancels them. */
       webhookId: text('webhook_id').notNull(),
-      /** Unit of fair scheduling: the webhook id, followed by a space and the origin for callback URLs. */
+      /** Unit of fair scheduling: the webhook's id; for a callback URL, followed by a space and the URL's origin. */
       target: text().notNull(),
       /** Callback URL of the task; null if the delivery goes to the webhook's own URL. */
       url: text(),
@@ -73,14 +74,14 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
        */
       dueAt: number('due_at'),
       attemptedAt: number('attempted_at'),
-      /** Result of the last attempt. */
+      /** Status and error of the last attempt. */
       httpStatus: number('http_status'),
       error: text(),
       createdAt: number('created_at').notNull(),
     },
     (delivery) => [
       primaryKey({ columns: [delivery.eventId, delivery.webhookId] }),
-      // Finds pending deliveries by target, so that a webhook with very many deliveries or targets delays no other webhook.
+      // Finds due deliveries by target, so that a webhook with very many deliveries or targets delays no other webhook.
       index('deliveries_due')
         .on(delivery.webhookId, delivery.target, delivery.dueAt)
         .where(sql`due_at IS NOT NULL`),

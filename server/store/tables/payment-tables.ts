@@ -17,7 +17,7 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
        * reports a payment.
        */
       status: text().notNull(),
-      /** Amount credited on payment. It never comes from a provider's event. */
+      /** Amount to credit on payment. It never comes from a provider's event. */
       amount: number().notNull(),
       /** 1 if auto-recharge created the top-up, without the user's involvement. */
       isAuto: number('is_auto').notNull(),
@@ -33,8 +33,8 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
       /** Number of provider states applied to this row. */
       version: number().notNull().default(0),
       /**
-       * JSON object with the time of each of the top-up's events, by event id, so that a missing event can be detected;
-       * null before the first.
+       * JSON object with the time of each event of the top-up, by event id, so that a missing event can be detected;
+       * null before the first event.
        */
       events: text(),
       createdAt: number('created_at').notNull(),

@@ -16,7 +16,7 @@ export function peopleTables(
     'identities',
     {
       issuer: text().notNull(),
-      /** The issuer's id for the person. Unlike an email address, it is never reused or changed. */
+      /** The issuer's id for the person. Unlike an email address, it never changes and is never reused. */
       subject: text().notNull(),
       userId: userId(),
       createdAt: number('created_at').notNull(),
@@ -47,14 +47,17 @@ export function peopleTables(
     (login) => [index('logins_user').on(login.userId, login.createdAt), index('logins_expires').on(login.expiresAt)],
   )
 
-  /** Password login attempts, stored as long as they count. A successful login deletes the attempts for its email and client. */
+  /**
+   * Password login attempts, stored while they count toward a limit. A successful login deletes the attempts for its
+   * email and client.
+   */
   const loginAttempts = table(
     'login_attempts',
     {
       seq: seq(),
       /**
-       * SHA-256 of the input in lower case. The input itself is not stored, because people type their password into the
-       * wrong field.
+       * SHA-256 of the entered email in lower case. The input itself is not stored, because people sometimes type their
+       * password into this field.
        */
       emailHash: text('email_hash').notNull(),
       client: text().notNull(),
@@ -76,7 +79,7 @@ export function peopleTables(
       tokenHash: text('token_hash').notNull().unique(),
       kind: text().notNull(),
       email: text().notNull(),
-      /** The user whose password the link sets, or the new user once an invitation has been accepted. */
+      /** The user whose password the link sets, or whom an accepted invitation created; null for an open invitation. */
       userId: text('user_id'),
       isAdmin: number('is_admin').notNull(),
       /** Starting credit of the new account. */
@@ -162,7 +165,7 @@ export function peopleTables(
       userId: userId(),
       name: text().notNull(),
       url: text(),
-      /** Id of a server that the operator provides. */
+      /** Id of a server that the operator configured; null for a connector with its own URL. */
       server: text(),
       authType: text('auth_type').notNull(),
       /** Encrypted outside the store, which never sees a plain secret. */
@@ -187,15 +190,18 @@ export function peopleTables(
   const connectorGrants = table('connector_grants', {
     connectorId: text('connector_id').primaryKey(),
     userId: userId(),
-    /** The authorization server. The refresh token is sent only to this server. */
+    /** URL of the authorization server. The refresh token is sent only to this server. */
     issuer: text().notNull(),
     /** Tokens and OAuth client, encrypted outside the store. */
     sealed: text().notNull(),
     /** Expiry of the access token; null if the server does not specify one. */
     expiresAt: number('expires_at'),
-    /** A refresh token works only once. While one node exchanges it, the other nodes wait until this time. */
+    /**
+     * End of the claim of a node that is exchanging the refresh token, which works only once. Other nodes wait until
+     * then.
+     */
     refreshUntil: number('refresh_until'),
-    /** Version of the tokens. If a refresh token is exchanged twice simultaneously, only one result is stored. */
+    /** Version of the tokens. If two nodes exchange a refresh token simultaneously, only one result is stored. */
     version: number().notNull(),
     updatedAt: number('updated_at').notNull(),
   })
@@ -204,11 +210,11 @@ export function peopleTables(
   const connectorSignIns = table(
     'connector_sign_ins',
     {
-      /** Hash of the state with which the browser returns. */
+      /** Hash of the OAuth `state` with which the browser returns. */
       stateHash: text('state_hash').primaryKey(),
       connectorId: text('connector_id').notNull(),
       userId: userId(),
-      /** State of the sign-in (issuer, client, verifier), encrypted outside the store. */
+      /** Data of the sign-in (issuer, client, verifier), encrypted outside the store. */
       sealed: text().notNull(),
       createdAt: number('created_at').notNull(),
       expiresAt: number('expires_at').notNull(),

@@ -15,7 +15,10 @@ import type {
 // drizzle cannot express. These are triggers that make transactions append-only and terminal tasks final, and on SQLite
 // STRICT for every table.
 
-/** Table builders. Both engines' builders are called in the same way, so SQLite's types are used for both. */
+/**
+ * Builders for tables, columns and indexes. Both engines' builders are called in the same way, so SQLite's types are
+ * used for both.
+ */
 export type TableWords = {
   table: typeof sqliteTable
   text: typeof text

@@ -31,7 +31,8 @@ export function workTables(
     'tasks',
     {
       /**
-       * Order of admission within a user. Across users it is the order of admission only if one process owns the store.
+       * Order of admission of a user's tasks. Across users it is the order of admission only if one process owns the
+       * store.
        */
       seq: seq(),
       id: text().notNull().unique(),
@@ -39,7 +40,10 @@ export function workTables(
       agentId: text('agent_id').notNull(),
       endpointId: text('endpoint_id').notNull(),
       status: text({ enum: taskStatuses }).notNull(),
-      /** 1 while the task waits for a run: pending, or interrupted with retries left. An interrupted task stays `processing`. */
+      /**
+       * 1 while the task waits for a run: it is pending, or was interrupted with retries left. An interrupted task
+       * stays `processing`.
+       */
       queued: number().notNull(),
       /** Number of claims. A write for an older attempt affects no row. */
       attempt: number().notNull(),
@@ -51,13 +55,13 @@ export function workTables(
       keyId: text('key_id'),
       /** Billionths of a USD that the agent's provider charged the operator; null if not known. */
       providerCost: number('provider_cost'),
-      /** JSON object for a metered task: price per event of each kind at admission. */
+      /** JSON object for a metered task: price per event at admission, by kind of event. */
       meters: text(),
-      /** JSON array for a token-priced task: rates at admission of each model that may answer. */
+      /** JSON array for a token-priced task: rates, at admission, of each model that may answer. */
       rates: text(),
       /**
-       * JSON object for a completed task: number of charged events of each kind if it is metered, or the tokens if it is
-       * token-priced.
+       * JSON object for a completed task: number of charged events by kind if the task is metered, or the tokens if it
+       * is token-priced.
        */
       usage: text(),
       /**
@@ -78,18 +82,18 @@ export function workTables(
       connectorIds: text('connector_ids'),
       /** The agent's last progress report, as JSON. */
       progress: text(),
-      /** Notified when the task ends. */
+      /** URL that is notified when the task ends. */
       webhookUrl: text('webhook_url'),
       /** The quote with which the task was admitted. A quote admits nothing else. */
       quoteId: text('quote_id'),
-      /** The task fails if it has not started by this time. */
+      /** Time by which the task must start; otherwise it fails. */
       expiresAt: number('expires_at'),
       /** Timeout, if shorter than the endpoint's. */
       timeoutMs: number('timeout_ms'),
       /** When a run first called a connector or charged an event. From then on the task cannot be canceled. */
       cancelableUntil: number('cancelable_until'),
       /**
-       * JSON object of the spend windows in which the charge counts: each period's start, by owner; null if there are
+       * JSON object of the spend windows in which the charge counts: from owner to period start; null if there are
        * none.
        */
       countedIn: text('counted_in'),
@@ -104,7 +108,8 @@ export function workTables(
       ...lease(),
     },
     (task) => [
-      // Each filter by agent and status reads a user's newest tasks by walking one of these indexes from its end.
+      // For each combination of filters by agent and status, walking one of these indexes from its end reads the newest
+      // tasks.
       index('tasks_user').on(task.userId, task.createdAt, ...bySeq(task)),
       index('tasks_user_status').on(task.userId, task.status, task.createdAt, ...bySeq(task)),
       index('tasks_user_agent_status').on(task.userId, task.agentId, task.status, task.createdAt, ...bySeq(task)),
@@ -127,7 +132,7 @@ export function workTables(
       check('cost_not_negative', sql`${task.cost} >= 0 AND ${task.givenBack} >= 0`),
       check('given_back_when_completed', sql`${task.givenBack} = 0 OR ${task.status} = 'completed'`),
       check('queued_only_open', sql`${task.queued} = 0 OR ${task.status} IN ('pending', 'processing')`),
-      // A task that fails without having started was canceled, has expired, or its user's connectors are blocked.
+      // A task can fail without having started: it was canceled, has expired, or its user's connectors are blocked.
       check(
         'started_with_processing',
         sql`CASE ${task.status} WHEN 'pending' THEN ${task.startedAt} IS NULL WHEN 'failed' THEN true ELSE ${task.startedAt} IS NOT NULL END`,
@@ -155,12 +160,12 @@ export function workTables(
     (of) => [primaryKey({ columns: [of.userId, of.tag, of.taskCreatedAt, of.taskSeq] })],
   )
 
-  /** Contents in the payload store that belong to a task or a message. Content without a row is an orphan. */
+  /** Items in the payload store that belong to a task or a message. An item without a row is an orphan. */
   const payloads = table(
     'payloads',
     {
       id: text().primaryKey(),
-      /** The task, or the turn of the message with which the file was sent. */
+      /** Id of the task, or of the turn whose message contained the file. */
       taskId: text('task_id').notNull(),
       createdAt: number('created_at').notNull(),
       /** `bytes` and `sha256` are null for payloads stored before digests were introduced. */
@@ -174,7 +179,7 @@ export function workTables(
       tokens: number(),
     },
     (payload) => [
-      // Only for files of a turn. A task's payloads are referenced by its row.
+      // Only for a turn's files. A task's own row names the task's payloads.
       index('payloads_turn')
         .on(payload.taskId)
         .where(sql`media_type IS NOT NULL`),
@@ -206,7 +211,7 @@ export function workTables(
       continues: text(),
       /** 1 if `/v1/responses` created the session. If the user has too many sessions, the store removes one of these first. */
       isResponse: number('is_response').notNull().default(0),
-      /** Value of `activeAt` when the expiry was last noticed. */
+      /** Value of `activeAt` when the session's expiry was last noticed; null before that. */
       expiryNotedAt: number('expiry_noted_at'),
       createdAt: number('created_at').notNull(),
       updatedAt: number('updated_at').notNull(),
@@ -290,20 +295,20 @@ export function workTables(
       /** No foreign key: the turn outlives its session, for the rate window and the receipts. */
       sessionId: text('session_id').notNull(),
       agentId: text('agent_id').notNull(),
-      /** Same as for a task. */
+      /** Same as in `tasks`. */
       keyId: text('key_id'),
       held: number().notNull(),
       cost: number(),
       /** Billionths of a USD that the agent's provider charged the operator; null if the configuration has no `cost`. */
       providerCost: number('provider_cost'),
-      /** Max cost; null if the turn itself has no cap. */
+      /** Cap on the turn's cost; null if only the session may have one. */
       maxCost: number('max_cost'),
       /** The quote with which the turn was opened. A quote opens nothing else. */
       quoteId: text('quote_id'),
       outcome: text({ enum: turnOutcomes }),
-      /** Same as for a task. */
+      /** Same as in `tasks`. */
       countedIn: text('counted_in'),
-      /** Same as for a task. */
+      /** Same as in `tasks`. */
       hasEvent: number('has_event'),
       createdAt: number('created_at').notNull(),
       settledAt: number('settled_at'),
@@ -348,7 +353,7 @@ export function workTables(
     ],
   )
 
-  /** A row to write when the store must find out whether it can still commit. */
+  /** A row for test writes, with which the store finds out whether it can still commit. */
   const probes = table('probes', {
     id: number().primaryKey(),
     value: number().notNull(),

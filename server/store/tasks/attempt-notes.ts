@@ -2,7 +2,7 @@ import type { ProgressNote, AttemptRef } from './task-types.ts'
 import type { Op, Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
-// Writes of a running attempt that neither end it nor move money.
+// Writes of a running attempt that neither end the attempt nor move money.
 
 /** Fence: matches no row once another attempt runs or the task has ended. */
 export const thisAttempt = `id = :taskId AND attempt = :attempt AND status = 'processing' AND queued = 0`
@@ -19,7 +19,7 @@ export function* forbidCancel(tx: Tx, { attempt, taskId }: AttemptRef): Op<boole
   return (yield* tx.run(forbid, { taskId, attempt, now: yield* tx.now() })) > 0
 }
 
-/** Saves the progress of tasks, except from stale attempts. Moves no money, so locks no account. */
+/** Saves tasks' progress reports, except from stale attempts. Moves no money, so it locks no account. */
 export function* noteProgress(tx: Tx, notes: readonly ProgressNote[]): Op<void> {
   // Update the rows in the order in which a node's lease renewal locks them, so that the two cannot deadlock.
   const inOrder = notes.toSorted((a, b) => (a.taskId < b.taskId ? -1 : 1))

@@ -83,8 +83,8 @@ const claimWithConnectors = claimIf(
     AND other.status = 'processing' AND other.connector_ids <> '[]' LIMIT :connectorTasksMax) AS found)`,
 )
 /**
- * Finds a task that must wait because its user already has `most` started tasks, including those waiting for another attempt.
- * Releases the lease, so that another node may take it.
+ * Finds a task that must wait because its user already has `most` started tasks, including those waiting for another
+ * attempt. Releases the task's lease, so that another node may take it.
  */
 const beyondLimit = statement<{ id: string }>('task_beyond_limit', ({ ofLease }) => {
   const where = `id = :taskId AND status = 'pending' AND :most <= (SELECT count(*) FROM (
@@ -94,7 +94,9 @@ const beyondLimit = statement<{ id: string }>('task_beyond_limit', ({ ofLease })
     `SELECT id FROM tasks WHERE ${where}`,
   )
 })
-/** Finds out why the claim of a queued task with connectors failed. Releases the lease, so that another node may take it. */
+/**
+ * Finds a queued task with connectors whose claim failed. Releases the task's lease, so that another node may take it.
+ */
 const connectorsWait = statement<{ status: TaskStatus }>('task_connectors_wait', ({ ofLease }) => {
   const where = `id = :taskId AND queued = 1 AND status = 'pending' AND connector_ids <> '[]' AND ${inTime}`
   return ofLease(
@@ -198,7 +200,7 @@ function json(value: object | null | undefined): string | null {
   return value === null || value === undefined ? null : JSON.stringify(value)
 }
 
-/** Predicts the result of `admitTask`; undefined if it would accept the task. Writes nothing and waits for no lock. */
+/** Predicts how `admitTask` would reject a task; undefined if it would not. Writes nothing and waits for no lock. */
 export function* foreseeAdmission(on: Reads, input: Draft, limits: StoreLimits): Op<TaskNotAccepted | undefined> {
   const { call, userId } = input
   if (call && (yield* findLeftTask(on, { call, userId })) !== undefined) return undefined
@@ -207,7 +209,9 @@ export function* foreseeAdmission(on: Reads, input: Draft, limits: StoreLimits):
 
 type Judge = { asked: Answer<AccountRow | undefined>; limits: StoreLimits }
 
-/** Sends its reads before the account lock is confirmed. The database runs them after the lock, in order. */
+/**
+ * Sends its reads before the account lock is confirmed. The database answers in order, so it runs them after locking.
+ */
 function* judge(on: Reads, input: Draft, { asked, limits }: Judge): Op<Judged> {
   const { idempotency, quoteId = null, userId } = input
   const readLimits = askLimits(on, input, limits)
@@ -330,7 +334,7 @@ function* endOpen(tx: Tx, { from, taskId }: Open, ending: Omit<Ending, 'now'>): 
   yield* refund(tx, { taskId, row, from }, { ...ending, now })
 }
 
-/** Applies all consequences of a task's failure, except for its row, which is already written. */
+/** Applies all consequences of a task's failure other than the change to its row, which is already written. */
 function* refund(
   tx: Tx,
   { from, row, taskId }: Open & { row: Ended },

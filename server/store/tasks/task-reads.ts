@@ -43,7 +43,10 @@ const item = `${columns('seq id agentId endpointId keyId status tags cost givenB
   CASE WHEN :withPreview = 1 AND status = 'failed' THEN substr(error_message, 1, ${previewLength}) END AS "errorMessage"`
 const page = 'ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset'
 type Filter = { where?: string; index: string }
-/** Names the index, because without statistics SQLite reads all tasks of a user to find those with a rare status. */
+/**
+ * FROM clause of a list. Names the index, because without statistics SQLite reads all of a user's tasks to find those
+ * with a rare status.
+ */
 const from = ({ index, where = '' }: Filter, { indexedBy }: Dialect) =>
   `FROM tasks ${indexedBy(index)} WHERE user_id = :userId ${where}`
 const hasOutcome = `(CAST(:outcome AS text) IS NULL OR :outcome =
@@ -53,7 +56,10 @@ const matches = (dialect: Dialect) =>
   `${hasTags(dialect)} AND ${isFrom('endpoint_id', 'endpointId')} AND ${isFrom('key_id', 'keyId')}
     AND ${hasOutcome} AND ${containsText(dialect)}`
 const listed = (dialect: Dialect) => `${within('seq')} AND ${matches(dialect)}`
-/** An index of all words would be written with each admission, and would not find parts of words such as ids. */
+/**
+ * Condition for the text search. An index of all words would be written with each admission, and would not find parts
+ * of words such as ids.
+ */
 const containsText = ({ lower, position }: Dialect) => `(CAST(:inputText AS text) IS NULL
   OR ${position}(${lower('request')}, :inputText) > 0
   OR coalesce(${position}(${lower('error_message')}, :errorText), 0) > 0)`
@@ -99,8 +105,8 @@ const ofAgentAndStatus = newest('_of_agent_and_status', {
   index: 'tasks_user_agent_status',
   where: 'AND agent_id = :agentId AND status = :status',
 })
-// The index of an agent's tasks leads with the status, so each status is read in order and the four are merged. One query
-// over all statuses would sort every task of the agent.
+// In the index, the status precedes the time, so each status is read in order and the four are merged. One query over
+// all statuses would sort all of the agent's tasks.
 const ofAgentAndAny = (name: string, match: (dialect: Dialect) => string) =>
   statement<ListRow>(`task_list${name}_of_agent`, (dialect) => {
     const ofOne = (status: string) => {
@@ -119,7 +125,8 @@ const ofAgent: TaskList = {
   }),
 }
 
-// Reads that walk the tasks with one tag. SQLite reads the tables of a CROSS JOIN in their order.
+// Statements that walk the tasks with one tag. SQLite reads the tables of a CROSS JOIN in the order in which they are
+// named.
 const hasTag = 'task_tags.user_id = :userId AND tag = :tag'
 const inPiece = `${hasTag} AND ${within('task_seq', 'task_created_at')}`
 const ofTag = (dialect: Dialect) =>
@@ -139,7 +146,7 @@ const tagged = {
     `SELECT count(*) AS count FROM (SELECT 1 FROM task_tags WHERE ${hasTag} LIMIT :limit) AS found`,
   ),
 }
-/** Maximum number of a tag's tasks to count. A tag with more is assumed to have `commonTagTasks`. */
+/** Max number of tasks to count per tag. A tag with more is assumed to have `commonTagTasks`. */
 const countedMax = 10_000
 const commonTagTasks = 200_000
 const counters = statement<{ part: string; status: string; count: number }>(
@@ -193,7 +200,7 @@ export function* listTasks(on: Reads, of: ListTasks): Op<{ tasks: TaskListItem[]
 
 type Filters = { userId: string; agentId?: string; status?: TaskStatus }
 
-/** Number of tasks with this agent and status, from the counters. */
+/** Reads the number of tasks with this agent and status from the counters. */
 function totalOf(on: Reads, { agentId, status, userId }: Filters): Answer<number> {
   return on.all(counters, { userId }).map((rows) => {
     let total = 0
@@ -205,7 +212,7 @@ function totalOf(on: Reads, { agentId, status, userId }: Filters): Answer<number
   })
 }
 
-/** The tag with the fewest tasks; undefined if fewer tasks have the agent and status. */
+/** Returns the tag with the fewest tasks; undefined if even fewer tasks have the agent and status. */
 function* rarestTag(on: Reads, filters: Filters, tags: readonly string[]): Op<string | undefined> {
   const { agentId, status, userId } = filters
   const isOfUser = agentId === undefined && status === undefined
@@ -224,7 +231,7 @@ function* rarestTag(on: Reads, filters: Filters, tags: readonly string[]): Op<st
   return rarest
 }
 
-/** Reads of a filtered list that walk the tasks with its agent and status. */
+/** Returns the reads of a filtered list that walk the tasks with its agent and status. */
 function inList(on: Reads, filters: Filters, of: ListTasks & { isFiltered: boolean }): Filtered<ListRow> {
   const { count, filtered } = listFor(filters)
   const values = { ...filters, ...matchingOf(of), withPreview: of.withPreview ? 1 : 0 }
@@ -238,7 +245,7 @@ function inList(on: Reads, filters: Filters, of: ListTasks & { isFiltered: boole
   }
 }
 
-/** Reads of a filtered list that walk the tasks with one of its tags. */
+/** Returns the reads of a filtered list that walk the tasks with one of its tags. */
 function withOneTag(on: Reads, { agentId, status, tag, userId }: Filters & { tag: string }, of: ListTasks) {
   const { endpointId, keyId, search, tags = [], withPreview } = of
   const isUnfiltered = [agentId, status, endpointId, keyId, search, tags[1]].every((one) => one === undefined)
@@ -258,9 +265,9 @@ function withOneTag(on: Reads, { agentId, status, tag, userId }: Filters & { tag
 
 type Matching = Pick<ListTasks, 'endpointId' | 'keyId' | 'outcome' | 'search' | 'tags'>
 
-/** Parameters of the filters that no index covers. */
+/** Returns the parameters of the filters that no index covers. */
 function matchingOf({ endpointId, keyId, outcome, search, tags = [] }: Matching) {
-  // Only ASCII, as in the statement: engines differ in the case of other letters.
+  // Changes only ASCII letters, as the statement does, because engines differ in the case of other letters.
   const errorText = search?.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase()) ?? null
   // The input is stored as JSON, so quotes and backslashes in it are escaped.
   const inputText = errorText === null ? null : JSON.stringify(errorText).slice(1, -1)

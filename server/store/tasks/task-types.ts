@@ -74,7 +74,7 @@ export type TaskRecord = {
   tags: Tags | null
   /** The agent's last progress report, as JSON. */
   progress: string | null
-  /** The task fails if it has not started by this time. */
+  /** Time by which the task must start; otherwise it fails. */
   expiresAt: EpochMs | null
   /** Timeout, if shorter than the endpoint's. */
   timeoutMs: number | null
@@ -89,12 +89,12 @@ export type TaskRecord = {
 export type StoredTaskTokens = StoredTokens & {
   toolCalls: number
   longContext?: StoredTokens
-  /** Whether tokens were counted from the text because the provider did not report all of them. */
+  /** Whether tokens were estimated from the text because the provider did not report all of them. */
   isEstimated: boolean
   /** Index of the model that answered, and its id if several may answer. */
   modelIndex: number
   model?: string
-  /** The sum of the components, with nine digits. */
+  /** Sum of the components, with nine fraction digits. */
   exactUsd: string
 }
 
@@ -103,13 +103,13 @@ export type TaskListItem = Pick<
   'id' | 'agentId' | 'endpointId' | 'keyId' | 'status' | 'tags' | 'cost' | 'givenBack' | 'createdAt' | 'completedAt'
 > & {
   errorCode: string | null
-  /** Start of the input as JSON; null unless requested. */
+  /** Start of the input's JSON; null unless requested. */
   preview: string | null
-  /** Start of the error message; null unless requested and failed. */
+  /** Start of the error message; null unless requested and the task failed. */
   errorMessage: string | null
 }
 
-/** Names and values that a user attaches to tasks and sessions, to filter lists by. */
+/** Names and values that a user attaches to tasks and sessions, as list filters. */
 export type Tags = Record<string, string>
 
 /** Identifies one attempt of a task. Writes of any attempt but the latest have no effect. */
@@ -132,7 +132,7 @@ export type AdmitTask = {
   keyId?: string | null
   cost: Units
   request: StoredJson
-  /** Size of a request that is stored as a payload. */
+  /** Size of the request, if it is stored as a payload. */
   payloadBytes?: number
   connectorIds: string[] | null
   idempotency: Idempotency | null
@@ -143,15 +143,17 @@ export type AdmitTask = {
   /** Rates of a token-priced task, for each model that may answer. `cost` is then the maximum. */
   rates?: readonly StoredModelRates[] | null
   tags?: Tags | null
-  /** Notified when the task ends. */
+  /** URL that is notified when the task ends. */
   webhookUrl?: string | null
   quoteId?: string | null
-  /** The task fails if it has not started within this time. */
+  /** Time within which the task must start; otherwise it fails. */
   expiresInMs?: number
   timeoutMs?: number | null
   /** Limits of the credential used for the request. */
   limits?: CredentialLimits | null
-  /** Max queued tasks of the user while the queue of all users fills up; null if only the user's limit applies. */
+  /**
+   * Max queued tasks of the user, set while the queue of all users fills up; null if only the user's own limit applies.
+   */
   waitingMax?: number | null
 }
 
@@ -176,7 +178,7 @@ export type LimitRefusal =
   | { outcome: 'refused'; reason: 'limit'; window: SpendState; required: Units; rate: RateState }
   | { outcome: 'refused'; reason: 'payloads'; payloads: PayloadsFull; rate: RateState }
 
-/** The daily limit on payload bytes, the bytes stored so far that day, and the bytes this request would add. */
+/** The daily limit on payload bytes, the bytes stored that day, and the bytes that this request would add. */
 export type PayloadsFull = { limit: number; stored: number; required: number; resetsAt: EpochMs }
 
 export type CompleteTask = AttemptRef & {
@@ -212,7 +214,7 @@ export type CancelTask = {
   mayStopWork: boolean
 }
 
-/** `isAtWork`: an agent was running the task. `too-late`: a run has called a connector or charged an event. */
+/** `isAtWork`: whether an agent was running the task. `too-late`: a run has called a connector or charged an event. */
 export type CancelTaskResult =
   | { outcome: 'canceled'; isAtWork: boolean }
   | { outcome: 'ended' | 'at-work' | 'too-late' | 'unknown' }

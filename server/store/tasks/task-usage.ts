@@ -1,10 +1,13 @@
 import { assert } from '../../kernel/assert.ts'
 import type { CompleteTask } from './task-types.ts'
 
-/** Prices of a task at its admission. `cost` is its charge. */
+/** Prices of a task at its admission. `cost` is the amount charged. */
 export type Priced = { cost: number; meters: string | null; rates: string | null }
 
-/** The unused part of a task's charge. Asserts that the usage is within the charge and has only known events. */
+/**
+ * Returns the unused part of a task's charge. Asserts that the usage costs no more than the charge and has only known
+ * events.
+ */
 export function settled({ tokens, usage = {} }: CompleteTask, row: Priced | undefined) {
   if (row?.rates && tokens) {
     assert(tokens.cost >= 0 && tokens.cost <= row.cost, 'tokens do not cost more than the charge')

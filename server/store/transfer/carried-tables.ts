@@ -7,8 +7,8 @@ import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
-// Tables and columns of an export. They are the same for both engines: the tables that both have, with the `seq` column
-// but without leases.
+// Tables and columns of an export, the same for both engines: the tables that both have, with the `seq` column but
+// without leases.
 
 // CommonJS, because Node's ES module loader is slow with Drizzle (see `applied-migrations.ts`).
 const require = createRequire(import.meta.url)
@@ -43,7 +43,7 @@ const tables = [
   paymentTables(words, users),
 ]
 /**
- * Tables that are not exported. Migrations create the rows of `probes`, triggers those of `session_totals` and
+ * Tables that are not exported, because migrations create the rows of `probes`, triggers those of `session_totals` and
  * `task_tags`, and upkeep those of `book_totals`.
  */
 const ownTables = new Set(['book_totals', 'probes', 'session_totals', 'task_tags'])

@@ -23,7 +23,7 @@ const chunkChars = 65_536
 export type ExportHeader = typeof exportFormat & {
   schema: string
   engine: WholeDatabase['engine']
-  /** Name of the bucket that has the payloads' content; null if the export itself contains that content. */
+  /** Name of the bucket that has the payloads' content; null if the export contains it. */
   bucket: string | null
 }
 export type CarriedPayload = { id: string; digest: PayloadDigest | null }
@@ -33,7 +33,7 @@ export type ExportLinesOptions = {
   bucket: string | null
   /** Returns the content in base64; null if the export lacks it. */
   contentOf: (payload: CarriedPayload) => Promise<string | null>
-  /** Runs before the last line, without which an export cannot be imported. */
+  /** Runs before the last line is yielded. An export without that line cannot be imported. */
   beforeEnd: () => Promise<void>
 }
 

@@ -4,8 +4,8 @@ import { StoreOpenError } from '../store-open-error.ts'
 export const exportedSetting = 'exported'
 
 /**
- * Throws if the installation was exported. Otherwise a server started here by mistake would run the queued tasks a second
- * time. It would also accept credits that never reach the users.
+ * Throws if the installation was exported. A server started here by mistake would run the queued tasks a second time,
+ * and accept credits that never reach the users.
  */
 export function assertNotExported(exportedAt: string | undefined): void {
   if (exportedAt === undefined) return

@@ -15,7 +15,7 @@ export type WholeDatabase = {
   /** Call after the last `insert`, so that the `seq` of new rows follows that of the inserted rows. */
   continueSequences(): Promise<void>
   verifyLedger(): Promise<LedgerReport>
-  /** Returns false if another process wrote right after the commit, without having seen the transaction. */
+  /** Returns false if another process wrote right after the commit without having seen this transaction. */
   commit(): Promise<boolean>
   close(): Promise<void>
 }

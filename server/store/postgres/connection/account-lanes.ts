@@ -6,9 +6,9 @@ const knownMax = 50_000
 type Lane = { running: number; waiting: (() => void)[] }
 
 /**
- * Limits how many commands of one account have a connection. More commands would only contend for the account's row lock,
- * and one busy user would exhaust the pool. Three are enough to keep the lock busy during a round trip. First in, first
- * out.
+ * Limits how many of an account's commands have a connection at the same time; the others wait, first in, first out.
+ * More would only contend for the account's row lock, and one busy user would exhaust the pool. Three are enough to
+ * keep the lock busy during a round trip.
  */
 export class AccountLanes {
   readonly #lanes = new Map<string, Lane>()
@@ -29,7 +29,7 @@ export class AccountLanes {
     if (userId === undefined) return await work()
     const lane = this.#lanes.get(userId) ?? { running: 0, waiting: [] }
     this.#lanes.set(userId, lane)
-    // The slot is handed over directly, so that it is never free in between.
+    // The ending command hands its slot over directly, so that the slot is never free in between.
     if (lane.running >= atOnceMax) await new Promise<void>((resolve) => lane.waiting.push(resolve))
     else lane.running++
     try {

@@ -5,8 +5,8 @@ import type { AccountRow } from '../../tables/account-tables.ts'
 import { databaseTime } from './pooled-connection.ts'
 import type { PgClient } from './driver.ts'
 
-// The query may wait for the row lock, so it reads the time outside the part that locks. Inside that part, the time would
-// be from before the wait. A rate window at that time would miss rows that were written during the wait.
+// The query may wait for the row lock, so it reads the time outside the CTE that locks. Inside the CTE, the time would
+// be from before the wait. A rate window that ends then would miss rows written during the wait.
 const lock = (user: string) => `WITH locked AS (SELECT * FROM accounts WHERE user_id = ${user} FOR UPDATE)
   SELECT ${accountColumns}, ${databaseTime} AS now FROM locked`
 

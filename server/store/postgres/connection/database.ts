@@ -4,20 +4,20 @@ import { StoreOpenError } from '../../store-open-error.ts'
 import { explainPooler, keepFailures, newPool, type PgPool, sendTogether } from './driver.ts'
 
 const connectionsMax = 10
-/** Name of node and command connections in pg_stat_activity. */
+/** Name in pg_stat_activity of the connections of nodes and CLI commands. */
 export const poolName = 'errand'
 
-// Set by a statement, because poolers reject connections that start with these settings. Sequential scans are off
-// because each statement has an index. Otherwise a plan made while a table is empty would read the complete table, even
-// after the table has grown.
+// These are set by a statement, because poolers reject connections that start with these settings. Sequential scans are
+// off because each statement has an index. Otherwise a plan made while a table is empty would keep scanning the
+// complete table after it has grown.
 const connectionSettings =
   "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; SET enable_seqscan = off"
 
 type PoolOptions = {
   name?: string
   /**
-   * Time after which the server cancels a statement. Otherwise it would finish the statement even for a disconnected
-   * client. 0 for never.
+   * Time after which the server cancels a statement; 0 for never. Without it, the server would finish the statement
+   * even for a disconnected client.
    */
   statementMsMax?: number
 }
@@ -40,12 +40,13 @@ export function openPool(
     // A new connection is slow at first, because it plans each statement again.
     idleTimeoutMillis: 600_000,
     keepAlive: true,
-    // Early enough: networks that silently drop idle connections do so only after minutes.
+    // Networks that silently drop idle connections do so only after minutes.
     keepAliveInitialDelayMillis: 10_000,
     pipeline: true,
   })
-  // The pool replaces a lost connection when needed, and the connection's queries fail anyway. Without listeners the loss
-  // would end the process. The pool's listener covers idle connections, and each connection's own listener covers the rest.
+  // A lost connection needs no handling: its queries fail, and the pool replaces it when needed. But without listeners
+  // the loss would end the process. The pool's listener covers idle connections, and each connection's own listener
+  // covers the others.
   pool.on('error', ignore)
   pool.on('connect', (client) => {
     client.on('error', ignore)

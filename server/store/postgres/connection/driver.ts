@@ -23,7 +23,7 @@ export type PgClient = {
 
 export type PgPool = {
   /**
-   * Numbers of all connections, of idle connections, and of calls that wait for a connection. A call waits until the next
+   * Numbers of connections, of idle connections, and of calls that wait for a connection. A call waits until the next
    * tick even if a connection is idle.
    */
   readonly totalCount: number
@@ -50,7 +50,7 @@ export type PooledClient = {
 export const afterFailure = '25P02'
 const failures = new WeakMap<object, Error>()
 
-/** Keeps the original error, because a command may await the answer of a later statement in the pipeline. */
+/** Keeps the original error, because a command may await only the answer to a later statement in the pipeline. */
 export function keepFailures(client: PooledClient): void {
   client.connection.on('errorMessage', (error) => {
     if (error.code !== afterFailure) failures.set(client, error)
@@ -60,7 +60,9 @@ export function keepFailures(client: PooledClient): void {
 /** A prepared statement is missing, or exists already, because the pooler switched connections. */
 const otherConnection = /^(?:26000|42P05)$/
 
-/** Adds to the error that a pooler in transaction mode is the likely cause. The server does not know of the pooler. */
+/**
+ * Adds to the error that a pooler in transaction mode is the likely cause, because the server does not know about it.
+ */
 export function explainPooler(client: PooledClient): void {
   client.connection.on('errorMessage', (error) => {
     if (!otherConnection.test(error.code ?? '')) return

@@ -1,5 +1,5 @@
 // PostgreSQL cannot store U+0000, which user strings may contain. It is encoded as a noncharacter and a digit, in every
-// query value. An id that contains U+0000 therefore causes no error and finds nothing.
+// query value. So an id that contains U+0000 finds nothing, instead of causing an error.
 
 const mark = '\u{10FFFF}'
 const kept = /[\0\u{10FFFF}]/gu

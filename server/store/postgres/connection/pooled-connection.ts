@@ -2,8 +2,7 @@ import type { Clock, EpochMs } from '../../../kernel/clock.ts'
 import type { PgClient } from './driver.ts'
 
 /**
- * Current time in epoch milliseconds by the clock that all nodes share. It is not the time when the transaction
- * started.
+ * SQL for the current time in epoch milliseconds by the clock that all nodes share, not the transaction's start time.
  */
 export const databaseTime = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::float8'
 

@@ -11,8 +11,8 @@ import { newClient, type PgListener } from './driver.ts'
 
 // Two schema versions are never in use simultaneously. Every process with an open store holds `useLock` in shared mode,
 // on a separate connection. A process that migrates on start takes the lock exclusively, and refuses to start if
-// another process holds it. Versions older than `useLock` are recognized by their connection names and by the leases of
-// their work.
+// another process holds the lock. Processes of versions before `useLock` are recognized by their connection names and
+// by the leases of their work.
 //
 //   migrationLock ──▶ schema is current ───────────────────────────────────▶ useLock, shared
 //                └──▶ schema is older ──▶ useLock, exclusive ──▶ migrate ──▶ useLock, shared
@@ -25,7 +25,7 @@ export const migrationsFolder = fileURLToPath(new URL('../migrations', import.me
 /** Arbitrary numbers that no other program uses for advisory locks in this database. */
 const migrationLock = 7015
 const useLock = 7017
-/** How long to wait for other processes, because the server takes a moment to notice that a process has ended. */
+/** Max time to wait for other processes. The database server takes a moment to notice that a process has ended. */
 const othersMsMax = 5000
 const othersPauseMs = 100
 const reconnectMsMax = 5000
@@ -35,7 +35,10 @@ export type SchemaHoldOptions = {
   /** `migrate`: create or update the schema; `create`: only set up an empty database; `none`: neither. */
   change: 'migrate' | 'create' | 'none'
   mayBeExported?: boolean
-  /** Called if another version migrated, or the installation was exported, while the connection and its lock were lost. */
+  /**
+   * Called if another version migrated the schema, or the installation was exported, while the connection and its lock
+   * were lost.
+   */
   onFatal?: ((cause: unknown) => void) | undefined
 }
 
@@ -65,7 +68,7 @@ export class SchemaHold {
       connectionString: this.#options.databaseUrl,
       application_name: 'errand schema',
       connectionTimeoutMillis: 10_000,
-      // A starting process waits for as long as another process migrates.
+      // No timeout: a starting process waits as long as another process migrates.
       query_timeout: 0,
       keepAlive: true,
       pipeline: true,
@@ -159,7 +162,7 @@ export async function takeAlone(client: Queries): Promise<void> {
   await assertAlone(client, 'transfer')
 }
 
-/** Error and remedy if other processes use the database. */
+/** Error and remedy for a database that other processes use, by purpose. */
 const inUse = {
   migration: [
     'This version has to migrate the database, which an older version of Errand still uses.',
@@ -171,8 +174,8 @@ const inUse = {
 type Others = { isLocked: boolean; connections: string | null; leaseSeconds: number | null }
 
 /**
- * Waits briefly for ending processes, and throws if another process uses the database. Versions older than `useLock`
- * read the applied migrations first. From here on, such a read waits until the transaction has ended.
+ * Waits briefly for other processes to end, and throws if one still uses the database. Versions before `useLock` start
+ * by reading the applied migrations. From here on, that read waits until this transaction has ended.
  */
 async function assertAlone(client: Queries, purpose: keyof typeof inUse): Promise<void> {
   await client.query('LOCK TABLE drizzle.__drizzle_migrations IN ACCESS EXCLUSIVE MODE')

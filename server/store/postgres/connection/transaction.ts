@@ -9,14 +9,14 @@ import { codeOf, isLostConnection } from './pg-errors.ts'
 import type { PgQuery, PgResult } from './driver.ts'
 
 /**
- * A running command. Locks are taken in a fixed order, so commands can wait for each other but never deadlock. The
- * account comes first and alone, then the session, then the task or turn, then counters.
+ * A running command. Commands take locks in a fixed order, so they can wait for each other but never deadlock: one
+ * account, then the session, then the task or turn, then counters.
  */
 export class Transaction extends Connection {
   /** Counter changes of the command, which are written once, at its end. */
   readonly changes: CounterChange[] = []
   readonly posted: Posted[] = []
-  /** Why the driver did not send a statement, which the server therefore never received. */
+  /** Error of a statement that the driver did not send, so that the server never received it. */
   unsent: unknown
   #made: MadeRow | undefined
   #locked: AccountRow | undefined

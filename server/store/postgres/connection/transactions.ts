@@ -24,7 +24,7 @@ const listsWaitingMax = 100
 const listBounds = { perUser: 3, total: 8 }
 /** 40001 serialization failure, 40P01 deadlock. */
 const retried = new Set(['40001', '40P01'])
-/** A row that did not exist when the command looked for it exists now. */
+/** A row exists now that did not exist when the command looked for it. */
 const uniqueViolation = '23505'
 /** The server has become a read-only standby. */
 const readOnly = '25006'
@@ -33,7 +33,7 @@ type TransactionsOptions = {
   clock: Clock | undefined
   onCommit?: (commit: Committed) => void
   onCommitted: (transaction: Transaction) => void
-  /** Timeout of a silent server, after which its connection is closed. */
+  /** Time without an answer after which a connection is closed. */
   silentMs?: number
 }
 
@@ -46,7 +46,7 @@ export class Transactions {
   readonly #long = new Set<PgClient>()
   #isClosing = false
   readonly lanes = new AccountLanes()
-  /** Connection slots for lists, which users can make slow. */
+  /** Connection slots for list reads, which users can make slow. */
   readonly #lists = new FairPlaces(listBounds)
   #isFailing = false
 
@@ -85,12 +85,14 @@ export class Transactions {
     throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
   }
 
-  /** Like `read`, but for complete tables. `settled` does not wait for such a read, but closes its connection. */
+  /**
+   * Like `read`, but for reads of complete tables. `settled` does not wait for such a read, but closes its connection.
+   */
   async readAll<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value> {
     return await this.#read(work, { mayTakeLong: true })
   }
 
-  /** Resolves when all running work has been answered. */
+  /** Resolves when all running work has ended. */
   async settled(): Promise<void> {
     this.#isClosing = true
     for (const client of this.#long) client.connection.stream.destroy()
@@ -187,7 +189,7 @@ export class Transactions {
     return { value }
   }
 
-  /** Handles a transaction that did not commit, so nothing was written. */
+  /** Handles a transaction that was not committed, so that nothing was written. */
   async #undone(client: PgClient, error: unknown): Promise<Attempt<never>> {
     const isLost = isLostConnection(error)
     const isRolledBack = !isLost && (await client.query('ROLLBACK').then(yes, no))
@@ -200,8 +202,8 @@ export class Transactions {
   }
 
   /**
-   * Whether a transaction took effect although its COMMIT was not answered. First waits for the account lock, which the
-   * unanswered transaction holds until it has ended.
+   * Returns whether a transaction whose COMMIT was not answered took effect. First waits for the account lock, which
+   * that transaction holds until it ends.
    */
   async #tookPlace({ lockedUserId, proof }: Transaction, cause: unknown): Promise<boolean> {
     const message = 'The connection to the database was lost. Retry with the same Idempotency-Key.'
@@ -239,15 +241,15 @@ export class Transactions {
   }
 
   /**
-   * Closes the connection of a silent server. TCP notices a vanished peer, for example after a failover, only after 15
-   * minutes. Here pending queries fail earlier, as with any lost connection.
+   * Closes a connection on which the server stays silent, so that pending queries fail. TCP notices a vanished peer,
+   * for example after a failover, only after 15 minutes.
    */
   #endIfSilent(client: PgClient): NodeJS.Timeout {
     return setTimeout(() => client.connection.stream.destroy(), this.#options.silentMs ?? silentMsMax)
   }
 }
 
-/** Default timeout of a silent server. Longer than the lock timeout. */
+/** Default for `silentMs`. Longer than the lock timeout. */
 export const silentMsMax = 15_000
 
 /** Commits. Returns undefined if the commit took effect. */

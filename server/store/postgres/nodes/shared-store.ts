@@ -4,7 +4,7 @@ import type { Transactions } from '../connection/transactions.ts'
 
 type Parts = {
   all: Transactions
-  /** Uses a separate connection, because a node that cannot renew its leases loses its work. */
+  /** Transactions on a separate connection, because a node that cannot renew its leases loses its work. */
   urgent: Transactions
   leaseMs: number
   signals: Signals

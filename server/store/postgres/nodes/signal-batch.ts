@@ -18,7 +18,7 @@ const topics = new Map(Object.entries(letters).map(([topic, letter]) => [letter 
 /** Max bytes per payload, below PostgreSQL's limit of 8,000. */
 const payloadBytesMax = 7900
 const payloadsAtOnce = 16
-/** Max queued messages while the database is unreachable; further ones are dropped. */
+/** Max queued messages; further ones are dropped. The queue grows while the database is unreachable. */
 const waitingMax = 10_000
 
 export class SignalBatch {

@@ -11,12 +11,12 @@ import { SignalBatch, signalsIn } from './signal-batch.ts'
 //                              │                      │  └──probe missed─────────┤
 //                              └─────── backoff ◀──connection lost───────────────┘
 //
-// A probe is a message that the process sends to itself over another connection. Nothing else detects a pooler in
+// A probe is a message that the process sends to itself over another connection. Only a probe detects a pooler in
 // transaction mode, which accepts a LISTEN and delivers nothing. While the state is not `live`, all subscribers poll
 // periodically.
 
 const channel = 'errand'
-/** Window in which messages are batched; the longer one applies under load. */
+/** Time for which messages are batched; the longer one applies under load. */
 const batchMs = 3
 const busyBatchMs = 10
 const busyWithinMs = 20
@@ -24,8 +24,8 @@ const closeMsMax = 1000
 const backOffMsMax = 10_000
 const failuresWarned = 3
 
-// Committing a notification is a separate write. Notifications need not be durable, so the commit does not wait for the
-// disk. The setting applies to this statement only, because a pooler may share the connection.
+// Notifications need not be durable, so their commit does not wait for the disk. The setting applies to this statement
+// only, because a pooler may share the connection.
 const notify = `SELECT set_config('synchronous_commit', 'off', true), pg_notify('${channel}', payload)
   FROM unnest($1::text[]) AS payload`
 
@@ -154,7 +154,7 @@ export class PgSignals implements Signals {
       lost(error instanceof Error ? error : undefined)
       return
     }
-    // In the meantime the connection may have been lost, or this instance closed.
+    // The connection may have been lost in the meantime, or this instance closed.
     if (isLost || !this.#moveFrom('connecting', 'listening')) return void client.end().catch(ignore)
     this.#failures = 0
     this.#planFlush()
@@ -189,7 +189,7 @@ export class PgSignals implements Signals {
     this.#probeTimer = setTimeout(() => void this.#probe(client), this.#probeMs).unref()
   }
 
-  /** Returns whether the probe arrived; undefined if that is unknown. */
+  /** Sends a probe and returns whether it arrived; undefined if that is unknown. */
   async #hearsItself(client: PgListener): Promise<boolean | undefined> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const probe = { text: `probe:${randomUUID()}`, isHeard: false, resolve }
@@ -201,13 +201,14 @@ export class PgSignals implements Signals {
       await promise
       if (probe.isHeard) return true
     } catch {
-      // The pool may have had no free connection. That says nothing about the listening connection.
+      // The probe may have failed because the pool had no free connection. That says nothing about the listening
+      // connection.
     } finally {
       clearTimeout(timer)
     }
     try {
-      // The answer comes after any messages in flight, in case this process was too busy to read them. If no answer
-      // comes, the driver closes the connection.
+      // This process may have been too busy to read the probe. Messages in flight arrive before the answer to this
+      // query. If no answer comes, the driver closes the connection.
       await client.query('SELECT 1')
       if (probe.isHeard) return true
       return timer === undefined ? undefined : false

@@ -2,15 +2,15 @@ import type { Taken, Taking } from '../../tasks/task-types.ts'
 import { inTime } from '../../tasks/task-rows.ts'
 import type { Transaction } from '../connection/transaction.ts'
 
-// Fair queue for nodes that share the store. Each node starts behind the last user it served, and owns the tasks it
-// takes while its lease lasts. Other nodes skip leased tasks. Taking tasks never waits for a lock on a task or for the
-// disk. If a crash of the database server loses a lease, the task is still in the queue.
+// Fair queue for nodes that share the store. Each node starts after the last user that it served, and owns the tasks
+// that it takes until their leases expire. Other nodes skip leased tasks. Taking tasks never waits for a lock on a task
+// or for the disk. If a crash of the database server loses a lease, the task is still in the queue.
 //
 // One statement fills all free slots. The CTE `turns` walks from user to user in a circle, with one index descent per
-// user, until it has a row per slot. Then each user's oldest tasks are locked, one per row of the user.
+// user, until it has one row per slot. Then each user's oldest tasks are locked, one per row of the user.
 //
 // Rejected alternatives: one statement per task, each waiting for the previous one, reached 0.7 of the rate with 10,000
-// users. A window function reads the complete backlog. Jobs of pg-boss took a tenth more server time per claim, and an
+// users. A window function reads the complete backlog. pg-boss jobs took a tenth more server time per claim, and an
 // additional row per submission.
 
 const time = 'coalesce($1::float8, floor(extract(epoch FROM statement_timestamp()) * 1000))'
@@ -20,8 +20,8 @@ const free = `queued = 1 AND completed_at IS NULL AND (lease_until IS NULL OR le
 const firstUser = (whose: string) => `(SELECT user_id FROM tasks WHERE ${free} AND ${whose} ORDER BY user_id LIMIT 1)`
 /** After the last user, the walk continues with the first one. */
 const userBehind = (place: string) => `coalesce(${firstUser(`user_id > ${place}`)}, ${firstUser('true')})`
-// BETWEEN instead of equality: for one user, the order by user and age equals the order by age alone. With equality the
-// planner would therefore walk the primary key, past all ended tasks.
+// BETWEEN instead of equality: with equality, the planner sees that the order by user and age equals the order by age
+// alone, and would walk the primary key, past all ended tasks.
 export const take = {
   name: 'queue_take',
   text: `WITH RECURSIVE turns (user_id, place, passed) AS (
@@ -47,7 +47,7 @@ export const take = {
     ORDER BY row_number() OVER (PARTITION BY taken.user_id ORDER BY taken.seq), line.place`,
 }
 
-/** Max rounds of one call, because another transaction may keep a lock for long. The next poll tries again. */
+/** Max rounds per call, because another transaction may hold a lock for a long time. The next poll tries again. */
 const roundsMax = 10
 
 type Row = { after: string; id: string | null; userId: string }
@@ -55,7 +55,7 @@ type Row = { after: string; id: string | null; userId: string }
 export async function takeTasks(tx: Transaction, { limit, passOver, ...of }: Taking, leaseMs: number): Promise<Taken> {
   void tx.write({ text: 'SET LOCAL synchronous_commit = off' })
   let { after } = of
-  // If other nodes are taking all tasks of these users, continue with the users behind them.
+  // If other nodes are taking all tasks of these users, continue with the next users.
   for (let round = 0; round < roundsMax; round++) {
     const { rows } = await tx.client.query({ ...take, values: [tx.givenTime, after, limit, [...passOver], leaseMs] })
     if (rows.length === 0) break

@@ -6,7 +6,9 @@ export function findDamage(db: Database): string | undefined {
   return orDamage(() => complaint(db.pragma('integrity_check(1)', { simple: true })))
 }
 
-/** Like `findDamage`, but one table at a time, because a thread can be stopped only between two statements. */
+/**
+ * Like `findDamage`, but checks one table per statement, because a thread can be stopped only between two statements.
+ */
 export function findDamageByTable(db: Database, isStopped: () => boolean): string | undefined {
   return orDamage(() => {
     const tables = db.prepare<[], string>(`SELECT name FROM sqlite_schema WHERE type = 'table'`).pluck().all()

@@ -12,9 +12,9 @@ import { findDamage } from './find-damage.ts'
 const foregroundBytesMax = 32 * 1_048_576
 
 /**
- * Rejects a damaged database before any of it is served. A large database is checked while it is being served, in the
- * thread that verifies the ledger. If that thread finds damage, it is recorded. The next start then runs the check before
- * it serves, however long the check takes.
+ * Throws if the database is damaged, before any of it is served. Leaves a large database to the thread that verifies
+ * the ledger while the service runs. If that thread has found damage, the next start checks the database here, however
+ * long that takes.
  */
 export function checkAtStart(db: Database, dataDir: string): void {
   const isSuspect = existsSync(noteFile(dataDir))

@@ -3,7 +3,7 @@ import { siblingModule } from '../../../kernel/threads/sibling-module.ts'
 import type { LedgerReport } from '../../ledger/ledger-report.ts'
 
 export type VerifyThreadData = { file: string; stop: SharedArrayBuffer }
-/** `damage` describes the first defect in the file. The ledger of a damaged file is not verified. */
+/** `damage`: the first defect in the file. The ledger of a damaged file is not verified. */
 export type Verified = { report: LedgerReport } | { damage: string }
 
 /**
@@ -13,12 +13,12 @@ export type Verified = { report: LedgerReport } | { damage: string }
 export class LedgerCheck {
   readonly #file: string
   readonly #running = new Set<Promise<unknown>>()
-  /** Not 0 if running checks must stop. */
+  /** Nonzero if running checks must stop. */
   readonly #stop = new Int32Array(new SharedArrayBuffer(4))
 
   readonly #onDamage: (damage: string) => Error
 
-  /** `onDamage` creates the error that `run` rejects with. */
+  /** `onDamage` returns the error with which `run` rejects. */
   constructor(databaseFile: string, onDamage: (damage: string) => Error) {
     this.#file = databaseFile
     this.#onDamage = onDamage

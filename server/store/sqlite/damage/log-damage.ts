@@ -2,20 +2,20 @@ import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } fro
 import { endianness } from 'node:os'
 import { codeOf } from '../../../kernel/thrown.ts'
 
-// SQLite ends the write-ahead log at the first frame with a wrong checksum. It treats that frame and all later frames as
-// the remains of a crash. So a damaged byte in the middle silently discards every later commit. This module distinguishes
-// damage from a crash.
+// SQLite stops reading the write-ahead log at the first frame with a wrong checksum. It treats that frame and all later
+// frames as the remains of a crash. So a damaged byte in the middle silently discards every later commit. This module
+// distinguishes damage from a crash.
 //
 //   header 32 bytes: …, page size, …, two salts of this generation, checksum
 //   frame  24 bytes: page number, pages after commit (0: no commit), salts, checksum; then the page
 //
-// Each checksum continues from the checksum stored before it. So a frame proves which frame was written before it, even if
-// the earlier frame is damaged. Also, each commit is synced before the next transaction writes its first frame. So if a
-// frame continues from a commit at or behind the damage, the damage happened after a sync. The commits that it cuts off
-// were acknowledged.
+// Each checksum continues from the checksum stored before it. So a frame proves which frame was written before it, even
+// if the earlier frame is damaged. Also, each commit is synced before the next transaction writes its first frame. So
+// if a frame continues from a commit at or after the damage, the damage happened after a sync, and the commits that it
+// cuts off had been acknowledged.
 //
-// Three other cases are never mistaken for damage. A torn tail has no frame behind its commit. Older generations have
-// other salts. Frames of a failed commit can remain behind a later commit, but do not continue from it, and no frame
+// Three other cases are never mistaken for damage. A torn tail has no frame after its commit. Older generations have
+// other salts. Frames of a failed commit can remain after a later commit, but do not continue from it, and no frame
 // continues from them. Damage within the last transaction cannot be distinguished from a torn tail.
 
 // The first number of a log indicates the byte order of its checksums.
@@ -33,9 +33,9 @@ export type LogDamage = {
   file: string
   /** Offset at which the log would have to be truncated. */
   cutAt: number
-  /** Number of readable commits behind the damage. */
+  /** Number of readable commits after the damage. */
   commits: number
-  /** How much of the readable part behind the damage has been copied into the database. */
+  /** How much of the readable part after the damage has been copied into the database. */
   moved: 'nothing' | 'something' | 'all'
 }
 
@@ -52,7 +52,7 @@ type Frame = {
   content: Buffer
 }
 
-/** Returns undefined if the log is missing, intact, or ends as a crash or a loss of power leaves it. */
+/** Returns undefined if the log is missing, intact, or ends as a crash or power failure would leave it. */
 export function findLogDamage(databaseFile: string): LogDamage | undefined {
   if (!existsSync(databaseFile)) return undefined
   // If the path is a symbolic link, SQLite creates the log in the directory of the link's target.
@@ -61,7 +61,7 @@ export function findLogDamage(databaseFile: string): LogDamage | undefined {
   for (let tries = 0; tries < triesMax; tries++) {
     const before = stampOf(file)
     if (before === undefined || !scan(file)) return undefined
-    // A server may be writing at the same time, and a log that restarts during the read looks broken. Damage counts
+    // A server may be writing at the same time, and a log that restarts during the read looks damaged. Damage counts
     // only if it is found twice while nothing writes.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, settleMs)
     const found = scan(file)
@@ -109,7 +109,7 @@ function scan(file: string): { cutAt: number; commits: number } | undefined {
   return isCutOff ? { cutAt, commits } : undefined
 }
 
-/** Opens the log; undefined if a server that stopped in the meantime has removed it. */
+/** Opens the log; undefined if a server has removed it on exit in the meantime. */
 function openLog(file: string): number | undefined {
   try {
     return openSync(file, 'r')
@@ -130,7 +130,7 @@ function* framesOf(file: string): Generator<Frame | 'header' | 'damaged header'>
     const isWholeAs = (magic: number) =>
       header.readUInt32BE(0) === magic && same(sumOf(header.subarray(0, 24), [0, 0], magic === bigMagic), stored)
     const isWhole = isWholeAs(littleMagic) || isWholeAs(bigMagic)
-    // If the header is unreadable, assume the byte order of this machine.
+    // If the header is damaged, assume the byte order of this machine.
     const isBig = isWhole ? header.readUInt32BE(0) === bigMagic : endianness() === 'BE'
     let before: Before = { stored, held: sumOf(header.subarray(0, 24), [0, 0], isBig) }
     yield isWhole ? 'header' : 'damaged header'
@@ -175,9 +175,9 @@ function frameOf(bytes: Buffer, { at, before, isBig, salts }: Around): { frame: 
   }
   const hasCommitted = () => {
     if (goesOn) return commit !== 0
-    // The damage may be in the commit field itself: it was cleared, or set in a frame that was not a commit.
+    // The damage may be in the commit field itself: the field was cleared, or set in a frame that was not a commit.
     if (commit === 0) return isOurs && Array.from({ length: 32 }, (_, bit) => 2 ** bit).some(heldCommit)
-    // The disk writes complete sectors. If a header spans two sectors, half of it may be of an older frame.
+    // The disk writes complete sectors. If a frame's header spans two sectors, half of it may belong to an older frame.
     return (at % sectorBytes) + frameHeadBytes <= sectorBytes && !heldCommit(0)
   }
   const isWhole = goesOn && isOurs

@@ -13,8 +13,8 @@ import {
 import type { LedgerDifference, LedgerReport } from '../../ledger/ledger-report.ts'
 
 /**
- * Verifies the ledger invariants on one consistent snapshot of the database. If `isStopped` has ended the checks early,
- * the report is meaningless.
+ * Verifies the ledger invariants on one consistent snapshot of the database. The checks end early once `isStopped`
+ * returns true, which makes the report meaningless.
  */
 export function verifyLedger(db: Database, isStopped = (): boolean => false): LedgerReport {
   db.function('sha256', { deterministic: true }, (text) => createHash('sha256').update(String(text)).digest('hex'))
