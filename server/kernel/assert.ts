@@ -1,4 +1,4 @@
-/** Throws if an assumption of the code is wrong. This indicates a bug in the service, never a caller's mistake. */
+/** Throws if an assumption of the code is wrong, which indicates a bug in the service, never a caller's mistake. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`Assertion failed: ${message}`)
 }

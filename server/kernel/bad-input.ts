@@ -31,8 +31,8 @@ export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]
 }
 
 /**
- * For a union issue, returns the issues of the one alternative that has the value's type. If no or several alternatives
- * have that type, returns the union issue itself.
+ * Returns, for a union issue, the issues of the one alternative that has the value's type. If none or several have that
+ * type, returns the union issue itself.
  */
 function ofAlternative(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue]
@@ -50,7 +50,7 @@ export function badInput(issues: readonly z.core.$ZodIssue[]): ErrandError {
   return new ErrandError('BAD_REQUEST', message, { details })
 }
 
-/** Returns the name with the fewest edits. */
+/** Returns the known name with the smallest edit distance to the given name. */
 export function nearestOf(name: string, known: readonly string[]): string {
   const near = known.map((other) => ({ other, edits: editsBetween(name, other) }))
   return near.reduce((best, one) => (one.edits < best.edits ? one : best)).other

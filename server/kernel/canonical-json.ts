@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 
 /**
  * Serializes JSON with sorted object keys, so that equivalent bodies result in the same string. Takes parsed JSON
- * within the nesting limit of bodies. Hashes of the result are stored, so the key order must never change. Array index
+ * within the nesting limit of bodies. Hashes of the result are stored, so the key order must never change. Integer-like
  * keys come first, in numeric order, as in every JavaScript object.
  */
 export function canonicalJson(value: unknown): string {

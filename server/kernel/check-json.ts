@@ -12,7 +12,7 @@ type Frame = { container: Record<string, unknown> | unknown[]; keys: readonly st
  * level instead of recursion, so that no body can exhaust the call stack or memory.
  */
 export function findUnfitJson(root: unknown): ErrorDetail | undefined {
-  // The root is checked as the only member of an array. The array's index is not part of a path.
+  // The root is checked as the only member of an array, whose index is left out of paths.
   const stack: Frame[] = [{ container: [root], keys: null, next: 0 }]
   for (let frame = stack.at(-1); frame; frame = stack.at(-1)) {
     const { container, keys, next } = frame
@@ -48,7 +48,10 @@ function unfitness(key: string | number, value: unknown): string | undefined {
 
 const halfCharacter = 'an unpaired surrogate, which is not a valid character'
 
-/** Max length of a path in an error response. Without it, one long key could make the error as large as the body. */
+/**
+ * Max length of a path in an error response. Without this bound, one long key could make the error as large as the
+ * body.
+ */
 const pathCharsMax = 1000
 
 function pathOf(stack: readonly Frame[]): string {

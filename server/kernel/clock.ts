@@ -7,7 +7,7 @@ export type Clock = {
 
 /**
  * Wall time that never runs backwards. It follows the system clock while that moves forward. If the system clock is set
- * back, this clock continues at half speed until both show the same time. Windows and expiries still pass.
+ * back, this clock continues at half speed until both show the same time, so windows still end and expiries still pass.
  *
  * Decision: `notBefore`, the newest time in the store, extends that guarantee across restarts. It is ignored if
  * following it would freeze expiries for days, as on a machine that once booted in the wrong year.
@@ -49,9 +49,9 @@ let knownAt = -1
 let knownTime = ''
 
 /**
- * Formats a time as ISO 8601 in UTC with milliseconds, as in every response. Caches the string up to the minute,
- * because a response contains several times of the same minute. Also caches the last result, because a stream has many
- * events in one millisecond. Without the caches, formatting took a thirtieth of the time of a read.
+ * Formats a time as ISO 8601 in UTC with milliseconds, as in every response. Caches the part of the string down to the
+ * minute, because a response contains several times of the same minute. Also caches the last result, because a stream
+ * has many events in one millisecond. Without the caches, formatting took a thirtieth of the time of a read.
  */
 export function isoTime(at: EpochMs): string {
   if (at === knownAt) return knownTime

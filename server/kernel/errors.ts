@@ -49,7 +49,7 @@ type ErrandErrorOptions = {
   retryAfterSeconds?: number
   /**
    * True for a RATE_LIMIT_EXCEEDED that is not about the execution rate. The response then omits the X-RateLimit
-   * headers, which describe that rate and would contradict the error.
+   * headers, because they describe the execution rate and would contradict the error.
    */
   isOtherRate?: boolean
   allow?: string

@@ -9,17 +9,19 @@ type Bounds = {
   now?: () => number
 }
 
-/** Why a place cannot grow: its user already has the maximum share, or the overall limit is reached. */
+/**
+ * Reason why a place cannot grow: its user already has the maximum share (`share`), or the total is reached (`full`).
+ */
 export type Refusal = 'share' | 'full'
 
-/** Amount held by one piece of work, from zero to a limit. It can grow and shrink until it is released. */
+/** Amount of the resource held by one piece of work. It can grow and shrink until it is released. */
 export type Place = {
   readonly amount: number
-  /** Sets the amount. A refused call changes nothing. Shrinking is never refused. */
+  /** Sets the amount. A refused call changes nothing; shrinking is never refused. */
   hold(amount: number): Refusal | undefined
-  /** Protects the place from being reclaimed for other users. */
+  /** Protects the place from being reclaimed for other users from now on. */
   keep(): void
-  /** Returns the complete amount, permanently. Idempotent. */
+  /** Releases the complete amount for good. Idempotent. */
   release(): void
 }
 
@@ -29,11 +31,11 @@ type Waiting = { count: number; enter: () => void }
 /**
  * A limited resource that users share: slots, bytes, connections.
  *
- * - While less than half of the total is taken, a user may hold up to `perUser`. From then on, a user with more than
+ * - While less than half of the total is taken, a user may hold up to `perUser`. Beyond that, a user with more than
  *   an eighth of the total gets no more. A user's first place may exceed an eighth, so that a large single item fits.
  * - When the total is reached, a user with at most an eighth can still grow at the expense of users with more. The user
- *   who holds most then loses the slowest of those places that can be given up.
- * - Waiting users are served round-robin, so one user's many requests do not delay another user's first.
+ *   who holds the most then loses the slowest-growing of the places that can be reclaimed.
+ * - Waiting users are served round-robin, so one user's many requests do not delay another user's first request.
  */
 export class FairPlaces {
   readonly perUser: number
@@ -41,7 +43,7 @@ export class FairPlaces {
   readonly #share: number
   readonly #now: () => number
   readonly #amounts = new Map<string, number>()
-  /** Places that can be given up and hold an amount. */
+  /** Places that can be reclaimed and hold an amount. */
   readonly #yielding = new Set<Held>()
   /** Waiting requests by user. The next user to serve comes first. */
   readonly #lines = new Map<string, Waiting[]>()
@@ -62,7 +64,7 @@ export class FairPlaces {
     return this.#lines.get(userId)?.length ?? 0
   }
 
-  /** Opens an empty place. With `onGivenUp`, the place can be reclaimed for other users; the callback reports that. */
+  /** Opens an empty place. With `onGivenUp`, the place can be reclaimed for other users, which calls `onGivenUp`. */
   open(userId: string, onGivenUp?: () => void): Place {
     const held: Held = { userId, amount: 0, since: this.#now(), giveUp: onGivenUp }
     let isReleased = false
@@ -87,7 +89,10 @@ export class FairPlaces {
     }
   }
 
-  /** Waits for `count` slots. Rejects with the signal's reason if it aborts first. Call `give` once for each slot. */
+  /**
+   * Waits for `count` slots. Rejects with the signal's reason if the signal aborts first. Call `give` once for each
+   * slot.
+   */
   async take(
     userId: string,
     { count = 1, signal }: { count?: number; signal?: AbortSignal | undefined } = {},
@@ -168,7 +173,8 @@ export class FairPlaces {
   }
 
   /**
-   * Finds the place to reclaim: of the user who holds most, the place that has grown most slowly since it was opened.
+   * Finds the place to reclaim: of the user who holds the most, the place that has grown most slowly since it was
+   * opened.
    */
   #slowest(): Held | undefined {
     const now = this.#now()
@@ -189,7 +195,7 @@ export class FairPlaces {
 
   /**
    * Admits one request per user in turn until none fits. The first request in a user's line blocks the later ones,
-   * because smaller requests could otherwise overtake it forever.
+   * because smaller ones could otherwise overtake it forever.
    */
   #admit(): void {
     for (const [userId, line] of this.#lines) {

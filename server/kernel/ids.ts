@@ -57,7 +57,7 @@ function encodeTime(now: number): string {
   return text
 }
 
-/** Whether the string has the format of our ids, so that a malformed one costs no lookup. */
+/** Whether a string has the format of our ids. Checking this first saves the lookup of a malformed id. */
 export function isId(prefix: IdPrefix, text: string): boolean {
   return text.length === prefix.length + 27 && text.startsWith(`${prefix}_`) && /^[0-9a-z]+$/.test(text.slice(-26))
 }

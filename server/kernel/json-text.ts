@@ -21,14 +21,17 @@ class JsonText {
 }
 
 /**
- * Represents a stored JSON string in a response. `writeJson` copies the string, which our own JSON.stringify produced.
- * Any other serializer parses it first.
+ * Returns an object that stands for a stored JSON string in a response. `writeJson` copies the string unchanged. With
+ * any other serializer, the string is parsed first. The string must come from our own JSON.stringify.
  */
 export function storedObject(text: string): Record<string, unknown> {
   return new JsonText(text) as unknown as Record<string, unknown>
 }
 
-/** Like JSON.stringify, but copies stored objects. Serializing them again would double the work for such a response. */
+/**
+ * Like JSON.stringify, but copies the strings of stored objects. Parsing and serializing them again would double the
+ * work for such a response.
+ */
 export function writeJson(value: unknown): string {
   const texts: string[] = (spliced = [])
   let json: string

@@ -3,8 +3,8 @@ const spareBytes = 64 * 1024
 
 /**
  * Splits chunks into lines, as bytes, because a character may span two chunks. The bytes of an incomplete line are
- * copied into a buffer that doubles in size. A line in many or tiny chunks therefore costs no more than a few times its
- * bytes.
+ * copied into a buffer that doubles in size. So even a line in many tiny chunks costs only a few times its length in
+ * copying.
  */
 export class LineSplitter {
   readonly #lineBytesMax: number
@@ -16,7 +16,7 @@ export class LineSplitter {
     this.#lineBytesMax = lineBytesMax
   }
 
-  /** Length of the incomplete line. */
+  /** Length of the incomplete line in bytes. */
   get begunBytes(): number {
     return this.#begunBytes
   }

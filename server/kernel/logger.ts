@@ -9,8 +9,8 @@ export type Logger = {
 }
 
 /**
- * Whether debug lines are logged. Check this before collecting the fields of a request's log line, which costs as much
- * as writing the line.
+ * Whether debug lines are logged. Check this before collecting the fields of a request's log line, because collecting
+ * them costs as much as writing the line.
  */
 export function isDebug(log: Logger): boolean {
   return log.isLevelEnabled?.('debug') === true

@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { codeOf } from './thrown.ts'
 
 /**
- * Creates a folder and its parents for their owner only. Works level by level, because Node's own recursive form can
- * hang: it never returns if the system reports an existing parent as missing, as below /proc.
+ * Creates a folder and its parents, accessible only to their owner. Works level by level, because Node's recursive
+ * mkdir can hang: it never returns if the system reports an existing parent as missing, as below /proc.
  */
 export function makeFolder(path: string): void {
   try {

@@ -2,7 +2,7 @@ import type { Units } from './money.ts'
 
 /** Counts what the service does. Its methods never throw, and no caller waits for them. */
 export type Meter = {
-  /** Counts a started task and how long after its creation it started. */
+  /** Counts a started task and records how long after its creation it started. */
   taskTaken(waitedSeconds: number): void
   /** Counts a run of an endpoint by its outcome. `code` is the error code of a failed task. */
   taskRun(run: {
@@ -10,7 +10,7 @@ export type Meter = {
     end: 'completed' | 'failed' | 'interrupted'
     code: string
     seconds: number
-    /** 0 unless the task completed. */
+    /** Final charge; 0 unless the task completed. */
     charged: number
     /** Billionths of a USD; null if not known. */
     providerCost: number | null

@@ -1,8 +1,8 @@
 import { assert } from './assert.ts'
 
 /**
- * Money as an integer count of 0.0001 USD, written as a decimal string with exactly four digits. Safe integers reach
- * 900 billion USD.
+ * Money as an integer number of units of 0.0001 USD. Safe integers reach 900 billion USD. The API writes it as a
+ * decimal string with exactly four fraction digits.
  */
 export type Units = number
 

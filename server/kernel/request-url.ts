@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net'
 
 /**
- * Splits a request target into path and query. Avoids URL objects, which throw on some targets that Node's parser
- * accepts. Undefined if the target has no path on this service, or is in absolute form without a host, such as
+ * Splits a request target into path and query. Avoids URL objects, which throw on some targets that Node's HTTP parser
+ * accepts. Undefined if the target has no path on this service, or is in absolute form without a valid host, such as
  * `http://[`.
  */
 export function splitTarget(target: string): { path: string; query: string } | undefined {
@@ -36,7 +36,7 @@ export function decodeSegment(segment: string): string | undefined {
 }
 
 const shownCharsMax = 200
-/** API keys and tokens, webhook secrets, and the tokens of logins and invitations. */
+/** Matches API keys and tokens, webhook secrets, and the tokens of logins and invitations. */
 const secretPattern = /(?:errand_(?:sk|pk|ct)_|whsec_)[\w+/=%-]*|[\w-]{43,}/gi
 
 /** Returns a path for logs and traces: shortened, and without apparent secrets that a client put there by mistake. */

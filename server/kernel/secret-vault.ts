@@ -5,8 +5,8 @@ import { assert } from './assert.ts'
 export type Secrets = { current: string; previous: readonly string[] }
 
 /**
- * Owner of encrypted secrets. The owner is part of the authenticated data, so that one owner's secrets cannot be passed
- * off as another's.
+ * Owner of encrypted secrets. The owner is part of the authenticated data, so that one owner's secrets cannot be
+ * decrypted as another's.
  */
 export type SecretOwner = { userId: string } & ({ connectorId: string; part?: string } | { webhookId: string })
 
@@ -33,8 +33,8 @@ type Key = { id: string; key: Buffer }
 
 /**
  * Encrypts users' secrets with AES-256-GCM and a key derived from the service's secret (HKDF-SHA256, RFC 5869). The
- * format is `v1.{key id}.{base64url of nonce, ciphertext and tag}`. The nonce is random: with 96 bits it may repeat
- * after some billions of secrets under one key, far more than any installation stores.
+ * format is `v1.{key id}.{base64url of nonce, ciphertext and tag}`. The nonce has 96 random bits, so one may repeat
+ * only after some billions of secrets under one key, far more than any installation stores.
  */
 export class SecretVault {
   readonly #read: () => Secrets
@@ -42,8 +42,8 @@ export class SecretVault {
   #keys: { current: Key; all: Map<string, Key> } | undefined
 
   /**
-   * The vault calls `read` again for each encryption, and for a key it does not know. Each purpose has its own keys, so
-   * that values encrypted for unauthenticated clients reveal nothing about users' secrets.
+   * Creates a vault that calls `read` again for each encryption, and for a key that it does not know. Each purpose has
+   * separate keys, so that values encrypted for unauthenticated clients reveal nothing about users' secrets.
    */
   constructor(read: () => Secrets, purpose = connectorsPurpose) {
     this.#read = read
@@ -63,7 +63,7 @@ export class SecretVault {
     return `${version}.${id}.${body.toString('base64url')}`
   }
 
-  /** Throws SealedSecretsError. */
+  /** Decrypts secrets. Throws SealedSecretsError if that fails. */
   open(sealed: string, owner: SecretOwner): Record<string, string> {
     const [form, id = '', body = ''] = sealed.split('.')
     const key = form === version ? this.#find(id) : undefined

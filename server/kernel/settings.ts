@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 
-// Every environment variable and limit of the service. `config.ts` reads no others, and the help of the command line
-// and docs/reference/settings.md are generated from this file. Agents are defined in the configuration file instead.
+// Every environment variable and limit of the service. `config.ts` reads no others. The command-line help and
+// docs/reference/settings.md are generated from this file. Agents are defined in the configuration file instead.
 
 export type Variable = {
   /** Noun phrase for the variable's value; completes "the …". */
@@ -12,7 +12,7 @@ export type Variable = {
   otherwise?: string
   /** Allowed values. */
   values: string
-  /** Option of `serve` that overrides it. */
+  /** Command-line option of `serve` that overrides the variable. */
   option?: string
   /** Whether agents must not see the variable. */
   isSecret?: true
@@ -188,7 +188,7 @@ export type Environment = { readonly [Name in keyof typeof variables]?: string |
 
 export type Limit = {
   default: number
-  /** Text for a default that depends on the machine. */
+  /** Description of a default that depends on the machine. */
   defaultText?: string
   meaning: string
   /** Meaning of 0; without it the minimum is 1. */

@@ -16,14 +16,14 @@ export const isoTimestamp = z
 /** Response of an operation that returns no data. */
 export const Confirmation = z.object({ message: z.string() }).meta({ id: 'Confirmation' })
 
-// Request fields.
+// Request fields:
 
 /** Cap on the cost; parsed by `parseUsd`. */
 export const maxCostUsd = z
   .string()
   .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a USD amount with at most four decimals')
 
-/** The longest possible quote id, which contains prices for 32 events, has four fifths of this length. */
+/** The longest possible quote id, which contains prices for 32 events, is four fifths of this long. */
 export const quoteId = z.string().min(1).max(5000)
 
 /** Any JSON object. A record schema would visit every key, possibly a million of them, only to accept any value. */
