@@ -7,7 +7,7 @@ export const batchCallsMax = 20
 /** Max bytes of all responses of one batch together. */
 export const batchBytesMax = 8 * 1024 * 1024
 
-/** The queries of one request, and the number of bytes left for their responses. */
+/** A batch of queries in one request. Keeps track of the bytes left for their responses. */
 export class Batch {
   /** Max bytes of each list page, so that the complete batch is about as large as one page. */
   readonly pageBytesMax: number

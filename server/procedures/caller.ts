@@ -14,7 +14,7 @@ export type Caller = {
   account: AccountPlan
   /** Limits of the credential, if it permits less than its user may do. */
   limits: CredentialLimits | null
-  /** Ids of the only agents whose runs the credential can start and change; null for all. */
+  /** Ids of the agents whose runs the credential can start and change; null for all agents. */
   agents: readonly string[] | null
   credential: CallerCredential
 }
@@ -24,7 +24,10 @@ export type CallerCredential =
   | { kind: 'login'; loginId: string }
   /** A platform key acting on behalf of the user in Errand-User. */
   | { kind: 'acting'; platformKeyId: string }
-  /** Only has access to operations open to client tokens, and if bound to a session or a task, only to that. */
+  /**
+   * A client token. It has access only to operations open to client tokens, and if bound to a session or task, only to
+   * that.
+   */
   | { kind: 'clientToken'; tokenId: string; sessionId: string | null; taskId: string | null }
   /** The command line, or an admin acting on behalf of a user. */
   | { kind: 'operator' }
@@ -34,7 +37,7 @@ export type PlatformCaller = { platform: { keyId: string; scopes: readonly Platf
 
 export type AnyCaller = Caller | PlatformCaller
 
-/** Fields of a credential that permits everything its user may do. */
+/** Fields of a credential that permits everything that its user may do. */
 export const unlimited = { account: { plan: null, limits: null }, limits: null, agents: null }
 
 export function platformOf(caller: AnyCaller): PlatformCaller['platform'] | undefined {
@@ -47,8 +50,8 @@ export function senderOf(caller: AnyCaller): string {
 }
 
 /**
- * Owner of the rate window that the response headers describe. A platform key runs nothing itself, so its window is
- * empty.
+ * Returns the owner of the rate window that the response headers describe. A platform key runs nothing itself, so its
+ * window is empty.
  */
 export function rateOwnerOf(caller: AnyCaller): RateOf {
   return 'platform' in caller ? { userId: caller.platform.keyId, account: unlimited.account } : caller
@@ -59,12 +62,12 @@ export function keyIdOf({ credential }: Pick<Caller, 'credential'>): string | nu
   return credential.kind === 'key' ? credential.keyId : null
 }
 
-/** Undefined unless a person is logged in with a browser. */
+/** Returns the id of the caller's browser login; undefined for other credentials. */
 export function loginIdOf({ credential }: Pick<Caller, 'credential'>): string | undefined {
   return credential.kind === 'login' ? credential.loginId : undefined
 }
 
-/** Returns the only session that a client token has access to; null for all. */
+/** Returns the id of the only session that a client token has access to; null for all. */
 export function boundSessionOf({ credential }: Pick<Caller, 'credential'>): string | null {
   return credential.kind === 'clientToken' ? credential.sessionId : null
 }
@@ -97,8 +100,8 @@ const names: Record<CallerCredential['kind'], string> = {
 }
 
 /**
- * Throws 403 unless an admin is logged in with a browser, or uses the command line: a leaked key must not reach other
- * people's accounts.
+ * Throws 403 unless the caller is an admin with a browser login, or the command line. A leaked API key must not give
+ * access to other people's accounts.
  */
 export function requireAdmin(caller: AnyCaller): asserts caller is Caller {
   if ('platform' in caller || !['login', 'operator'].includes(caller.credential.kind)) {
@@ -107,7 +110,9 @@ export function requireAdmin(caller: AnyCaller): asserts caller is Caller {
   if (!caller.isAdmin) throw new ErrandError('FORBIDDEN', 'This operation is for admins.')
 }
 
-/** Throws 403 unless an admin is logged in with a browser, or a platform key has that scope. */
+/**
+ * Throws 403 unless the caller is an admin with a browser login, the command line, or a platform key with that scope.
+ */
 export function requirePlatform(caller: AnyCaller, scope: PlatformScope): void {
   if (!('platform' in caller)) {
     if (caller.credential.kind !== 'acting') return requireAdmin(caller)
@@ -123,7 +128,7 @@ export function requirePlatform(caller: AnyCaller, scope: PlatformScope): void {
   )
 }
 
-/** Log fields for the author of a change to another person's account. */
+/** Returns log fields that name the author of a change to another person's account. */
 export function actorOf(caller: AnyCaller) {
   return 'platform' in caller
     ? { who: 'a platform key', ids: { platformKeyId: caller.platform.keyId } }

@@ -21,8 +21,8 @@ export type Shared = {
 }
 
 /**
- * The client of a stream. `cutOff` disconnects a client that reads nothing for `stallMs`. `left` aborts if the client
- * disconnects before the end.
+ * The client of a stream. Call `cutOff` to disconnect it if it has read nothing for `stallMs`. `left` aborts if the
+ * client disconnects before the end.
  */
 export type StreamReader = { stallMs: number; cutOff: () => void; left: AbortSignal }
 
@@ -34,9 +34,9 @@ export type Context = {
   about: RequestTrace
   setCookies: string[]
   idempotencyKey: string | null
-  /** The MCP tool call for which the request creates a task. */
+  /** The MCP tool call for which this request creates a task. */
   call?: ToolCall | undefined
-  /** State of the rate window at admission. If null, it is read when the response headers are written. */
+  /** State of the rate window at admission. If null, the state is read when the response headers are written. */
   rate: RateState | null
   /** The stream's client; null if the response cannot be a stream. */
   stream: StreamReader | null

@@ -6,9 +6,9 @@ type Envelope = { json?: unknown; meta?: unknown }
 
 /**
  * superjson's envelope, `{ json, meta? }`. This service sends only plain JSON, which superjson serializes to exactly
- * this form. An input means the same as over REST: values other than JSON are rejected. The annotations in `meta` are
- * passed to superjson only after a check that they are few and that their paths exist. superjson's work grows with the
- * size of `meta` times its depth. An annotation on `list.1000000000` would create an array of that length.
+ * this form. An input means the same as over REST, so values other than JSON are rejected. Annotations in `meta` are
+ * applied only after a check that they are few and that their paths exist. superjson's own work grows with the size of
+ * `meta` times its depth, and it would create an array of that length for an annotation on `list.1000000000`.
  */
 export const envelope = {
   serialize: (value: unknown): Envelope => ({ json: value }),
@@ -28,7 +28,7 @@ const metaValuesMax = 10_000
 const metaCharsMax = 64 * 1024
 const metaDepthMax = 8
 
-/** Throws 400 if an input, or one of a batch, has annotations: unauthenticated clients need only plain JSON. */
+/** Throws 400 if an input has annotations, alone or in a batch. Unauthenticated clients need only plain JSON. */
 export function assertNoMeta(text: string): void {
   let sent: unknown
   try {
@@ -52,8 +52,8 @@ function applyAnnotations(value: unknown, meta: unknown): unknown {
   if (!isRecord(meta)) throw malformed()
   const { referentialEqualities, v } = meta
   const paths = undefinedPaths(meta['values'])
-  // Shared objects appear in full in the JSON, so their annotations are not resolved. Resolving twenty nested ones
-  // would expand a kilobyte to a gigabyte. A null at such a path indicates a circular input.
+  // Shared objects appear in full in the JSON, so annotations of shared references are not resolved. Resolving twenty
+  // nested ones would expand a kilobyte to a gigabyte. A null at such a path indicates a circular input.
   const isLegacy = typeof v !== 'number' || v < 1
   for (const path of textsIn(referentialEqualities)) {
     const found = find(value, segmentsOf(path, isLegacy))

@@ -1,6 +1,6 @@
 /**
- * Remembers what `make` returns for a frozen object as long as the object exists, and freezes it too. For any other
- * value, calls `make` each time, because the value can have changed. What a frozen object contains must not be changed.
+ * Caches and freezes the result of `make` for each frozen object, as long as that object exists. For any other value,
+ * calls `make` each time, because the value may have changed. Objects inside a frozen object must not be changed.
  */
 export function oncePerFrozen<Result>(make: (value: unknown) => Result): (value: unknown) => Result {
   const made = new WeakMap<object, Result>()

@@ -11,8 +11,8 @@ type Read<Page> = {
 }
 
 /**
- * Reads a small page of the user immediately. Reads a large page in a separate event-loop tick. Throws 503 if the user
- * has too many such reads in progress.
+ * Reads a user's page: a small one immediately, a large one in a separate event-loop tick. Throws 503 if the user
+ * already has too many reads waiting.
  */
 export async function readPage<Page>(userId: string, { small, whole }: Read<Page>): Promise<Page> {
   const place = openPlace(userId)
@@ -27,8 +27,8 @@ export async function readPage<Page>(userId: string, { small, whole }: Read<Page
 }
 
 /**
- * Waits for an event-loop tick in which to read a large page of the user. Throws 503 if the user already has too many
- * reads waiting.
+ * Waits for an event-loop tick in which to read a user's large page. Throws 503 if the user already has too many reads
+ * waiting.
  */
 export async function pageTurn(userId: string): Promise<void> {
   const place = openPlace(userId)

@@ -40,7 +40,7 @@ export type ProcedureMeta = {
   isPublic?: boolean
 }
 
-/** tRPC's own name for a status, which its clients compare. It has none for 408, 410, 417, 424 and 431. */
+/** tRPC's name for each status, which its clients compare. tRPC has none for 408, 410, 417, 424 and 431. */
 const rpcCodes: Readonly<Record<number, TRPC_ERROR_CODE_KEY>> = {
   401: 'UNAUTHORIZED',
   403: 'FORBIDDEN',
@@ -117,8 +117,8 @@ export function definitionOf(of: AnyProcedure): ProcedureDefinition {
 }
 
 /**
- * Returns the access check of a procedure, so that the body is not read if the caller lacks access. Null for a public
- * procedure.
+ * Returns a procedure's access check, with which a caller without access is rejected before the body is read. Null for
+ * a public procedure.
  */
 export function accessOf(of: AnyProcedure): AccessCheck | null {
   const { meta, resolver } = definitionOf(of)
@@ -138,8 +138,8 @@ type WithAnyCaller<Options> = Omit<Options, 'ctx'> & { ctx: PlatformContext }
 
 /**
  * Wraps a resolver whose caller must have the scope, or one of several. A client token must also have access to the
- * operation; operations are closed to client tokens by default. Not a middleware, because each middleware copies the
- * options of every call, which takes a tenth of the time of a read.
+ * operation; by default operations are closed to client tokens. This is not a middleware, because each middleware
+ * copies the options of every call, which takes a tenth of the time of a read.
  */
 export function withScope<Options extends { ctx: Context; input: unknown }, Output>(
   scope: Scope | readonly Scope[],
@@ -163,9 +163,9 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
 }
 
 /**
- * Like `withScope`, for a change other than an execution. Counts the change toward the user's rate limit for writes.
- * Operations that end keys and logins do not use it: otherwise a thief could use up the limit, so that the owner cannot
- * revoke the stolen key.
+ * Like `withScope`, for a change other than an execution: counts the change toward the user's rate limit for writes.
+ * Operations that end keys and logins do not use it. Otherwise a thief could use up the limit, so that the owner could
+ * not revoke the stolen key.
  */
 export function withWrite<Options extends { ctx: Context; input: unknown }, Output>(
   scope: Scope | readonly Scope[],
@@ -223,13 +223,13 @@ function resolveIn<Options extends { ctx: Context }, Output>(
   return batch ? (batch.call(make) as Output) : make()
 }
 
-/** Throws 401 without a caller. Only public operations can be called without one. */
+/** Returns the caller; throws 401 if there is none. Only public operations can be called without one. */
 export function callerOf({ caller }: Context): AnyCaller {
   if (caller) return caller
   throw new ErrandError('UNAUTHORIZED', 'Authentication is required.')
 }
 
-/** Returns our error behind a tRPC error: a rejection, or the details of input that its schema rejected. */
+/** Converts a tRPC error to ours: the rejection that caused it, or the details of input that its schema rejected. */
 export function errandErrorOf(error: unknown): ErrandError {
   if (!(error instanceof TRPCError)) return toErrandError(error)
   const { cause, code } = error

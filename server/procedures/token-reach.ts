@@ -19,7 +19,9 @@ export function requireReach({ credential }: Caller, reach: Reach): void {
 
 const notFound: Record<'session' | 'task', string> = { session: 'Session not found', task: 'Task not found' }
 
-/** Throws 404, as for an unknown id, if a client token is bound to another session or task than the input names. */
+/**
+ * Throws 404, as for an unknown id, if a client token is bound to a session or task other than the one in the input.
+ */
 export function assertReached({ credential }: Caller, input: unknown, reach: 'session' | 'task'): void {
   const field = reach === 'session' ? 'sessionId' : 'taskId'
   const own = credential.kind === 'clientToken' ? credential[field] : null
@@ -27,7 +29,7 @@ export function assertReached({ credential }: Caller, input: unknown, reach: 'se
   throw boundElsewhere(reach)
 }
 
-/** Returns the same error as for an unknown id. */
+/** Returns the error for an id to which the token is not bound: the same as for an unknown id. */
 export function boundElsewhere(what: 'session' | 'task'): ErrandError {
   return new ErrandError('NOT_FOUND', notFound[what])
 }

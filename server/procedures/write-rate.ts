@@ -6,9 +6,9 @@ const windowMs = { minute: 60_000, hour: 3_600_000 }
 type Bound = { clock: Clock; max: number; per: keyof typeof windowMs; what: string }
 
 /**
- * Rate limit for writes other than tasks and chats, which have their own. Each write costs a disk sync and is free to
- * the user. Counts in fixed windows of a minute or an hour. The first write after a window starts the next one, for all
- * users. The counts are in memory, so every node counts separately.
+ * Rate limit for writes other than tasks and chats, which have their own. Each write costs a disk sync but is free for
+ * the user. Counts in fixed windows of a minute or an hour. The first write after a window has ended starts the next
+ * one, for all users. The counts are in memory, so every node counts separately.
  */
 export class WriteRate {
   readonly #bound: Bound
