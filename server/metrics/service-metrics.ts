@@ -21,13 +21,14 @@ const commitSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 const taskEnds = ['completed', 'failed', 'interrupted'] as const
 const chatEnds = ['finished', 'truncated', 'failed'] as const
 /**
- * Codes of failed tasks. Interrupted tasks are excluded, because they are counted as runs that end with `interrupted`.
+ * Error codes of failed runs. AGENT_INTERRUPTED is excluded, because those runs are counted with the outcome
+ * `interrupted`.
  */
 const failureCodes = new Set<string>(taskFailureCodes.filter((code) => code !== 'AGENT_INTERRUPTED'))
 
 /**
  * Counters of the service, in the text format of Prometheus. No label contains a user, an id or a client's string:
- * values are operations, statuses, codes, and the configured agents. Counters start at zero with the process. Counters
+ * values are operations, statuses, codes, and the configured agents. Counters start at zero with the process. Series
  * whose labels are known exist from the start, so that the first event shows as an increase.
  */
 export class ServiceMetrics implements Meter {
@@ -37,7 +38,7 @@ export class ServiceMetrics implements Meter {
   readonly #histograms
   readonly #series = new Map<string, RequestSeries>()
 
-  /** `agentIds` must name all configured agents, so that their series exist from the start. */
+  /** `agentIds`: all configured agents, whose series exist from the start. */
   constructor(agentIds: readonly string[]) {
     const registers = [this.#registry]
     const counter = (name: string, help: string, ...labelNames: string[]) =>
@@ -136,7 +137,7 @@ export class ServiceMetrics implements Meter {
     if (providerCost !== null) this.#counters.taskProviderCost.inc({ agent }, usdOf(providerCost))
     this.#counters.runs.inc({ kind: 'task', end, agent })
     this.#histograms.runs.observe({ kind: 'task' }, seconds)
-    // An agent that manipulates its thread could send any code.
+    // Unknown codes count as AGENT_ERROR, because an agent that manipulates its thread could send any code.
     if (end === 'failed') this.#counters.taskFailures.inc({ code: failureCodes.has(code) ? code : 'AGENT_ERROR' })
   }
 

@@ -112,7 +112,7 @@ export class StateMetrics {
     const { databaseBytes, databaseUp, tasks, users } = this.#gauges
     databaseUp.set(state?.isWritable ? 1 : 0)
     if (!state) {
-      // If the database is unreadable, removes the earlier values, because they may be outdated.
+      // Remove earlier values, which would be outdated if the database is unreadable.
       for (const stale of [tasks, users, databaseBytes]) stale.reset()
       return
     }
@@ -132,10 +132,10 @@ export class StateMetrics {
   }
 }
 
-/** Undefined if the system does not provide it. */
+/** Returns the number of open file descriptors; undefined if the system does not provide it. */
 async function countOpenFiles(): Promise<number | undefined> {
   try {
-    // Listing the folder itself opens one descriptor.
+    // Listing the folder opens one descriptor itself.
     return (await readdir('/proc/self/fd')).length - 1
   } catch {
     return undefined
