@@ -1,11 +1,11 @@
 import type { Span } from '@opentelemetry/api'
 
-/** Data of a request for the log and the traces: the ids found while it is processed, and no user content. */
+/** Data of a request for the log and the traces: ids that become known while it is processed, but no user content. */
 export class RequestTrace {
   readonly requestId: string
   /** Undefined if no SDK is registered. */
   readonly span: Span | undefined
-  /** Matched path, with its parameters as `{name}`. */
+  /** Path template of the matched route, with parameters as `{name}`. */
   route: string | undefined = undefined
   userId: string | undefined = undefined
   taskId: string | undefined = undefined

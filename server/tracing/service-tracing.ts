@@ -35,17 +35,17 @@ type RequestEnd = { about: RequestTrace; operation: string; status: number; isAn
 
 const tracerName = 'errand'
 /**
- * Max links kept for tasks that were admitted by this process and have not started. Then the oldest link is dropped: its
+ * Max links kept for tasks that this process admitted and has not started. Beyond that, the oldest link is dropped: its
  * task may have been canceled, or be running on another node.
  */
 const linksMax = 10_000
 const flushMsMax = 5000
-/** Endpoints that machines request every few seconds. Their spans would bury all other spans. */
+/** Paths that monitoring requests every few seconds. Their spans would bury all others. */
 const probes = /^\/(?:healthz|readyz|metrics)(?:\?|$)/
 
 /**
- * Spans of requests, of task and chat runs, and of database commits. They are sent to the OpenTelemetry SDK that is
- * registered when the service starts. Without an SDK this class has no instance, and nothing is traced. Errors of an
+ * Creates spans of requests, of task and chat runs, and of database commits, with the OpenTelemetry SDK that is
+ * registered when the service starts. Without an SDK, this class has no instance, and nothing is traced. Errors of an
  * SDK do not affect the service. Attributes are ids, names and numbers, never user content.
  */
 export class ServiceTracing {
@@ -71,7 +71,7 @@ export class ServiceTracing {
     if (probes.test(url)) return undefined
     const path = shownPath(splitTarget(url)?.path ?? '')
     const active = context.active()
-    // Another instrumentation of node:http may already have opened a span.
+    // Instrumentation of node:http may already have opened a span.
     const parent = trace.getSpan(active) ? active : remoteContext(headers)
     const attributes = { 'http.request.method': method, 'url.path': path, 'url.scheme': 'http' }
     return quietly(() => this.#tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, parent))
@@ -148,8 +148,8 @@ export class ServiceTracing {
   }
 
   /**
-   * Records the span of one database transaction, with the writes of many requests. `startedAt` comes from
-   * performance.now().
+   * Records the span of one database transaction, which may contain the writes of many requests. `startedAt` is a
+   * performance.now() time.
    */
   committed({ commands, isDurable, startedAt }: { commands: number; isDurable: boolean; startedAt: number }): void {
     const attributes = {

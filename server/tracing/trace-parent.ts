@@ -9,8 +9,7 @@ import {
 } from '@opentelemetry/api'
 import type { IncomingHttpHeaders } from 'node:http'
 
-// This file reads and writes W3C trace context itself. The OpenTelemetry API leaves that to the registered SDK, which
-// may be missing.
+// W3C trace context, read and written without the OpenTelemetry API, which leaves that to a registered SDK.
 
 const versionPattern = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:$|-)/
 
