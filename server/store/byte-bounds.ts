@@ -65,8 +65,8 @@ export function keptText(text: string): { text: string; isCut: boolean } {
 type KeptObject = { value: Record<string, unknown>; bytes?: number }
 
 /**
- * Parses a tool call's arguments or output for storage. Replaces a value over `toolValueBytesMax` with a preview and the
- * byte count of the full JSON.
+ * Parses a tool call's arguments or output for storage. Replaces a value over `toolValueBytesMax` with a preview and
+ * the byte count of the full JSON.
  */
 export function keptObject(json: string): KeptObject {
   const bytes = Buffer.byteLength(json)
@@ -74,7 +74,7 @@ export function keptObject(json: string): KeptObject {
   return { value: { preview: json.slice(0, previewCharsMax).toWellFormed() }, bytes }
 }
 
-/** JSON of a message's tool calls as stored; null if there are none. */
+/** Returns the JSON to store for a message's tool calls; null if there are none. */
 export function keptToolCalls(calls: readonly ToolCallRecord[]): string | null {
   const kept: string[] = []
   let left = toolCallsBytesMax

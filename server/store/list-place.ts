@@ -56,7 +56,7 @@ export function readRange(
   return { list, range }
 }
 
-/** Response field with the next page's cursor, if there is one. */
+/** Returns the response field with the next page's cursor; no field on the last page. */
 export function nextOf(next: ListPlace | undefined, list: CursorList): { next?: string } {
   return next ? { next: toCursor(next, list) } : {}
 }
@@ -76,7 +76,9 @@ function readCursor(cursor: string, list: CursorList): ListPlace {
   return { createdAt: Number.parseInt(createdAt, 36), seq: Number.parseInt(seq, 36) }
 }
 
-/** Checksum that detects cursors of other lists. It is not a secret: a cursor gives no access to another user's data. */
+/**
+ * Checksum that detects cursors of other lists. It is not a secret: a cursor gives no access to another user's data.
+ */
 function checkOf(place: string, { filters, name, userId }: CursorList): string {
   const of = JSON.stringify([name, userId, filters, place])
   return createHash('sha256').update(of).digest('base64url').slice(0, 12)

@@ -105,7 +105,7 @@ export type StoreLimits = {
   connectorBlockSeconds: number
   connectorTasksAtWork: number
   sessionIdleSeconds: number
-  /** If several nodes share the store: how long a node that stops renewing its leases keeps its tasks and turns. */
+  /** Time without renewal after which a node loses its tasks and turns, if several nodes share the store. */
   leaseSeconds: number
   plans?: Plans
 }
@@ -131,8 +131,8 @@ export type Credit = {
   description: string
   idempotencyKey: string | null
   /**
-   * Set if a platform key makes this change. Then the key's ceiling applies, only platform credit can be taken back, and
-   * an admin is treated as an unknown user.
+   * Set if a platform key makes this change. Then the key's ceiling applies, only platform credit can be taken back,
+   * and an admin is treated as an unknown user.
    */
   platformKeyId?: string
 }
@@ -186,7 +186,7 @@ export type ConnectorCheck = ConnectorOf & {
 export type Store = {
   /** Undefined if one process owns the store. */
   readonly shared?: SharedStore
-  /** Also usable by CLI commands that run next to the servers. */
+  /** Settings. CLI commands that run next to the servers can use them too. */
   readonly settings: SharedSettings
   readonly webhooks: WebhookStore
   /** Platform keys, the users of products built on the service, and client tokens for browsers. */
@@ -198,7 +198,9 @@ export type Store = {
   readonly books: BookStore
 
   // Tasks
-  /** Checks idempotency, quote, blocks, rate and balance. Writes charge, ledger, task and idempotency rows in one transaction. */
+  /**
+   * Checks idempotency, quote, blocks, rate and balance. Writes charge, ledger, task and idempotency rows atomically.
+   */
   admitTask(input: AdmitTask): Promise<AdmitTaskResult>
   /** Returns what `admitTask` would return, without writing anything. Undefined if it would accept the task. */
   foreseeAdmission(
@@ -214,22 +216,24 @@ export type Store = {
     payloadBytes?: number
   }): Promise<LimitRefusal | undefined>
   /**
-   * Moves a queued task to processing under a new attempt, within its user's limit of running tasks. Fails and refunds a
-   * pending task whose connectors are blocked.
+   * Moves a queued task to processing under a new attempt, within its user's limit of running tasks. Fails and refunds
+   * a pending task whose connectors are blocked.
    */
   claimTask(taskId: string): Promise<ClaimTaskResult>
-  /** Also refunds the unused charge of a metered task, atomically. Returns false if the attempt is stale. */
+  /** Completes a task and atomically refunds a metered task's unused charge. Returns false for a stale attempt. */
   completeTask(input: CompleteTask): Promise<boolean>
-  /** Fails and refunds the task. With `countsAsAbuse`, counts toward the abuse block. Returns false if the attempt is stale. */
+  /**
+   * Fails and refunds the task. `countsAsAbuse` counts it toward the abuse block. Returns false for a stale attempt.
+   */
   failTask(input: FailTask): Promise<boolean>
   /**
-   * Makes a task uncancelable because its attempt is about to call a connector or has charged an event. Returns false if the
-   * attempt is stale; then the call must not be sent and the event does not count.
+   * Makes a task uncancelable because its attempt is about to call a connector or has charged an event. Returns false
+   * if the attempt is stale; then the call must not be sent and the event does not count.
    */
   forbidCancel(input: AttemptRef): Promise<boolean>
   /** Saves progress reports. Ignores attempts that are no longer running. */
   noteProgress(notes: readonly ProgressNote[]): Promise<void>
-  /** Cancels and refunds an open task that is still cancelable. Counts toward the abuse block if an agent was running it. */
+  /** Cancels and refunds a cancelable open task. Counts it toward the abuse block if an agent was running it. */
   cancelTask(input: CancelTask): Promise<CancelTaskResult>
   /** Ids of queued tasks that were not started in time. */
   expiringTasks(limit: number): Promise<string[]>
@@ -254,7 +258,7 @@ export type Store = {
   readRate(of: RateOf): Promise<RateState>
   /** A user's limits and the usage of each. Undefined for an unknown user. */
   readLimits(userId: string): Promise<LimitsState | undefined>
-  /** Changes a user's plan and own limits. Running work continues within the new limits. Returns false for an unknown user. */
+  /** Changes a user's plan and own limits, also for running work. Returns false for an unknown user. */
   changeAccountLimits(input: ChangeAccountLimits): Promise<boolean>
   /** Names of the plans that users have, as stored. */
   plansInUse(): Promise<string[]>
@@ -272,12 +276,15 @@ export type Store = {
   updateSession(input: UpdateSession): Promise<UpdateSessionResult>
   /** Deletes the session and its messages. Its turns and their charges stay. `busy` while a turn is in progress. */
   deleteSession(input: SessionOf): Promise<DeleteSessionResult>
-  /** Oldest first; undefined for an unknown session. */
+  /** Lists messages, oldest first; undefined for an unknown session. */
   listMessages(input: SessionOf & BoundedPage): Promise<{ messages: MessageRecord[]; total: number } | undefined>
-  /** Reply text of a turn; undefined if none was stored. */
+  /** Returns the text of a turn's reply; undefined if none was stored. */
   readReply(input: { sessionId: string; turnId: string }): Promise<string | undefined>
   readHistory(input: ReadHistory): Promise<History>
-  /** Checks idempotency, session, quote, rate, caps and balance. Writes turn, hold and the session's open turn in one transaction. */
+  /**
+   * Checks idempotency, session, quote, rate, caps and balance. Writes turn, hold and the session's open turn
+   * atomically.
+   */
   openTurn(input: OpenTurn): Promise<OpenTurnResult>
   /** Increases an open turn's hold as far as balance and caps allow. */
   growHold(input: GrowHold): Promise<GrowHoldResult>
@@ -300,13 +307,13 @@ export type Store = {
   getUser(userId: string): Promise<(UserAccount & { passwordHash: string | null }) | undefined>
   /** Undefined if the id is unknown. */
   findOwner(id: string): Promise<Owner | undefined>
-  /** In order of creation. */
+  /** Lists users in order of creation. */
   listUsers(input: ListUsers): Promise<{ users: UserAccount[]; total: number }>
   /** Always leaves one admin. Suspension ends a user's logins. Losing admin rights or being suspended revokes links. */
   updateUser(input: UpdateUser): Promise<UpdateUserResult>
   /** Sets a password, ends other logins, forgets login attempts. Returns false if `from` is not the stored hash. */
   setPassword(input: SetPassword): Promise<boolean>
-  /** Lifts a user's abuse and connector blocks, and forgets the failures counted so far. Returns false if there was no block. */
+  /** Lifts a user's abuse and connector blocks, and forgets counted failures. Returns false if there was no block. */
   unblock(userId: string): Promise<boolean>
   /** Throws CONFLICT if the user has the maximum number of active keys. */
   createKey(input: CreateKey): Promise<KeyRecord>
@@ -320,8 +327,8 @@ export type Store = {
   /** Revokes a key. Returns false if it is unknown or already revoked. */
   revokeKey(input: { userId: string; keyId: string }): Promise<boolean>
   /**
-   * Replaces an old key with `key`, which shares its limits. The old key expires at `oldExpiresAt` or earlier. Undefined if
-   * the old key is unknown, revoked or already replaced.
+   * Replaces an old key with `key`, which shares its limits. The old key expires at `oldExpiresAt` or earlier.
+   * Undefined if the old key is unknown, revoked or already replaced.
    */
   rotateKey(input: {
     userId: string
@@ -357,7 +364,7 @@ export type Store = {
   /** Newest first. */
   listInvitations(input: Page): Promise<{ invitations: InvitationRecord[]; total: number }>
   revokeInvitation(invitationId: string): Promise<boolean>
-  /** Each link works once. Creates the account with its credit, or sets the password and ends the user's logins. */
+  /** Uses a link, which works once: creates the account with its credit, or sets the password and ends the logins. */
   acceptInvitation(input: { tokenHash: string; passwordHash: string }): Promise<AcceptInvitationResult>
 
   // Connectors

@@ -68,7 +68,10 @@ export function* findInvitation(on: Reads, tokenHash: string): Op<Found | undefi
   return found && { ...toRecord(found), userId: found.userId }
 }
 
-/** Like `findInvitation`, but locks the invitation, so that no other transaction accepts it before this transaction ends. */
+/**
+ * Like `findInvitation`, but locks the invitation, so that no other transaction accepts it before this transaction
+ * ends.
+ */
 export function* takeInvitation(tx: Tx, tokenHash: string): Op<Found | undefined> {
   const found = yield* tx.get(take, { tokenHash, now: yield* tx.now() })
   return found && { ...toRecord(found), userId: found.userId }

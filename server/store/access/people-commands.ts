@@ -27,7 +27,8 @@ import { admitTry, forgetEmail, forgetTries } from './login-throttle.ts'
 import { insertInto, statement } from '../commands/statement.ts'
 import { createUser, findCandidate, findUser, getUser, setPassword, updateUser } from '../accounts/stored-users.ts'
 
-// Commands for logging in and signing up. Each writes several tables in one transaction, so that nothing is left half done.
+// Commands for logging in and signing up. Each writes several tables in one transaction, so that nothing is left half
+// done.
 
 const findIdentity = statement<{ userId: string }>(
   'identity_find',
@@ -75,7 +76,8 @@ export function* changeUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {
 
 export function* openIdentity(tx: Tx, input: OpenIdentity): Op<OpenIdentityResult> {
   const { email, issuer, mayCreate, subject } = input
-  // Without this lock, a simultaneous login could see the user that this login creates, but not yet the user's identity.
+  // Without this lock, a simultaneous login could see the user that this login creates, but not yet the user's
+  // identity.
   yield* tx.lock('identity', JSON.stringify([issuer, subject]))
   const known = yield* tx.get(findIdentity, { issuer, subject })
   if (known) {

@@ -3,7 +3,9 @@ import type { StoreLimits } from '../store.ts'
 
 const repeatMs = 24 * 3_600_000
 
-/** Duration of an abuse block. Doubles the last duration, up to the maximum, if the last block began within 24 hours. */
+/**
+ * Duration of an abuse block. Doubles the last duration, up to the maximum, if the last block began within 24 hours.
+ */
 export function nextBlockSeconds(
   { abuseBlockMaxSeconds, abuseBlockSeconds }: StoreLimits,
   { lastAt, lastSeconds, now }: { now: EpochMs; lastAt: EpochMs | null; lastSeconds: number | null },

@@ -144,15 +144,24 @@ export type Tx = Reads & {
   run(statement: Statement<never>, values?: Values): Answer<number>
   /** Runs a statement without awaiting its answer. If it fails, the command is rolled back. */
   send(statement: Statement<never>, values: Values): void
-  /** Locks and returns the account. No other command can change it before this command ends. Undefined if it does not exist. */
+  /**
+   * Locks and returns the account. No other command can change it before this command ends. Undefined if it does not
+   * exist.
+   */
   lockAccount(of: { userId: string } | { taskId: string }): Answer<AccountRow | undefined>
   /** Locks the account of a task's or turn's user. Returns false if the task or turn does not exist. */
   lockOwner(of: { taskId: string } | { turnId: string }): Answer<boolean>
   /** Serializes commands that lock the same string of the same kind. */
   lock(kind: LockKind, text?: string): Answer<void>
-  /** The only writer of balances, for a locked account. A CHECK rolls the command back if the balance would fall below the hold. */
+  /**
+   * The only writer of balances, for a locked account. A CHECK rolls the command back if the balance would fall below
+   * the hold.
+   */
   post(posting: Posting): Answer<{ id: string; balance: Units }>
-  /** Changes the hold of a locked account by `by`. A CHECK rolls the command back if the balance would not cover the hold. */
+  /**
+   * Changes the hold of a locked account by `by`. A CHECK rolls the command back if the balance would not cover the
+   * hold.
+   */
   hold(userId: string, by: Units): void
   /** Changes the debt of a locked account by `by`. */
   owe(userId: string, by: Units): void
@@ -160,7 +169,10 @@ export type Tx = Reads & {
   count(change: CounterChange): void
   /** Records an accepted execution of a user whose rate window was read. */
   accepted(userId: string, at: EpochMs): void
-  /** Registers a row that exists only if the COMMIT succeeded, in case the response is lost. One row per command is enough. */
+  /**
+   * Registers a row that exists only if the COMMIT succeeded, in case the response is lost. One row per command is
+   * enough.
+   */
   made(row: MadeRow): void
   /**
    * Reports a change to the data that credentials of this kind are checked against. A change to `users` affects every
@@ -174,7 +186,9 @@ export type TaskOf = { userId: string; taskId: string }
 /** Kinds of credentials that have a token. */
 export type Holding = 'keys' | 'logins' | 'platform-keys' | 'client-tokens'
 
-/** Advisory lock namespaces: the admin set, login attempts by email and by client, SSO identities, platform user ids. */
+/**
+ * Advisory lock namespaces: the admin set, login attempts by email and by client, SSO identities, platform user ids.
+ */
 export type LockKind = 'admins' | 'login-email' | 'login-client' | 'identity' | 'external-id'
 
 /** Runs the commands that both engines share. Each engine implements this type. */

@@ -1,7 +1,6 @@
 import type { AccountRow } from '../tables/account-tables.ts'
 
-// SQL statements, written once for both engines. Where the engines differ, a statement uses terms of the engine's
-// dialect.
+// SQL statements, written once for both engines. If the engines differ, a statement uses the engine's `Dialect`.
 
 export type Dialect = {
   /** Column that orders rows of one millisecond by creation. */
@@ -10,7 +9,7 @@ export type Dialect = {
   least: string
   /** Position of the second string in the first string, starting at 1; 0 if the second is not part of the first. */
   position: string
-  /** Changes ASCII letters to lower case, and no others. */
+  /** Converts ASCII letters, and only those, to lower case. */
   lower: (text: string) => string
   /** After a SELECT: locks the row, so that no other transaction can change or lock it before this transaction ends. */
   forUpdate: string
@@ -20,7 +19,9 @@ export type Dialect = {
    * Before a column: keeps the planner from using the column's index, for queries where it would be the wrong choice.
    */
   noIndex: string
-  /** After a table: the index to use, for queries where the planner would choose a worse index for lack of statistics. */
+  /**
+   * After a table: the index to use, for queries where the planner would choose a worse index for lack of statistics.
+   */
   indexedBy: (index: string) => string
   /** Rewrites a statement so that its bound values do not influence its plan. */
   bound: (text: string) => string

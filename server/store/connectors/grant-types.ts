@@ -21,7 +21,10 @@ type Tokens = { sealed: string; expiresInMs: number | null }
 export type ConnectorGrantStore = {
   get(of: ConnectorOf): Promise<GrantRecord | undefined>
   isPending(of: ConnectorOf): Promise<boolean>
-  /** Starts a sign-in and discards the connector's pending ones. Undefined if the connector has changed since `ifUpdatedAt`. */
+  /**
+   * Starts a sign-in and discards the connector's pending ones. Undefined if the connector has changed since
+   * `ifUpdatedAt`.
+   */
   begin(
     input: ConnectorOf & { stateHash: string; sealed: string; lifeMs: number; ifUpdatedAt: EpochMs },
   ): Promise<{ expiresAt: EpochMs } | undefined>
@@ -29,7 +32,9 @@ export type ConnectorGrantStore = {
   find(stateHash: string): Promise<SignInRecord | undefined>
   /** Ends a pending sign-in and returns its connector. Works once. Undefined if the sign-in is gone or expired. */
   take(stateHash: string): Promise<ConnectorRecord | undefined>
-  /** Stores the result of a sign-in. If the connector has changed since `ifUpdatedAt`, stores nothing and returns false. */
+  /**
+   * Stores the result of a sign-in. If the connector has changed since `ifUpdatedAt`, stores nothing and returns false.
+   */
   keep(input: ConnectorOf & Tokens & { issuer: string; ifUpdatedAt: EpochMs }): Promise<boolean>
   /** Stores why a sign-in failed, if the connector still needs a sign-in. */
   noteFailure(input: ConnectorOf & { message: string }): Promise<void>

@@ -90,7 +90,9 @@ export type DeliveryRecord = {
   url: string | null
   status: DeliveryStatus
   attempts: number
-  /** Time of the next attempt, or time at which a leased attempt counts as unanswered. Null once the delivery has ended. */
+  /**
+   * Time of the next attempt, or time at which a leased attempt counts as unanswered. Null once the delivery has ended.
+   */
   dueAt: EpochMs | null
   attemptedAt: EpochMs | null
   /** Status and error of the last attempt. */

@@ -90,13 +90,18 @@ export type WebhookStore = {
   getDelivery(of: { webhookId: string; eventId: string }): Promise<DeliveryRecord | undefined>
   /** Restarts the delivery from its first attempt. Undefined if it is unknown. */
   redeliver(of: { webhookId: string; eventId: string }): Promise<DeliveryRecord | undefined>
-  /** Creates a test event for this webhook only, with a leased delivery. Undefined if the webhook is unknown or has no URL. */
+  /**
+   * Creates a test event for this webhook only, with a leased delivery. Undefined if the webhook is unknown or has no
+   * URL.
+   */
   test(input: WebhookOf & { eventId: string; leaseMs: number }): Promise<LeasedDelivery | undefined>
 
   // Dispatch
   /** Webhooks with pending deliveries, in order. */
   targets(input: ListTargets): Promise<TargetsOfWebhook[]>
-  /** Leases due deliveries, up to `count` per target. Other nodes cannot get these deliveries before the lease expires. */
+  /**
+   * Leases due deliveries, up to `count` per target. Other nodes cannot get these deliveries before the lease expires.
+   */
   lease(input: { wanted: readonly { target: string; count: number }[]; leaseMs: number }): Promise<LeasedDelivery[]>
   /** Saves the outcomes of attempts. Outcomes of stale attempts have no effect. */
   end(attempts: readonly EndedAttempt[]): Promise<void>

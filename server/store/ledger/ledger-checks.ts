@@ -13,7 +13,9 @@ import { recordChecks } from './record-checks.ts'
 /** Max differences a check reports before it stops. */
 export const differencesMax = 100
 
-/** All checks, by subject. If you add a table or column that affects money or an obligation, add a check to its subject. */
+/**
+ * All checks, by subject. If you add a table or column that affects money or an obligation, add a check to its subject.
+ */
 export const ledgerChecks = (dialect: Dialect): readonly LedgerCheck[] => [
   ...moneyChecks(dialect),
   ...limitChecks(dialect),

@@ -14,7 +14,7 @@ export type AccountLimits = {
   agents: readonly string[] | null
 }
 
-/** A user's plan name, and own limits as JSON; null for none. */
+/** Name of a user's plan, and the user's own limits as JSON; null for none. */
 export type AccountPlan = Pick<AccountRow, 'plan' | 'limits'>
 
 /** Configured plans. `byDefault` applies to users without a plan, or with a plan that is no longer configured. */
@@ -25,7 +25,7 @@ export type Plans = {
   readonly defaultName: string | null
 }
 
-/** Max configurable rate limit. It is bounded because the last minute's executions are kept in memory. */
+/** Max configurable rate limit. The last minute's executions are kept in memory. */
 export const executionsPerMinuteMax = 100_000
 /** Max configurable limit on a user's queued or running tasks: ten times the default size of the complete queue. */
 export const tasksMax = 1_000_000

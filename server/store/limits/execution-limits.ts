@@ -1,8 +1,8 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 
-// Limits of plans, users and credentials that can reject an execution although the account could pay for it. The transaction
-// that admits the execution checks all of them.
+// Limits of plans, users and credentials that can reject an execution although the account could pay for it. The
+// transaction that admits the execution checks all of them.
 
 /** When a spending limit resets, in UTC. Weeks begin on Monday. */
 export const limitResets = ['never', 'day', 'week', 'month'] as const

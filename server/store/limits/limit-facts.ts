@@ -61,8 +61,8 @@ export function askLimits(
 }
 
 /**
- * Predicts whether limits would make `admitTask` or `openTurn` reject. Ignores rates and balance, which may change before
- * the admission.
+ * Predicts whether limits would make `admitTask` or `openTurn` reject. Ignores rates and balance, which may change
+ * before the admission.
  */
 export function* foreseeLimits(
   on: Reads,

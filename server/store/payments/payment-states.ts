@@ -77,7 +77,8 @@ function* settle(tx: Tx, { from, now, state, to }: Move): Op<void> {
     const description = `Top-up of ${formatUsd(amount)} USD`
     yield* postCredit(tx, { userId, amount, topupId, description, now })
     tell({ type: 'payment.succeeded', topupId, amount }, eventIdOf(topupId))
-    // Store the method only when the payment arrives: a later state must not restore a method that the user has removed.
+    // Store the method only when the payment arrives: a later state must not restore a method that the user has
+    // removed.
     if (state.method) yield* keepMethod(tx, { userId, provider: from.provider, method: state.method, now })
   }
   const failure = to.status === 'failed' && from.status !== 'failed' ? (state.reason ?? 'failed') : null

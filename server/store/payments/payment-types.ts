@@ -97,7 +97,9 @@ export type PaymentState = {
  */
 export type PaymentOrigin = { userId: string | null; isAuto: boolean; createdAt: EpochMs }
 
-/** Result of applying a state. `stale`: another state was applied after this state was read, so read the state again. */
+/**
+ * Result of applying a state. `stale`: another state was applied after this state was read, so read the state again.
+ */
 export type PaymentOutcome =
   | 'applied'
   | 'nothing-new'
@@ -109,7 +111,9 @@ export type PaymentOutcome =
   | 'not-paid'
 export type AppliedState = { outcome: PaymentOutcome; topup: TopupRecord | null }
 
-/** Settings of auto-recharge: the balance below which it starts, the balance it restores, and its maximum per UTC month. */
+/**
+ * Settings of auto-recharge: the balance below which it starts, the balance it restores, and its maximum per UTC month.
+ */
 export type Recharge = { below: Units; to: Units; monthlyMax: Units }
 
 export type PaymentAccount = {
@@ -152,7 +156,7 @@ export type PaymentStore = {
   /** Stores a top-up before the provider is called, so that no payment arrives for an unknown top-up. */
   createTopup(input: CreateTopup): Promise<CreateTopupResult>
   /**
-   * Stores the payment page, and reopens a top-up that was closed because it had none. Undefined if the top-up is
+   * Stores the payment page, and reopens the top-up if it was closed for lack of a page. Undefined if the top-up is
    * unknown.
    */
   noteCheckout(input: TopupOf & { checkoutId: string; checkoutUrl: string }): Promise<TopupRecord | undefined>

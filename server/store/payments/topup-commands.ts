@@ -182,7 +182,9 @@ export function* totals(on: Reads, since: number): Op<PaymentTotals> {
   return { ...(yield* summed)!, owed: (yield* owed)!.owed }
 }
 
-/** Closes users' top-ups that are too old to be paid or never got a checkout page. A later payment is still credited. */
+/**
+ * Closes users' top-ups that are too old to be paid or never got a checkout page. A later payment is still credited.
+ */
 export function* expireTopups(tx: Tx, rowsMax: number): Op<number> {
   const now = yield* tx.now()
   return yield* tx.run(expire, { until: now - openTopupMs, pagelessUntil: now - pagelessTopupMs, now, rowsMax })

@@ -126,8 +126,8 @@ export function* revokeClientToken(
 }
 
 /**
- * Uses up the one execution of a single-use client token. Returns false if it was already used. Call it with the account
- * locked, in the transaction that admits the execution.
+ * Uses up the one execution of a single-use client token. Returns false if it was already used. Call it with the
+ * account locked, in the transaction that admits the execution.
  */
 export function* takeOnce(tx: Tx, limits: CredentialLimits | null | undefined): Op<boolean> {
   const tokenId = limits?.onceTokenId ?? null

@@ -14,8 +14,8 @@ const named = new Statement<WindowRow>(
   'spend_window_named',
   `SELECT ${row} FROM spend_windows JOIN ${members} ON owner_id = used.id AND starts_at = used.at`,
 )
-// If the limit was lowered below the resulting usage, that usage is stored as the limit. Otherwise the CHECK would reject
-// the addition, or a later partial refund.
+// If the limit was lowered below the resulting usage, that usage is stored as the limit. Otherwise the CHECK would
+// reject the addition, or a later partial refund.
 const add = new Statement<never>(
   'spend_window_add',
   `INSERT INTO spend_windows (owner_id, starts_at, user_id, spend_limit, charged, held)

@@ -112,7 +112,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
       const open = await engine.read(readOpen)
       return { ...open, databaseBytes, walBytes: 0, posted: ledger.posted.totals, isWritable: !all.isFailing }
     },
-    // At least as many calls wait as there are connections, so each connection already has its next command.
+    // Each connection already has its next command if at least as many calls wait as there are connections.
     hasBacklog: () => pool.waitingCount - pool.idleCount >= Math.max(1, pool.totalCount),
     canWrite: async () => {
       if (!all.isFailing) return true

@@ -77,8 +77,8 @@ export const { paymentAccounts, topups } = paymentTables(words, users)
 const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })
 
 /**
- * Payload content, for installations without a bucket. It is split into parts, so that a reader needs memory for only one
- * part at a time.
+ * Payload content, for installations without a bucket. It is split into parts, so that a reader needs memory for only
+ * one part at a time.
  */
 export const payloadParts = pgTable(
   'payload_parts',

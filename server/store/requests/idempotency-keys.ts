@@ -20,7 +20,7 @@ const count = statement<{ count: number }>(
   `SELECT count(*) AS count FROM (
     SELECT 1 FROM idempotency_keys WHERE user_id = :userId AND operation = :operation LIMIT :countMax) AS found`,
 )
-// Replaces an expired row that has not been purged yet. Callers check for an unexpired row first. If there is one
+// Replaces an expired row that has not been purged yet. Callers check for an unexpired row first. If such a row exists
 // anyway, its `created_at` becomes NULL, which rolls the command back.
 const insert = statement(
   'idempotency_insert',

@@ -80,7 +80,9 @@ const purge = statement(
 
 type Sent = WireRequest & { userId: string }
 
-/** Finds the turn that answers the request, if it is a retry or arrived after its own retry. The account must be locked. */
+/**
+ * Finds the turn that answers the request, if it is a retry or arrived after its own retry. The account must be locked.
+ */
 export function* takeRepeated(tx: Tx, { digest, retries, userId }: Sent): Op<string | undefined> {
   const now = yield* tx.now()
   const of = { userId, digest, until: now - keptMs }
@@ -99,7 +101,10 @@ export function insertRequest(tx: Tx, { digest, now, resourceId, retries, userId
 
 type Call = { call: ToolCall; userId: string }
 
-/** Finds the task that answers the call: the unfinished task of the same request, or a task whose client has disconnected. */
+/**
+ * Finds the task that answers the call: the unfinished task of the same request, or a task whose client has
+ * disconnected.
+ */
 export function* findLeftTask(on: Reads, { call, userId }: Call): Op<string | undefined> {
   const { keptMs: returnMs, request, what } = call
   const same = request === null ? undefined : yield* on.get(findWaiting, { userId, digest: request })

@@ -223,7 +223,8 @@ export function* settleTurn(
       carriedAfterUsd: formatExact({ cost: 0, remainder: carriedOn }),
       ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }),
     }
-    // Only a charge with a receipt changes the carry-over, because each receipt must start where the previous one ended.
+    // Only a charge with a receipt changes the carry-over, because each receipt must start where the previous one
+    // ended.
     const settles = { held, carried: carriedOn }
     const description = `Chat with ${agentId}${turnEndings[outcome]}`
     const posting = { userId, type: 'chat_charge', amount: -charged, sessionId, turnId, description, now } as const

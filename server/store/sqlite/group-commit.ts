@@ -7,7 +7,7 @@ import type { Committed } from '../committed.ts'
 //
 //   idle ──enqueue──▶ scheduled ──setImmediate──▶ committing ──┬─▶ idle
 //                         ▲                                    │ another process holds the write lock:
-//                         └────────────────────────────────────┘ retry after a pause; or commands are left for the next tick
+// └────────────────────────────────────┘ retry after a pause; or commands are left for the next tick
 //
 // Each command has a savepoint, so a command that throws does not affect the others. No result is released before the
 // COMMIT, not even a refusal or replay, because it may depend on a row of the same batch. One transaction per command

@@ -47,7 +47,9 @@ export function inspectDatabase(dataDir: string): DatabaseFacts | undefined {
   }
 }
 
-/** Reads the entire database file and its log. If either is damaged, throws the error that the server throws at startup. */
+/**
+ * Reads the entire database file and its log. If either is damaged, throws the error that the server throws at startup.
+ */
 export function assertUndamaged(dataDir: string): void {
   const file = databaseFile(dataDir)
   const logDamage = findLogDamage(file)

@@ -50,7 +50,7 @@ export function* nextTasks(on: Reads, { after: place, claiming, limit, passOver 
   const circle: Line[] = []
   let isWhole = false
   let turn = 0
-  /** Number of users visited in vain since the last task was taken. */
+  /** Number of users visited without finding a task since the last task was taken. */
   let idle = 0
   const now = yield* on.now()
   let after = place

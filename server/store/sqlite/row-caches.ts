@@ -76,7 +76,8 @@ export class RowCache<Row> {
 
 /**
  * Recognizes keys that were seen recently, from their hashes, so that a row is cached only at its second read. Caching
- * rows at their first read made reads without repetition 5 % to 9 % slower: the garbage collector moves cached rows.
+ * rows at their first read made reads that are not repeated 5 % to 9 % slower, because the garbage collector moves
+ * cached rows.
  */
 export class RecentKeys {
   readonly #hashes = new Int32Array(65_536)

@@ -57,8 +57,8 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
 }
 
 /**
- * Opens the store for a few short writes of a CLI command, with or without a running server. Only a server migrates, but
- * a CLI command can create the database in an empty data directory.
+ * Opens the store for a few short writes of a CLI command, with or without a running server. Only a server migrates,
+ * but a CLI command can create the database in an empty data directory.
  */
 export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?: boolean }): Store {
   const { dataDir, mustExist = false } = options

@@ -12,7 +12,7 @@ export function bookTables({ index, number, primaryKey, table, text }: TableWord
       agentId: text('agent_id').notNull(),
       /** Endpoint of a task; for chats, the agent's id. */
       endpointId: text('endpoint_id').notNull(),
-      /** `model`, `plan` and `keyId` are empty if there is none, or none is known. */
+      /** Columns `model`, `plan` and `keyId` are empty if there is no value or it is not known. */
       model: text().notNull(),
       plan: text().notNull(),
       keyId: text('key_id').notNull(),

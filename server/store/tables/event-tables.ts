@@ -15,7 +15,9 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
     type: text().notNull(),
     /** JSON body to deliver: the same bytes at each attempt. */
     body: text().notNull(),
-    /** SHA-256 of `id`, `userId`, `type`, `createdAt` and `body` as first written. Versions without digests wrote null. */
+    /**
+     * SHA-256 of `id`, `userId`, `type`, `createdAt` and `body` as first written. Versions without digests wrote null.
+     */
     digest: text(),
     /** Number of webhooks for which the event was written; null if `digest` is null. */
     deliveries: number(),

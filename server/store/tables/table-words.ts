@@ -11,9 +11,9 @@ import type {
   uniqueIndex,
 } from 'drizzle-orm/sqlite-core'
 
-// The tables are defined once, and each engine supplies the column and index builders. Each engine's migrations add what
-// drizzle cannot express. These are triggers that make transactions append-only and terminal tasks final, and on SQLite
-// STRICT for every table.
+// The tables are defined once, and each engine supplies the column and index builders. Each engine's migrations add
+// what drizzle cannot express. These are triggers that make transactions append-only and terminal tasks final, and on
+// SQLite STRICT for every table.
 
 /**
  * Builders for tables, columns and indexes. Both engines' builders are called in the same way, so SQLite's types are
@@ -33,9 +33,14 @@ export type TableWords = {
   seq: () => ReturnType<ReturnType<typeof integer>['primaryKey']>
   /** Last column of an index: orders rows of the same millisecond by creation. */
   bySeq: (table: { seq: AnySQLiteColumn }) => AnySQLiteColumn[]
-  /** Adds a `seq` column to a table with another primary key. Adds no column on SQLite, where the rowid serves instead. */
+  /**
+   * Adds a `seq` column to a table with another primary key. Adds no column on SQLite, where the rowid serves instead.
+   */
   madeInOrder: () => object
-  /** Time until which a node owns its running work unless it renews the lease. Adds no column on an engine without leases. */
+  /**
+   * Time until which a node owns its running work unless it renews the lease. Adds no column on an engine without
+   * leases.
+   */
   lease: () => object
   /** Constraints and indexes of task and turn leases. */
   taskLeases: (task: unknown) => SQLiteTableExtraConfigValue[]

@@ -47,9 +47,12 @@ export function workTables(
       queued: number().notNull(),
       /** Number of claims. A write for an older attempt affects no row. */
       attempt: number().notNull(),
-      /** Cost of the task. For a metered or token-priced task, the maximum charge until completion returns the unused part. */
+      /**
+       * Cost of the task. For a metered or token-priced task, the maximum charge until completion returns the unused
+       * part.
+       */
       cost: number().notNull(),
-      /** The part of the charge returned on completion: charge = cost + given back. */
+      /** Part of the charge that completion returned: charge = cost + givenBack. */
       givenBack: number('given_back').notNull().default(0),
       /** The API key that created the task; null for other credentials. */
       keyId: text('key_id'),
@@ -108,7 +111,7 @@ export function workTables(
       ...lease(),
     },
     (task) => [
-      // For each combination of filters by agent and status, walking one of these indexes from its end reads the newest
+      // For each combination of agent and status filters, a walk from the end of one of these indexes reads the newest
       // tasks.
       index('tasks_user').on(task.userId, task.createdAt, ...bySeq(task)),
       index('tasks_user_status').on(task.userId, task.status, task.createdAt, ...bySeq(task)),
@@ -170,7 +173,7 @@ export function workTables(
       createdAt: number('created_at').notNull(),
       /** `bytes` and `sha256` are null for payloads stored before digests were introduced. */
       bytes: number(),
-      /** In base64url. */
+      /** SHA-256 of the content, in base64url. */
       sha256: text(),
       /** Set for a file of a message; null for a task's JSON. */
       mediaType: text('media_type'),
@@ -299,7 +302,9 @@ export function workTables(
       keyId: text('key_id'),
       held: number().notNull(),
       cost: number(),
-      /** Billionths of a USD that the agent's provider charged the operator; null if the configuration has no `cost`. */
+      /**
+       * Billionths of a USD that the agent's provider charged the operator; null if the configuration has no `cost`.
+       */
       providerCost: number('provider_cost'),
       /** Cap on the turn's cost; null if only the session may have one. */
       maxCost: number('max_cost'),

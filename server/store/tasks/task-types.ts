@@ -55,7 +55,9 @@ export type TaskRecord = {
   keyId: string | null
   status: TaskStatus
   attempt: number
-  /** Cost of the task. For a metered or token-priced task, the maximum charge until completion returns the unused part. */
+  /**
+   * Cost of the task. For a metered or token-priced task, the maximum charge until completion returns the unused part.
+   */
   cost: Units
   /** The part of the charge returned on completion. */
   givenBack: Units
@@ -242,8 +244,8 @@ export type ListTasks = Page &
   }
 
 /**
- * The claimed task. `isLimited`: a limit on running tasks applies to it. `at-limit`: such a limit is reached. `blocked`:
- * the task failed because the user's connectors are blocked. Undefined: the task was not queued.
+ * The claimed task. `isLimited`: a limit on running tasks applies to it. `at-limit`: such a limit is reached.
+ * `blocked`: the task failed because the user's connectors are blocked. Undefined: the task was not queued.
  */
 export type ClaimTaskResult = (TaskRecord & { isLimited: boolean }) | 'at-limit' | 'blocked' | undefined
 

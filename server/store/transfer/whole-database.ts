@@ -2,8 +2,8 @@ import type { LedgerReport } from '../ledger/ledger-report.ts'
 import type { CarriedRow, CarriedTable } from './carried-tables.ts'
 
 /**
- * A database opened in one transaction, during which no other process can use it. Reads and writes whole tables. Without
- * `commit`, nothing is changed.
+ * A database opened in one transaction, during which no other process can use it. Reads and writes whole tables.
+ * Without `commit`, nothing is changed.
  */
 export type WholeDatabase = {
   engine: 'sqlite' | 'postgres'

@@ -32,7 +32,7 @@ const reconnectMsMax = 5000
 
 export type SchemaHoldOptions = {
   databaseUrl: string
-  /** `migrate`: create or update the schema; `create`: only set up an empty database; `none`: neither. */
+  /** `migrate`: creates or updates the schema. `create`: only sets up an empty database. `none`: does neither. */
   change: 'migrate' | 'create' | 'none'
   mayBeExported?: boolean
   /**
@@ -98,7 +98,8 @@ export class SchemaHold {
       try {
         return await this.#connect('none')
       } catch (error) {
-        // Another version has migrated in the meantime, or the installation was exported. If the server is only unreachable, retry.
+        // Another version has migrated in the meantime, or the installation was exported. If the server is only
+        // unreachable, retry.
         if (error instanceof StoreOpenError && error.cause === undefined) return this.#options.onFatal?.(error)
       }
     }
@@ -198,7 +199,7 @@ async function assertAlone(client: Queries, purpose: keyof typeof inUse): Promis
 }
 
 async function findOthers(client: Queries): Promise<Others> {
-  // Without this, `pg_stat_activity` would show the same content until the transaction ends.
+  // Discard the cached statistics. Otherwise `pg_stat_activity` would not change until the transaction ends.
   await client.query('SELECT pg_stat_clear_snapshot()')
   const { rows } = await client.query(
     `SELECT NOT pg_try_advisory_xact_lock($1) AS "isLocked",

@@ -43,8 +43,8 @@ export class Transaction extends Connection {
   }
 
   /**
-   * Returns a time taken after the account was locked. So it is never earlier than the time in a previous command on the
-   * account.
+   * Returns a time taken after the account was locked. So it is never earlier than the time in a previous command on
+   * the account.
    */
   override async now(): Promise<EpochMs> {
     return this.clock || this.#lockedAt === undefined ? await super.now() : this.#lockedAt
@@ -54,7 +54,10 @@ export class Transaction extends Connection {
     return this.#locked?.userId
   }
 
-  /** Registers a row that exists only if the COMMIT succeeded, in case the answer is lost. One row per command is enough. */
+  /**
+   * Registers a row that exists only if the COMMIT succeeded, in case the answer is lost. One row per command is
+   * enough.
+   */
   made(row: MadeRow): void {
     this.#made ??= row
   }

@@ -61,9 +61,9 @@ export class Transactions {
   }
 
   /**
-   * Runs a command in its own transaction and resolves once that is committed. If `of` is set, the command is queued with
-   * the account's other commands. If the server rolled the transaction back, `work` runs again from its start. So `work`
-   * must not keep state outside the transaction.
+   * Runs a command in its own transaction and resolves once that is committed. If `of` is set, the command is queued
+   * with the account's other commands. If the server rolled the transaction back, `work` runs again from its start. So
+   * `work` must not keep state outside the transaction.
    */
   run<Value>(work: (tx: Transaction) => Promise<Value>, of?: AccountOf): Promise<Value> {
     const run = () => this.#run(work)

@@ -278,8 +278,8 @@ export class PgSignals implements Signals {
   }
 
   /**
-   * Sends payloads. Payloads that the server rejects are lost, which other nodes tolerate because they also poll. If the
-   * connection is lost, the next connection sends the payloads.
+   * Sends payloads. Payloads that the server rejects are lost, which other nodes tolerate because they also poll. If
+   * the connection is lost, the next connection sends the payloads.
    */
   async #notify(client: PgListener, payloads: readonly string[]): Promise<void> {
     try {

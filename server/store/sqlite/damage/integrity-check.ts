@@ -5,9 +5,9 @@ import { databaseFile } from '../database.ts'
 import { findDamage } from './find-damage.ts'
 
 /**
- * Max size of a database that is checked before the service starts. The check takes 4 ms of CPU time per megabyte. That is
- * at most 0.15 s up to this size, but 5 s for a million tasks. A check without indexes (`quick_check`) takes a quarter of
- * the time, but misses a task that is absent from an index.
+ * Max size of a database that is checked before the service starts. The check takes 4 ms of CPU time per megabyte. That
+ * is at most 0.15 s up to this size, but 5 s for a million tasks. A check without indexes (`quick_check`) takes a
+ * quarter of the time, but misses a task that is absent from an index.
  */
 const foregroundBytesMax = 32 * 1_048_576
 

@@ -41,9 +41,9 @@ export class LedgerCheck {
   }
 
   /**
-   * Lets running checks end after their current statement. If a check's connection outlived the store, SQLite could write
-   * WAL files to a folder that this process no longer owns. The threads stop themselves, because better-sqlite3 crashes
-   * the process if its thread is terminated during a call.
+   * Lets running checks end after their current statement. If a check's connection outlived the store, SQLite could
+   * write WAL files to a folder that this process no longer owns. The threads stop themselves, because better-sqlite3
+   * crashes the process if its thread is terminated during a call.
    */
   async close(): Promise<void> {
     Atomics.store(this.#stop, 0, 1)

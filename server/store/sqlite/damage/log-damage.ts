@@ -46,7 +46,9 @@ type Frame = {
   commit: number
   /** The frame's checksum continues from the previous frame, and its salts are the log's. */
   isWhole: boolean
-  /** The frame's checksum continues from the previous frame's content, but not from the checksum stored in that frame. */
+  /**
+   * The frame's checksum continues from the previous frame's content, but not from the checksum stored in that frame.
+   */
   provesBefore: boolean
   hasCommitted: boolean
   content: Buffer
