@@ -5,7 +5,7 @@ type Bounds = {
   total?: number
   /** Limit for one user while less than half of the total is taken. Half of the total by default. */
   perUser?: number
-  /** For tests: milliseconds of a monotonic clock. */
+  /** Returns milliseconds of a monotonic clock. Set only by tests. */
   now?: () => number
 }
 
@@ -19,7 +19,7 @@ export type Place = {
   readonly amount: number
   /** Sets the amount. A refused call changes nothing; shrinking is never refused. */
   hold(amount: number): Refusal | undefined
-  /** Protects the place from being reclaimed for other users from now on. */
+  /** Protects the place from being reclaimed for other users. */
   keep(): void
   /** Releases the complete amount for good. Idempotent. */
   release(): void

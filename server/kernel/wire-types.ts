@@ -23,7 +23,7 @@ export const maxCostUsd = z
   .string()
   .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a USD amount with at most four decimals')
 
-/** The longest possible quote id, which contains prices for 32 events, is four fifths of this long. */
+/** The longest possible quote id, which contains prices for 32 events, has 4,000 characters. */
 export const quoteId = z.string().min(1).max(5000)
 
 /** Any JSON object. A record schema would visit every key, possibly a million of them, only to accept any value. */

@@ -104,7 +104,7 @@ export class ServiceMetrics implements Meter {
     this.#beginAtZero(agentIds)
   }
 
-  /** From now on, each request for metrics also reads the current state of these parts. */
+  /** Makes each later request for metrics also read the current state of these parts. */
   observe(parts: StateParts): void {
     this.#state = new StateMetrics(this.#registry, parts)
   }

@@ -11,7 +11,7 @@ export class RequestTrace {
   taskId: string | undefined = undefined
   sessionId: string | undefined = undefined
   turnId: string | undefined = undefined
-  /** Whether the duration says nothing about the service, as for a stream or a response that is delayed on purpose. */
+  /** Whether the duration is not the service's latency, as for a stream or a long poll. */
   isLong = false
 
   constructor(requestId: string, span: Span | undefined) {

@@ -9,7 +9,7 @@ import {
 } from '@opentelemetry/api'
 import type { IncomingHttpHeaders } from 'node:http'
 
-// W3C trace context, read and written without the OpenTelemetry API, which leaves that to a registered SDK.
+// Reads and writes W3C trace context without the OpenTelemetry API, which leaves this to an SDK that may be missing.
 
 const versionPattern = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:$|-)/
 
