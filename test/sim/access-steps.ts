@@ -19,7 +19,7 @@ export async function expectAccess(world: SimWorld, person: SimPerson, key: SimK
   world.checks.same(answer.status, expected, `the access of key ${key.id}`)
 }
 
-/** Key changes take effect from the next request. */
+/** Revokes, rotates or creates keys. Changes take effect from the next request. */
 export async function keyStep(world: SimWorld): Promise<void> {
   const { random } = world
   const person = world.person()
@@ -34,7 +34,7 @@ export async function keyStep(world: SimWorld): Promise<void> {
   await revokeKey(world, { person, key: random.pick(random.chance(0.8) ? live : person.keys) })
 }
 
-/** A credential that may manage keys. A key with limits cannot create keys, and rotates only itself. */
+/** Returns a credential that may manage keys. A key with limits cannot create keys, and can rotate only itself. */
 export function manager(world: SimWorld, person: SimPerson) {
   const { credential, key } = world.credentialOf(person)
   const isLimited = key !== null && key.spend !== null
@@ -165,7 +165,7 @@ type Probe = {
   body?: (id: string) => unknown
 }
 
-/** Another user's id gets the same response as an unknown id. */
+/** Checks that another user's id gets the same response as an unknown id. */
 export async function foreignStep(world: SimWorld): Promise<void> {
   const { random } = world
   const person = world.person()

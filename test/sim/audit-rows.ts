@@ -95,7 +95,7 @@ export const topupColumns = 'id, user_id, status, amount, refunded, disputed, is
 export const windowColumns = 'owner_id, starts_at, user_id, charged, held'
 export type MessageRow = { turn_id: string; role: string; content: string; is_truncated: number; tokens: number }
 
-/** Where the previous audit stopped: the newest rows, and the rows that may still change. */
+/** Point where the previous audit stopped: the newest rows, and the rows that may still change. */
 export type Since = {
   transactionSeq: number
   taskSeq: number
@@ -111,12 +111,12 @@ export type Changes = {
   accounts: AccountRow[]
   transactions: TransactionRow[]
   newTasks: TaskRow[]
-  /** One entry per requested open task or turn; undefined if the row is gone. */
+  /** Rows of the open turns and tasks in `Since`; undefined if a row is gone. */
   oldTasks: (TaskRow | undefined)[]
   newTurns: TurnRow[]
   oldTurns: (TurnRow | undefined)[]
   windows: WindowRow[]
-  /** The requested top-ups; all of them if `withRecharges` is set. */
+  /** Top-ups in `Since`; all top-ups if `withRecharges` is set. */
   topups: TopupRow[]
 }
 export type Everything = {
@@ -140,7 +140,7 @@ export type AuditReader = {
   taskOfPayload(payloadId: string): string | undefined
   payload(payloadId: string): Buffer | undefined
   ledgerDifferences(): LedgerDifference[]
-  /** Files or tables that contain one of the strings in plain text. */
+  /** Returns the files or tables that contain one of the strings in plain text. */
   placesOf(texts: readonly string[]): string[]
   close(): void
 }

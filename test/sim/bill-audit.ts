@@ -7,15 +7,15 @@ import type { SeenRows } from './row-audit.ts'
 /** Units charged above (`over`) and below (`under`) the provider's bill. */
 type Difference = { turns: number; over: number; under: number }
 
-/** Totals of model chats, in units: the amount that the provider billed, and who paid it. */
+/** Totals of model chats, in units: the provider's bill, and how far users' charges differ from it. */
 export type ModelMoney = {
   turns: number
   billed: number
   charged: number
   writtenOff: number
-  /** Turns that ended in a call without reported usage: the true cost is unknown. */
+  /** Turns that ended during a call whose usage was not reported, so that the service cannot know the true cost. */
   left: Difference
-  /** Completed calls without reported usage, which the service estimates. */
+  /** Turns with completed calls without reported usage, which the service estimates. */
   uncounted: Difference
   /** The provider's bill for turns that are free because the provider or the service failed. */
   free: number
@@ -77,7 +77,7 @@ export class BillAudit {
         continue
       }
       const turn = turns.get(turnId)
-      // Still in progress, or lost with the restored backup.
+      // The turn is still in progress, or was lost when a backup was restored.
       if (turn?.outcome === undefined || turn.outcome === null) continue
       const { session_id: sessionId } = turn
       const told = calls.reduce((sum, { cachedPromptTokens, isTold }) => sum + (isTold ? cachedPromptTokens : 0), 0)
@@ -105,7 +105,7 @@ export class BillAudit {
         `${what}, has ${untold.length} calls that were not read to their end`,
       )
       const isCut = turn.outcome === 'truncated'
-      // Usage reported just as the reader left may have arrived too late.
+      // If the provider reported usage just as the reader left, the report may have come too late.
       const unknown = isCut && !isReadOn ? [...untold, ...calls.slice(-1)] : untold
       const most = Math.max(0, ...unknown.map(estimateOf))
       // The service prices an estimated prompt as cached if the session's prompt was cached before. The provider may
@@ -148,7 +148,7 @@ export function checkDay(checks: Checks, { billed, uncounted }: ModelMoney): voi
 
 type Besides = { toolCalls: number; carriedBeforeUsd: string | undefined }
 
-/** The cost of these calls at user rates, including tool calls and the carried remainder. */
+/** Returns the cost of these calls at user rates, including tool calls and the carried remainder. */
 function costOf(calls: readonly BilledCall[], { carriedBeforeUsd = '0', toolCalls }: Besides): number {
   const sum = { ...none, toolCalls, carriedBeforeUsd }
   for (const call of calls) {
@@ -165,8 +165,8 @@ function isWithinBounds(call: BilledCall): boolean {
 }
 
 /**
- * Maximum error of the charge for a call without reported usage: the allowed difference between the two token counts,
- * or the highest possible cost.
+ * Returns the maximum error of the charge for a call without reported usage: the cost of the allowed difference between
+ * the two token counts, or the highest possible cost.
  */
 function estimateOf(call: BilledCall): number {
   const { completionTokens, completionTokensMax, promptTokensMax, slackTokens } = call

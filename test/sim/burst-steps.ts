@@ -41,7 +41,7 @@ export async function countedBurst(world: SimWorld): Promise<number> {
   return count
 }
 
-/** Uses a valid key, so that only the limits decide. */
+/** Sends the request with a valid key, so that only balance and limits decide. */
 function sendTaskGood(world: SimWorld, asked: ReturnType<typeof draftTask>, person: SimPerson): Promise<SimAnswer> {
   const key = goodKey(world, person)
   world.model.sent(asked, { person, key }, world.now)
@@ -62,7 +62,7 @@ function goodKey(world: SimWorld, { keys }: SimPerson): SimKey {
   return works ?? keys[0]!
 }
 
-/** Causes about as many failures as an abuse block needs, and checks whether the next request is rejected. */
+/** Causes about as many failures as an abuse block takes, and checks whether the next request is rejected. */
 export async function failuresBurst(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
   await world.quiesce()
@@ -120,7 +120,7 @@ export async function chatBurst(world: SimWorld): Promise<number> {
   const visits = [...sessions, ...(random.chance(0.5) ? [sessions[0]!] : [])]
   world.note(`${visits.length} chats of ${person.userId} at once`)
   const planned = visits.map((session) => ({ session, leaves: random.chance(0.25) }))
-  // A reply fails and is free if its reader leaves before the agent starts, or if the balance does not cover its first
+  // A reply fails and is free if its reader leaves before the agent starts, or if the balance does not cover the first
   // words.
   const isPoor = person.balance - person.held < ampleUnits * visits.length
   const isShort = isPoor || [null, ...person.keys].some((key) => isLimitedBy(world, { person, key }))
@@ -234,7 +234,7 @@ function isThere(world: SimWorld, taskId: string): boolean {
   return world.audit.reader.task(taskId) !== undefined
 }
 
-/** Sessions without a chat in progress. */
+/** Returns the sessions without a chat in progress. */
 function idleSessions(world: SimWorld): SimSession[] {
   return [...world.state.sessions.values()].filter(
     (session) => session.agentId === 'sim' && !session.isDeleted && !world.chats.has(session.id),
@@ -253,7 +253,7 @@ async function chatOnce(world: SimWorld, session: SimSession): Promise<void> {
   }
 }
 
-/** Revokes a key in use. The service rejects every request sent after the response. */
+/** Revokes a key in use. The service must reject every request sent after the response to that. */
 export async function revokedBurst(world: SimWorld): Promise<number> {
   const { checks } = world
   const person = world.person()

@@ -5,14 +5,14 @@ import type { HeldChat, SimWorld } from './sim-world.ts'
 
 // Costs of chats and sessions in units, derived only from requests and charges.
 
-/** More than any scripted reply costs, except a flood. */
+/** Amount that exceeds the cost of every scripted reply, except a flood. */
 export const ampleUnits = 4000
 
 export function drawCap({ random }: SimWorld): number | null {
   return random.chance(0.2) ? random.between(0, 1500) : null
 }
 
-/** Remaining budget for another chat; Infinity without a cap. */
+/** Returns the remaining budget for another chat; Infinity without a cap. */
 export function leftWithin({ maxCost, spent }: SimSession, ofChat: number | null): number {
   return Math.min(ofChat ?? Infinity, maxCost === null ? Infinity : maxCost - spent)
 }
@@ -21,13 +21,16 @@ export function capField(maxCost: number | null): { maxCostUsd?: string } {
   return maxCost === null ? {} : { maxCostUsd: usdOfUnits(maxCost) }
 }
 
-/** For some session updates: a random new cap or none, and whether the amount spent and held already exceeds it. */
+/**
+ * Returns, for some session updates, a random new cap or none, and whether the amount spent and held already exceeds
+ * it.
+ */
 export function drawNewCap(
   world: SimWorld,
   session: SimSession,
 ): { maxCost: number | null; isTooLow: boolean } | undefined {
   const { random } = world
-  // Chats with models are compared with their provider's bill instead.
+  // Leave sessions with models uncapped: their charges are compared with the provider's bill.
   if (session.agentId !== 'sim' || !random.chance(0.25)) return undefined
   const maxCost = random.chance(0.3) ? null : random.between(0, 3000)
   const held = [...world.audit.seen.openTurns]
@@ -43,7 +46,7 @@ export const shortOutcomes: ExpectedTurn['outcomes'] = ['truncated', 'failed']
 /** Error codes of a reply that runs out of money. */
 export const shortCodes = ['INSUFFICIENT_BALANCE', 'BUDGET_REACHED', 'LIMIT_REACHED']
 
-/** A waiting reply may hit the balance or a cap when it continues. */
+/** Whether a waiting reply may run out of balance or reach a cap when it continues. */
 export function mayEndEarly(world: SimWorld, { person, sessionId }: Pick<HeldChat, 'person' | 'sessionId'>): boolean {
   if (isPoor(world, person) || world.state.sessions.get(sessionId)!.maxCost !== null) return true
   const turn = [...world.audit.seen.turns.values()].find(
@@ -57,7 +60,7 @@ export function isLimitedBy({ now }: SimWorld, spender: Spender): boolean {
   return limitsOf(spender, now).length > 0
 }
 
-/** Whether the free balance may not cover all waiting replies, so that they may end early. */
+/** Whether the free balance may be too low for all waiting replies, so that they may end early. */
 export function isPoor(world: SimWorld, { balance, held, userId }: SimPerson): boolean {
   const waiting = [...world.chats.values()].filter(({ person }) => person.userId === userId)
   return balance - held < ampleUnits * Math.max(1, waiting.length)

@@ -30,12 +30,15 @@ export type ChatReceipt = Tokens & {
 
 const billionthsPerUnit = 100_000n
 
-/** Cost in units of 0.0001 USD: the exact sum of the components and the carried remainder, rounded down once. */
+/**
+ * Returns the cost in units of 0.0001 USD: the exact sum of the components and the carried remainder, rounded down
+ * once.
+ */
 export function receiptCost(receipt: ChatReceipt): number {
   return Number((exactCost(receipt) + billionthsOf(receipt.carriedBeforeUsd)) / billionthsPerUnit)
 }
 
-/** The remainder that the account carries forward, in billionths of a USD. */
+/** Returns the remainder that the account carries over, in billionths of a USD. */
 export function carriedOn(receipt: ChatReceipt): bigint {
   return (exactCost(receipt) + billionthsOf(receipt.carriedBeforeUsd)) % billionthsPerUnit
 }
@@ -44,7 +47,7 @@ export function billionthsOf(usd = '0'): bigint {
   return BigInt(usd.replace('.', ''))
 }
 
-/** The sum of the components, rounded down to a billionth of a USD. */
+/** Returns the sum of the components, rounded down to a billionth of a USD. */
 export function exactCost(receipt: ChatReceipt): bigint {
   const { longContext: long, rates, toolCalls } = receipt
   let trillionths = costOf(receipt, rates) + BigInt(toolCalls) * millionths(rates.toolCallUsd) * 1_000_000n
@@ -70,7 +73,7 @@ function millionths(text: string): bigint {
   return BigInt(Math.round(Number(text) * 1_000_000))
 }
 
-/** The counts of a receipt, with zeros for those it omits. */
+/** Returns the counts of a receipt, with zeros for those that it omits. */
 export function countsIn(receipt: Partial<ChatReceipt> = {}) {
   const tokensIn = (of: Partial<ChatReceipt>) => countNames.map((name) => of[name] ?? 0)
   return [...tokensIn(receipt), ...tokensIn(receipt.longContext ?? {}), receipt.toolCalls]

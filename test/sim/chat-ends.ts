@@ -16,7 +16,9 @@ export async function readToEnd(world: SimWorld, reader: ChatReader): Promise<Ch
   return terminal
 }
 
-/** A reply that fails because balance or caps are too low is free, so its reader must not see any of it. */
+/**
+ * Checks that the reader sees nothing of a reply that fails because balance or caps are too low, because it is free.
+ */
 function checkUnpaid(world: SimWorld, { events, headers }: ChatReader, terminal: ChatEventLine): void {
   if (!shortCodes.includes(terminal.error?.code)) return
   world.refresh()
@@ -60,7 +62,7 @@ export function checkEnd({ audit, checks }: SimWorld, turn: TurnRow, terminal: C
   }
 }
 
-/** Checks that the terminal line is sent after the charge and names it. */
+/** Checks that the terminal line reports a charge that has already been made. */
 export function checkTerminal(world: SimWorld, session: SimSession, terminal: ChatEventLine): void {
   const { checks } = world
   world.refresh()

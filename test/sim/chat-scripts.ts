@@ -16,7 +16,7 @@ const noTokens = {
 }
 export const none = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
 
-/** A successful reply, and the receipt expected if the agent reports its usage. */
+/** Returns a script for a successful reply, and the expected receipt if the agent reports its usage. */
 export function finishingScript(world: SimWorld): Script {
   const { random } = world
   const steps: ChatStep[] = []

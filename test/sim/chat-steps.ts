@@ -22,7 +22,9 @@ import type { HeldChat, SimWorld } from './sim-world.ts'
 const dayMs = 86_400_000
 
 type SimCredentialOf = ReturnType<SimWorld['credentialOf']>
-/** Free balance that a chat needs: always rejected below `least`, always accepted from `most` on. */
+/**
+ * Returns the free balance that a chat needs: it is always rejected below `least`, and always accepted from `most` up.
+ */
 function needs(world: SimWorld, { message, session }: { message: string; session: SimSession }) {
   const tokens = Math.ceil(Buffer.byteLength(message) / 4)
   let stored = 0
@@ -35,7 +37,7 @@ function needs(world: SimWorld, { message, session }: { message: string; session
   return { least: of(tokens, 1) - 1, most: of(tokens + stored, 500) + 3 }
 }
 
-/** The expected status of a chat, or `unsure` if only the service's own token count decides. */
+/** Returns the expected status of a chat, or `unsure` if it depends on the service's own token count. */
 export function foreseeChat(
   world: SimWorld,
   session: SimSession,
@@ -55,7 +57,7 @@ export function foreseeChat(
   const left = Math.min(leftWithin(session, of.maxCost ?? null), world.model.leftOf({ person, key: of.by.key }, now))
   const { least, most } = needs(world, { message: of.message, session })
   if (Math.min(free, left) < least) return 403
-  // Beside another chat, the free balance must cover the whole hold.
+  // While another chat is in progress, the free balance must cover the whole hold.
   if (person.held > 0 && free < ampleUnits) return 'unsure'
   return Math.min(free, left) >= most ? 200 : 'unsure'
 }
@@ -202,7 +204,7 @@ export async function floodStep(world: SimWorld): Promise<number> {
   const by = world.credentialOf(person)
   const ofLimits = model.leftOf({ person, key: by.key }, world.now)
   const isLimited = ofLimits < Infinity
-  // A flood with enough money would run to its own end.
+  // With enough money, a flood would run until its script ends.
   const isRich = Math.min(free, ofLimits) > 6000
   const mayFlood = !isRich || world.random.chance(0.5)
   if (!mayFlood) return await chatStep(world)
@@ -220,7 +222,7 @@ export async function floodStep(world: SimWorld): Promise<number> {
   if (foreseen !== 'unsure') checks.same(status, foreseen, `the status of a chat in ${session.id}`)
   if (status !== 200) return 1
   const terminal = await readToEnd(world, reader!)
-  // If both are exceeded, the cap is reported.
+  // If both balance and cap are exceeded, the cap is reported.
   const ofBalance = left <= free ? ['BUDGET_REACHED'] : left < Infinity ? shortCodes : ['INSUFFICIENT_BALANCE']
   const ofLimit = ofLimits <= free && left === Infinity ? ['LIMIT_REACHED'] : shortCodes
   const codes = isLimited ? ofLimit : ofBalance

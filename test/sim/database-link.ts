@@ -1,14 +1,16 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 
 /**
- * Header of a PostgreSQL startup message: length and protocol version, followed by zero-terminated names and values.
+ * Protocol version in the header of a PostgreSQL startup message. The header contains the length and the version;
+ * zero-terminated names and values follow it.
  */
 const startupKind = 196_608
 const headBytes = 8
 
 /**
- * Proxy between one node and its database. A crash cuts it immediately, even during a statement. The crashed node's
- * leftovers in this process then reconnect to an empty database, where they end without changing anything.
+ * Proxy between one node and its database. A crash cuts its connections immediately, even during a statement. Code of
+ * the crashed node that still runs in this process then reconnects to an empty database, where it ends without changing
+ * anything.
  */
 export class DatabaseLink {
   /** Connection string for the node. */
@@ -30,7 +32,7 @@ export class DatabaseLink {
     server.on('connection', (client) => this.#connected(client))
   }
 
-  /** `grave`: name of the empty database on the same server. */
+  /** `grave`: name of the empty database to use after a crash, on the same server. */
   static async open(target: string, grave: string): Promise<DatabaseLink> {
     const server = createServer({ noDelay: true })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -58,7 +60,7 @@ export class DatabaseLink {
     upstream.pipe(client)
   }
 
-  /** Cuts all connections and resolves with their ports as seen by the server. */
+  /** Cuts all connections and returns their ports as seen by the server. */
   cut(): number[] {
     this.#isCut = true
     const pairs = [...this.#pairs]

@@ -12,7 +12,7 @@ import type { SimPerson, SimSession } from './sim-state.ts'
 import { passUntil } from './time-steps.ts'
 import type { HeldChat, SimWorld } from './sim-world.ts'
 
-// Chats that continue without a reader and are reread, repeated and stopped by turn id, and chats without a session.
+// Chats that continue without a reader and are reread, retried and stopped by turn id, and chats without a session.
 
 /** Maximum time until a turn's last events are stored. */
 const lateMs = 2000
@@ -46,9 +46,9 @@ function turnsOf(world: SimWorld, sessionId: string): number {
 }
 
 /**
- * Rereads a finished turn from several positions. The two parts must add up to the whole stream, and the last event
- * must match the ledger. If the process died during the turn, the stored events may consist of only the end, or of a
- * note that the events are gone.
+ * Rereads a finished turn from several positions. The part already read and the reread part must add up to the whole
+ * stream, and the last event must match the ledger. If the process died during the turn, only its end may be stored, or
+ * only a note that the events are gone.
  */
 export async function checkReadAgain(world: SimWorld, left: LeftTurn, { isLost }: { isLost: boolean }): Promise<void> {
   const { checks, random } = world
@@ -188,10 +188,10 @@ async function end(world: SimWorld, detached: Detached): Promise<void> {
   world.note(`the turn ${left.turnId}, which nobody reads, is to ${way}`)
   if (way === 'restart') await restartStep(world)
   else if (way === 'crash') await crash(world)
-  // If it ran on another node, it continues.
+  // If the turn ran on another node, it continues.
   const isLost = !world.chats.has(sessionId)
   if (isLost) {
-    // Without this, each reader waits in real time for the last events of a turn that has just ended.
+    // Otherwise each reader would wait in real time for the last events of a turn that has just ended.
     if (random.chance(0.8)) await passUntil(world, world.now + lateMs + 1)
     return await checkReadAgain(world, left, { isLost: true })
   }
@@ -297,7 +297,7 @@ export async function statelessStep(world: SimWorld): Promise<number> {
   return count
 }
 
-/** Variant for bursts, during which a crash may lose the response. */
+/** Sends one such chat within a burst, during which a crash may lose the response. */
 export async function statelessOnce(world: SimWorld, person: SimPerson): Promise<void> {
   const by = world.credentialOf(person)
   world.model.aloneSent({ person, key: by.key }, ['finished', 'truncated', 'failed'], world.now)

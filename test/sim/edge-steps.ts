@@ -7,7 +7,7 @@ import { passUntil } from './time-steps.ts'
 
 const dayMs = 86_400_000
 
-/** An expiry time, and a request that gets a different response before and after it. */
+/** A time at which something expires, and a request whose response differs before and after that time. */
 type Edge = { at: number; ask: () => Promise<unknown> }
 
 /** Moves the clock to one millisecond before an expiry and sends the request, then does the same at the expiry. */
@@ -29,7 +29,7 @@ export async function edgeStep(world: SimWorld): Promise<number> {
 function sessionEdges(world: SimWorld): Edge[] {
   const { chats, random, state } = world
   const idle = [...state.sessions.values()].slice(-40).filter(({ id, isDeleted }) => !isDeleted && !chats.has(id))
-  // Reads keep the session's expiry unchanged; updates move it.
+  // Reads leave the session's expiry unchanged; updates move it.
   const isRead = random.chance(0.7)
   return idle.map((session) => ({
     at: session.activeAt + dayMs,
@@ -44,7 +44,10 @@ function blockEdges(world: SimWorld): Edge[] {
   }))
 }
 
-/** Within a day a repeated request returns the first task. Later it creates a new task. */
+/**
+ * Returns edges of idempotency keys: a repeated request returns the first task within a day, and later creates a new
+ * one.
+ */
 function repeatEdges(world: SimWorld): Edge[] {
   const { state } = world
   const repeatsOf = (person: SimPerson): Edge[] =>

@@ -8,7 +8,7 @@ import type { SimWorld } from './sim-world.ts'
 
 /**
  * Sends a message with files. The provider may count any number of tokens for them: a document may use up the rest of
- * the context. If the balance does not cover that, the chat is rejected or cut off, and the service writes nothing off.
+ * the context. If the balance does not cover that, the chat must be rejected or cut off, and nothing written off.
  */
 export async function fileChatStep(world: SimWorld): Promise<number> {
   const { checks, random } = world

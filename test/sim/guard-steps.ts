@@ -1,11 +1,11 @@
 import type { ForbiddenWrite } from './sim-engine.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// Writes that the database itself must reject, even if the service's code is wrong. The last line of defense for money.
+// Writes that the database itself must reject, even if the service's code is wrong: the last line of defense for money.
 
 type Guard = ForbiddenWrite & { what: string }
 
-/** Tries each write on the rows of a live database, and rolls it back if it succeeds. */
+/** Tries each forbidden write on the rows of a live database, and rolls it back if it succeeds. */
 export async function guardStep(world: SimWorld): Promise<void> {
   for (const { sql, values, what } of guardsOf(world)) {
     const refusal = await world.engine.tryWrite(world.host.dataDir, { sql, values })

@@ -7,7 +7,7 @@ import type { ExpectedTurn } from './sim-state.ts'
 import { ownTool, toolServerKinds } from './sim-tool-server.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// Chats with a model that has a provider with its own bill. Every user here is hostile.
+// Chats with a model whose provider keeps its own bill. Every user here is hostile.
 
 /** Share of calls for which the provider reports no usage, or zeros. */
 const uncountedShare = 0.04
@@ -73,14 +73,14 @@ export async function holdModelStep(world: SimWorld): Promise<number> {
   return 1
 }
 
-/** Runs concurrent chats of a user who can pay for only some of them. In their prompts each byte may be a token. */
+/** Runs concurrent chats of a user who can pay for only some of them. Each byte of their prompts may be a token. */
 export async function modelBurst(world: SimWorld): Promise<number> {
   const { checks, random } = world
   const { poor } = peopleOf(world)
   const count = random.between(2, 8)
   await prepare(world, poor, { chats: count, free: random.between(300, 4000) })
   const sessions = await sessionsOf(world, { count, person: poor })
-  // All on one node: a chat waits only up to a random maximum for amounts held on other nodes.
+  // Uses one node, because a chat waits only for a random time for amounts held on other nodes.
   const node = world.anyNode()
   world.note(`${count} chats of the poor ${poor.userId} with models at once`)
   await Promise.all(
@@ -110,7 +110,7 @@ export async function ownToolStep(world: SimWorld): Promise<number> {
   const kind = random.pick(toolServerKinds)
   const person = await prepareRich(world, 1)
   const [session] = await sessionsOf(world, { count: 1, kind, person })
-  // Prompts may have one token per byte, except with large tool descriptions and results.
+  // Prompts may have one token per byte, except with large tool descriptions.
   const density = kind === 'wordy' ? 4 : random.pick([1, 1.5, 4] as const)
   const scripts = [plainScript(random, { density, calls: [ownTool] }), plainScript(random, { density })]
   const isBad = kind === 'drops' || kind === 'garbage' || kind === 'hangs'

@@ -5,11 +5,13 @@ import { newPerson, type SimInvitation } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
 const lifeMs = 7 * 86_400_000
-/** Maximum number of people. With more, fewer requests hit the edges of time windows. */
+/** Maximum number of people. With more of them, fewer requests would hit the edges of time windows. */
 const peopleMax = 10
 const creditsUsd = ['0', '0.0000', '0.0001', '1.5', '3.2500'] as const
 
-/** Adds money by invitations. A link creates one account and credits it once, no matter how often it is opened. */
+/**
+ * Adds money through invitations. A link creates one account and credits it once, no matter how often it is accepted.
+ */
 export async function invitationStep(world: SimWorld): Promise<number> {
   const { random, state } = world
   const open = state.invitations.filter((invitation) => isUsable(world, invitation))
@@ -38,7 +40,7 @@ async function inviteStep(world: SimWorld): Promise<number> {
   })
   checks.same(answer.status, isTaken ? 409 : 200, `the status of an invitation of ${email}`)
   if (answer.status !== 200) return 1
-  // Replaces any earlier link for the same address.
+  // The new link replaces any earlier link for the same address.
   for (const earlier of state.invitations) if (earlier.email === email) earlier.hasEnded = true
   const { id, url } = answer.body
   const token = String(url).split('#')[1]!

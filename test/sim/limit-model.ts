@@ -6,7 +6,7 @@ import type { SimKey, SimPerson, SimSpend, SimState } from './sim-state.ts'
 
 export type SimLimit = SimSpend & { ownerId: string; startsAt: number }
 export type Spender = { person: SimPerson; key: SpendingKey | null }
-/** A client token is subject to its own limit and to that of the key that created it. */
+/** A key or client token. A token is subject to its own limit and to that of its maker, the key that created it. */
 type SpendingKey = Pick<SimKey, 'countsAs' | 'spend'> & { maker?: Pick<SimKey, 'countsAs' | 'spend'> }
 
 const dayMs = 86_400_000
@@ -15,7 +15,7 @@ const keptMs = 80 * dayMs
 /** Client tokens and their windows may be deleted this long after they expire. */
 const tokenKeptMs = dayMs
 
-/** Start of the period that contains `now`, in UTC. Weeks start on Monday. */
+/** Returns the start of the period that contains `now`, in UTC. Weeks start on Monday. */
 function startOf(reset: SimSpend['reset'], now: number): number {
   if (reset === 'never') return 0
   const date = new Date(now)
@@ -40,7 +40,7 @@ export function limitsOf({ key, person }: Spender, now: number): SimLimit[] {
   return limits
 }
 
-/** The windows an execution counts toward, as one order-independent string. */
+/** Returns the windows that an execution counts toward, as one order-independent string. */
 export function countedText(limits: readonly Pick<SimLimit, 'ownerId' | 'startsAt'>[]): string {
   return limits
     .map(({ ownerId, startsAt }) => nameOf(ownerId, startsAt))
@@ -58,7 +58,7 @@ function nameOf(ownerId: string, startsAt: number): string {
   return `${ownerId} since ${startsAt}`
 }
 
-/** Current limits of the windows that a turn counts in; Infinity for a removed limit. */
+/** Returns the current limits of the windows that a turn counts in; Infinity for a removed limit. */
 export function limitsNamed(person: SimPerson, countedIn: string | null): SimLimit[] {
   return windowsIn(countedIn).map((window) => {
     const spend = person.keys.find(({ countsAs }) => countsAs === window.ownerId)?.spend
@@ -96,7 +96,10 @@ export class HeldInWindows {
     }
   }
 
-  /** Remaining allowance: negative after a limit was lowered, Infinity without limits. */
+  /**
+   * Returns the smallest amount left within the limits: negative if a limit was lowered below the spend, Infinity
+   * without limits.
+   */
   left({ windows }: SimState, limits: readonly SimLimit[]): number {
     const leftOf = ({ amount, ownerId, startsAt }: SimLimit) => {
       const name = nameOf(ownerId, startsAt)
@@ -150,7 +153,7 @@ function mostAtWork({ plan }: SimPerson): number {
   return (plan === null ? null : simPlans[plan].tasksAtWork) ?? Infinity
 }
 
-/** Number of started tasks per user, whether running or waiting for another attempt. */
+/** Tracks the number of started tasks per user, whether running or waiting for another attempt. */
 export class TasksAtWork {
   readonly #checks: Checks
   #begun: Map<string, number> | undefined

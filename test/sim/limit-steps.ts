@@ -15,7 +15,7 @@ export async function limitStep(world: SimWorld): Promise<void> {
   await limit(world, person)
 }
 
-/** Sets the balance threshold for a notification. The ledger check covers the event's delivery. */
+/** Sets the balance below which the owner is notified. The ledger check verifies the event. */
 async function tellWhenLow(world: SimWorld, person: SimPerson): Promise<void> {
   const { checks, random } = world
   const { credential, refused } = manager(world, person)
@@ -40,7 +40,7 @@ async function limitUser(world: SimWorld, person: SimPerson): Promise<void> {
   Object.assign(person, { plan, spendPerDay })
 }
 
-/** Returns a random amount, or an amount that a task just reaches or just misses. */
+/** Returns a random limit, or one that a task's cost just reaches or just misses. */
 function drawAmount({ random }: SimWorld, { most, used }: { used: number; most: number }): number {
   const price = random.pick(Object.values(simPrices))
   return random.chance(0.4) ? Math.max(0, used + price + random.pick([-1, 0, 0])) : random.between(0, most)

@@ -3,12 +3,12 @@ import type { SimRandom } from './sim-random.ts'
 // Scripts for the simulated provider's model calls, and strings with a known density of tokens.
 
 /**
- * Bytes per token according to the provider: about one for digits and base64, four for English. `o200k` counts like the
- * service does when a provider reports no usage.
+ * Bytes per token according to the provider: about one for digits and base64, four for English. `o200k`: counts with
+ * the same tokenizer as the service does if a provider reports no usage.
  */
 export type Density = 1 | 1.5 | 4 | 'o200k'
 
-/** Script of one model call. Its parts are sent in this order, and `gate` stops before one of them. */
+/** Script of one model call. Its parts are sent in the order of these fields, and `gate` waits before one of them. */
 export type ModelScript = {
   density: Density
   /** Visible reasoning, and the number of hidden reasoning tokens. */
@@ -27,19 +27,19 @@ export type ModelScript = {
    * and then closing the connection (`told`).
    */
   breaks?: 'cut' | 'error' | 'told'
-  /** Prompt tokens to report above the possible maximum. */
+  /** Number of prompt tokens to report beyond the possible maximum. */
   overcounts?: number
   /** The share of the remaining context that documents use, from 0 to 1. */
   documents?: number
   overruns?: boolean
-  /** Keeps generating after its client leaves, and bills all of it. */
+  /** Keeps generating after its client has left, and bills everything. */
   goesOn?: boolean
 }
 
 const words = ['word ', 'naïve ', 'a longer piece of a sentence, ', '"quoted" ', 'and so on. '] as const
 const base64 = 'TWFuIGlzIGRpc3Rpbmd1aXNoZWQ5Y3Zw0Zq8x7Yk2LmN3'
 
-/** A string of about this many bytes, and its density. */
+/** Returns a string of about this many bytes, and its density. */
 export function denseText(random: SimRandom, bytes: number): { density: Density; text: string } {
   const kind = random.pick(['digits', 'digits', 'base64', 'chinese', 'english'] as const)
   if (kind === 'english') return { density: 4, text: englishText(bytes) }
@@ -61,7 +61,7 @@ export function someWords(random: SimRandom, most: number): string[] {
   return Array.from({ length: random.between(1, most) }, () => random.pick(words))
 }
 
-/** A script for a successful call, with overrides. */
+/** Returns a script for a successful call, with overrides. */
 export function plainScript(random: SimRandom, own: Partial<ModelScript> & { density: Density }): ModelScript {
   return {
     text: someWords(random, 8),

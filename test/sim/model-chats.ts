@@ -15,7 +15,7 @@ import type { SimWorld } from './sim-world.ts'
 
 const richUnits = 500_000
 const arrivalMsMax = 10_000
-/** Limits the messages of a session, because all of them are part of the next prompt. */
+/** Max messages per session, because all of them are part of the next prompt. */
 const messagesMax = 8
 
 export function peopleOf(world: SimWorld): { rich: SimPerson; poor: SimPerson } {
@@ -43,7 +43,7 @@ export async function prepare(world: SimWorld, person: SimPerson, { chats, free 
     world.checks.same(status, 200, `the status of a credit of ${amount} for ${person.userId}`)
     world.refresh()
   }
-  // A clock that was set back runs at half speed, so this may take several rounds.
+  // If the clock was set back, it runs at half speed, so this may take several rounds.
   while (world.model.used(person, world.now) + chats > 10) await world.host.moveTime(60_000, 0)
 }
 
@@ -129,7 +129,7 @@ type Message = {
 
 type Opened = { n: number; reader: ChatReader; turnId: string | null; node: number; message: string }
 
-/** Sends the message and returns its turn id; null if the service rejects it. */
+/** Sends the message and returns its reader and turn id; the turn id is null if the service rejects the message. */
 export async function open(world: SimWorld, of: Message): Promise<Opened> {
   const { expected, files, mayFail = false, maxTokens, node = world.anyNode(), scripts, session, text } = of
   const n = world.nextNumber()
@@ -154,12 +154,12 @@ export async function open(world: SimWorld, of: Message): Promise<Opened> {
   return { n, reader, turnId, node, message }
 }
 
-/** The text of all calls, if none is cut off. */
+/** Returns the text of all calls, if none is cut off. */
 export function textOf(scripts: readonly ModelScript[]): string {
   return scripts.flatMap(({ text = [] }) => text).join('')
 }
 
-/** Adds calls of the agent's own tool before the last model call. */
+/** Prepends zero or more model calls that each call the agent's own tool. */
 export function withTools(world: SimWorld, { density, last }: { density: Density; last: ModelScript }): ModelScript[] {
   const { random } = world
   const before = random.chance(0.5) ? 0 : random.between(1, modelStepsMax - 1)

@@ -4,12 +4,12 @@ import { credentialOf, newModelSession, openGated, prepareRich, sessionsOf, type
 import type { SimSession } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// Replies that end before the model call does. Their charges are compared with the provider's bill: exactly if the
-// provider reports usage, otherwise within the difference between the two counts.
+// Replies that end before the model call does. If the provider reports usage, the charges must match its bill exactly,
+// otherwise up to the allowed difference between the two token counts.
 
-/** Share of model calls that still finish and report their usage. */
+/** Share of model calls that finish after the reply has ended, and report their usage. */
 const lateShare = 0.8
-/** Longer than the service keeps reading a call without hidden reasoning after its client has left. */
+/** Time to wait after the client has left, longer than the service keeps reading a call without hidden reasoning. */
 const readOnMs = 900
 
 type Ending = { chat: Gated; session: SimSession; how: 'leave' | 'stop' | 'delete'; isLate: boolean; waitMs: number }
@@ -25,7 +25,7 @@ export async function modelLeaveStep(world: SimWorld): Promise<number> {
   const person = await prepareRich(world, count)
   const isExact = kind === 'exact'
   const sessions = isExact ? [] : await sessionsOf(world, { count, agentId: kind, person })
-  // Uses new sessions, because earlier messages of others are slow to count.
+  // Uses new sessions, because counting the earlier messages of existing ones is slow.
   while (sessions.length < count) sessions.push(await newModelSession(world, { person, agentId: 'model' }))
   const chats = await Promise.all(sessions.map((session) => openGated(world, session, { isExact })))
   // The service reads a call with hidden reasoning to its end, so that call must finish.

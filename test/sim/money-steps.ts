@@ -6,7 +6,8 @@ import type { SimWorld } from './sim-world.ts'
 import { isOpen } from './task-model.ts'
 
 /**
- * Lets an admin credit or debit a balance, never below the held amount. Each idempotency key takes effect only once.
+ * Lets an admin credit or debit a balance, which never falls below the held amount. Each idempotency key takes effect
+ * only once.
  */
 export async function creditStep(world: SimWorld): Promise<void> {
   const { checks, random } = world
@@ -51,7 +52,7 @@ export async function creditStep(world: SimWorld): Promise<void> {
   if (key !== null) person.creditKeys.set(key, { amount, transactionId, balanceAfter: unitsOfUsd(balanceUsd) })
 }
 
-/** An amount after which the free or the total balance just covers a task, or just does not. */
+/** Returns an amount after which the free or the total balance just covers a task, or just fails to. */
 function edgeAmount({ random }: SimWorld, { balance, held }: SimPerson): number {
   const price = random.pick(Object.values(simPrices))
   return price + random.pick([-1, 0, held - 1, held]) + random.pick([0, held]) - balance
@@ -105,7 +106,7 @@ export async function suspend(world: SimWorld, person: SimPerson, isSuspended: b
   world.checks.same(next.status, expected, 'the next request after a suspension')
 }
 
-/** Only an admin's browser login may change balances. A user's key may not change any. */
+/** Checks that a user's credentials cannot change any balance; that takes an admin's browser login. */
 export async function forbiddenStep(world: SimWorld): Promise<void> {
   const person = world.person()
   const { credential, key } = world.credentialOf(person)

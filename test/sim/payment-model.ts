@@ -18,7 +18,7 @@ export function newTopup(of: NewTopup): SimTopup {
   return { isAuto: false, saves: false, wasAsked: false, at: 0, ...of, ...nothing, disputes: new Map() }
 }
 
-/** The disputed amount that was withdrawn and not returned. Never more than the paid amount minus refunds. */
+/** Returns the disputed amount that was withdrawn and not returned: never more than the paid amount minus refunds. */
 export function disputedOf({ amount, disputes, refunded }: ProviderState & { amount: number }): number {
   let disputed = 0
   for (const { reinstated, withdrawn } of disputes.values()) disputed += Math.max(0, withdrawn - reinstated)
@@ -29,7 +29,7 @@ export function nothingYet(): ProviderState {
   return { ...nothing, disputes: new Map() }
 }
 
-/** The next state of a payment; does not modify `state`. */
+/** Returns the next state of a payment without modifying `state`. */
 export function stateAfter(state: ProviderState, change: SimChange, amount: number): ProviderState {
   const next = { ...structuredClone(state), amount }
   learn(next, change)
@@ -67,7 +67,7 @@ export function learn(topup: ProviderState & { amount: number }, change: SimChan
   topup.disputes.set(change.disputeId, { ...known, [change.kind]: change.amount })
 }
 
-/** Balance and debt for this worth and held amount. A user with debt has no free balance. */
+/** Returns balance and debt for this worth and held amount. A user with debt has no free balance. */
 export function accountOf({ held, worth }: { worth: number; held: number }): { balance: number; owed: number } {
   const owed = Math.max(0, held - worth)
   return { balance: worth + owed, owed }
@@ -75,7 +75,7 @@ export function accountOf({ held, worth }: { worth: number; held: number }): { b
 
 export function checkTopup(checks: Checks, { row, topup }: { topup: SimTopup; row: TopupRow }, now: number): void {
   const said = statusOf(topup)
-  // The service closes top-ups that stay unpaid this long.
+  // The service may have closed an old unpaid top-up.
   const status = said === 'open' && row.status === 'expired' && now - topup.createdAt >= expiryMs ? 'expired' : said
   checks.same(
     [row.user_id, row.status, row.amount, row.refunded, row.disputed],

@@ -4,7 +4,7 @@ import type { KnownEvent } from './sim-payments.ts'
 import type { SimTopup } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// Payments, with provider events that arrive late, twice, in any order, or with a refund or dispute before the payment.
+// Payments whose provider events arrive late, twice or in any order, even a refund or dispute before the payment.
 
 const dayMs = 86_400_000
 const centUnits = 100
@@ -19,7 +19,7 @@ export async function topupStep(world: SimWorld): Promise<void> {
   const repeated = used.length > 0 && random.chance(0.2) ? random.pick(used) : undefined
   const isSame = repeated !== undefined && random.chance(0.7)
   const amount = isSame ? unitsOfUsd(repeated[1].body) : random.between(100, 300) * centUnits
-  // Derived from the amount, so that a repeated request sends the same value.
+  // Derives the value from the amount, so that a repeated request sends the same value.
   const saves = (amount / centUnits) % 2 === 0
   const name = repeated?.[0] ?? (random.chance(0.3) ? `${person.userId} ${world.nextNumber()}` : null)
   const unpaid = [...state.topups.values()].filter(
@@ -49,7 +49,8 @@ export async function topupStep(world: SimWorld): Promise<void> {
 }
 
 /**
- * Changes a payment, then delivers some of its events and some of other payments, in any order and some of them twice.
+ * Changes a payment, then delivers some of its events and some of other payments' events, in any order, some of them
+ * twice.
  */
 export async function paymentStep(world: SimWorld): Promise<number> {
   const { payments, random, state } = world

@@ -23,7 +23,7 @@ export async function platformStep(world: SimWorld): Promise<number> {
   const count = random.chance(0.3) ? random.between(2, 5) : 1
   const edge = Math.floor(most / random.between(1, count)) + random.pick([0, 0, 1])
   const amount = random.chance(0.5) && edge > 0 && edge < 200_000 ? edge : random.between(1, 6000)
-  // Concurrent requests succeed as long as their sum is within the bounds.
+  // Concurrent requests must all succeed if their sum is within the bounds.
   const room = isTaken ? Math.min(platformCredited, balance - held, left) : left
   const passes = Math.min(count, Math.max(0, Math.floor(room / amount)))
   const sent = { key, person, amount: isTaken ? -amount : amount }

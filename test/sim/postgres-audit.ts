@@ -18,16 +18,22 @@ import {
   type WindowRow,
 } from './audit-rows.ts'
 
-/** Rows below the highest number may still commit. Limits how many missing ones to look for, and how far back. */
+/**
+ * Limits on the search for missing rows, whose transactions may not have committed yet: how many to look for, and how
+ * far below the highest number.
+ */
 const missingMax = 500
 const gapMax = 100
-/** Excludes the lease, which running nodes keep renewing. */
+/** Columns of a turn without its lease, which running nodes keep renewing. */
 const turnColumns =
   'seq, id, user_id, session_id, held, cost, provider_cost, max_cost, counted_in, outcome, created_at, settled_at'
 const sessionById = 'SELECT * FROM sessions WHERE id = ?'
 const messagesOf = 'SELECT * FROM messages WHERE session_id = ? ORDER BY seq'
 
-/** Reads a PostgreSQL database. Commits may overtake each other: a row may appear after one with a higher number. */
+/**
+ * Reads a PostgreSQL database. Commits may overtake each other, so a row may appear later than one with a higher
+ * number.
+ */
 export class PostgresAudit implements AuditReader {
   readonly #rows: PostgresRows
   readonly #late = { transactions: new LateRows(), tasks: new LateRows(), turns: new LateRows() }
@@ -140,7 +146,10 @@ export class PostgresAudit implements AuditReader {
   }
 }
 
-/** Tracks row numbers missing below the highest one. They were rolled back or have not committed yet. */
+/**
+ * Tracks row numbers that are missing below the highest one, because their transactions were rolled back or have not
+ * committed yet.
+ */
 class LateRows {
   newest = 0
   missing: number[] = []

@@ -16,12 +16,13 @@ import { gates } from './sim-gates.ts'
 import type { ForbiddenWrite, SimEngine, StartNode } from './sim-engine.ts'
 import { abandon, FaultLog, lookForRecharges, newSimFolder, simLimits, startSimApp, type SimHost } from './sim-host.ts'
 
-// Services on one PostgreSQL database. All share one clock, as they share the database's clock in production. This one
-// jumps by days, and a node cannot renew a lease during a jump. So leases are stored with a length of many years, and
-// the simulation expires them explicitly. Each node has its own lease length, which identifies the owner of a lease.
+// Services on one PostgreSQL database. All share one simulated clock, as they share the database's clock in production.
+// The simulated clock jumps by days, and a node cannot renew a lease during a jump. So leases are stored with a length
+// of many years, and the simulation expires them explicitly. Each node has a different lease length, which identifies
+// the owner of a lease.
 
 const leaseDayMs = 1000 * 86_400_000
-/** Nodes look for the work of dead nodes every quarter of this time, in real time. */
+/** Lease length in real time. Nodes poll for the work of dead nodes every quarter of this time. */
 const leaseSeconds = 1
 const origin = 'http://127.0.0.1:1'
 const grave = 'errand_sim_grave'
@@ -129,11 +130,11 @@ export async function postgresSimEngine({ nodes, url }: PostgresSim): Promise<Si
       openPostgresStoreBeside({ databaseUrl: target, limits: simLimits, clock: () => now, connectionsMax: 1 }),
     nodeOf: ({ lease_until: leaseUntil }: TaskRow, now) => nodeOfLease(leaseUntil, now),
     nodeIsGone: async (node, now) => {
-      // Covers every renewal within half a lease of now.
+      // Covers leases of this node that were renewed up to half a lease length before or after now.
       const [from, to] = [(node + 0.5) * leaseDayMs + now, (node + 1.5) * leaseDayMs + now]
       for (const table of ['tasks', 'turns']) {
         await direct!.query(`UPDATE ${table} SET lease_until = $1 WHERE lease_until > $2 AND lease_until <= $3`, [
-          // Already expired, even if the clock does not advance.
+          // New value of the lease: expired, even if the clock does not advance.
           now - 1,
           from,
           to,
@@ -161,7 +162,7 @@ async function newDatabase(admin: PgPool, name: string, url: string): Promise<vo
   await (await SchemaHold.open({ databaseUrl: url, change: 'migrate' })).close()
 }
 
-/** Returns undefined for an expired lease, because any node may take over its work. */
+/** Returns the node that holds a lease; undefined for an expired lease, because any node may take over the work. */
 function nodeOfLease(leaseUntil: number | null | undefined, now: number): number | undefined {
   const node = leaseUntil === null || leaseUntil === undefined ? -1 : Math.round((leaseUntil - now) / leaseDayMs) - 1
   return node < 0 ? undefined : node

@@ -27,8 +27,8 @@ export function rechargeUnderWay({ topups }: SimState, { userId }: SimPerson): S
 }
 
 /**
- * Returns the recharge due now: enough to reach the target in whole cents, one payment at a time, within the monthly
- * maximum (UTC).
+ * Returns the recharge that is due now: enough whole cents to reach the target, one payment at a time, within the
+ * maximum per UTC month.
  */
 export function dueRecharge(
   state: SimState,

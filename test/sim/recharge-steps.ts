@@ -7,12 +7,12 @@ import { passUntil } from './time-steps.ts'
 import type { SimPerson } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// Auto-recharges with a saved payment method. Some of them are left behind by a process that dies before or after its
-// request to the provider.
+// Auto-recharges with a saved payment method. Some of them are left in progress by a process that dies before or after
+// its request to the provider.
 
-/** After this time the service treats a recharge in progress as abandoned. */
+/** Time after which the service takes over a recharge that is still in progress. */
 const leftMs = 60_000
-/** After this time the service abandons a recharge, because the provider may have forgotten the request. */
+/** Time after which the service gives up a recharge, because the provider may have forgotten the request. */
 const givenUpMs = 20 * 3_600_000
 const unitsPerUsd = 10_000
 
@@ -34,7 +34,7 @@ async function changeRecharge(world: SimWorld, person: SimPerson, what: 'on' | '
     if (status === 200) Object.assign(person, { hasMethod: false, recharge: null })
     return
   }
-  // In most cases above the balance, so that a recharge is due immediately.
+  // Usually above the balance, so that a recharge is due immediately.
   const highest = random.between(1, 5 * unitsPerUsd) + (random.chance(0.8) ? person.balance : 0)
   const below = Math.min(highest, simTopups.most - 10 * unitsPerUsd)
   const to = below + random.between(1, 10 * unitsPerUsd)
@@ -59,7 +59,7 @@ async function changeRecharge(world: SimWorld, person: SimPerson, what: 'on' | '
   checks.same([savedMethod !== null, said], [person.hasMethod, set], `the recharge of ${person.userId}`)
 }
 
-/** Makes all nodes look for balances to recharge simultaneously, sometimes twice. */
+/** Makes all nodes poll for balances to recharge simultaneously, sometimes twice. */
 export async function rechargeStep(world: SimWorld): Promise<void> {
   const { checks, model, payments, random, state } = world
   const { stub } = payments
@@ -83,7 +83,7 @@ export async function rechargeStep(world: SimWorld): Promise<void> {
   stub.card = 'accepts'
   payments.tellsRecharges(told)
   const expected = [...due.values()].filter((amount) => amount > 0).length
-  // Once the first look has abandoned an old recharge, a second look may start a new one.
+  // If the first poll abandons an old recharge, a second poll may start a new one.
   const again = left.filter(({ hasExpired }) => hasExpired).length
   const made = state.topups.size - before
   checks.that(

@@ -11,7 +11,7 @@ import type { TaskRow } from './audit-rows.ts'
 import type { SeenRows } from './row-audit.ts'
 import type { HeldChat, SimWorld } from './sim-world.ts'
 
-/** One node or all nodes. */
+/** Returns one random node or all nodes. */
 function someNodes(world: SimWorld): number[] {
   const { engine, random } = world
   return engine.nodes === 1 || random.chance(0.3) ? world.allNodes() : [world.anyNode()]
@@ -21,13 +21,15 @@ function chatsOf(world: SimWorld, nodes: readonly number[]): HeldChat[] {
   return [...world.chats.values()].filter(({ node }) => nodes.includes(node))
 }
 
-/** Stops the service like SIGTERM and restarts it on the same data. Running work is interrupted or completes first. */
+/**
+ * Stops the service as SIGTERM does, and restarts it on the same data. Running work is interrupted or completes first.
+ */
 export async function restartStep(world: SimWorld): Promise<void> {
   const { checks, model, random } = world
   const hastens = random.chance(0.6)
   const nodes = someNodes(world)
   world.note(`stop${hastens ? ' at once' : ' when all is done'}, and start again: ${nodes.join(', ')}`)
-  // While other nodes run, only a wait reaches a point at which everything is at a gate.
+  // Other nodes may still be running. Wait until everything is at a gate.
   if (world.engine.nodes > 1) await world.quiesce()
   world.refresh()
   world.audit.checkAll()
@@ -36,7 +38,7 @@ export async function restartStep(world: SimWorld): Promise<void> {
   const poor = new Set(chats.filter((chat) => mayEndEarly(world, chat)).map(({ sessionId }) => sessionId))
   const hosts = nodes.map((node) => world.at(node))
   for (const { client } of hosts) client.isDown = true
-  // These clients keep reading. One that stops reading would delay the shutdown.
+  // Clients keep reading meanwhile, because one that stops reading would delay the shutdown.
   const stopped = Promise.all(hosts.map(({ host }) => host.stop(hastens)))
   if (!hastens) for (const gate of openGates(world, nodes)) await world.openGate(gate, 'ok')
   await stopped
@@ -62,7 +64,7 @@ export async function restartStep(world: SimWorld): Promise<void> {
 /** Lets everything that waits continue, until nothing is in progress or held. */
 export async function finishStep(world: SimWorld): Promise<void> {
   const { audit, checks } = world
-  // Restarts end the chats only of the nodes that they stop.
+  // Restarts end only the chats of the nodes that they stop.
   for (const chat of world.chats.values()) await endChat(world, chat, 'finish')
   for (const gate of openGates(world, world.allNodes())) await world.openGate(gate, 'ok')
   await world.quiesce()
@@ -73,7 +75,7 @@ export async function finishStep(world: SimWorld): Promise<void> {
   checkSecrets(world)
 }
 
-/** Gates of the work that these nodes run or may take over. */
+/** Returns the gates of work that these nodes run or may take over. */
 function openGates(world: SimWorld, nodes: readonly number[]): string[] {
   const tasks = world.openTasks().filter((id) => mayBeAt(world, id, nodes))
   const gates = [
@@ -119,7 +121,7 @@ export async function crash(world: SimWorld): Promise<void> {
 
 type Interruption = { isCrash: boolean; hastens: boolean; nodes: readonly number[] }
 
-/** Open work may now end as interrupted. Running work that cannot be retried must end so after a crash. */
+/** Allows open work to end as interrupted. After a crash, running work without attempts left must end that way. */
 function interruptAll(world: SimWorld, { hastens, isCrash, nodes }: Interruption): void {
   for (const id of world.openTasks()) {
     const task = world.state.tasks.get(id)!
@@ -127,7 +129,7 @@ function interruptAll(world: SimWorld, { hastens, isCrash, nodes }: Interruption
     // A shutdown waits for running work only until its timeout, and the simulation may have set the clock forward.
     const mayInterrupt = hastens || world.now - (row?.started_at ?? 0) > 200_000
     task.mayInterrupt = mayInterrupt && mayBeAt(world, id, nodes)
-    // Queued tasks may have started since the last look, so only tasks known to run must end.
+    // Queued tasks may have started since the last poll, so only tasks that are known to be running must end.
     task.mustEnd = isCrash && row !== undefined && isStuck(world, row) && mayBeAt(world, id, nodes)
   }
   for (const chat of chatsOf(world, nodes)) {
@@ -189,7 +191,7 @@ export async function backupStep(world: SimWorld): Promise<void> {
   world.backup = { folder, state: structuredClone(world.state), seen: structuredClone(world.audit.seen) }
 }
 
-/** Restores the backup. Work that was open in it then ends as after a crash. */
+/** Restores the backup. Work that was open at the time of the backup then ends as after a crash. */
 export async function restoreStep(world: SimWorld): Promise<void> {
   const { backup, host, model } = world
   if (!backup) return await backupStep(world)

@@ -7,7 +7,7 @@ import { simCost } from './sim-agents.ts'
 export type SeenRows = {
   transactions: TransactionRow[]
   sums: Map<string, number>
-  /** By user, in billionths of a USD. */
+  /** Remainder that each account carries over, by user, in billionths of a USD. */
   carried: Map<string, bigint>
   taskMoney: Map<string, { charge?: TransactionRow; refund?: TransactionRow; back?: TransactionRow }>
   turnMoney: Map<string, TransactionRow>
@@ -65,7 +65,7 @@ export function nothingSeen(): SeenRows {
 }
 
 /**
- * Reads new rows and checks every row invariant: money (1–5), tasks (8, 10), rate window (15), payloads (20). It does
+ * Reads new rows and checks all invariants that need only rows: of money, tasks, the rate window and payloads. It does
  * not know the requests; SimModel does.
  */
 export class RowAudit {
@@ -79,7 +79,7 @@ export class RowAudit {
     this.#checks = checks
   }
 
-  /** `refreshing`: top-ups for which provider events were sent. */
+  /** Reads new and changed rows. `refreshing`: top-ups for which provider events were sent. */
   refresh(refreshing: readonly string[], { withRecharges }: { withRecharges: boolean }): RowEvents {
     const { reader, seen } = this
     const rows = reader.changes({
@@ -154,7 +154,7 @@ export class RowAudit {
     }
   }
 
-  /** Returns true if the task has ended since the last look. */
+  /** Adds a task's row. Returns true if the task has ended since the last audit. */
   #addTask(found: TaskRow | undefined): boolean {
     const { seen } = this
     const checks = this.#checks
@@ -209,7 +209,7 @@ export class RowAudit {
     return hasEnded
   }
 
-  /** Checks the 16 KB rule, which decides whether JSON is stored inline or in a file. */
+  /** Checks that JSON of more than 16 KB is stored in a file, and other JSON inline. */
   checkJson(row: TaskRow, field: 'request' | 'response'): void {
     const checks = this.#checks
     const [text, payloadId] =
@@ -264,7 +264,7 @@ export class RowAudit {
     this.seen.executions.set(userId, times)
     const inWindow = times.filter((time) => time > at - rateWindowMs && time <= at).length
     this.#checks.that(inWindow <= rateMax, `${inWindow} executions of ${userId} in 60 s`)
-    // Older times are in no window, because the clock never runs backwards.
+    // The clock never runs backwards, so older times can no longer be in a window.
     if (times.length > 200) this.seen.executions.set(userId, times.slice(-100))
   }
 
@@ -287,9 +287,7 @@ export class RowAudit {
     }
   }
 
-  /**
-   * Rereads all rows. Checks that the ones seen before are unchanged and that every session's messages are complete.
-   */
+  /** Rereads all rows. Checks that rows seen before are unchanged and that every session's messages are complete. */
   checkAll(): void {
     const { reader, seen } = this
     const checks = this.#checks
@@ -343,7 +341,7 @@ export class RowAudit {
       )
   }
 
-  /** The amount written off for one user or for all, summed from the receipts. */
+  /** Returns the amount written off for one user or for all, summed from the receipts. */
   writtenOff(userId?: string): number {
     let sum = 0
     for (const row of this.seen.turnMoney.values()) {

@@ -139,7 +139,7 @@ export async function updateSessionStep(world: SimWorld, session = anySession(wo
   world.checkSessionRow(session.id)
 }
 
-/** Deletes everything of the session. A turn in progress is settled first. */
+/** Deletes a session and everything in it. A turn in progress is settled first. */
 export async function deleteSessionStep(world: SimWorld): Promise<void> {
   const { checks, model } = world
   const held = [...world.chats.values()]

@@ -57,7 +57,7 @@ export const simCost = {
     reasoningPerMillionUsd: '33',
   },
 } as const
-/** `simPricing` per 1,000 tokens, for the models. Their provider reports no cache writes. */
+/** Rates of `simPricing` per 1,000 tokens, for the models. Their provider reports no cache writes. */
 const modelPricing = {
   inputPer1kUsd: '0.010005',
   cachedInputPer1kUsd: '0.0033',
@@ -81,7 +81,7 @@ export const simPrices = {
   'sim.metered': 1000,
   'priced.write': 900,
 } as const
-/** Units per token of a token-priced task, times a million, by the model that answers. */
+/** Rates of a token-priced task in units per million tokens, by the model that answers. */
 export const simTokenRates = {
   told: { input: 100_005, output: 300_000 },
   spare: { input: 40_001, output: 550_000 },
@@ -92,7 +92,7 @@ export type SimEndpoint = keyof typeof simPrices
 const retries: Partial<Record<SimEndpoint, number>> = { 'sim.retried': 2, 'sim.metered': 1 }
 export const simRetries = (endpoint: SimEndpoint): number => retries[endpoint] ?? 0
 
-/** Models: a plain one, one with declared hidden reasoning, and one that reads files. */
+/** Agents with models: a plain one, one with declared hidden reasoning, and one that reads files. */
 export const simModelAgents = ['model', 'hidden', 'reader'] as const
 export type SimModelAgent = (typeof simModelAgents)[number]
 
@@ -117,13 +117,13 @@ const model = createOpenAICompatible({
   name: 'sim',
   baseURL: nowhere,
   includeUsage: true,
-  // The port is known only when the simulation starts.
+  // Looks up the provider's URL for each call, because the port is known only when the simulation starts.
   fetch: (input, init) => fetch(placeOf(input), init),
 })('sim-1')
 
 type Told = { input: number; output: number; isDown: boolean }
 
-/** A model that uses as many tokens as its prompt says, or cannot be reached. */
+/** A model that reports the token counts in its prompt, or cannot be reached. */
 const told = {
   specificationVersion: 'v3',
   provider: 'sim',
@@ -139,7 +139,7 @@ const told = {
   },
 }
 
-/** Answers when the first model cannot be reached. */
+/** The fallback model, which answers if the first model cannot be reached. */
 const spare = {
   ...told,
   modelId: 'spare',
@@ -314,7 +314,7 @@ export default defineConfig({
   },
 })
 
-/** Runs the steps of a message, which are its JSON. */
+/** Runs the steps that a message contains as JSON. */
 async function* reply({ message, signal }: ChatRun): AsyncGenerator<ChatPart> {
   for (const step of JSON.parse(message) as ChatStep[]) {
     switch (step.do) {

@@ -11,7 +11,7 @@ export class Checks {
     if (!holds) throw new Violation(typeof what === 'string' ? what : what())
   }
 
-  /** Returns the value, which must exist. */
+  /** Returns the value; fails if it is null or undefined. */
   present<Value>(value: Value | null | undefined, what: string): Value {
     this.that(value !== null && value !== undefined, what)
     return value!

@@ -24,13 +24,13 @@ export function credentialHeaders(origin: string, credential: SimCredential | nu
 /** HTTP client for one start of the service, with keep-alive. */
 export class SimClient {
   readonly url: string
-  /** The service's origin as browsers and links see it. */
+  /** The service's origin as it appears to browsers and in links. */
   readonly origin: string
   /** Set while the service is stopping or gone. Requests may then stay unanswered. */
   isDown = false
   /**
-   * Set after a crash. Its leftovers in this process may still answer from an empty database, which a dead process
-   * could not do. Such responses are ignored.
+   * Set after a crash. Code of the crashed service that still runs in this process may answer from an empty database.
+   * Such responses are ignored, because a dead process could not send them.
    */
   isKilled = false
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 })

@@ -19,14 +19,14 @@ export type SimEngine = {
   readonly nodes: number
   /** Steps that this engine does not support, and why. */
   readonly leftOut: { steps: readonly string[]; why: string } | null
-  /** Maximum time after the next start until the work left open by a crash is settled. */
+  /** Maximum time after a start until the work that a crash left open is settled. */
   readonly recoveryMs: number
   newPlace(): Promise<string>
   start(of: StartNode): Promise<SimHost>
   openAudit(dataDir: string): AuditReader
   /** Opens the store on another connection, like a CLI command next to a running server. */
   openBeside(dataDir: string, clock: Clock): Promise<Store>
-  /** The node that holds a task's lease; undefined if there is none or it is unknown. */
+  /** Returns the node that holds a task's lease; undefined if none holds it or the node is unknown. */
   nodeOf(row: TaskRow, now: number): number | undefined
   /** Expires the leases of a dead node. */
   nodeIsGone(node: number, now: number): Promise<void>
@@ -39,7 +39,7 @@ export type SimEngine = {
   close(): Promise<void>
 }
 
-/** A data directory with one service, in this process or in its own. */
+/** Creates the engine for a data directory with one service, in this process or in a separate one. */
 export function sqliteSimEngine(inProcess: boolean): SimEngine {
   return {
     name: 'SQLite',

@@ -11,7 +11,7 @@ export class Gates {
     this.#waiting.delete(name)
   }
 
-  /** Prepares for the next world in this process, which may reuse the gate names. */
+  /** Closes all gates, because the next world in this process may reuse their names. */
   closeAll(): void {
     this.#ends.clear()
   }

@@ -20,19 +20,20 @@ export const simLimits: Limits = {
   taskConcurrency: simConcurrency,
   drainSeconds: 20,
   turnTimeoutSeconds: 120,
-  // The checks run in the service's thread and would count as overload.
+  // The simulation's checks run in the service's thread and would otherwise count as overload.
   maxLoopDelayMs: 600_000,
   topupMinUsd: 1,
-  // Hostile days exceed the default, and the run must continue until the totals can be checked.
+  // Disables the bound, because a hostile day exceeds the default and the run must continue until its totals are
+  // checked.
   maxWrittenOffUsdPerDay: 0,
 }
 
-/** A simulated service, in this process or in its own. */
+/** A simulated service, in this process or in a separate one. */
 export type SimHost = {
   readonly url: string
   readonly origin: string
   readonly dataDir: string
-  /** For calls without a request; null if the service runs in another process. */
+  /** The store, for calls without a request; null if the service runs in a separate process. */
   readonly store: Store | null
   now(): number
   /** Advances time, then sets the machine's clock by `setMs`. */
@@ -41,7 +42,7 @@ export type SimHost = {
   recharge(): Promise<void>
   /** Stops as SIGTERM does; `hasten` interrupts running work. */
   stop(hasten: boolean): Promise<void>
-  /** Dies as under kill -9 and resolves with the data directory left behind. */
+  /** Dies as under kill -9 and resolves with the path of the data directory left behind. */
   crash(): Promise<string>
   /** Logged errors. */
   faults(): string[]
@@ -71,10 +72,10 @@ type SimApp = Pick<AppOptions, 'log' | 'onFatal'> & {
   limits?: Limits
 }
 
-// A service looks every 15 s of machine time, which a simulation does not control. Here the simulation triggers it.
+// Disables the service's polls, which run every 15 s of real time. The simulation triggers them instead.
 AutoRecharge.prototype.start = () => {}
 
-/** Looks once like a second process on the same store, in addition to the service's own looks. */
+/** Polls once, as a second process on the same store would. */
 export function lookForRecharges({ services }: App): Promise<void> {
   return new AutoRecharge(services.payments).look()
 }
@@ -122,7 +123,7 @@ export class FaultLog implements Logger {
   }
 }
 
-/** Apps abandoned by a crash. The process must not exit before they have stopped. */
+/** Promises of apps that a crash abandoned. The process must not exit before these apps have stopped. */
 const abandoned = new Set<Promise<void>>()
 
 export async function abandonedHaveEnded(): Promise<void> {
@@ -167,7 +168,7 @@ export async function startInlineHost(dataDir: string, time: MachineTime): Promi
     },
     crash: async () => {
       const left = copyOfDisk(dataDir)
-      // From here on it writes to an unused folder.
+      // From here on, the abandoned app writes to an unused folder.
       abandon(app, () => rmSync(dataDir, { recursive: true, force: true }))
       return left
     },
@@ -176,8 +177,8 @@ export async function startInlineHost(dataDir: string, time: MachineTime): Promi
 }
 
 /**
- * Copies the disk as of this instant. The copying thread is also the only database writer, so a killed process would
- * leave the same files. SQLite recreates the WAL's shared memory.
+ * Copies the files as they are now. This thread is also the only database writer, so a killed process would leave the
+ * same files. The WAL's shared memory is not copied, because SQLite recreates it.
  */
 export function copyOfDisk(dataDir: string): string {
   const left = newSimFolder()

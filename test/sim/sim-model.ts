@@ -25,8 +25,8 @@ const timeoutMs = 300_000
 const limits = { executions: 10, failures: 10, windowMs: 600_000, blockSeconds: 600, blockSecondsMax: 3600 }
 
 /**
- * Predicts responses and state of the service. `take` compares the rows of tasks and turns with the requests. The model
- * keeps its own accounts at the agents' prices, and predicts each response before it sends the request.
+ * Predicts the service's responses and state. It keeps accounts at the agents' prices, predicts each response before
+ * the request is sent, and with `take` compares the rows of tasks and turns with the requests.
  */
 export class SimModel {
   state: SimState = {
@@ -47,20 +47,20 @@ export class SimModel {
   readonly askedCredits = new Map<string, number[]>()
   readonly gateEnds = new Map<string, GateEnd>()
   readonly expectedTurns = new Map<string, ExpectedTurn>()
-  /** Chats without a session that were sent but not yet seen, by user. */
+  /** Chats without a session that were sent but whose turns have not been seen yet, by user. */
   readonly sentAlone = new Map<string, { left: number; outcomes: ExpectedTurn['outcomes']; countedIn: Set<string> }>()
   /** Windows that chats may count in, by session. */
   readonly #countedIn = new Map<string, Set<string>>()
-  /** Top-ups for which events were sent, with the number of events in flight. */
+  /** Number of events in flight, by top-up. */
   readonly refreshing = new Map<string, number>()
   readonly #held = new HeldInWindows()
-  /** Set after a crash during requests: tasks not yet seen may be interrupted. */
+  /** Set after a crash during requests: tasks that have not been seen yet may be interrupted. */
   areNewInterrupted = false
   debts = 0
-  /** Set once auto-recharge has looked at balances. */
+  /** Set once auto-recharge has polled balances. */
   withRecharges = false
   chargesOf: (topupId: string) => readonly MadeCharge[] = () => []
-  /** All states of a payment at the provider, oldest first. */
+  /** Returns all states of a payment at the provider, oldest first. */
   historyOf: (topupId: string) => readonly ProviderState[] = () => []
   /** Whether the provider still has the payment method. Restoring a backup does not bring it back. */
   isMethodKept: (topupId: string) => boolean = () => true
@@ -90,7 +90,7 @@ export class SimModel {
     return person.blockedUntil > now
   }
 
-  /** The status that a bad credential gets before any other check; 0 if it is good. */
+  /** Returns the status that an invalid credential gets before any other check; 0 if the credential is valid. */
   refusedCredential(person: SimPerson, key: SimKey | null, now: number): 0 | 401 | 403 {
     if (key && (key.isRevoked || (key.expiresAt !== null && key.expiresAt <= now))) return 401
     return person.isSuspended ? 403 : 0
@@ -100,7 +100,7 @@ export class SimModel {
     return this.#held.left(this.state, limitsOf(spender, now))
   }
 
-  /** The current remainder of the limits that a turn counts in. */
+  /** Returns the amount currently left within the limits that a turn counts in. */
   leftInNamed(person: SimPerson, countedIn: string | null): number {
     return this.#held.left(this.state, limitsNamed(person, countedIn))
   }
@@ -128,7 +128,7 @@ export class SimModel {
     this.#countedIn.set(sessionId, known.add(countedText(limitsOf(spender, now))))
   }
 
-  /** The expected response to a task request; `replays` names the first request's task. */
+  /** Returns the expected response to a task request. `replays`: id of the first request's task. */
   foreseeTask(asked: AskedTask, spender: Spender, now: number): { status: number; error?: string; replays?: string } {
     const { person } = spender
     const earlier = asked.key === null ? undefined : person.taskKeys.get(asked.key)
@@ -151,7 +151,7 @@ export class SimModel {
     return session.activeAt <= now - dayMs ? 'expired' : 'active'
   }
 
-  /** Applies the changes in the rows to the model, and checks that each was allowed. */
+  /** Applies the changes in the rows to the model, and checks that each change was allowed. */
   take(events: RowEvents): void {
     this.#held.isNow(events.openTurns)
     for (const row of events.topups) {
@@ -192,13 +192,13 @@ export class SimModel {
     this.#newest = now
   }
 
-  /** Checks that a top-up matches a state of its payment at the provider, and never an older one than before. */
+  /** Checks that a top-up matches a state of its payment at the provider, and not an older state than before. */
   #refreshed(row: TopupRow): void {
     const topup = this.#checks.present(this.state.topups.get(row.id), `the top-up ${row.id} was asked for`)
     if (isIn(topup, row)) return
     const history = this.historyOf(row.id)
     const at = history.findIndex((state, n) => n >= topup.at && isIn(state, row))
-    // No match: the service closed the top-up because of its age, which `checkTopup` checks.
+    // No state matches: the service closed the top-up because of its age, which `checkTopup` verifies.
     if (at < 0) return
     const person = this.person(topup.userId)
     const [worth, disputed] = [worthOf(topup), topup.isPaid ? disputedOf(topup) : 0]
@@ -385,7 +385,7 @@ export class SimModel {
   }
 }
 
-/** The cost of a receipt's counts at the agent's prices, not at the receipt's own. */
+/** Returns the cost of a receipt's counts at the agent's prices, not at those in the receipt. */
 function chatCost(receipt: ChatReceipt): number {
   const writtenOff = receipt.writtenOffUsd === undefined ? 0 : unitsOfUsd(receipt.writtenOffUsd)
   return receiptCost({ ...receipt, rates: simPricing }) - writtenOff

@@ -9,7 +9,8 @@ import type { SimWorld } from './sim-world.ts'
 export const paymentsVariable = 'ERRAND_SIM_PAYMENTS'
 const centUnits = 100
 /**
- * The service applies up to this many concurrent events of a top-up. Beyond that it may ask the provider to redeliver.
+ * Number of a top-up's concurrent events that the service applies. If there are more, it may make the provider
+ * redeliver.
  */
 const crowdMax = 8
 const eventsPath = '/api/payments/stripe/events'
@@ -20,7 +21,7 @@ export type KnownEvent = { topupId: string; at: number; event: StubEvent }
 /** The payment provider, with the history of each payment. Survives restarts of the service. */
 export class SimPayments {
   readonly stub: StripeStub
-  /** All events, oldest first. `unsent` contains those not yet answered. */
+  /** All events, oldest first. `unsent` contains the ones that have not been answered. */
   readonly told: KnownEvent[] = []
   readonly unsent = new Set<KnownEvent>()
   readonly #histories = new Map<string, ProviderState[]>()
@@ -85,7 +86,7 @@ export class SimPayments {
     return status
   }
 
-  /** Counts an event of a top-up in flight. `most` is the maximum since none were in flight. */
+  /** Returns the number of a top-up's events in flight. `most` is the maximum since there were none. */
   #crowdOf(topupId: string): { now: number; most: number } {
     const known = this.#crowds.get(topupId)
     const crowd = known && known.now > 0 ? known : { now: 0, most: 0 }
@@ -94,7 +95,10 @@ export class SimPayments {
     return crowd
   }
 
-  /** The service may still apply an unanswered event, so the top-up stays watched until another event is answered. */
+  /**
+   * Handles a response to an event. The service may still apply an event that it did not answer, so the top-up stays
+   * watched until another of its events is answered.
+   */
   #answered(topupId: string, status: number): void {
     const { model } = this.#world
     const left = (model.refreshing.get(topupId) ?? 1) - 1
@@ -132,7 +136,7 @@ export class SimPayments {
     }
   }
 
-  /** Checks after the response to an event that the top-up has the announced state or a newer one. */
+  /** Checks, after an event was answered, that the top-up has the announced state or a newer one. */
   checkKept({ at, event, topupId }: KnownEvent): void {
     const { checks, state } = this.#world
     this.#world.refresh()

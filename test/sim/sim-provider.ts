@@ -8,21 +8,21 @@ import { gates } from './sim-gates.ts'
 /** Environment variable with the provider's URL, for agents in any process. */
 export const providerVariable = 'ERRAND_SIM_PROVIDER'
 
-/** Context window of the agent that reads files. A file without a bound of its own reserves the rest of it. */
+/** Context window of the agent that reads files. A file without a token bound reserves the rest of the window. */
 export const readerContextTokens = 30_000
 
 /** One model call, as counted by the provider. */
 export type BilledCall = {
-  /** 0 for the first call of a message. */
+  /** Index of the call within its message, starting at 0. */
   step: number
   promptTokens: number
   cachedPromptTokens: number
   completionTokens: number
   reasoningTokens: number
-  /** Upper bounds: one token per byte of the request, and the output limit. */
+  /** Upper bounds: one prompt token per byte of the request, and the output limit. */
   promptTokensMax: number
   completionTokensMax: number
-  /** Whether the provider reported its count. */
+  /** Whether the provider reported its counts to the service. */
   isTold: boolean
   /** Allowed difference from the service's own count if both use the same tokenizer; otherwise null. */
   slackTokens: number | null
@@ -52,14 +52,14 @@ const aroundEachMax = 16
 const aroundMax = 600
 const head = { id: 'chatcmpl-1', created: 1_767_225_600, model: 'sim-1', object: 'chat.completion.chunk' }
 
-/** Prefixes a message with its number, by which the provider recognizes it. */
+/** Prefixes a message with a number, by which the provider recognizes the message. */
 export function numberedMessage(n: number, text: string): string {
   return `m${n}: ${text}`
 }
 
 /**
- * The model provider of the simulation. It runs in the simulation's process, so that its bill outlives the service. It
- * follows each message's script call by call, and counts prompts and replies independently of the service.
+ * The simulated model provider. It runs in the simulation's process, so that its bill outlives the service. It follows
+ * each message's script call by call, and counts prompts and replies independently of the service.
  */
 export class SimProvider {
   readonly url: string
@@ -75,7 +75,7 @@ export class SimProvider {
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     server.on('request', (request, response) => {
       this.#answer(request, response).catch((error: unknown) => {
-        // A crashing service aborts its requests, and a service may also leave on purpose.
+        // An aborted request is no deviation: a crash aborts requests, and the service may also do so on purpose.
         if (!request.destroyed) this.faults.push(String(error))
         response.destroy()
       })
@@ -199,7 +199,7 @@ async function play(call: Call): Promise<void> {
 
 type Plan = {
   reasoningTokens: number
-  /** The part of the text that fits into the output limit. */
+  /** Part of the text that fits into the output limit. */
   text: string[]
   calls: readonly string[]
   saidTokens: number

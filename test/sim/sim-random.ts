@@ -15,7 +15,7 @@ export class SimRandom {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
 
-  /** An integer from `least` to `most`, inclusive. */
+  /** Returns an integer from `least` to `most`, inclusive. */
   between(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1))
   }
@@ -29,7 +29,7 @@ export class SimRandom {
     return values[Math.floor(this.next() * values.length)] as Value
   }
 
-  /** A key of `weights`, chosen with its weight. */
+  /** Returns a random key of `weights`, with a probability in proportion to its weight. */
   weighted<Key extends string>(weights: Readonly<Record<Key, number>>): Key {
     const entries = Object.entries(weights) as [Key, number][]
     let at = this.next() * entries.reduce((sum, [, weight]) => sum + weight, 0)

@@ -3,7 +3,7 @@ import type { TransactionRow } from './audit-rows.ts'
 import type { ModelMoney } from './bill-audit.ts'
 import type { SeenRows } from './row-audit.ts'
 
-/** Money moved in the accounts, in units: operator credits and debits, payments, tasks and chats. */
+/** Money moved in the accounts, in units, by kind of transaction. */
 type SimMoney = Record<
   'credited' | 'takenBack' | 'toppedUp' | 'reversed' | 'taskCharges' | 'taskRefunds' | 'givenBack' | 'chatCharges',
   number
@@ -29,7 +29,7 @@ export type SimReport = {
   models: ModelMoney | null
   /** Sum of all balances according to the model. */
   balances: number
-  /** Number of times that a user went into debt; `owed` is the debt at the end. */
+  /** Number of times that a user went into debt. `owed` is the total debt at the end. */
   debts: number
   recharges: Record<string, number>
   owed: number
@@ -77,7 +77,7 @@ const counted = (counts: Record<string, number>): string =>
     .map(([name, count]) => `${name} ${plain(count)}`)
     .join(', ')
 
-/** Wraps between items and indents the continuation lines. */
+/** Breaks lines between items and indents the continuation lines. */
 function wrapped(label: string, text: string): string[] {
   const widthMax = 100
   const indent = 14
@@ -90,7 +90,7 @@ function wrapped(label: string, text: string): string[] {
   return lines.map((line, nth) => `  ${(nth === 0 ? label : '').padEnd(indent)}${line}`)
 }
 
-/** The provider's bill for paid turns, and its share in the ledger. */
+/** Returns lines that compare the provider's bill for paid turns with the charges in the ledger. */
 function modelLines(money: ModelMoney): string[] {
   const { billed, charged, free, freeTurns, left, turns, uncounted, writtenOff } = money
   const usd = (units: number) => `$${usdOfUnits(units)}`
@@ -109,7 +109,7 @@ function modelLines(money: ModelMoney): string[] {
   ]
 }
 
-/** Human-readable report; `repeat` is the command that repeats the run. */
+/** Returns the human-readable report. `repeat`: command that repeats the run. */
 export function reportLines(report: SimReport, repeat: string): string[] {
   const { checks, clockMoves, crashes, money, restarts, restores, seconds, seed, total, violation } = report
   const { chatCharges, credited, givenBack, reversed, takenBack, taskCharges, taskRefunds, toppedUp } = money

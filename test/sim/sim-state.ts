@@ -11,7 +11,7 @@ export type SimKey = {
   expiresAt: number | null
   isRevoked: boolean
   isReplaced: boolean
-  /** The first key in its chain of rotations. */
+  /** Id of the first key in the rotation chain. */
   countsAs: string
   spend: SimSpend | null
 }
@@ -40,7 +40,10 @@ export type SimPerson = {
   isOfModels: boolean
   /** Ids of the person's own connectors, by the behavior of their servers. */
   connectors: Map<string, string>
-  /** Set when a task fails after it called a connector. Until then the service rejects other tasks with connectors. */
+  /**
+   * End of the block that starts when a task fails after it called a connector. Until then the service rejects tasks
+   * with connectors.
+   */
   connectorsBlockedUntil: number
   /** Amount credited by platform keys and not debited again. */
   platformCredited: number
@@ -55,7 +58,7 @@ export type SimPerson = {
   held: number
   /** Whether a top-up has saved its payment method. */
   hasMethod: boolean
-  /** When and up to what to recharge the balance; null if disabled. */
+  /** Auto-recharge settings; null if disabled. */
   recharge: { below: number; to: number; monthlyMax: number } | null
   /** The plan's name, and a daily limit that overrides it. */
   plan: SimPlan | null
@@ -115,10 +118,10 @@ export type AskedTask = {
   key: string | null
   body: string
   gate: string | null
-  /** The user's own connector, and whether the run calls it. */
+  /** A connector of the user, and whether the run calls it. */
   tools?: { connectorId: string; calls: boolean }
   timeoutSeconds?: number
-  /** Windows that the task may count in, depending on the credentials of the requests. */
+  /** Sets of windows that the task may count in, one for each credential used to request it. */
   countedIn: Set<string>
 }
 
@@ -129,11 +132,11 @@ export type SimTask = {
   status: TaskRow['status']
   errorCode: string | null
   attempt: number
-  /** Whether it was open during a shutdown or crash, and so may end as interrupted. */
+  /** Whether the task was open during a shutdown or crash, so that it may end as interrupted. */
   mayInterrupt: boolean
-  /** Whether it was running when the service ended and has no attempts left. */
+  /** Whether the task was running when the service crashed and has no attempts left. */
   mustEnd: boolean
-  /** Whether its user canceled it before its outcome was known. */
+  /** Whether its user canceled the task before the outcome was known. */
   isCanceled: boolean
 }
 
@@ -176,17 +179,17 @@ export type SimTopup = ProviderState & {
   amount: number
   createdAt: number
   isAuto: boolean
-  /** Whether it saves its payment method. */
+  /** Whether the top-up saves its payment method. */
   saves: boolean
-  /** Whether the process had sent it to the provider before it died. */
+  /** Whether the process had requested the charge from the provider before the process died. */
   wasAsked: boolean
-  /** Index of its state in the provider's history, or of an earlier equal state. */
+  /** Index of the top-up's state in the provider's history, or of an earlier equal state. */
   at: number
 }
 
 /**
- * Amount charged in a limit's period, and when it last changed. `carried` is the part that was spent in the period by
- * executions that count in other windows.
+ * Amount charged in a limit's period, and when it last changed. `carried`: amount spent in this period but counted in
+ * another window, because the limit's period changed.
  */
 export type SimWindow = { charged: number; carried?: number; changedAt: number }
 export type SimSpent = { ownerId: string; startsAt: number; amount: number; createdAt: number }

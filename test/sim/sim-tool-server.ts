@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Behaviors of a user's own MCP server, as part of its URL. */
+/** Behaviors of a user's own MCP server. The URL selects one. */
 export const toolServerKinds = ['works', 'long', 'large', 'wordy', 'drops', 'garbage', 'hangs'] as const
 export type ToolServerKind = (typeof toolServerKinds)[number]
 
-/** Each server's tool, by the name that models see. */
+/** Name of each server's tool, as models see it. */
 export const ownTool = 'use'
 
 const longBytes = 40_000

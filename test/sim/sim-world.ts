@@ -26,8 +26,8 @@ import { isOpen } from './task-model.ts'
 const traceSteps = 30
 const settleMs = 10_000
 /**
- * Minimum number of looks before `quiesce` gives up. The services run in this thread and advance only one query per
- * look.
+ * Minimum number of polls before `quiesce` gives up. The services run in this thread and advance only one query per
+ * poll.
  */
 const looksMin = 2000
 const peopleCount = 5
@@ -45,14 +45,14 @@ export type HeldChat = {
   sessionId: string
   readLines: number
   node: number
-  /** The id of a turn that continues without its reader. */
+  /** Id of the turn, if it continues without its reader. */
   detached?: string
 }
 type SimNode = { host: SimHost; client: SimClient }
 
 export type Backup = { folder: string; state: SimState; seen: SeenRows }
 
-/** A password and its hash, shared by all worlds to save time. */
+/** A password and its hash. All worlds share them to save time. */
 export type KnownPassword = { password: string; hash: string }
 
 /** One database, its service on one or more nodes, the model, and everything that the steps do with them. */
@@ -76,7 +76,7 @@ export class SimWorld {
   writtenOffBefore = 0
   random: SimRandom
   admin!: { userId: string; token: string }
-  /** Shared by all people, because hashing one for each would take most of the run's time. */
+  /** Password of all people, because hashing one for each person would take most of the run's time. */
   password = ''
   backup: Backup | undefined
   restarts = 0
@@ -218,7 +218,7 @@ export class SimWorld {
         answer.status < 500 || (answer.status === 503 && (isDown || of.mayBeBusy?.() === true)),
         () => `${method} ${path} was answered ${answer.text}`,
       )
-    // Only the request that creates a key shows it.
+    // Only the response to the request that creates a key contains the key.
     if (kind !== 'key') this.checks.that(!answer.text.includes(keyStart), `${method} ${path} was answered with a key`)
     this.note(
       `${kind} ${method} ${path} ${JSON.stringify(of.body ?? '').slice(0, 120)} → ${answer.status} ${answer.status >= 400 ? answer.text.slice(0, 120) : ''}`,
@@ -246,7 +246,9 @@ export class SimWorld {
     return { credential: { kind: 'key', token: key.token }, key }
   }
 
-  /** Whether the login surely works. A stop may lose its last use, so old logins are uncertain. */
+  /**
+   * Whether the login certainly works. An older one may have expired, because a stop can lose the time of its last use.
+   */
   #isFresh({ createdAt, hasEnded }: SimLogin): boolean {
     return !hasEnded && this.now - createdAt < 6 * 86_400_000
   }
@@ -313,7 +315,7 @@ export class SimWorld {
     const working = open.filter(({ row }) => row.status === 'processing' && row.queued === 0)
     for (const { row, task } of working) {
       const { gate } = task.asked
-      // A task that no node holds still has to be settled.
+      // A task whose lease no node holds still has to be settled.
       const waits = gate !== null && !this.model.gateEnds.has(gate) && this.engine.nodeOf(row, this.now) !== undefined
       if (task.mustEnd || !waits) return `task ${task.id}`
     }
@@ -330,7 +332,7 @@ export class SimWorld {
     return undefined
   }
 
-  /** Whether the person has as many started tasks as their plan allows. */
+  /** Whether the person has the maximum number of started tasks that their plan allows. */
   isAtLimit(person: SimPerson): boolean {
     return this.#tasksAtWork.isAtLimit(person)
   }

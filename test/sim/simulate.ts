@@ -45,7 +45,7 @@ import {
 import { patientTaskStep, toolTaskStep } from './tool-task-steps.ts'
 import { passStep, setClockStep } from './time-steps.ts'
 
-/** Resolves with the number of operations. Any other value counts as one. */
+/** A step resolves with its number of operations. Any other value counts as one. */
 type Step = (world: SimWorld) => Promise<unknown>
 
 const steps = {
@@ -153,7 +153,7 @@ export type Simulation = {
   postgres?: { nodes: number; url?: string | undefined }
 }
 
-/** Runs one world from its seed until it has completed that many operations or a check fails. */
+/** Runs one world from its seed until it has completed the requested number of operations or a check fails. */
 export async function simulate({ inProcess = false, postgres, ...world }: Simulation): Promise<SimReport> {
   gates.closeAll()
   const engine = postgres ? await postgresSimEngine(postgres) : sqliteSimEngine(inProcess)

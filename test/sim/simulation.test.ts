@@ -18,7 +18,7 @@ function expectSound({ operations: byKind, restarts, seed, total, violation }: S
   expect(Object.keys(byKind).length).toBeGreaterThan(Math.min(20, total / 20))
 }
 
-// The random seed is enough for the small tier.
+// The small tier runs only the random seed above.
 test.each(ofTier<number[]>([], [1, 2, 3]))(
   'seed %i: every invariant holds after every operation, across stops and crashes',
   async (seed) => {

@@ -14,12 +14,12 @@ type TaskEnd = {
   tokens?: { promptTokens: number; completionTokens: number; exactUsd: string; model: string }
 }
 
-/** Returns the cost of a completed task. For a metered task also the events that the price covers, pages first. */
+/** Returns the cost of a completed task, and for a metered task the events that the charge covers, pages first. */
 export function endOf({ endpointId, params }: AskedTask): TaskEnd {
   const most = simPrices[endpointId]
   if (endpointId === 'priced.write') {
     const [input, output] = [Number(params['input']), Number(params['output'])]
-    // In billionths of a USD: a unit is 100,000.
+    // Computes in billionths of a USD; a unit is 100,000 of them.
     const model = params['isDown'] ? 'spare' : 'told'
     const rates = simTokenRates[model]
     const exact = Math.floor((input * rates.input + output * rates.output) / 10)
@@ -33,7 +33,7 @@ export function endOf({ endpointId, params }: AskedTask): TaskEnd {
   return { cost, usage: { ...(page > 0 && { page }), ...(figure > 0 && { figure }) } }
 }
 
-/** Returns the fields of tokens that `endOf` predicts. */
+/** Picks the token fields that `endOf` predicts. */
 export function pickTokens({ completionTokens, exactUsd, model, promptTokens }: Record<string, unknown>) {
   return { promptTokens, completionTokens, exactUsd, model }
 }

@@ -26,7 +26,7 @@ const kinds: Record<SimEndpoint, number> = {
 const inlineBytes = 16_384
 const fillers = ['x', 'é', '€', '😀', '"', '\n'] as const
 
-/** Makes strings with JSON close to the inline limit or to the length of a preview. */
+/** Returns the parts of a string whose JSON has about `around` bytes. */
 function sizes(world: SimWorld, around: number): { lead: string; of: string; times: number } {
   const { random } = world
   const of = random.pick(fillers)
@@ -52,7 +52,7 @@ export function draftTask(world: SimWorld, person: SimPerson, endpointId?: SimEn
     gate = `${world.seed}-task-${n}`
     params['gate'] = gate
   } else if (kind === 'sim.size') {
-    // The response is {"text":"…"}, which adds 11 bytes to the text.
+    // The response is `{"text":"…"}`, which adds 11 bytes to the text.
     const around = random.chance(0.7) ? inlineBytes - 11 : random.pick([200, 1024, 30_000])
     Object.assign(params, sizes(world, around))
   } else if (kind === 'sim.echo' && random.chance(0.15)) {
@@ -65,7 +65,7 @@ export function draftTask(world: SimWorld, person: SimPerson, endpointId?: SimEn
   return { n, userId: person.userId, endpointId: kind, params, tags, key, body, gate, countedIn: new Set() }
 }
 
-/** Every third task has no tags. */
+/** Returns the tags of the nth task. Every third task has none. */
 function tagsOf(n: number): AskedTask['tags'] {
   return n % 3 === 0 ? undefined : { third: `${n % 3}`, 'a.quote': `"${n % 2}":"` }
 }
@@ -127,7 +127,9 @@ export async function createTaskStep(
   if (answer.status === 200) checkAccepted(world, answer, 'replays' in foreseen ? foreseen.replays : undefined)
 }
 
-/** Fields with which a client might try to change who pays and how much. The service ignores all of them. */
+/**
+ * Returns fields with which a client might try to change who pays and how much. The service must ignore all of them.
+ */
 function claims(world: SimWorld): Record<string, unknown> {
   if (!world.random.chance(0.1)) return {}
   const { userId } = world.person()
@@ -190,7 +192,7 @@ export async function cancelStep(world: SimWorld): Promise<void> {
   const task = random.pick(waiting)
   const { credential, key } = world.credentialOf(model.person(task.asked.userId))
   const refused = model.refusedCredential(model.person(task.asked.userId), key, world.now)
-  // Only the row shows whether the cancel or the first charged event came first.
+  // Only the row shows whether the cancellation or the first charged event came first.
   const mayBeTooLate = Object.keys(endOf(task.asked).usage ?? {}).length > 0
   if (refused === 0) task.isCanceled = true
   const cancel = () => world.send({ kind: 'cancel', method: 'POST', path: `/api/tasks/${task.id}/cancel`, credential })
@@ -220,7 +222,7 @@ export async function slowTaskStep(world: SimWorld): Promise<void> {
   if (!free || isRefused || person.isSuspended) return await createTaskStep(world)
   const answer = await sendTask(world, { ...asked, key: null }, person)
   if (answer.status !== 200) return
-  // The timeout plus five seconds, and the same again for a busy machine.
+  // The timeout plus five seconds, doubled for a busy machine.
   await world.quiesce(12_000)
   checks.same(world.state.tasks.get(answer.body.taskId)?.errorCode, 'AGENT_TIMEOUT', 'how an endless task ends')
 }
@@ -251,7 +253,7 @@ export async function readTaskStep(world: SimWorld): Promise<void> {
 
 type ReadRun = { task: SimTask; row: TaskRow; body: Record<string, any> }
 
-/** Checks price and progress in a response: the charge of a metered task, and its usage once it has ended. */
+/** Checks price and progress in a response, and the charge and final usage of a metered task. */
 function checkRun({ checks }: SimWorld, { body, row, task }: ReadRun): void {
   const { endpointId, params } = task.asked
   const most = usdOfUnits(simPrices[endpointId])

@@ -2,8 +2,8 @@ import type { SimWorld } from './sim-world.ts'
 
 const hourMs = 3_600_000
 /**
- * Bounds how far the clock may be set back, because it then runs at half speed. Also keeps a start consistent with the
- * stored times.
+ * Max time by which the machine's clock may be behind the service's, which then runs at half speed. It also keeps
+ * stored times close enough for a restart to continue from them.
  */
 const behindMsMax = 26 * hourMs
 
@@ -43,7 +43,7 @@ export async function setClockStep(world: SimWorld): Promise<void> {
   await move(world, { passMs: random.between(0, 1000), setMs })
 }
 
-/** Advances time exactly to that instant of the service's clock. */
+/** Advances time until the service's clock shows exactly `at`. */
 export async function passUntil(world: SimWorld, at: number): Promise<void> {
   const { time } = world
   const behind = world.now - time.wall

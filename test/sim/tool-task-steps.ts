@@ -11,7 +11,7 @@ import type { SimWorld } from './sim-world.ts'
 import { bodyOf, checkAccepted, draftTask, releaseStep } from './task-steps.ts'
 
 // Tasks that call their user's own tools. Such a call may already have given the user the answer. So whatever the user
-// causes afterwards, the charge is refunded at most once a day.
+// does afterwards, at most one such charge a day is refunded.
 
 const waitMsMax = 15_000
 const kinds = ['works', 'works', 'long', 'drops', 'garbage'] as const
@@ -34,7 +34,7 @@ export async function toolTaskStep(world: SimWorld): Promise<number> {
   const { calls } = asked.tools!
   await begun(world, { taskId, calls })
   const second = draft(world, { person, endpointId: 'sim.tools', connectorId, calls: random.chance(0.5) })
-  // Not before a crash: a task queued behind another one would keep the restart from settling.
+  // Skip this before a crash, because a task queued behind another one would keep the restart from settling.
   const secondId = way !== 'crash' && random.chance(0.4) ? await create(world, { asked: second, person }) : undefined
   if (secondId !== undefined) await world.openGate(second.gate!, 'ok')
   world.note(`${taskId}, which ${calls ? 'has called' : 'calls no tool'}, is to end by ${way}`)
@@ -131,7 +131,7 @@ async function rowWhen(world: SimWorld, taskId: string, is: (row: TaskRow) => bo
   }
 }
 
-/** Waits until an agent runs the task and its connector call is recorded. */
+/** Waits until an agent runs the task and, if the run calls its connector, the call is recorded. */
 async function begun(world: SimWorld, { calls, taskId }: { taskId: string; calls: boolean }): Promise<void> {
   await rowWhen(world, taskId, (row) => row.status === 'processing' && (!calls || row.cancelable_until !== null))
 }
