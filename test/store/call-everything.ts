@@ -14,8 +14,8 @@ type Called = {
 }
 
 /**
- * Not called, because after reading one row these operations only call another server. Searches read a list in pieces
- * and have a test of their own.
+ * Operations that are not called. Most read only one row and then call another server. Searches read a list in pieces
+ * and have a separate test.
  */
 const notCalled = [
   'POST /api/connectors/{connectorId}/test',

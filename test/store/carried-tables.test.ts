@@ -11,7 +11,8 @@ import { withPool } from '../support/postgres-server.ts'
 import { describePostgres } from './postgres-engine.ts'
 
 /**
- * Tables that an export does not copy as rows: a migration or a trigger creates their rows, or they contain payloads.
+ * Tables that an export does not copy as rows, because migrations, triggers or upkeep create their rows, or because
+ * they contain payloads.
  */
 const ownTables = new Set(['book_totals', 'payload_parts', 'probes', 'session_totals', 'task_tags'])
 /** Columns needed only if nodes share a database. */

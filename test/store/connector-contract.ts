@@ -47,7 +47,7 @@ function update(world: StoreWorld, connector: ConnectorRecord, changes: UpdateCo
   return world.store.updateConnector({ ...of(connector), changes })
 }
 
-/** Records a check of the connector in the version that the caller has read. */
+/** Records the result of a check of the connector, in the version that the caller has read. */
 async function checked(
   world: StoreWorld,
   connector: ConnectorRecord,
@@ -196,7 +196,7 @@ function describeLists(contractTest: ContractTest): void {
     const [userId, otherId] = [await world.createUser(), await world.createUser()]
     const ids: string[] = []
     for (let n = 0; n < 7; n++) {
-      // Some connectors are created in the same millisecond.
+      // Up to three of the connectors are created in the same millisecond.
       if (n % 3 === 0) world.clock.advance(1)
       ids.unshift((await created(world, userId)).id)
       await created(world, otherId)

@@ -15,7 +15,7 @@ async function blockedUntil(world: StoreWorld, userId: string): Promise<number |
   return (await world.store.getAccount(userId))!.blockedUntil
 }
 
-/** Expects that the user cannot create a task for `ms`, and then can. */
+/** Expects that the user cannot create tasks for the next `ms`, but can afterwards. */
 async function expectBlockOf(world: StoreWorld, userId: string, ms: number): Promise<void> {
   const until = world.clock.now() + ms
   await world.expectRefused(world.draft(userId), { outcome: 'refused', reason: 'blocked', until })

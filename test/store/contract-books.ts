@@ -78,7 +78,7 @@ export function describeBooks(contractTest: ContractTest): void {
     const users = [await world.createUser(100_000), await world.createUser(100_000)]
     const start = Math.floor(world.clock.now() / dayMs) + 1
     const to = (day: number, ms: number) => world.clock.advance(day * dayMs + ms - world.clock.now())
-    // A month and a half, with days without executions.
+    // A month and a half, including days without executions.
     for (const at of [0, 1, 2, 20, 31, 32, 33, 50]) {
       to(start + at, 1000)
       for (const userId of users) {
@@ -97,7 +97,7 @@ export function describeBooks(contractTest: ContractTest): void {
     expect(days).toEqual([0, 1, 2, 20, 31, 32, 33, 50].map((at) => [at, 10 + at]))
     let closed = 0
     while (await world.store.books.close()) closed++
-    // The last day is not over.
+    // The last of the eight days is not over.
     expect(closed).toBe(7)
     expect(await Promise.all(bookGroups.map(read))).toEqual(open)
     expect(await world.verify()).toMatchObject({ ok: true, differences: [] })

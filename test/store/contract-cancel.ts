@@ -7,7 +7,7 @@ const canceled: TaskFailure = { code: 'CANCELED', message: 'Canceled.', details:
 const expired: TaskFailure = { code: 'EXPIRED', message: 'Too late.', details: '' }
 const response = { text: '{"summary":"hi"}', payloadId: null }
 
-/** Contract of ending tasks from outside their runs. */
+/** Contract of ending tasks other than by their runs. */
 export function describeCancel(contractTest: ContractTest): void {
   const cancel = (world: StoreWorld, of: { userId: string; taskId: string }, mayStopWork = true) =>
     world.store.cancelTask({ ...of, error: canceled, mayStopWork })
@@ -142,7 +142,7 @@ export function describeCancel(contractTest: ContractTest): void {
     expect(ends.filter((isEnded) => isEnded)).toEqual([true])
     expect(await world.read(userId, taskId)).toMatchObject({ status: 'failed', error: expired, startedAt: null })
     expect(await world.store.expiringTasks(10)).toEqual([])
-    // Work that started in time continues, including its further attempts.
+    // A task that started in time does not expire, not even between attempts.
     for (const taskId of [begun.id, again.id]) {
       expect(await world.store.expireTask({ taskId, error: expired })).toBe(false)
     }

@@ -55,7 +55,7 @@ function capped(world: StoreWorld, { id: sessionId, userId }: SessionRecord, max
   return world.store.updateSession({ userId, sessionId, complete: false, activate: false, metadata: {}, ...change })
 }
 
-/** Expects the rejection and unchanged data. */
+/** Expects this rejection and unchanged data. */
 async function expectRefused(
   world: StoreWorld,
   session: SessionRecord,
@@ -171,7 +171,7 @@ function describeGrowthCaps(contractTest: ContractTest): void {
     const money = { required: 10, hold: 41 }
     const refused = { reason: 'balance', balance: 120, held: 80, required: 10 }
     await expectRefused(world, second, draftTurn(world, second, money), refused)
-    // A cap limits the hold, so 40 are enough.
+    // The cap also limits the hold, so 40 free units are enough.
     const beside = draftTurn(world, second, { ...money, maxCost: 40 })
     expect(await world.store.openTurn(beside)).toMatchObject({ outcome: 'opened', held: 40 })
     await settled(world, alone, 0)
@@ -222,7 +222,8 @@ function describeChargeCaps(contractTest: ContractTest): void {
     ] as const) {
       const session = await opened(world, userId, { maxCost: ofSession })
       const before = await world.balance(userId)
-      // The usage is ten times the hold. Without a cap, the rest would be charged from the free balance.
+      // The usage is ten times the hold. Without a cap, the part beyond the hold would be charged from the free
+      // balance.
       const turn = await settled(world, await begun(world, session, { maxCost: ofTurn }), 500)
       expect(turn).toEqual({ charged: 60, writtenOff: 440, balance: before - 60 })
       expect(await read(world, session)).toMatchObject({ spent: 60 })
@@ -258,7 +259,7 @@ function describeChargeCaps(contractTest: ContractTest): void {
   })
 }
 
-/** Units per model call, in turns that make the maximum number of calls. */
+/** Cost of a model call in units, for turns that make the maximum number of calls. */
 const stepUnits = 7
 
 function describeManyTurns(contractTest: ContractTest): void {
@@ -290,7 +291,7 @@ function describeManyTurns(contractTest: ContractTest): void {
             steps = Math.floor(held / stepUnits)
           }
           expect((await read(world, session)).spent + held).toBeLessThanOrEqual(maxCost)
-          // Some providers report ten times the allowed amount.
+          // Some providers report ten times the usage that was allowed.
           const end = await settled(world, turn.turnId, steps * stepUnits * (random.chance(0.1) ? 10 : 1))
           expect(end.charged).toBeGreaterThanOrEqual(steps * stepUnits)
           return

@@ -6,7 +6,7 @@ import { begun, draftTurn, spending, spentOf } from './window-calls.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 
-// The fraction of a unit that an account carries from chat to chat.
+// The fraction of a unit that an account carries over from chat to chat.
 
 const billionthsPerUnit = 100_000
 const exact = (billionths: number) => ({
@@ -97,7 +97,7 @@ export function describeCarried(contractTest: ContractTest): void {
     await world.store.settleTurn(settling(left.turnId, 0, 'failed'))
     await world.store.settleTurn(settling(await begun(world, userId), 20_000, 'failed'))
     expect(await receipts(world, userId)).toHaveLength(1)
-    // A failed turn that is charged has a receipt, too.
+    // A failed turn that is charged has a receipt too, so it changes the carry-over.
     await world.store.settleTurn(settling(await begun(world, userId), 40_000, 'failed'))
     await world.store.settleTurn(settling(await begun(world, userId), 0))
     expect((await receipts(world, userId)).slice(1)).toEqual([

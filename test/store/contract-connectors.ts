@@ -8,7 +8,7 @@ const response = { text: '{}', payloadId: null }
 const connectorIds = ['con_1']
 const dayMs = 86_400_000
 
-/** Contract of tasks with runs that may send their answer to the user's connector. */
+/** Contract of tasks whose runs may send their answer to the user's connector. */
 export function describeConnectorTasks(contractTest: ContractTest): void {
   const cancel = (world: StoreWorld, of: { userId: string; taskId: string }) =>
     world.store.cancelTask({ ...of, error: canceled, mayStopWork: true })
@@ -25,7 +25,7 @@ export function describeConnectorTasks(contractTest: ContractTest): void {
     expect(before.tasks).toMatchObject([{ status: 'processing', cancelableUntil: now }])
     expect(await cancel(world, { userId, taskId })).toEqual({ outcome: 'too-late' })
     expect(await world.everything(userId)).toEqual(before)
-    // It also stays uncancelable while it waits for its next attempt.
+    // The task also stays uncancelable while it waits for its next attempt.
     expect(await world.store.interruptTask({ ...attempt, error: interrupted, retries: 1 })).toBe('requeued')
     expect(await cancel(world, { userId, taskId })).toEqual({ outcome: 'too-late' })
     expect(await world.store.claimTask(taskId)).toMatchObject({ attempt: 2, cancelableUntil: now })

@@ -98,7 +98,7 @@ export function describeDeliveries(contractTest: ContractTest): void {
     world.clock.advance(1)
     const second = await lease(world, webhookId)
     expect(second.map(({ attempt }) => attempt)).toEqual(Array<number>(20).fill(2))
-    // The bodies are the same, and the first attempts' results no longer matter.
+    // The bodies are unchanged, and results of the first attempts no longer count.
     const bodies = new Map(taken.map(({ body, eventId }) => [eventId, body]))
     for (const { body, eventId } of second) expect(body).toBe(bodies.get(eventId))
     await end(world, taken, { kind: 'succeeded', httpStatus: 200 })
@@ -182,7 +182,7 @@ export function describeDeliveries(contractTest: ContractTest): void {
     await end(world, [first!], succeeded)
     await end(world, [second!], again)
     expect(await world.store.webhooks.getDelivery(of)).toMatchObject({ status: 'pending', httpStatus: 500 })
-    // If a delivery is returned and leased again, its earlier lease no longer counts.
+    // Once a delivery has been put back and leased again, its earlier lease no longer counts.
     world.clock.advance(5000)
     const [third] = await lease(world, webhookId)
     await end(world, [third!], { kind: 'unsent' })

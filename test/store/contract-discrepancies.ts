@@ -10,7 +10,7 @@ import { recordDamages } from './record-damages.ts'
 import type { ContractTest } from './store-contract.ts'
 
 // Injects each kind of damage, bypassing the store, into the account of a user who has some of everything. The matching
-// check must name that user. So this test fails if a check is removed, or if a check has no damage here.
+// check must name that user. So the tests fail if a check is removed, or if no damage exists for a check.
 
 const damages = [...moneyDamages, ...limitDamages, ...eventDamages, ...recordDamages, ...bookDamages]
 

@@ -192,7 +192,7 @@ export function describeEvents(contractTest: ContractTest): void {
     world.clock.advance(1)
     await world.purge()
     expect((await eventsOf(world, userId)).map(({ data }) => data.taskId)).toEqual([late.id])
-    // The check does not miss purged events, but still misses later ones.
+    // The check does not report purged events as missing, but still reports later ones.
     expect(await world.verify()).toMatchObject({ ok: true })
   })
 

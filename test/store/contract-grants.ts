@@ -71,7 +71,7 @@ function describeSignIns(contractTest: ContractTest): void {
   contractTest('only one of several parallel callers takes a sign-in', async (world) => {
     const { grants } = world.store
     const connector = await signsIn(world, await world.createUser())
-    // Several rounds, because at first fewer connections are open than callers.
+    // Several rounds, because at first there are fewer open connections than callers.
     for (let round = 0; round < 20; round++) {
       await begin(world, connector, `round ${round}`)
       const taken = await Promise.all(Array.from({ length: 6 }, () => grants.take(`round ${round}`)))
@@ -131,7 +131,7 @@ function describeRefreshes(contractTest: ContractTest): void {
       const renewed = (await Promise.all([1, 2, 3, 4].map(renew))).filter((grant) => grant !== undefined)
       expect(renewed).toMatchObject([{ version: version + 1, expiresAt: world.clock.now() + 1000 }])
       expect(await grants.get(of(connector))).toEqual(renewed[0])
-      // Renewal does not change the connector.
+      // Renewing tokens does not change the connector.
       expect(await read(world, connector)).toEqual(connector)
       expect(await grants.claim({ ...of(connector), version, forMs })).toBe(false)
       expect(await grants.claim({ ...of(connector), version: version + 1, forMs })).toBe(true)

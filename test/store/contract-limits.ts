@@ -144,8 +144,8 @@ function describeRates(contractTest: ContractTest): void {
       await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { limit: 5, used: 5, oldestAt: start } })
       await change(null)
       await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { limit: 3, used: 3 } })
-      // If the window contains more than the new limit allows, a slot frees up only when enough executions have left
-      // it.
+      // If the window contains more executions than the new limit allows, a slot frees up only when enough of them have
+      // left it.
       await change('slow')
       expect(await world.rate(userId)).toMatchObject({ limit: 2, used: 2, oldestAt: start + 3000 })
       world.clock.advance(minute - 3000)
@@ -187,7 +187,7 @@ function describeRates(contractTest: ContractTest): void {
     await world.expectRefused(world.draft(userId, { limits }), full)
     const sessionId = await sessionOf(world, userId)
     expect(await openTurn(world, userId, sessionId, limits)).toMatchObject(full)
-    // With another key, and without one.
+    // Executions with another key, and without one, are not limited.
     await world.pending(userId, { limits: keyed('key_b', 1) })
     await world.pending(userId)
     world.clock.advance(1)
@@ -288,7 +288,7 @@ function describeKeyLimits(contractTest: ContractTest): void {
     const full = { reason: 'limit', window: { ownerId: first.id, charged: 300 } }
     for (const key of [draft, last])
       expect(await world.admit(userId, { limits: await limitsOf(key) })).toMatchObject(full)
-    // The changed limit also applies to replaced keys that are still valid.
+    // The changed limit also applies to the replaced key, which is still valid.
     await store.updateKey({ userId, keyId, changes: { spendLimit: 400 } })
     await world.pending(userId, { limits: await limitsOf(draft) })
     expect(await world.admit(userId, { limits: await limitsOf(last) })).toMatchObject({ reason: 'limit' })

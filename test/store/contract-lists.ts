@@ -6,7 +6,7 @@ import type { StoreWorld } from './store-world.ts'
 const all = { limit: 1000, offset: 0 }
 const agents = ['text', 'image', 'sound']
 
-/** Tasks of three agents in all four states, two per millisecond; ids in order of admission. */
+/** Creates tasks of three agents in all four states, two per millisecond. Returns their ids in order of admission. */
 async function fill(world: StoreWorld, userId: string): Promise<string[]> {
   const ids: string[] = []
   for (let index = 0; index < 24; index++) {

@@ -114,7 +114,7 @@ function describeLives(contractTest: ContractTest): void {
     })
     await world.store.endLogin({ userId, loginId: second.id })
     expect(await ids()).toEqual([third.id, first.id])
-    // The list omits logins unused for a week.
+    // The list omits logins that were not used for a week.
     world.clock.advance(loginIdleMs - 2)
     expect(await ids()).toEqual([third.id, first.id])
     world.clock.advance(1)
@@ -216,7 +216,7 @@ function describeThrottle(contractTest: ContractTest): void {
     )
     const until = world.clock.now() + 15 * minuteMs
     expect(tries.filter(({ outcome }) => outcome === 'admitted')).toHaveLength(10)
-    // The database decides which of several parallel tries come last.
+    // The order of parallel attempts is not defined.
     const refused = tries.filter(({ outcome }) => outcome === 'refused')
     expect(refused).toEqual([1, 2, 3].map(() => ({ outcome: 'refused', until })))
     expect(await world.store.admitLogin(attempt('ada@example.com', '192.0.2.2'))).toMatchObject({
@@ -225,7 +225,7 @@ function describeThrottle(contractTest: ContractTest): void {
     expect(await world.store.admitLogin(attempt('bob@example.com', '192.0.2.1'))).toMatchObject({
       outcome: 'admitted',
     })
-    // Rejected tries do not count, so the wait ends as announced.
+    // Rejected attempts do not count, so the wait ends at the announced time.
     world.clock.advance(15 * minuteMs - 1)
     expect(await world.store.admitLogin(attempt('ada@example.com', '192.0.2.1'))).toEqual({
       outcome: 'refused',
@@ -246,7 +246,7 @@ function describeThrottle(contractTest: ContractTest): void {
     const numbers = Array.from({ length: 120 }, (_, index) => index)
     expect(await outcomes(numbers.map((n) => attempt('ada@example.com', `192.0.2.${n}`)))).toBe(50)
     expect(await outcomes(numbers.map((n) => attempt(`p${n}@example.com`, '198.51.100.1')))).toBe(100)
-    // All users behind a local proxy have its address, so it does not count as one client.
+    // All users behind a local proxy seem to have its address, so that address is not counted as one client.
     expect(await outcomes(numbers.map((n) => attempt(`q${n}@example.com`, null)))).toBe(120)
   })
 

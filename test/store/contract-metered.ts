@@ -5,7 +5,7 @@ import type { ContractTest } from './store-contract.ts'
 import { agentError, interrupted, type StoreWorld } from './store-world.ts'
 
 const meters = { page: 20, figure: 300 }
-/** Input for a metered task. Its `cost` is the maximum. */
+/** Input for a metered task. `cost` is the maximum. */
 const metered: Partial<AdmitTask> = { cost: 1000, meters }
 const response = { text: '{}', payloadId: null }
 

@@ -7,7 +7,7 @@ import { begun, day, draftTurn } from './window-calls.ts'
 
 const limits = { payloadBytesPerDay: 1000 }
 
-/** Separately stored JSON of this many bytes. */
+/** Returns JSON of this many bytes, stored as a payload. */
 function stored(world: StoreWorld, bytes: number): StoredJson {
   return { text: '{', payloadId: newId('pay', world.clock.now()), digest: { bytes, sha256: 'sha' } }
 }

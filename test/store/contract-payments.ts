@@ -15,7 +15,7 @@ async function told(world: StoreWorld, userId: string) {
   return rows.map(({ body, type }) => ({ type, ...(JSON.parse(body) as { data: object }).data }))
 }
 
-/** A user with one paid top-up who has spent this much of it. */
+/** Creates a user with one paid top-up who has spent this much of it. */
 async function spent(world: StoreWorld, cost: number) {
   const userId = await world.createUser(0)
   const topup = await openTopup(world, userId, whole)
@@ -96,7 +96,7 @@ export function describePayments(contractTest: ContractTest): void {
     const { topup, userId } = await spent(world, 0)
     const version = 1
     const older = { state: stateOf(topup, paid(whole, { disputed: whole })), version }
-    // The dispute was won in the meantime, so the new state equals the stored state.
+    // The dispute has been won in the meantime, so the new state equals the stored one.
     expect(await tell(world, topup, paid(whole))).toMatchObject({ outcome: 'nothing-new' })
     expect(await world.store.payments.applyState(older)).toMatchObject({ outcome: 'stale', topup: { disputed: 0 } })
     const several = Array.from({ length: 5 }, () =>

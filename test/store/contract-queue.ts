@@ -8,7 +8,7 @@ const all: Taking = { limit: 100, after: '', passOver: new Set(), claiming: [] }
 
 /** Returns the names of the next tasks. */
 async function taken(world: StoreWorld, names: ReadonlyMap<string, string>, of: Partial<Taking> = {}) {
-  // The contract's leases expire immediately.
+  // Leases expire immediately in these tests.
   world.clock.advance(1)
   const found: string[] = []
   const asked = { ...all, ...of }
@@ -34,7 +34,7 @@ async function waiting(world: StoreWorld, counts: readonly number[]) {
     names.set(id, name)
     ids.set(name, id)
   }
-  // One extra task per user shows the order in which the store serves them.
+  // One extra task per user shows the order in which the store serves the users.
   for (const userId of userIds) await add(userId, userId)
   world.clock.advance(1)
   const { tasks } = await world.store.takeTasks(all)
@@ -56,7 +56,7 @@ export function describeQueue(contractTest: ContractTest): void {
     }
     expect(await taken(world, names, { after: users[0]!, limit: 3 })).toEqual(['b1', 'd1', 'a1'])
     expect(await taken(world, names, { after: users[2]!, limit: 2 })).toEqual(['d1', 'a1'])
-    // After the last user, and after one who no longer exists.
+    // Start after the last user, and after a user who does not exist.
     expect(await taken(world, names, { after: users[3]!, limit: 1 })).toEqual(['a1'])
     expect(await taken(world, names, { after: `${users[0]}x`, limit: 1 })).toEqual(['b1'])
   })
@@ -129,7 +129,7 @@ export function describeQueue(contractTest: ContractTest): void {
       const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
       await world.store.cancelTask({ userId: users[0]!, taskId: ids.get('a2')!, error, mayStopWork: true })
       await world.store.changeAccountLimits({ userId: users[0]!, changes: { tasksAtWork: 3 } })
-      // Which of them exceeds the limit is undefined.
+      // The order of these claims, and so the rejected one, is undefined.
       const atOnce = await Promise.all(['a3', 'a4', 'a5'].map(claim))
       expect(atOnce.filter((claimed) => claimed === true)).toHaveLength(2)
       expect(atOnce).toContain('at-limit')
@@ -156,7 +156,7 @@ export function describeQueue(contractTest: ContractTest): void {
   contractTest('does not take a task again while its claim is in progress', async (world) => {
     const { ids, names } = await waiting(world, [3, 1])
     if (world.store.shared) {
-      // On a shared store, leases prevent a second take.
+      // On a shared store, leases keep tasks from being taken twice.
       world.clock.advance(1)
       expect((await world.store.takeTasks({ ...all, limit: 2 })).tasks.map(({ id }) => names.get(id))).toEqual([
         'a1',

@@ -15,7 +15,7 @@ const prices = { page: 7, figure: 30 }
 const response = { text: '{}', payloadId: null }
 
 const person = fc.nat({ max: 1 })
-/** Selects one of the matching tasks (or of all if `isWild`), and an attempt relative to its latest one. */
+/** Selects one of the tasks that fit the command (or of all if `isWild`), and an attempt relative to its latest one. */
 const target = {
   task: fc.nat(),
   isWild: fc.constantFrom(false, false, false, true),
@@ -143,7 +143,7 @@ async function moveTask({ world: { clock, store }, model }: History, input: Move
   }
 }
 
-/** Returns as many pages as the charge covers, and a figure if the rest covers one. */
+/** Returns up to `pages` pages, as many as the charge covers, and a figure if the rest of the charge covers one. */
 function usageWithin({ cost, meters, status }: Pick<ModelTask, 'cost' | 'meters' | 'status'>, pages: number) {
   const page = Math.min(pages, Math.floor(cost / meters!['page']!))
   const left = cost - page * meters!['page']!

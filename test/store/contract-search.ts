@@ -11,7 +11,7 @@ const inputs = [
   String.raw`C:\temp`,
   '😀 emoji',
 ]
-/** Text to search for, and the inputs that contain it. */
+/** Text to search for, and the indexes of the inputs that contain it. */
 const searches: [text: string, found: number[]][] = [
   ['inv 1357', [0]],
   ['INVOICE', [0]],

@@ -11,7 +11,7 @@ import { aDay, spending, spentOf } from './window-calls.ts'
 
 const all = { limit: 1000, offset: 0 }
 
-/** A turn without a session; its session id refers to nothing. */
+/** Returns input for a turn without a session. Its session id refers to no session. */
 function draftTurn(world: StoreWorld, userId: string, changes: Partial<OpenTurn> = {}): OpenTurn {
   const now = world.clock.now()
   const ids = { turnId: newId('turn', now), sessionId: newId('ses', now) }

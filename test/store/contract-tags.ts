@@ -9,7 +9,7 @@ import type { StoreWorld } from './store-world.ts'
 const all = { limit: 1000, offset: 0 }
 const agents = ['text', 'image']
 
-/** Values that contain each other, and values with characters that JSON escapes. */
+/** Tag values, of which some contain others or characters that JSON escapes. */
 const values = ['a', 'ab', 'b', '"b":"a"', 'b":"a', String.raw`a\"`, 'a:b', 'é', '😀', 'a\u2028']
 const names = ['a', 'b', 'ab', 'constructor', 'a.b-c_1']
 

@@ -44,7 +44,7 @@ export function describeTopups(contractTest: ContractTest): void {
     await tell(world, await openTopup(world, userId, 100), paid(100, { method }))
     const recharge = { below: 5_000_000, to: 6_000_000, monthlyMax: 100_000_000 }
     await payments.setRecharge({ userId, recharge })
-    // Not near the end of a month.
+    // Moves the clock away from the end of a month.
     world.clock.advance(Math.max(0, Date.UTC(2099, 4, 10) - world.clock.now()))
     const begin = () => {
       const topupId = newId('top', world.clock.now())

@@ -6,7 +6,7 @@ import type { StoreWorld } from './store-world.ts'
 
 const charsMax = 1_000_000
 
-/** A chunk with the events from `firstSeq` to `lastSeq`, one per line. */
+/** Returns a piece with the events from `firstSeq` to `lastSeq`, one per line. */
 function pieceOf(turnId: string, firstSeq: number, lastSeq: number, text = ''): TurnEvents {
   const seqs = Array.from({ length: lastSeq - firstSeq + 1 }, (_, n) => firstSeq + n)
   return { turnId, firstSeq, lastSeq, lines: seqs.map((seq) => `${JSON.stringify({ seq, text })}\n`).join('') }
@@ -140,7 +140,7 @@ function describePurge(contractTest: ContractTest): void {
       return (await world.store.turnEvents.read({ turnId, after: 0, charsMax })).length
     }
     await keep(1)
-    // Retention counts from the turn's end, not from the events.
+    // Retention is counted from the turn's end, not from when the events were stored.
     world.clock.advance(3 * eventsKeptMs)
     await keep(2)
     await world.store.settleTurn(finished(ended.turnId, 'hello'))

@@ -140,7 +140,7 @@ function describeUndone(contractTest: ContractTest): void {
       const draft = world.draft(userId, { limits })
       const results = await Promise.allSettled([
         world.store.admitTask(draft),
-        // The database rejects this row only after everything else was counted.
+        // The database rejects this row, but only after its cost was counted.
         world.admit(userId, { limits, endpointId: null as never }),
         world.admit(userId, { limits }),
       ])
@@ -171,7 +171,7 @@ function describeUndone(contractTest: ContractTest): void {
     const change = (spendLimit: Units) => store.updateKey({ userId, keyId, changes: { spendLimit } })
     const results = await Promise.allSettled([
       world.admit(userId, { limits }),
-      // Another key with the same token; its user's windows are checked first.
+      // This fails because another key has the same token, but only after it has purged the user's old windows.
       store.createKey({ ...draft, userId }),
       world.admit(userId, { limits }),
       change(200),
@@ -179,7 +179,7 @@ function describeUndone(contractTest: ContractTest): void {
     ])
     const statuses = results.map(({ status }) => status)
     expect(statuses).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'rejected'])
-    // Alone, because PostgreSQL runs parallel commands in any order.
+    // Changes the limit alone, because PostgreSQL runs parallel commands in any order.
     const lowered = { ...limits!, spend: { ...limits!.spend!, amount: 200 } }
     const refused = await world.admit(userId, { limits: lowered, cost: 1 })
     expect(refused).toMatchObject({ reason: 'limit', window: { charged: 200 } })
@@ -212,7 +212,7 @@ function describeReached(contractTest: ContractTest): void {
     expect(await reached(world, userId)).toEqual([told])
     await world.expectRefused(world.draft(userId, { limits }), { reason: 'limit' })
     world.clock.advance(day)
-    // Nothing is spent yet, but the request exceeds the limit of a whole day.
+    // Nothing is spent yet, but the request alone exceeds the day's limit.
     await world.admit(userId, { limits, cost: 151 })
     const next = { ...told, resetsAt: new Date(midnight + day).toISOString() }
     expect(await reached(world, userId)).toEqual([told, next])
@@ -239,7 +239,7 @@ function describeReached(contractTest: ContractTest): void {
     await refuse(151)
     const stale = await limits()
     await change({ spendLimit: 300 })
-    // Rejected by the limit from its authentication. The current limit is not reached.
+    // The limit known at authentication rejects this request, but the current limit has not been reached.
     await world.expectRefused(world.draft(userId, { limits: stale, cost: 151 }), { reason: 'limit' })
     expect(await told()).toEqual(['0.0150'])
     const turnId = await begun(world, userId, { limits: await limits(), hold: 300 })

@@ -66,7 +66,7 @@ function describeTasks(contractTest: ContractTest): void {
       await world.expectRefused(world.draft(userId, { limits: key }), { window: { ownerId: 'key_a', charged: 300 } })
       const resetsAt = Date.UTC(2026, 0, 16)
       await world.expectRefused(world.draft(userId), { window: { ownerId: userId, charged: 500, resetsAt } })
-      // A user with a plan that has no such limit can continue.
+      // A user whose plan has no such limit can continue.
       const paid = await world.createUser()
       await world.store.changeAccountLimits({ userId: paid, plan: 'paid', changes: {} })
       for (let tasks = 0; tasks < 8; tasks++) await world.pending(paid)
@@ -112,7 +112,7 @@ function describeTasks(contractTest: ContractTest): void {
 
 const periods: [reset: LimitReset, from: number, next: number][] = [
   ['day', Date.UTC(2026, 1, 28), Date.UTC(2026, 2, 1)],
-  // The start of daylight saving time in Europe makes no difference.
+  // Daylight saving time starts in Europe on this day, which makes no difference.
   ['day', Date.UTC(2026, 2, 29), Date.UTC(2026, 2, 30)],
   ['week', Date.UTC(2026, 11, 28), Date.UTC(2027, 0, 4)],
   ['month', Date.UTC(2026, 11, 1), Date.UTC(2027, 0, 1)],
@@ -230,7 +230,7 @@ function describeTurns(contractTest: ContractTest): void {
     const limits = spending('key_a', 150)
     await world.pending(userId, { limits })
     const turnId = await begun(world, userId, { limits, hold: 20 })
-    // The window covers charges beyond the hold up to its limit, as the balance does.
+    // Usage beyond the hold is charged up to the window's limit, as it would be up to the balance.
     expect(await settle(world, turnId, 900)).toMatchObject({ charged: 50, writtenOff: 850 })
     expect(await spentOf(world, limits)).toEqual([150, 0])
     const free = await begun(world, userId)

@@ -21,7 +21,7 @@ function answeredBy(turnId: string, result: OpenTurnResult): string {
 const found = (world: StoreWorld, userId: string, retries: number) =>
   world.store.requests.findTurn({ userId, digest, retries })
 
-/** Contract of requests that clients repeat without an Idempotency-Key. */
+/** Contract of requests that clients retry without an Idempotency-Key. */
 export function describeWireRequests(contractTest: ContractTest): void {
   contractTest('a repeated request returns its turn until one minute after the turn ends', async (world) => {
     const userId = await world.createUser()
@@ -88,7 +88,8 @@ export function describeWireRequests(contractTest: ContractTest): void {
       const of = { userId, digest: call.what, resourceId: first }
       const leftAt = await store.requests.left(of)
       expect(await world.admit(userId, { call })).toMatchObject({ outcome: 'replayed', taskId: first })
-      // The repeated call was answered with it, so its node does not cancel it, and the next call creates a new task.
+      // The repeated call was answered with the task, so its node does not cancel it, and the next call creates a new
+      // task.
       expect(await store.requests.takeBack({ ...of, leftAt })).toBe(false)
       const third = await world.pending(userId, { call })
       const again = await store.requests.left(of)
@@ -108,7 +109,7 @@ export function describeWireRequests(contractTest: ContractTest): void {
       const userId = await world.createUser(200)
       const call = { what: 'the tool and its arguments', request: 'of one client', keptMs: 60_000 }
       const taskId = await world.pending(userId, { call, cost: 200 })
-      // A client's repeated request needs neither a note nor a balance.
+      // A request that the client repeats is answered even if no disconnect was recorded and the balance is too low.
       expect(await store.foreseeAdmission(world.draft(userId, { call, cost: 200 }))).toBeUndefined()
       expect(await world.admit(userId, { call })).toMatchObject({ outcome: 'replayed', taskId })
       await store.requests.leaveAll()

@@ -18,7 +18,7 @@ export function describeWriteOffs(contractTest: ContractTest): void {
       const [userId, other] = [await world.createUser(1000), await world.createUser(1000)]
       await writeOff(world, userId, 9_999)
       await writeOff(world, userId, 1)
-      // The total equals the bound, so it does not exceed it yet.
+      // The total now equals the bound, but does not exceed it yet.
       await writeOff(world, userId, 1)
       const now = world.clock.now()
       const until = now - (now % day) + day

@@ -36,7 +36,7 @@ export class CuttingWire {
           rest = rest.subarray(length)
           const kind = hasBegun ? String.fromCharCode(message[0]!) : ''
           hasBegun = true
-          // An Execute message, or a simple query such as BEGIN or COMMIT.
+          // The message is an Execute, or a simple query such as BEGIN or COMMIT.
           if ((kind === 'E' || kind === 'Q') && this.left > 0 && --this.left === 0) {
             this.hasCut = true
             return cut()

@@ -7,7 +7,7 @@ import { rates, tokensFor } from './token-drafts.ts'
 import type { StoreWorld } from './store-world.ts'
 import { begun, settle, spending } from './window-calls.ts'
 
-/** Ids of a user's objects that a damage can refer to. */
+/** Ids of a user's objects that the SQL of a damage can refer to. */
 export type Holdings = {
   userId: string
   completedId: string
@@ -15,7 +15,7 @@ export type Holdings = {
   meteredId: string
   /** A token-priced task. */
   pricedId: string
-  /** A task with an idempotency key, a quote, a tag and its own webhook URL. */
+  /** A task with an idempotency key, a quote, a tag and a `webhookUrl`. */
   namedId: string
   sessionId: string
   /** An expired session with messages. */
@@ -44,7 +44,7 @@ export type Damage = {
   isOfNobody?: boolean
 }
 
-/** Limits of the store, so that users can have all of this. */
+/** Store limits that let a user have all of this. */
 export const holdingLimits = { abuseFailures: 10 }
 
 const method = (userId: string) => ({ customerId: `cus_${userId}`, methodId: `pm_${userId}`, methodLabel: 'visa 4242' })
@@ -111,7 +111,7 @@ export async function untilExpired(world: StoreWorld): Promise<void> {
 
 async function creditByPlatform(world: StoreWorld, { name, userId }: { name: string; userId: string }) {
   const { platform } = world.store
-  // An expired key does not count toward the maximum, which other users' keys need.
+  // The key is expired, so that it does not count toward the installation's maximum.
   const expiresAt = world.clock.now()
   const key = { name, hint: 'a1b2', addresses: null, creditPerDay: 1000, createdBy: null, expiresAt }
   const { id } = await platform.createKey({ ...key, scopes: ['credit'], tokenHash: `platform ${name}` })

@@ -7,16 +7,17 @@ import { engine, withRaw, type RawDatabase } from '../support/test-engine.ts'
 import { newDataDir, startService, type Person } from '../support/test-service.ts'
 import { callEverything } from './call-everything.ts'
 
-// A service with tables full of dead rows. Instead of time, each engine measures how much a statement reads.
+// A service with tables full of rows that requests no longer need. Tests measure how much each statement reads, not its
+// time.
 
-/** Tables that a user cannot fill, and the reason. */
+/** Tables that a user cannot fill, with the reason or what their rows are. */
 const bounded: Record<string, string> = {
   counters: 'a row for each user, endpoint and status',
   platform_keys: 'made by admins, 10,000 at most',
   probes: 'one row',
   session_totals: 'a row for each user and agent',
   settings: 'names of the service',
-  // On PostgreSQL only.
+  // This table exists only on PostgreSQL.
   leases: 'a row for each node',
 }
 const day = 86_400_000

@@ -6,13 +6,13 @@ import { GroupCommit } from '../../server/store/sqlite/group-commit.ts'
 import { createNotes, type Notes } from './notes-database.ts'
 import { newFolder } from './sqlite-engine.ts'
 
-// Only a broken disk makes a sync fail. So here the statement that would sync throws instead; everything else is real.
+// Only a broken disk makes a sync fail, so here the statement that would sync throws instead. Everything else is real.
 
 let dataDir: string
 let notes: Notes
 let other: Database.Database
 let commit: GroupCommit
-/** Errors to throw in a statement's next runs, by its SQL. */
+/** Errors that the next runs of a statement throw, by its SQL. */
 let faults: Map<string, unknown[]>
 let fatal: unknown[]
 

@@ -36,7 +36,7 @@ function groupCommit(options: Omit<GroupCommitOptions, 'onFatal'> = {}): GroupCo
 const visible = () => other.prepare<[], string>('SELECT text FROM notes ORDER BY id').pluck().all()
 const tallied = () => other.prepare<[], number>('SELECT value FROM tally').pluck().get()
 
-/** Returns `resolved` or the rejection's error code for each promise. */
+/** Returns, for each promise, `resolved` or the code of its error. */
 async function outcomes(promises: Promise<unknown>[]): Promise<unknown[]> {
   const settled = await Promise.allSettled(promises)
   return settled.map((result) => (result.status === 'fulfilled' ? 'resolved' : (result.reason as ErrandError).code))
@@ -200,7 +200,7 @@ test('a full database fails the batch even if only the statement was rolled back
     commit.run(() => notes.write('small')),
     commit.run(() => {
       try {
-        // Inserting several rows uses a statement journal. On failure SQLite rolls back only that.
+        // An insert of several rows uses a statement journal. If it fails, SQLite rolls back only that statement.
         notes.writeMany(large, 3)
       } finally {
         wasOpen = notes.db.inTransaction
@@ -247,7 +247,7 @@ test('a writer that takes too long makes waiting commands fail with 503 without 
   const promises = [commit.run(() => notes.write('a')), commit.run(() => notes.write('b'))]
   expect(await outcomes(promises)).toEqual(['SERVICE_UNAVAILABLE', 'SERVICE_UNAVAILABLE'])
   await expect(promises[0]).rejects.toMatchObject({ cause: { code: 'SQLITE_BUSY' } })
-  // The next command starts its own wait.
+  // The time limit restarts for the next command.
   const later = commit.run(() => notes.write('later'))
   other.exec('COMMIT')
   await later
@@ -256,7 +256,7 @@ test('a writer that takes too long makes waiting commands fail with 503 without 
 })
 
 test('each wait for another writer gets the full time, regardless of earlier waits', async () => {
-  // Time only moves when the test advances it, so nothing else can end a wait.
+  // Time moves only when the test advances it, so nothing else can end the wait.
   vi.useFakeTimers({ toFake: ['performance'] })
   try {
     other.exec('BEGIN IMMEDIATE')

@@ -1,11 +1,11 @@
 import Database from 'better-sqlite3'
 import type { BatchEnd } from '../../server/store/sqlite/group-commit.ts'
 
-/** Counts the rows that commands write and stores the sum at the end of each batch, like the store's counters. */
+/** Counts the rows that commands write and stores the total at the end of each batch, as the store's counters do. */
 export class Tally implements BatchEnd {
   /** Number of completed batches. */
   writes = 0
-  /** If set, the next writes throw this error. */
+  /** If set, `write` throws this error. */
   fails: Error | undefined
   #ofCommand = 0
   #ofBatch = 0

@@ -4,8 +4,8 @@ import { SystemClock } from '../../server/kernel/clock.ts'
 import { openSqliteStore, openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
 import { noLimits } from './store-world.ts'
 
-// Opens the store in a thread at the same moment as the test's other threads, and makes one write. A command then
-// closes the store, while a server runs until the test ends it.
+// Opens the store in a thread at the same moment as the test's other threads do, and makes one write. A CLI command
+// then closes the store; a server runs until the test ends it.
 
 export type OpenThreadData = { dataDir: string; how: 'server' | 'beside'; email: string; gate: Int32Array }
 

@@ -18,10 +18,13 @@ const history: readonly (Partial<PaymentState> | { cost: number })[] = [
   paid(whole, { refunded: 20_000, disputed: 70_000 }),
   paid(whole, { refunded: 20_000, disputed: 40_000 }),
 ]
-/** Paid 100,000, minus 20,000, 70,000 and 40,000. */
+/** Final balance and debt: 100,000 paid, minus 20,000, 70,000 and 40,000. */
 const end = { balance: 0, owed: 30_000 }
 
-/** Makes the nth statement from now fail once. `hasStruck` returns whether it was reached. */
+/**
+ * Makes the nth statement from now fail once. `hasStruck` returns whether that statement was reached. `stride`:
+ * interval of the statements to test.
+ */
 export type Striker = { strikeAt: (n: number) => void; hasStruck: () => boolean; stride: number }
 
 function again<Value>(call: () => Promise<Value>): Promise<Value> {
@@ -52,7 +55,7 @@ export async function killAtEach(world: StoreWorld, { hasStruck, strikeAt, strid
       )
       // A shared database may have committed even if its response was lost.
       if (isLost && !isShared) expect(await moneyOf(world, userId)).toEqual(before)
-      // The provider resends its event until it is answered, and here once more after that.
+      // The provider resends its event until it is answered, and here once more.
       const { outcome } = await again(() => tell(world, topup, change))
       if (!isLost) expect(outcome).toBe('nothing-new')
       expect(await again(() => tell(world, topup, change))).toMatchObject({ outcome: 'nothing-new' })

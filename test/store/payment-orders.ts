@@ -6,8 +6,8 @@ import { moneyOf, openTopup, paid, stateOf } from './payment-drafts.ts'
 import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-world.ts'
 
 // Several readers follow a payment that keeps changing at the provider. Each reads the row, then the provider's state,
-// and applies that later, possibly after other readers. In any order and with any losses and repeats, an older state must
-// never overwrite a newer one, and the last event must lead to the last state.
+// and applies that state later, possibly after other readers. Whatever the order, losses and repeats, an older state
+// must never overwrite a newer one, and the last event must lead to the last state.
 
 const whole = 100_000
 const cent = 100
@@ -33,7 +33,7 @@ function historyOf(random: SimRandom): Partial<PaymentState>[] {
   return states
 }
 
-/** Returns the top-up's contribution to its user's balance in this state. */
+/** Returns how much the top-up contributes to its user's balance in this state. */
 function worthOf({ disputed = 0, refunded = 0, status }: Partial<PaymentState>): number {
   return status === 'paid' ? whole - Math.min(whole, refunded + disputed) : 0
 }

@@ -13,7 +13,7 @@ import {
   type Tampering,
 } from './store-world.ts'
 
-/** Defines tests on the test run's PostgreSQL server. Outside the PostgreSQL project it starts a new server. */
+/** Defines tests on the PostgreSQL server of the test run, or on a new server outside the PostgreSQL project. */
 export async function describePostgres(what: string, describe: (server: PostgresServer) => void): Promise<void> {
   const url = inject('postgresUrl')
   let server: PostgresServer

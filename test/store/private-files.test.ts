@@ -27,7 +27,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const modeOf = (path: string) => statSync(path).mode & 0o7777
 
-/** Returns the paths in the data directory with any permission for other users. */
+/** Returns the paths in the data directory for which other users have any permission. */
 function open(): string[] {
   const paths = [dataDir, ...globSync('**/*', { cwd: dataDir }).map((name) => join(dataDir, name))]
   return paths.filter((path) => (modeOf(path) & 0o077) !== 0)

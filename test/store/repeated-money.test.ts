@@ -5,7 +5,7 @@ import { newFolder, openIn, withRaw } from './sqlite-engine.ts'
 import { converse, draftSession } from './session-contract.ts'
 import { noLimits, StoreWorld } from './store-world.ts'
 
-// A defect elsewhere, here a reopened row, must not move money twice: the store's commands fail and are rolled back.
+// A defect elsewhere, here a reopened row, must not move money twice. The store's commands fail and are rolled back.
 
 async function openWorld() {
   const clock = new FakeClock()

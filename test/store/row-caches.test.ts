@@ -5,7 +5,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { newFolder, openIn, withRaw } from './sqlite-engine.ts'
 import { noLimits, StoreWorld } from './store-world.ts'
 
-/** Opens a store with a user, and a way to set the progress of a task like another process. */
+/** Opens a store with a user, and a way to set a task's progress as another process would. */
 async function openCaches() {
   const dataDir = newFolder()
   const clock = new FakeClock()
@@ -53,7 +53,8 @@ test('the cache of tasks is bounded by their size', async () => {
   for (const id of ids) await world.read(userId, id)
   const cached = []
   for (const id of ids) cached.push(await world.read(userId, id))
-  // Two tasks can share a slot of the recent keys. A second read in a row always finds the task in the cache.
+  // Two tasks can share a slot of the recent keys, but the second of two reads in a row always finds the task in the
+  // cache.
   const last = ids.at(-1)!
   expect(await world.read(userId, last)).toBe(await world.read(userId, last))
   expect(await world.read(userId, ids[0]!)).not.toBe(cached[0])

@@ -55,7 +55,7 @@ export function finished(turnId: string, text: string): SettleTurn {
   }
 }
 
-/** A complete turn, which must be admitted. */
+/** Opens and settles a turn, which must be admitted. */
 export async function converse(world: StoreWorld, session: SessionRecord, text: string): Promise<void> {
   const turn = draftTurn(world, session)
   expect(await world.store.openTurn(turn)).toMatchObject({ outcome: 'opened' })

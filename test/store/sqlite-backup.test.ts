@@ -58,7 +58,7 @@ function admit(taskId: string): Promise<unknown> {
 
 const commitsMax = 1500
 
-/** Commits tasks until `stop` resolves, or gives up if it does not resolve while writes continue. */
+/** Commits tasks until `stop` resolves, or gives up after many tasks. */
 async function writeUntil(stop: Promise<unknown>): Promise<'stopped' | 'tired'> {
   let isStopped = false
   void stop.then(() => (isStopped = true))

@@ -16,7 +16,8 @@ beforeEach(async () => {
   const clock = new FakeClock()
   const dataDir = newFolder()
   const options = { clock: () => clock, limits: { ...noLimits, executionsPerMinute: 10 } }
-  // A page limit applies to one connection, so the test captures the store's own when it prepares its statements.
+  // A page limit applies to one connection, so the test captures the store's own connection when it prepares
+  // statements.
   let connection: Database.Database | undefined
   const opened = watchStatements(
     (of) => (connection = of),

@@ -8,7 +8,7 @@ import { watchStatements } from './watch-statements.ts'
 
 type Planned = { sql: string; plan: string[] }
 
-/** Returns the plans of all statements that the store prepares, recorded as it prepares them. */
+/** Returns the plans of all statements that the store prepares. */
 async function planStore(): Promise<Planned[]> {
   const dataDir = newFolder()
   const clock = new FakeClock()
@@ -29,8 +29,8 @@ async function planStore(): Promise<Planned[]> {
 
 /**
  * Plans the statement with unbound parameters, because for known values SQLite might choose a partial index that it
- * cannot use later. Normalizes the SQL: without quotes, on one line, and with `?` for each parameter, which is part of
- * an expression in the statement.
+ * cannot use with others. Normalizes the SQL: no quotes, one line, and `?` for each parameter and the operator that
+ * makes it an expression.
  */
 function planOf(raw: Database.Database, given: string): Planned {
   const text = given.replaceAll(/:[a-z]\w*/gi, '?')
@@ -44,12 +44,13 @@ const planned = await planStore()
 
 test('no statement of a running store scans a whole table, except small ones', () => {
   expect(planned.length).toBeGreaterThan(30)
-  // Small sets: users are people, and objects created by admins are kept for 90 days. `rows` is one page of spending,
-  // `found` a bounded count, `old` a batch to purge, `t` a page of top-ups, `json_each` a statement's input.
+  // Small sets may be scanned. There are few users, and objects created by admins are kept for 90 days. `rows` is one
+  // page of spending, `found` a bounded count, `old` a batch to purge, `t` a page of top-ups, `json_each` a statement's
+  // input.
   const small = /^SCAN (?!(?:users|invitations|platform_keys|rows|found|old|t|json_each)\b)/
   const walks = planned.filter(({ sql, plan }) => !sql.includes('LIMIT 1)') && plan.some((step) => small.test(step)))
-  // Partial indexes contain only the open tasks, open turns, debtors or plans. Only the oldest few events are read.
-  // Repeatable requests live for a minute, and at a start all of them are marked as disconnected.
+  // These scans are cheap. Partial indexes contain only open tasks, open turns, debtors or users with a plan. Only the
+  // oldest few events are read. Wire requests live for a minute, and at a start all of them are marked as disconnected.
   const known =
     /sqlite_schema|__drizzle_migrations|^update wire_requests set left_at = \? where left_at is null$|from turns where settled_at is null|from events order by id limit \?\)/i
   const ofOpen =
@@ -92,7 +93,8 @@ test('finds logins and login attempts by index', () => {
   const ofAddress = of('login_attempts').filter(({ sql }) => sql.includes('email_hash = ?'))
   expect(ofAddress.length).toBeGreaterThanOrEqual(3)
   expect(ofAddress.filter(({ plan }) => !plan.some((step) => step.includes('login_attempts_email')))).toEqual([])
-  // Only one statement sorts: the search for the least recently used of a user's hundred logins.
+  // Only one statement sorts: the search for the least recently used of a user's logins, of which there are at most
+  // 100.
   const sorted = found.filter(({ plan }) => plan.some((step) => step.includes('TEMP B-TREE FOR ORDER BY')))
   expect(sorted.map(({ sql }) => sql)).toEqual([expect.stringContaining('last_used_at DESC')])
 })
@@ -165,7 +167,7 @@ test('finds the next user in the queue by one index lookup', () => {
       plan.filter((step) => /TEMP B-TREE|^(SEARCH|SCAN) tasks/.test(step) && !step.includes('rowid=?)')),
     )
   const byPlace = ['user_id>?', 'user_id<?'].map((place) => `SEARCH tasks USING INDEX tasks_waiting (${place})`)
-  // Plans for the first user of a walk, and for each further one.
+  // The plans are for the first user of a walk, and for each further user.
   expect(searches).toEqual([
     [...byPlace, ...byPlace],
     ['SEARCH tasks USING INDEX tasks_waiting (user_id=? AND rowid>?)'],

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 
 type Run = (this: { source: string }, ...values: unknown[]) => unknown
 
-/** Statements that frame transactions, and the timer's search for due webhook deliveries. */
+/** Statements that frame transactions, and the dispatcher's search for due webhook deliveries. */
 const notOfRequests = /^(BEGIN|COMMIT|SAVEPOINT|RELEASE|PRAGMA|WITH RECURSIVE rows \(webhook_id)/i
 
 /** Returns the SQL of every statement executed during `work`. */
@@ -34,7 +34,7 @@ async function executed(work: () => Promise<unknown>): Promise<string[]> {
   return seen
 }
 
-/** Returns a name of verb and table for each statement, such as `insert tasks`. */
+/** Returns the verb and table of each statement, such as `insert tasks`. */
 function named(statements: readonly string[]): string[] {
   const name =
     /^\s*(?:(insert) into (\w+)|(update) "?(\w+)|(select)[\s\S]*? from "?(\w+)|(delete) from (\w+)|(with)[\s\S]*)/i
@@ -98,7 +98,9 @@ test('session and chat requests execute only the expected reads', async () => {
   await service.stop()
 })
 
-/** Counts the statements prepared during `work`, by the functions that better-sqlite3 then creates for their rows. */
+/**
+ * Counts the statements prepared during `work`, by counting the functions that better-sqlite3 creates for their rows.
+ */
 async function prepared(work: () => Promise<unknown>): Promise<number> {
   const make = vi.spyOn(globalThis, 'Function')
   try {

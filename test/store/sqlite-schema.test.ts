@@ -6,7 +6,7 @@ import { newFolder, openIn } from './sqlite-engine.ts'
 import { noLimits, StoreWorld } from './store-world.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
-// Constraints in the database itself, which hold even if the code above it has a defect.
+// Constraints in the database itself, which hold even if the service's code has a defect.
 
 let world: StoreWorld
 let raw: Database.Database

@@ -8,7 +8,7 @@ import { agentError, noLimits, StoreWorld } from './store-world.ts'
 import { spending, spentOf, threeWaiting } from './window-calls.ts'
 import { watchStatements } from './watch-statements.ts'
 
-// During a batch, memory caches the usage of limits. It must always match the rows, even if other code wrote them.
+// Limit usage is cached in memory. The cache must always match the rows, even if other code wrote them.
 
 let dataDir: string
 let world: StoreWorld

@@ -48,7 +48,7 @@ export type ContractTest = (
 ) => void
 
 type ContractOptions = {
-  /** Limits of the store. Those not named are off. */
+  /** Limits of the store. Omitted limits are off. */
   limits?: Partial<StoreLimits>
   /** Skips the final ledger check, because the test damages the ledger on purpose. */
   tampers?: boolean
@@ -72,7 +72,7 @@ function testOf(engine: StoreEngine): ContractTest {
   }
 }
 
-/** The part of every engine's contract about tasks, turns and their money. */
+/** Defines the part of every engine's contract about tasks, turns and their money. */
 export function describeWorkContract(engine: StoreEngine): void {
   const contractTest = testOf(engine)
   describeAdmission(contractTest)
@@ -99,7 +99,7 @@ export function describeWorkContract(engine: StoreEngine): void {
   describeTurnEvents(contractTest)
 }
 
-/** The part of every engine's contract about limits, the ledger, events, payments and people. */
+/** Defines the part of every engine's contract about limits, the ledger, events, payments and people. */
 export function describeAccountContract(engine: StoreEngine): void {
   const contractTest = testOf(engine)
   describeLimits(contractTest)

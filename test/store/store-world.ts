@@ -10,12 +10,12 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { openResources } from '../support/resources.ts'
 
 export type OpenOptions = {
-  /** Creates the clock; receives the newest time in the store. */
+  /** Creates the clock, given the newest time in the store. */
   clock: (notBefore: EpochMs) => Clock
   limits: StoreLimits
 }
 
-/** A change to the database that bypasses the store and that no command makes. */
+/** A change to the database that bypasses the store and that no command would make. */
 export type Tampering =
   | { what: 'hold'; userId: string; held: Units }
   | { what: 'balance'; userId: string; by: Units }
@@ -50,13 +50,13 @@ export type OpenedStore = {
   reopen(): Promise<OpenedStore>
   close(): Promise<void>
   tamper(change: Tampering): Promise<void>
-  /** Runs statements without the store, triggers and constraints. Each statement must change something. */
+  /** Runs statements, bypassing the store, triggers and constraints. Each statement must change something. */
   damage(statements: readonly string[]): Promise<void>
   /** A user's events in chronological order. */
   events(userId: string): Promise<EventRow[]>
   /** Ids of queued tasks, in order of admission. */
   queued(): Promise<string[]>
-  /** The report of `verifyLedger`, by the engine's fastest method. */
+  /** Verifies the ledger by the engine's fastest method. */
   verify(): Promise<LedgerReport>
 }
 
@@ -73,12 +73,12 @@ export const noLimits: StoreLimits = {
   connectorBlockSeconds: 0,
   connectorTasksAtWork: 0,
   sessionIdleSeconds: 86_400,
-  // With 0, the work of a closed process counts as abandoned immediately.
+  // With 0, a closed process's work counts as abandoned immediately.
   leaseSeconds: 0,
 }
 
 export const agentError: TaskFailure = { code: 'AGENT_ERROR', message: 'The agent threw.', details: 'Error: no' }
-/** More users than any test creates. */
+/** A page with more users than any test creates. */
 export const everyone = { limit: 1000, offset: 0 }
 
 export const interrupted: TaskFailure = { code: 'AGENT_INTERRUPTED', message: 'The service stopped.', details: '' }
@@ -168,7 +168,10 @@ export class StoreWorld {
     return userId
   }
 
-  /** Creates a user with events for all executions. The webhook subscribes to other events, so nothing is delivered. */
+  /**
+   * Creates a user with an enabled webhook, so that executions have events. The webhook subscribes to other events, so
+   * nothing is delivered.
+   */
   async createListener(balance?: Units): Promise<string> {
     const userId = await this.createUser(balance)
     const webhookId = newId('hook', this.clock.now())
@@ -177,7 +180,7 @@ export class StoreWorld {
     return userId
   }
 
-  /** Input for a task that costs a cent, with a new id. */
+  /** Returns input for a task that costs a cent, with a new id. */
   draft(userId: string, changes: Partial<AdmitTask> = {}): AdmitTask {
     return {
       taskId: newId('task', this.clock.now()),

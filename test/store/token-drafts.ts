@@ -11,7 +11,7 @@ export const rates: StoredRates = {
   toolCallUsd: '0',
 }
 
-/** Tokens of a task with this cost and exact sum. */
+/** Returns the tokens of a completed task with this cost and exact sum. */
 export function tokensFor(cost: number, exactUsd: string): Required<CompleteTask>['tokens'] {
   const counts = { promptTokens: 10, cachedPromptTokens: 0, completionTokens: 3, reasoningTokens: 0, toolCalls: 0 }
   return { cost, used: { ...counts, isEstimated: false, modelIndex: 0, exactUsd } }

@@ -22,7 +22,7 @@ export const aDay: Plans = {
   defaultName: 'free',
 }
 
-/** The same, with at most three waiting tasks. */
+/** Same as `aDay`, with at most three waiting tasks. */
 export const threeWaiting: Plans = { ...aDay, byDefault: { ...aDay.byDefault, tasksWaiting: 3 } }
 
 export function spending(ownerId: string, amount: Units, reset: LimitReset = 'never'): CredentialLimits {
@@ -33,13 +33,13 @@ async function stateOf(world: StoreWorld, limit: SpendLimit): Promise<SpendState
   return (await world.store.spendStates([limit]))[0]!
 }
 
-/** Returns the charged and held amounts of a window, which may have ended. */
+/** Returns the charged and held amounts of a window, whose period may have ended. */
 export async function spentOf(world: StoreWorld, { spend }: CredentialLimits): Promise<[charged: Units, held: Units]> {
   const { charged, held } = await stateOf(world, spend!)
   return [charged, held]
 }
 
-/** A turn in a new session. */
+/** Returns input for a turn in a new session. */
 export async function draftTurn(world: StoreWorld, userId: string, changes: Partial<OpenTurn> = {}): Promise<OpenTurn> {
   const session = draftSession(world, userId)
   await world.store.createSession(session)

@@ -17,8 +17,8 @@ type Open = { userId: string; id: string; windows: Sums[]; cost: Units; isMetere
 type Spender = { userId: string; isLimited: boolean; keys: { id: string; tokenHash: string }[] }
 
 /**
- * A random, concurrent history of tasks and chats over days, with changing limits of keys and users. Totals computed
- * from the responses alone must match the windows, and none may exceed its limit.
+ * A random, concurrent history of tasks and chats over days, with changing limits of keys and users. The windows must
+ * match totals that are computed from the responses alone, and none may exceed its limit.
  */
 export class WindowHistory {
   readonly #world: StoreWorld
@@ -58,14 +58,14 @@ export class WindowHistory {
       const key = await store.createKey({ ...draft, spendLimit: this.#limit(), spendReset })
       keys.push({ id: key.id, tokenHash })
     }
-    // Throughout a run a user either has a daily limit or not. Otherwise responses would not show which windows
-    // counted.
+    // A user has a daily limit for the whole run or not at all. Otherwise responses would not show which windows an
+    // execution counts in.
     const isLimited = user > 0
     if (isLimited) await this.#setDay(userId)
     this.#spenders.push({ userId, keys, isLimited })
   }
 
-  /** Enough for only a few tasks, so that limits are often reached. */
+  /** Returns a limit that allows only a few tasks, so that limits are often reached. */
   #limit(): Units {
     return this.#random.between(0, 3000)
   }
@@ -157,7 +157,7 @@ export class WindowHistory {
   }
 
   async #settle(turn: Open): Promise<void> {
-    // Some providers report ten times the allowed amount.
+    // Some providers report ten times the usage that was allowed.
     const cost = this.#random.between(0, turn.cost) * (this.#random.chance(0.2) ? 10 : 1)
     const settled = await this.#world.store.settleTurn({
       turnId: turn.id,

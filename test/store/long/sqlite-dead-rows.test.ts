@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { startWithDeadRows } from '../dead-rows.ts'
 import { watchStatements } from '../watch-statements.ts'
 
-// Every write and list stays cheap no matter how many dead rows a user has. SQLite reads each page with a separate
-// call, which the kernel counts per thread, so nothing needs to be timed.
+// Every write and list must stay cheap no matter how many dead rows a user has. SQLite reads each page with a separate
+// system call. The kernel counts these calls per thread, so nothing needs to be timed.
 
 const dead = 60_000
 /**
@@ -20,9 +20,9 @@ const known = [
   // An account has at most 10,000 keys.
   / api_keys WHERE user_id = :userId/,
   /^UPDATE api_keys SET .* WHERE user_id = :userId AND \(id = :countsAs/,
-  // Reads one account's top-ups. An account can create at most 50 unpaid ones per day.
+  // Counts one account's top-ups. An account can create at most 50 unpaid top-ups per day.
   /^SELECT count\(\*\) AS count FROM topups WHERE user_id = :userId/,
-  // Only admins create them.
+  // Only admins create invitations.
   / FROM invitations\b/,
 ]
 
@@ -30,7 +30,7 @@ function readCalls(): number {
   return Number(/^syscr: (\d+)/m.exec(readFileSync('/proc/thread-self/io', 'utf8'))![1])
 }
 
-/** Read calls caused by reading the counter itself. */
+/** Number of read calls that reading the counter causes itself. */
 const ownCalls = -readCalls() + readCalls()
 
 type Run = (this: unknown, ...values: unknown[]) => unknown
@@ -70,7 +70,7 @@ test('writes and lists read few pages of finished rows', async () => {
   await world.call()
   counter.isCounting = false
   await world.stop()
-  // Removes the operators with which statements turn bound values into expressions.
+  // Removes the operators that turn a statement's bound values into expressions.
   const plain = (sql: string) => sql.replaceAll('0 + ', '').replaceAll('+:', ':')
   const large = [...counter.pages]
     .filter(([, pages]) => pages > pagesMax)

@@ -54,7 +54,7 @@ function damagePage(name: string, change: (page: Buffer) => void): void {
   writeFileSync(file, bytes)
 }
 
-/** Changes the task id in one index entry. The file remains well-formed, but that task cannot be found. */
+/** Changes the task id in one index entry. The file remains well-formed, but the task cannot be found by its id. */
 function misleadIndex(): void {
   damagePage('tasks_id_unique', (page) => {
     // Bytes before the first cell may be left over from an earlier version of the page.

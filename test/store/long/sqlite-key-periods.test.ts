@@ -25,7 +25,7 @@ test("changing a key's period counts 100,000 executions without blocking the eve
     isOver = true
     return turns
   }
-  // Each batch of 1,000 executions takes its own tick.
+  // Each batch of 1,000 executions is summed in a separate tick.
   expect(await change('never')).toBeGreaterThan(90)
   await change('day')
   const periods = Array.from({ length: 16 }, (_, n) => (n % 2 === 0 ? ('never' as const) : ('day' as const)))

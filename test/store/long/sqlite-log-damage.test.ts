@@ -33,7 +33,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** Commits a transaction of a few pages. Later transactions change some of them again. */
+/** Commits a transaction that writes a few pages. Later transactions write some of the same pages. */
 function commitNote(on: Database.Database = db, rows = 3): void {
   const insert = on.prepare('INSERT INTO notes (text) VALUES (?)')
   on.transaction(() => {
@@ -98,7 +98,7 @@ test('a flipped bit either is detected or costs at most the last transaction', (
   const before = ends.length - commits
   const last = ends.at(-2)!
   let found = 0
-  // Damages the WAL header, the frame header of the last commit that has a successor, some of those before it, and
+  // Damages the WAL header, the frame header of the last commit that has a successor, some earlier frame headers, and
   // random bytes.
   const headOf = (end: number) => Array.from({ length: 24 }, (_, n) => end - frameBytes + n)
   const heads = ends.slice(before, -2).flatMap(headOf)
@@ -137,7 +137,7 @@ test('detects damage if a flipped bit erases a commit mark before another commit
 })
 
 test('does not report a last transaction torn by a power loss as damage', () => {
-  // A partly overwritten generation: its old frames follow those of the next one.
+  // The log contains a partly overwritten generation, whose old frames follow those of the next one.
   for (let n = 0; n < commits * 2; n++) commitNote()
   const older = readFileSync(`${db.name}-wal`)
   db.pragma('wal_checkpoint(RESTART)')
@@ -192,7 +192,7 @@ test('does not report leftovers of failed commits as damage', () => {
   const { database } = crashed()
   let { log } = crashed()
   for (let failures = 0; failures < 6; failures++) {
-    // A transaction is written, its sync fails, and a shorter one overwrites its beginning.
+    // A transaction is written, its sync fails, and a shorter transaction overwrites its beginning.
     const failed = writtenAfter({ database, log }, (writer) => commitNote(writer, 3 * (6 - failures)))
     const probe = writtenAfter({ database, log }, (writer) => writer.exec('UPDATE notes SET id = id WHERE id = 1'))
     expect(failed.end).toBeGreaterThan(probe.end)

@@ -220,7 +220,7 @@ test('a rejected open leaves no connection to the database', async () => {
 
 let people = 0
 
-/** Opens the store simultaneously in this many threads. Each returns `created` or its error. */
+/** Opens the store simultaneously in one thread per item of `how`. Returns `created` or the error of each thread. */
 async function openAtOnce(how: OpenThreadData['how'][]): Promise<unknown[]> {
   const gate = new Int32Array(new SharedArrayBuffer(8))
   const threads = how.map((one) => {
@@ -262,7 +262,7 @@ test('commands that simultaneously create the same data directory all succeed', 
 test('a command started while a server creates the database waits for it and succeeds', async () => {
   const lock = lockDataDir(dataDir)
   const answers = openAtOnce(['beside', 'beside'])
-  // First the commands open an empty database, then the server fills it and keeps its lock.
+  // First the commands open an empty database. Then the server fills it and keeps the lock on it.
   while (!existsSync(databaseFile(dataDir))) await new Promise((resolve) => setImmediate(resolve))
   const connection = openConnection(dataDir, 5000)
   migrateSchema(connection, dataDir)

@@ -3,7 +3,7 @@ import { sqliteEngine } from '../sqlite-engine.ts'
 import { noLimits, openWorld } from '../store-world.ts'
 import { WindowHistory } from '../window-history.ts'
 
-// A long history of spend limits. The contract has shorter ones, on every engine.
+// A long history of spend limits. The store contract runs shorter ones on every engine.
 
 test('spend windows match the ledger after 100,000 operations across limits, refunds and days', async () => {
   const world = await openWorld(sqliteEngine, noLimits)

@@ -43,7 +43,7 @@ await describePostgres('the queue of nodes that share a database', (server) => {
             for (const mode of ['force_custom_plan', 'force_generic_plan']) {
               const reads = await readsOf(pool, mode)
               expect(reads.filter((name) => name === 'tasks_waiting').length).toBeGreaterThanOrEqual(3)
-              // Reads by key only the tasks that it takes.
+              // By key, the statement reads only the tasks that it takes.
               expect(
                 reads.filter((name) => name !== 'tasks_waiting'),
                 mode,

@@ -3,22 +3,25 @@ import { expect, test } from 'vitest'
 import { engine } from '../../../support/test-engine.ts'
 import { startWithDeadRows } from '../../dead-rows.ts'
 
-// Every write and list stays cheap no matter how many dead rows a user has. PostgreSQL reports the rows that each plan
-// node reads, so nothing needs to be timed.
+// Every write and list must stay cheap no matter how many dead rows a user has. PostgreSQL reports the rows that each
+// plan node reads, so nothing needs to be timed.
 
 const dead = 20_000
-/** The most expensive statement, a page of spending, sums 4,000 transactions. */
+/**
+ * Maximum number of rows that one statement may read. The most expensive one, a page of spending, sums 4,000
+ * transactions.
+ */
 const readMax = 5000
 const known = [
-  // Counts all users with an index.
+  // Counts all users by walking an index.
   /count\(\*\) AS (?:total|users)\b[^]* FROM users/,
-  // Reads one account's top-ups. An account can create at most 50 unpaid ones per day.
+  // Counts one account's top-ups. An account can create at most 50 unpaid top-ups per day.
   /count\(\*\) AS count FROM topups/,
-  // Skips other sessions of the account, which has at most 50,000.
+  // Skips the account's other sessions, of which there are at most 50,000.
   /FROM sessions WHERE user_id[^]*is_completed = /,
   // An account has at most 10,000 keys.
   /UPDATE api_keys SET [^]* WHERE user_id = \S+ AND \(id = /,
-  // Only admins create them.
+  // Only admins create invitations.
   / FROM invitations\b/,
   // Above 100,000 rows PostgreSQL uses an index for the 500 that it deletes.
   /DELETE FROM login_attempts /,
@@ -47,7 +50,7 @@ async function statementsOf(work: () => Promise<void>): Promise<Query[]> {
   const sent = new Map<string, Query>()
   prototype.query = function (this: PgClient, ...given: [unknown, unknown?]) {
     const [named] = given
-    // The ledger check reads everything. It is sent as a string, unlike the statements to measure.
+    // Skips the ledger check, which may read everything. It sends plain strings, unlike the statements to measure.
     if (typeof named === 'object') sent.set((named as Query).text, named as Query)
     return query.apply(this, given)
   }
@@ -60,8 +63,8 @@ async function statementsOf(work: () => Promise<void>): Promise<Query[]> {
 }
 
 /**
- * Returns the plan node that reads the most rows of a table, with their number. Undefined for an insert that cannot be
- * repeated.
+ * Returns the plan node that reads the most rows of a table, and the number of rows. Undefined for an insert that
+ * cannot be repeated.
  */
 async function readsOf(
   client: PgClient,
@@ -93,7 +96,7 @@ test('writes and lists read few rows despite many dead rows', async () => {
   const statements = await statementsOf(world.call)
   const client = new pg.Client({ connectionString: await engine().databaseUrl(world.dataDir) })
   await client.connect()
-  // The setting of the service's connections.
+  // Use the same setting as the service's connections.
   await client.query('SET enable_seqscan = off')
   const large: string[] = []
   let planned = 0

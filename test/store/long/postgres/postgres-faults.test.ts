@@ -8,7 +8,7 @@ import { describePostgres } from '../../postgres-engine.ts'
 import { noLimits } from '../../store-world.ts'
 
 const cuts = ['commit is lost on its way', 'answer to the commit is lost'] as const
-/** Faults after which no data gets through, without an error on either side. */
+/** Faults after which no data gets through, although neither side sees an error. */
 const silences = ['commit goes into silence', 'commit is answered by silence'] as const
 
 await describePostgres('faults and nodes', describeFaults)
@@ -83,7 +83,10 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
     return created.userId
   }
 
-  /** Without `cancels` no second command is tried: silence takes long to detect, and the command would add nothing. */
+  /**
+   * Admits and cancels a task. The fault hits the admission and, with `cancels`, the cancellation too. Silence takes
+   * long to detect, so its tests skip the second fault, which would add nothing.
+   */
   async function admitThrough(fault: Fault, { cancels }: { cancels: boolean }): Promise<void> {
     const url = new URL(await newDatabase())
     const wire = new Wire(Number(url.port))
@@ -118,7 +121,7 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
       admitThrough(fault, { cancels: true }))
   }
 
-  // In parallel, because each waits until the store gives up the silent connection.
+  // Runs the faults in parallel, because each waits until the store gives up the silent connection.
   test(`a task is charged once, and the request is answered, if the ${silences.join(' or the ')}`, async () => {
     await Promise.all(silences.map((fault) => admitThrough(fault, { cancels: false })))
   })
@@ -146,7 +149,7 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
   for (const code of ['40001', '40P01']) {
     test(`retries a transaction that the server aborts with ${code} and writes it once`, async () => {
       const url = await newDatabase()
-      // Sequences are not rolled back.
+      // Counts attempts with a sequence, because sequences are not rolled back.
       await withPool(url, (pool) =>
         pool.query(`CREATE SEQUENCE tried;
           CREATE FUNCTION undo_twice() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN

@@ -105,7 +105,7 @@ function describeOwn(server: PostgresServer): void {
     const place = await payloadEngine(server).open()
     const { query, store } = place
     const ids = Array.from({ length: 1200 }, () => newId('pay', Date.now()))
-    // Many have the same millisecond, because a page may end in the middle of them.
+    // Many parts have the same millisecond, because a page may end in the middle of them.
     await query(
       `INSERT INTO payload_parts SELECT id, 0, '\\x7b7d', now_ms - CASE WHEN n <= 900 THEN 7200000 + n / 700 ELSE 60000 END
        FROM unnest($1::text[]) WITH ORDINALITY AS given(id, n), floor(extract(epoch FROM clock_timestamp()) * 1000) AS now_ms`,

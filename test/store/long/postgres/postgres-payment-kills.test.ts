@@ -8,8 +8,8 @@ import { describePostgres } from '../../postgres-engine.ts'
 import { eventRows, noLimits, StoreWorld, type EventRow } from '../../store-world.ts'
 
 /**
- * With 1 every statement is tested, which takes some minutes: after a lost connection, a store waits before it
- * reconnects.
+ * Interval of the statements to test. With 1, every statement is tested, which takes some minutes, because a store
+ * waits before it reconnects after a lost connection.
  */
 const stride = Number(process.env['ERRAND_PAYMENT_KILLS'] ?? 12)
 

@@ -58,7 +58,7 @@ await describePostgres('connections of a node', (server) => {
     )
     const pool = openPool(url, 1)
     const client = await pool.connect()
-    // The pool would end an idle transaction, but this one must keep its lock.
+    // Otherwise the server would end this idle transaction, which must keep its lock.
     await client.query(
       `SET idle_in_transaction_session_timeout = 0; BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`,
     )
@@ -133,7 +133,7 @@ await describePostgres('connections of a node', (server) => {
       const limits = `SELECT name, setting, source FROM pg_settings
         WHERE name IN ('enable_seqscan', 'idle_in_transaction_session_timeout', 'lock_timeout') ORDER BY name`
       expect((await pool.query(limits)).rows).toEqual([
-        // If set as a startup parameter, its source would be "client".
+        // If this were set as a startup parameter, the source would be "client".
         { name: 'enable_seqscan', setting: 'off', source: 'session' },
         { name: 'idle_in_transaction_session_timeout', setting: '5000', source: 'session' },
         { name: 'lock_timeout', setting: '10000', source: 'session' },
