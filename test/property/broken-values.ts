@@ -43,7 +43,7 @@ export function breaksOf(schema: Json, place: Place): Break[] {
 }
 
 /**
- * Returns the breaks within one variant. Excludes breaks of the whole value, which `breaksOf` adds once for all
+ * Returns the breaks inside one variant. Excludes breaks of the whole value, which `breaksOf` adds once for all
  * variants.
  */
 function withinVariant(variant: Json, place: Place): Break[] {
@@ -164,12 +164,12 @@ function nested(levels: number, isArray: boolean): unknown {
   return value
 }
 
-/** Sets a member by definition, which also works for keys like `__proto__`. */
+/** Sets a member with defineProperty, which also works for keys such as `__proto__`. */
 function withKey(object: Json, name: string, value: unknown): Json {
   return Object.defineProperty({ ...object }, name, { value, enumerable: true })
 }
 
-/** Adds members that no object may have, regardless of its schema. */
+/** Returns breaks that add members that no object may have, regardless of its schema. */
 function unfitMembers({ at }: Place, good: fc.Arbitrary<Json>): Break[] {
   const member = (name: string, values: fc.Arbitrary<[string, unknown]>): Break => ({
     name: `${inside(at, '?')}: ${name}`,
@@ -216,7 +216,7 @@ function objectBreaks(schema: Json, place: Place): Break[] {
   return breaks
 }
 
-/** Breaks names or values of an object that has schemas for both. */
+/** Returns breaks of the names and values of an object that has schemas for both. */
 function mapBreaks(schema: Json, place: Place): Break[] {
   const { additionalProperties, propertyNames } = schema
   const { at } = place

@@ -9,7 +9,7 @@ import type { World } from './property-world.ts'
 
 // Checks that apply to every response, regardless of the request.
 
-/** Maximum time for a response. After that the property fails and prints its seed. */
+/** Maximum time to wait for a response. After that the property fails and prints its seed. */
 const answerMsMax = 15_000
 
 class NoAnswer extends Error {}
@@ -23,13 +23,13 @@ async function within<T>(answer: Promise<T>): Promise<T> {
 export type Sent = {
   bytes: Buffer
   isHead?: boolean
-  /** Half-closes the connection after the request, which announces more bytes than it sends. */
+  /** Whether to half-close the connection after the request, because the request announces more bytes than it sends. */
   isCut?: boolean
 }
 
 /**
  * Sends the request and then a valid one, if possible on the same connection. This shows that the service still works
- * and does not read leftover bytes of the first request as a new one.
+ * and does not take leftover bytes of the first request for a new one.
  */
 export async function sendThenRead(
   world: World,
@@ -97,14 +97,17 @@ export async function expectRpcRefusal(world: World, bytes: Buffer, { field, sta
   return answer!
 }
 
-/** Asserts that some detail names the field or a part of it. */
+/** Asserts that at least one detail names the field or a part of it. */
 function expectNamed(details: readonly { path: string }[], field: string): void {
   const paths = details.map(({ path }) => path)
   const isNamed = paths.some((path) => path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`))
   expect(isNamed, `${JSON.stringify(field)} is named in ${JSON.stringify(paths)}`).toBe(true)
 }
 
-/** To repeat a single case, insert the printed `{ seed: 1663165201, path: '0:0' }` and run `vitest run -t TITLE`. */
+/**
+ * Seed and path of a single case to repeat: insert the printed `{ seed: 1663165201, path: '0:0' }` and run `vitest run
+ * -t TITLE`.
+ */
 const repeated: Pick<fc.Parameters<unknown>, 'seed' | 'path'> = {}
 
 /** Checks `numRuns` values. A failure prints its seed and the path to the value. */
@@ -115,7 +118,7 @@ export async function always<T>(
 ): Promise<void> {
   let isGivenUp = false
   const property = fc.asyncProperty(values, async (value) => {
-    // Shrinking would exceed the test's timeout, and then the seed would not be printed.
+    // Shrinking a missing response would exceed the test's timeout, and then the seed would not be printed.
     if (isGivenUp) return
     try {
       await check(value)

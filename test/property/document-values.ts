@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import type { Json } from '../pins/documented-answers.ts'
 
-/** Values for fields that a schema cannot describe, by field path: ids of existing objects, strings with a format. */
+/** Generators for fields that a schema cannot describe, by field path, such as ids of existing objects. */
 export type Known = Readonly<Record<string, fc.Arbitrary<unknown>>>
 
 export type Place = { at: string; known: Known }
 
-/** Part of every secret sent, so that a response that leaks one is detected. */
+/** Part of every secret that is sent, so that a response that leaks one is detected. */
 export const secretMark = 'S3CRET'
 
 /** Any Unicode string, including names of JavaScript's object members and NUL. */

@@ -1,13 +1,13 @@
 // JSON values that may cause quadratic work in parsers, schemas and filters.
 
-/** Maximum counts in one JSON body, by kind of content. */
+/** Maximum numbers of characters, values and names in one JSON body. */
 export type Limits = { chars: number; values: number; names: number }
 
 export const times = (count: number, share: number) => Math.max(1, Math.floor(count * share))
-/** Generates names in no sorted order. */
+/** Returns the nth name. Consecutive names are not in sorted order. */
 export const nameAt = (at: number) => `${Math.imul(at + 1, 2_654_435_761) >>> 0}n`
 
-/** Generators of hostile JSON at a share of the limits, by the kind of content that is large. */
+/** Generators of hostile JSON, by the kind of content that is large. `share`: fraction of the limits to use. */
 export const hostile: Record<string, (limits: Limits, share: number) => string> = {
   letters: ({ chars }, share) => JSON.stringify('a'.repeat(times(chars, share))),
   blanks: ({ chars }, share) => JSON.stringify(`a${' '.repeat(times(chars, share))}a`),
@@ -40,7 +40,10 @@ function membersOf(names: number, share: number): string {
 type Schema = { type?: unknown; anyOf?: Schema[] }
 type Makers = [what: string, make: (limits: Limits, share: number) => string][]
 
-/** Returns the hostile values that a field with this schema examines, and some that it rejects for their type. */
+/**
+ * Returns the hostile values whose content the service examines in a field with this schema, and some that it rejects
+ * for their type.
+ */
 export function hostileTo(schema: Schema): { types: string; examined: Makers; rejected: Makers } {
   const types = new Set([schema, ...(schema.anyOf ?? [])].flatMap(({ type }) => type))
   const isWhole = types.has('array') || types.has('object')

@@ -3,13 +3,16 @@ import { RawConnection } from '../support/raw-http.ts'
 import type { Answer } from '../support/test-service.ts'
 import { threadMs } from '../support/thread-time.ts'
 
-// CPU time that a request takes in the service's thread. Unlike wall time, it does not depend on other processes.
+// CPU time that a request takes in the service's thread. Unlike wall time, CPU time does not depend on other processes.
 
-/** The thread's total CPU time, and the longest block of its loop, in milliseconds of CPU time. */
+/**
+ * The thread's total CPU time (`ms`), and the longest that it blocked the event loop (`stopMs`), both in CPU
+ * milliseconds.
+ */
 type Spent = { ms: number; stopMs: number }
 type Work = () => Promise<unknown>
 
-/** Measures `work`. The thread must do nothing else at that time. */
+/** Measures `work`. The thread must do nothing else meanwhile. */
 async function spentOn(work: Work): Promise<Spent> {
   const began = threadMs()
   let [last, stopMs, isOver] = [began, 0, false]
@@ -28,7 +31,7 @@ async function spentOn(work: Work): Promise<Spent> {
 
 const triesMax = 4
 const loopStopMsMax = 100
-/** On slow machines, the loop may instead block for this multiple of a reference computation. */
+/** Alternative limit for slow machines: the loop may block this many times as long as a reference computation takes. */
 const referenceShare = 6
 /** Smallest measurable time: the system counts CPU time in steps of several milliseconds. */
 const measurableMs = 40
@@ -44,7 +47,9 @@ function referenceMs(): number {
   return Math.min(...runs)
 }
 
-/** Asserts that a request at its limit does not block the loop for long, and that its cost is linear in its size. */
+/**
+ * Asserts that a request at its limit does not block the event loop for long, and that its cost is linear in its size.
+ */
 export async function expectLinearWork(of: {
   what: string
   url: string
@@ -67,7 +72,7 @@ export async function expectLinearWork(of: {
   await expectGrowth(whole, { what, make: request, most })
 }
 
-/** Asserts that the work for a share of the limit grows linearly with the share. */
+/** Asserts that the work for a fraction of the limit grows linearly with that fraction. */
 export async function expectLinear(of: { what: string; make: (share: number) => Work }): Promise<void> {
   const most = of.make(1)
   await expectGrowth(await least(most, () => true), { ...of, most })
@@ -79,7 +84,8 @@ async function expectGrowth(first: Spent, { make, most, what }: Growing): Promis
   let { ms } = first
   if (ms < measurableMs) return
   const part = await least(make(1 / 8), () => true)
-  // From 1/8 to 1, linear work grows 8 times, n log n about 10 times, and quadratic work 64 times.
+  // From 1/8 of the limit to all of it, linear work grows 8-fold, n log n work about 10-fold, and quadratic work
+  // 64-fold.
   const linearMs = 24 * Math.max(part.ms, measurableMs / 8)
   if (ms > linearMs) ms = (await least(most, (spent) => spent.ms <= linearMs)).ms
   expect(ms, `${what}: an eighth takes ${part.ms} ms`).toBeLessThanOrEqual(linearMs)

@@ -33,7 +33,9 @@ class StoreWatch {
     this.#folder = join(dataDir, 'payloads')
   }
 
-  /** Digest of every row of every table, except the last use of credentials and the state of deliveries. */
+  /**
+   * Returns a digest of every row of every table, except for the last use of credentials and the state of deliveries.
+   */
   async digest(): Promise<string> {
     const version = await this.#raw.version()
     if (version !== this.#version) this.#digest = await this.#digestOfRows()
@@ -67,7 +69,7 @@ export class World {
   readonly person: Person
   readonly other: Person
   readonly senders: Senders
-  /** Ids of these objects by parameter or field name. */
+  /** Ids of these objects, by parameter or field name. */
   readonly ids: Readonly<Record<string, string>>
   readonly mcpUrl: string
   /** URL of a server with tools that require a sign-in. */
@@ -98,7 +100,7 @@ export class World {
     return this.#faults.splice(0)
   }
 
-  /** Returns senders that the document allows to call the operation. */
+  /** Returns the senders that the document allows to call the operation. */
   sendersOf({ spec }: Operation): Sender[] {
     const { admin, cookie, key, page } = this.senders
     const schemes = (spec['security'] as object[]).flatMap(Object.keys)
@@ -119,7 +121,8 @@ type WorldParts = Pick<World, 'service' | 'person' | 'other' | 'senders' | 'ids'
 }
 
 /**
- * Limits out of the way of the tests. Generating values blocks the service's thread, which must not count as overload.
+ * Limits high enough not to affect the tests. Generating values blocks the service's thread, which must not count as
+ * overload.
  */
 const limits = {
   executionsPerMinute: 1_000_000,

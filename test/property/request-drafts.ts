@@ -7,7 +7,7 @@ import { rawRequest } from '../support/raw-http.ts'
 import { jsonObject, secretMark, text, validValue, type Known } from './document-values.ts'
 import type { World } from './property-world.ts'
 
-// Requests for the document's operations, before serialization.
+// Requests for the operations in the OpenAPI document, before serialization.
 
 export type Draft = { path: Record<string, string>; query: Record<string, string | string[]>; body?: unknown }
 
@@ -17,7 +17,7 @@ export function parametersOf({ spec }: Operation, where: Parameter['in']): Param
   return ((spec['parameters'] ?? []) as Parameter[]).filter((parameter) => parameter.in === where)
 }
 
-/** Returns the schema of the body. An undocumented POST body may be an empty object or missing. */
+/** Returns the schema of the body. If a POST has no documented body, an empty object is allowed too. */
 export function bodySchemaOf({ method, spec }: Operation): Json | undefined {
   const content = spec['requestBody']?.content['application/json']
   if (content) return content.schema as Json
@@ -27,7 +27,7 @@ export function bodySchemaOf({ method, spec }: Operation): Json | undefined {
 let names = 0
 const plenty = fc.constantFrom('100', '250.5000')
 
-/** Adds the same fields as they are named within a quote request. */
+/** Returns the same fields under the names that they have within a quote request. */
 function inQuote(kind: 'task' | 'chat', fields: Record<string, fc.Arbitrary<unknown>>): Known {
   const quoted = Object.entries(fields).map(([name, values]) => [`${kind}.${name}`, values])
   return { ...fields, ...Object.fromEntries(quoted) }
@@ -36,7 +36,7 @@ function inQuote(kind: 'task' | 'chat', fields: Record<string, fc.Arbitrary<unkn
 /** Returns generators for body fields with constraints that the document cannot express. */
 export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
   const secret = fc.stringMatching(new RegExp(`^${secretMark}[!-~]{0,30}$`))
-  // Names end with a dot, because the service trims blanks before it checks the length.
+  // Names end with a period, because the service trims blanks before it checks the length.
   const named = text.map((end) => `n${++names} ${end}.`.slice(-60))
   return {
     ...inQuote('task', { endpointId: fc.constantFrom('test.echo', 'test.free') }),
@@ -51,10 +51,10 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
       message: text.filter((message) => message !== '' && !message.startsWith('[{')),
       'params.maxTokens': fc.integer({ min: 1, max: 1000 }),
     }),
-    // More than these executions can cost.
+    // These caps exceed what the executions can cost.
     ...inQuote('task', { maxCostUsd: plenty }),
     'chat.maxCostUsd': plenty,
-    // Up to the timeout that these endpoints configure.
+    // The upper bound is the timeout configured for these endpoints.
     timeoutSeconds: fc.integer({ min: 1, max: 300 }),
     name: named,
     reason: named,
@@ -64,7 +64,7 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
     'auth.token': secret,
     'auth.headers': fc.dictionary(fc.stringMatching(/^x-[a-z]{1,9}$/), secret, { minKeys: 1, maxKeys: 4 }),
     amountUsd: fc.stringMatching(/^[1-9]\d{0,4}(?:\.\d{1,4})?$/),
-    // Amounts of whole dollars or cents within the payment limits.
+    // Amounts within the payment limits, in dollars with or without cents.
     ...(id === 'createTopup' && { amountUsd: fc.stringMatching(/^[1-9]\d{1,2}(?:\.\d\d)?$/) }),
     returnUrl: fc.constantFrom('https://app.example.com/', 'https://app.example.com/billing?tab=1#top'),
     token: fc.constant(ids['token']),
@@ -76,7 +76,7 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
   }
 }
 
-/** A period in order, of at most three years. */
+/** Query parameters of a valid period, of at most three years. */
 const knownQuery: Known = {
   from: fc.constantFrom('2024-12-31', '2025-02-28', '2025-12-31'),
   to: fc.constantFrom('2025-12-31', '2026-01-01', '2027-06-30'),
@@ -127,7 +127,10 @@ export function validBody(world: World, operation: Operation): fc.Arbitrary<unkn
   return bodies.map((body) => together(operation.id, body)).filter((body) => body !== undefined)
 }
 
-/** Ids other than the caller's own, for operations on another user's key, a platform key or a user's task. */
+/**
+ * Returns ids of objects that are not the caller's, for operations on another user's key, a platform key or a user's
+ * task.
+ */
 function othersIds({ ids, person }: World, { id }: Operation): Record<string, string | undefined> {
   if (id === 'getUserTask') return { userId: person.userId }
   if (id === 'findOwner') return { resourceId: ids['taskId'] }
@@ -139,7 +142,7 @@ function othersIds({ ids, person }: World, { id }: Operation): Record<string, st
 export function validDraft(world: World, operation: Operation): fc.Arbitrary<Draft> {
   const named = { ...world.ids, ...othersIds(world, operation) }
   const path = Object.fromEntries(parametersOf(operation, 'path').map(({ name }) => [name, named[name] ?? '']))
-  // Only a response contains a valid cursor.
+  // Omits the cursor, because only a response contains a valid one.
   const parameters = parametersOf(operation, 'query').filter(({ name }) => name !== 'after')
   const requiredKeys = parameters.filter(({ required }) => required).map(({ name }) => name)
   const queries = parameters.map(({ name, schema }) => [
@@ -179,7 +182,7 @@ type Procedure = { path: string; type: 'query' | 'mutation' }
 const procedures = new Map(
   Object.entries(proceduresOf(describedRouter)).map(([path, procedure]) => {
     const { meta, type } = procedure._def as unknown as { meta: ProcedureMeta; type: Procedure['type'] }
-    // The only stream with the same rejections over typed RPC and REST.
+    // `chat.stream` is the only stream with the same rejections over typed RPC and REST.
     return [meta.openapi?.operationId ?? (path === 'chat.stream' ? 'chat' : path), { path, type }]
   }),
 )

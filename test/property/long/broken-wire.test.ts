@@ -10,8 +10,8 @@ import type { Answer } from '../../support/test-service.ts'
 import { always } from '../checked-answers.ts'
 import { jsonValue, text } from '../document-values.ts'
 
-// Broken requests to the OpenAI-compatible API. Every response has OpenAI's form and names an existing field. A
-// rejection charges nothing, holds nothing and writes nothing.
+// Broken requests to the OpenAI-compatible API. Every error must have OpenAI's form and name an existing field. A
+// rejection must charge nothing, hold nothing and write nothing.
 
 const runs = 400
 
@@ -224,14 +224,14 @@ const broken = (bodies: fc.Arbitrary<Json>, limitName: string) => {
     const paths = pathsOf(body)
     return changed(body, paths[nth % paths.length]!, change) as Json
   })
-  // Less often than the others, because the service rejects it only once a session exists.
+  // Tested less often than the others, because the service rejects it only after it has created a session.
   const tooLong = fc
     .tuple(bodies, fc.constantFrom(1e6, 1e9))
     .map(([body, most]): Json => ({ ...body, [limitName]: most }))
   return fc.oneof({ weight: 9, arbitrary: anywhere }, { weight: 1, arbitrary: tooLong })
 }
 
-/** Whether a parameter named by an error exists in the body, within a part of it, or in the operation. */
+/** Whether the parameter that an error names exists in the body, at any depth, or is known to the operation. */
 function exists(param: string, body: Json, known: readonly string[]): boolean {
   const segments = [...param.matchAll(/\[(\d+)\]|([^.[\]]+)/g)].map(([, index, name]) => name ?? Number(index))
   const last = segments.at(-1)!
@@ -265,7 +265,8 @@ const operations = [
 test.each(operations)('POST %s accepts well-formed requests', async (path, bodies) => {
   await always(40, bodies, async (body) => {
     const answer = await shared.wire.mine.post(path, body)
-    // Only `store` and `background` may be rejected: requests that include earlier messages cannot be stored.
+    // Only `store` and `background` may be the reason for a rejection, because requests with earlier messages cannot be
+    // stored.
     const param = answer.body.error?.param
     if (answer.status !== 200) expect(param, JSON.stringify(answer.body)).toBeOneOf(['store', 'background'])
   })

@@ -22,8 +22,8 @@ import {
   type Draft,
 } from '../request-drafts.ts'
 
-// For every operation of the document: any request that matches its schema, in any form that HTTP allows, gets a
-// response that matches the schema.
+// For every operation in the OpenAPI document: any request that matches its schema, in any form that HTTP allows, gets
+// a response that matches the schema.
 
 const runs = 10
 const shared = shareWorld()
@@ -32,7 +32,7 @@ const named = (some: readonly Operation[]) => some.map((operation) => [operation
 const isRead = ({ method }: Operation) => method === 'GET'
 let people = 0
 
-/** Creates an object that one request may use up, by parameter or field name. */
+/** Functions, by parameter or field name, that create an object that one request may use up. */
 const fresh: Record<string, (world: World) => Promise<string>> = {
   sessionId: async ({ person, service }) =>
     (await expectStatus(200, service.post('/api/sessions', { agentId: 'talk' }, { key: person.key }))).sessionId,
@@ -62,7 +62,7 @@ const fresh: Record<string, (world: World) => Promise<string>> = {
 
 async function freshConnector({ ids, person: { key }, service }: World, of: object): Promise<string> {
   const { connectors } = (await service.get('/api/connectors?limit=100', key)).body
-  // Keeps the number of connectors below the account's maximum.
+  // Deletes other connectors, to keep their number below the account's maximum.
   const others = connectors.filter(({ id }: { id: string }) => id !== ids['connectorId'])
   for (const { id } of others) await service.request('DELETE', `/api/connectors/${id}`, { key })
   return (await expectStatus(200, service.post('/api/connectors', { name: `fresh ${++people}`, ...of }, { key }))).id
@@ -71,7 +71,7 @@ async function freshConnector({ ids, person: { key }, service }: World, of: obje
 const invitation = ({ other, service }: World) =>
   invite(service, { email: `new-${++people}@example.com`, createdBy: other.userId })
 
-/** Operations that end their sender's access, or that an account allows only a few times. */
+/** Operations that end their sender's access, or that work only a few times per account. */
 const endsItsSender = new Set(['logOut', 'endLogins', 'changePassword', 'createWebhook'])
 
 async function senderFor(world: World, operation: Operation, usual: Sender): Promise<Sender> {
@@ -80,11 +80,11 @@ async function senderFor(world: World, operation: Operation, usual: Sender): Pro
   return { name: 'someone new', lines: [`Cookie: ${browser.cookieHeader}`, ...world.senders.page.lines] }
 }
 
-/** Replaces the draft's ids by ids of new objects that no other request uses. */
+/** Replaces the draft's ids with ids of new objects that no other request uses. */
 async function renewed(world: World, { id }: Operation, { body, path, query }: Draft): Promise<Draft> {
   const makerOf = (name: string) => fresh[name === 'connectorId' && /^sign(?:In|Out)/.test(id) ? 'signInAt' : name]!
   const renew = async (named: Json) => {
-    // An event id needs its own webhook, and a key or task id its own user, so these stay.
+    // An event id belongs to one webhook, and a key or task id to one user, so the ids of these stay.
     const isFresh = (name: string) =>
       Object.hasOwn(fresh, name) &&
       !(name === 'webhookId' && 'eventId' in named) &&
@@ -183,7 +183,7 @@ function expectPromised(operation: Operation, answer: Answer | undefined, body: 
   expect(shared.world.takeFaults(), 'faults in the log').toEqual([])
 }
 
-/** Waits for a created task, because it would still write during the next test. */
+/** Waits for a created task to end, because it would otherwise write during the next test. */
 async function settle({ id }: Operation, { taskId }: { taskId: string }): Promise<void> {
   const { person, service } = shared.world
   if (id === 'createTask') expect((await service.get(`/api/tasks/${taskId}?wait=20`, person.key)).status).toBe(200)
@@ -209,7 +209,7 @@ test.each(named(served))('%s responds to every valid request according to its sc
   })
 })
 
-/** The typed RPC equivalent of a query string. */
+/** Returns the typed RPC equivalent of a query string. */
 function typed(operation: Operation, query: Draft['query']): Json {
   const isNumber = new Map(
     parametersOf(operation, 'query').map(({ name, schema }) => [name, schema['type'] === 'integer']),

@@ -17,8 +17,8 @@ import {
   type Draft,
 } from '../../request-drafts.ts'
 
-// For every operation of the document: a valid request with one invalid field gets a 400 that names the field, and
-// writes nothing.
+// For every operation in the OpenAPI document: a valid request with one invalid field gets a 400 that names the field,
+// and writes nothing.
 
 const runs = ofTier(1, 3)
 const shared = shareWorld()
@@ -56,7 +56,7 @@ const addressed = operations.flatMap((operation) =>
   (['path', 'query'] as const).flatMap((where) =>
     parametersOf(operation, where).flatMap(({ name, schema }) =>
       textBreaks(schema)
-        // Only the first kind fits a path parameter, because an empty segment would make a different path.
+        // Only the first kind works in a path parameter, because an empty segment would make a different path.
         .filter((_, index) => where === 'query' || index === 0)
         .map((broken) => ({ operation, where, name, broken })),
     ),
@@ -126,7 +126,7 @@ function inputSchemaOf(operation: Operation): Json {
   }
 }
 
-/** Operations with procedures that work without any input. */
+/** Operations whose procedures work without any input. */
 const takesNothing = new Set([
   'getAccount',
   'getSystem',

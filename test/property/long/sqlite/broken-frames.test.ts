@@ -20,8 +20,8 @@ import {
   type Draft,
 } from '../../request-drafts.ts'
 
-// For every operation of the document: a valid request with a broken method, path, header or byte instead of a broken
-// field.
+// For every operation in the OpenAPI document: a valid request with a broken method, path, header or byte, but no
+// broken field, is rejected.
 
 const runs = 12
 const shared = shareWorld()
@@ -37,7 +37,9 @@ const good = (operation: Operation): fc.Arbitrary<Good> =>
     draft: validDraft(shared.world, operation),
   })
 
-/** Asserts a rejection that comes before the operation lookup, so that the document promises only the error body. */
+/**
+ * Asserts a rejection that comes before the operation is looked up, so that the document promises only the error body.
+ */
 async function expectRefusedFrame(bytes: Buffer, status: number): Promise<void> {
   expectErrorBody(await sendForNothing(shared.world, { bytes }), { status })
 }
@@ -46,12 +48,12 @@ const paths = [...Map.groupBy(operations, ({ path }) => path)]
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'M-SEARCH', 'QUERY']
 
 /**
- * Returns the methods of all matching templates: `/api/invitations/check` also matches
+ * Returns the methods of all path templates that match: `/api/invitations/check` also matches
  * `/api/invitations/{invitationId}`.
  */
 function methodsAt(path: string): string[] {
   const fitting = operations.filter((one) => new RegExp(`^${one.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path))
-  // A stream has no HEAD, because its length is unknown in advance.
+  // A stream does not support HEAD, because its length is unknown in advance.
   const isStream = ({ spec }: Operation) => 'application/x-ndjson' in (spec['responses'][200].content ?? {})
   return fitting.flatMap((one) => (one.method === 'GET' && !isStream(one) ? ['GET', 'HEAD'] : [one.method]))
 }
@@ -271,7 +273,7 @@ test.each(named(withPath))('%s rejects a path with an unknown or malformed id', 
   const { name } = parametersOf(operation, 'path')[0]!
   const isPayload = id === 'getPayload'
   const others = text.filter((own) => own !== '' && own !== 'talk' && own !== 'test')
-  // Any well-formed external id creates a user; other ids have their own tests.
+  // Skip external ids, because any well-formed one creates a user.
   const isExternal = name === 'externalId'
   await always(isExternal ? 0 : runs, fc.tuple(good(operation), others), async ([{ draft, sender }, value]) => {
     const sent = { bytes: restRequest(operation, { ...draft, path: { ...draft.path, [name]: value } }, sender.lines) }
@@ -314,7 +316,7 @@ test('responds with 404 to a path that almost matches an operation', async () =>
   )
   await always(runs * 20, values, async ([operation, change, who]) => {
     const path = change(operation.path.replaceAll(/\{\w+\}/g, 'x'))
-    // The changed path may still be valid.
+    // The changed path may still match an operation.
     if (methodsAt(path).length > 0) return
     const { lines } = shared.world.senders[who as 'key']
     const bytes = rawRequest(`${operation.method} ${path}`, [...lines, jsonType], bodySchemaOf(operation) ? '{}' : '')

@@ -10,8 +10,8 @@ import { text } from '../../document-values.ts'
 import { shareWorld, type Sender } from '../../property-world.ts'
 import { procedureOf, restRequest, rpcRequest, validDraft, type Draft } from '../../request-drafts.ts'
 
-// For every non-public operation of the document: a valid request from an unauthorized sender is rejected over REST and
-// typed RPC, and writes nothing.
+// For every non-public operation in the OpenAPI document: a valid request from an unauthorized sender is rejected over
+// REST and typed RPC, and writes nothing.
 
 const runs = 8
 const shared = shareWorld()
@@ -49,7 +49,7 @@ const bearer = (token: string): string => `Authorization: Bearer ${token}`
 
 type Refusal = { operation: Operation; draft: Draft; lines: readonly string[]; status: number }
 
-/** Asserts a rejection that comes before the sender is known, and so has no rate limit headers. */
+/** Asserts a rejection that comes before the sender is known and therefore has no rate limit headers. */
 async function expectStranger({ draft, lines, operation, status }: Refusal): Promise<void> {
   const { world } = shared
   expect(Object.keys(operation.spec['responses'])).toContain(String(status))
@@ -108,7 +108,7 @@ function badCredentials(): fc.Arbitrary<readonly string[]> {
   return fc.oneof(
     fc.constant([]),
     headers.map((line) => [line]),
-    // A header takes precedence even over a valid cookie.
+    // An invalid header takes precedence even over a valid cookie.
     headers.map((line) => [line, ...cookie.lines]),
     fc.constant([...key.lines, ...key.lines]),
     badCookies.map((value) => [`Cookie: errand=${value}`, ...cookie.lines.slice(1)]),
@@ -172,7 +172,7 @@ const writes = /^(?:POST|PATCH|DELETE)$/
 const forKeys = named.filter(
   ([id, { spec }]) => !id.endsWith('ClientToken') && spec['security'].some((one: object) => 'apiKey' in one),
 )
-/** Scope that each operation needs. The document does not contain it. */
+/** Operations that need each scope. The document does not contain this. */
 const scopeOf: Record<Scope, RegExp> = {
   read: /^(?:get|followTask|read|list(?!Keys|Logins|ConnectorTools))/,
   execute:

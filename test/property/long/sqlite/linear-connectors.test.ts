@@ -9,11 +9,11 @@ import { startMcpServer, type Handle } from '../../../connectors/run-http-server
 import { hostile, times, type Limits } from '../../hostile-values.ts'
 import { expectLinear } from '../../measured-work.ts'
 
-// In the connector thread, which all users share, responses of a user's server cost time linear in their size:
-// responses to `initialize`, `tools/list` and calls, as JSON and as events, with errors, statuses and headers.
+// All users share the connector thread, so processing a response of a user's server must take time linear in its size.
+// The tests cover `initialize`, `tools/list` and calls, as JSON and as events, with errors, statuses and headers.
 
 afterEach(stopAll)
-// Responses of several megabytes are slow on a busy machine.
+// Responses of several megabytes take long on a busy machine.
 vi.setConfig({ testTimeout: 300_000 })
 
 const limits: Limits = { chars: 9_900_000, values: 49_000, names: 49_000 }
@@ -24,7 +24,7 @@ const secrets = [
   ...Array.from({ length: 50 }, (_, n) => `a${n}aaaaaaaa`),
 ]
 
-/** A server that gives a bad response to one method. `made` is a value of the measured size. */
+/** A server that sends a bad response to one method. `made`: a value of the measured size. */
 type Bad = { method: string; handle: (response: ServerResponse, id: number | undefined, made: string) => unknown }
 
 async function expectLinearAnswer(what: string, { handle, method }: Bad, make: (share: number) => string) {
@@ -43,7 +43,7 @@ async function expectLinearAnswer(what: string, { handle, method }: Bad, make: (
   const work = async () => {
     if (method === 'tools/list') await probeConnector(spec, { signal, bounds })
     const run = await openConnectors([spec], { bounds, reservedNames: [], signal, waitMs: 0 }).catch(() => undefined)
-    // The service copies it between threads, so the copy counts, too.
+    // The service copies results between threads, so the copying counts too.
     structuredClone(run?.tools)
     if (method === 'tools/call') structuredClone(await run?.call('use').catch(() => undefined))
     await run?.close()
@@ -71,7 +71,7 @@ const asJson =
   (response, id, made) =>
     void response.writeHead(200, { 'Content-Type': 'application/json' }).end(`${head(id)}${fill(made)}}`)
 
-/** Places in the response to each method where a value can go. */
+/** Places for a value in the response to each method. */
 const places: Record<string, Record<string, (made: string) => string>> = {
   initialize: {
     capabilities: (made) =>
@@ -99,7 +99,7 @@ const places: Record<string, Record<string, (made: string) => string>> = {
   },
 }
 
-/** Limits on tools and call results. The service processes larger ones no further. */
+/** Limits on tools and call results. The service stops processing larger ones. */
 const inner: Record<string, Limits> = {
   initialize: limits,
   'tools/list': { ...limits, chars: 900_000 },
@@ -114,7 +114,7 @@ test.each(Object.keys(places))('processes hostile values in a %s response in lin
       )
     }
   }
-  // Also values beyond those limits, up to the maximum response size.
+  // Test values beyond those limits too, up to the maximum response size.
   for (const what of ['letters', 'backslashes']) {
     for (const [place, fill] of Object.entries(places[method]!)) {
       await expectLinearAnswer(`${place} of the most ${what}`, { method, handle: asJson(fill) }, (share) =>

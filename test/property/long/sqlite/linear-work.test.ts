@@ -6,8 +6,8 @@ import { expectLinearWork } from '../../measured-work.ts'
 import { shareWorld } from '../../property-world.ts'
 import { bodySchemaOf, jsonType, parametersOf, procedureOf } from '../../request-drafts.ts'
 
-// For each operation, over REST and typed RPC, by users and by strangers: the content of a field, query or header costs
-// time linear in its size, and at its limit blocks the loop for less than 100 ms.
+// For each operation, over REST and typed RPC, for users and strangers: processing the content of a field, query or
+// header takes time linear in its size, and at its size limit blocks the event loop for less than 100 ms.
 
 const shared = shareWorld()
 // Each test sends many requests, which is slow on a busy machine.
@@ -27,10 +27,10 @@ const filled = ({ path }: Operation) =>
 
 const withBody = operations.filter((operation) => bodySchemaOf(operation))
 
-/** Field types with which the rejected values were already tested. */
+/** Field types for which rejected values have already been tested. */
 const rejectedTypes = new Set<string>()
 
-/** Tests the content of unknown fields for only one operation, because the service does not examine it. */
+/** Limits tests of unknown fields to one operation, because the service does not examine their content. */
 const unknownTo = (operation: Operation) => (operation === withBody[0] ? { type: 'object' } : {})
 
 test.each(named(withBody))('%s processes hostile body fields in linear time', async (_id, operation) => {
@@ -47,7 +47,7 @@ test.each(named(withBody))('%s processes hostile body fields in linear time', as
       ),
     )
     const { examined, rejected, types } = hostileTo(schemas[field] ?? unknown)
-    // Rejecting a value for its type depends on nothing else.
+    // Test each type only once, because rejecting a value for its type depends on nothing else.
     const fieldType = `${types} up to ${limits.chars}`
     for (const [what, of] of rejectedTypes.has(fieldType) ? examined : [...examined, ...rejected]) {
       const make = (share: number) => {
@@ -79,7 +79,7 @@ test.each(['tasks.create', 'login.create'])(
   },
 )
 
-/** Places in an MCP message where a value can go. */
+/** Places for a value in an MCP message. */
 const messages: Record<string, (value: string) => string> = {
   arguments: (value) => `"id":1,"method":"tools/call","params":{"name":"test_free","arguments":${value}}`,
   _meta: (value) => `"id":1,"method":"tools/call","params":{"name":"test_none","_meta":${value}}`,
