@@ -135,7 +135,7 @@ export class StateMetrics {
 /** Returns the number of open file descriptors; undefined if the system does not provide it. */
 async function countOpenFiles(): Promise<number | undefined> {
   try {
-    // Listing the folder opens one descriptor itself.
+    // Listing the folder itself opens one descriptor.
     return (await readdir('/proc/self/fd')).length - 1
   } catch {
     return undefined

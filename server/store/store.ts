@@ -258,7 +258,7 @@ export type Store = {
   readRate(of: RateOf): Promise<RateState>
   /** A user's limits and the usage of each. Undefined for an unknown user. */
   readLimits(userId: string): Promise<LimitsState | undefined>
-  /** Changes a user's plan and own limits, also for running work. Returns false for an unknown user. */
+  /** Changes a user's plan and limits. Running work continues within the new limits. False for an unknown user. */
   changeAccountLimits(input: ChangeAccountLimits): Promise<boolean>
   /** Names of the plans that users have, as stored. */
   plansInUse(): Promise<string[]>

@@ -30,8 +30,8 @@ const page = statement<Row>(
 )
 
 /**
- * Sums transactions by day, a few thousand per read. Reading a busy account's month at once would block every other
- * request.
+ * Sums transactions by day, a few thousand per read. Reading a busy account's month in one query would block every
+ * other request.
  */
 export function* readSpend(on: Reads, { afterSeq, beforeSeq, limit, userId }: ReadSpend): Op<SpendPage> {
   const read: SpendPage = { days: [], rows: 0, oldestSeq: null, newestSeq: null, oldestDay: null }

@@ -131,7 +131,7 @@ const replyOf = statement<{ content: string }>(
     WHERE session_id = :sessionId AND turn_id = :turnId AND role = 'assistant' LIMIT 1`,
 )
 
-/** Returns the time at or before which a session must have been last active to have expired. */
+/** Returns the expiry cutoff: sessions last active at or before this time have expired. */
 export function activeAfter(now: EpochMs, { sessionIdleSeconds }: StoreLimits): EpochMs {
   return now - sessionIdleSeconds * 1000
 }
