@@ -87,7 +87,7 @@ function describeChanges(contractTest: ContractTest): void {
     const limits = async () => must(await store.findKey(draft.tokenHash), 'the key exists').limits
     const change = (spendReset: LimitReset) => store.updateKey({ userId, keyId, changes: { spendReset } })
     const spent = async () => spentOf(world, (await limits())!)
-    // Wednesday of a week within one month.
+    // A Wednesday whose week lies within one month.
     const start = Date.UTC(2026, 6, 15, 12)
     world.clock.advance(start - world.clock.now())
     await world.completed(userId, { limits: await limits(), cost: 100 })

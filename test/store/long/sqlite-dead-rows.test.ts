@@ -30,7 +30,7 @@ function readCalls(): number {
   return Number(/^syscr: (\d+)/m.exec(readFileSync('/proc/thread-self/io', 'utf8'))![1])
 }
 
-/** Number of read calls that reading the counter causes itself. */
+/** Number of read calls that reading the counter itself causes. */
 const ownCalls = -readCalls() + readCalls()
 
 type Run = (this: unknown, ...values: unknown[]) => unknown
