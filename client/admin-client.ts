@@ -16,9 +16,9 @@ export type AdminClients = {
   users: {
     list: ListMethod<'users.list'>
     get: Method<'users.get'>
-    /** Finds a user by the product's own id. */
+    /** Finds a user by the external id that your product assigned. */
     getByExternalId: Method<'users.getByExternalId'>
-    /** Returns the user with that external id. If there is none, creates one with an empty account. */
+    /** Returns the user with this external id. If there is none, creates a user with an empty account. */
     getOrCreate: Method<'users.getOrCreate'>
     /** Suspends or unsuspends a user, or grants or removes admin rights. */
     update: Method<'users.update'>
@@ -30,7 +30,9 @@ export type AdminClients = {
      */
     credit: KeyedMethod<'users.credit'>
     transactions: InnerListMethod<'users.transactions'>
-    /** Finds the user that something belongs to, by its id: a task, session, chat, transaction, top-up, API key and others. */
+    /**
+     * Finds the owner of an object by the object's id: a task, session, chat, transaction, top-up, API key and others.
+     */
     findOwner: Method<'users.findOwner'>
     tasks: InnerListMethod<'users.tasks'>
     /** Returns a user's task without its input and output. */
@@ -47,21 +49,21 @@ export type AdminClients = {
     createPasswordLink: Method<'users.createPasswordLink'>
   }
   invitations: {
-    /** The response contains the link, which is never shown again. */
+    /** Creates an invitation. The link is shown only in this response. */
     create: Method<'invitations.create'>
     list: ListMethod<'invitations.list'>
     revoke: Method<'invitations.revoke'>
-    /** Returns the purpose of an invitation link and the email address that it is for. */
+    /** Returns the purpose of an invitation link and the email address it was created for. */
     check: Method<'invitations.check'>
-    /** Creates the account or sets the password, depending on the link, and logs this browser in. */
+    /** Creates the account or sets the password, depending on the link. Logs in the calling browser. */
     accept: Method<'invitations.accept'>
   }
   /** Keys for products built on the service. */
   platformKeys: {
-    /** The response contains the key, which is never shown again. */
+    /** Creates a platform key. The key is shown only in this response. */
     create: Method<'platformKeys.create'>
     list: ListMethod<'platformKeys.list'>
-    /** Takes effect on the next request. Idempotent. */
+    /** Revokes a key. Takes effect on the next request. Idempotent. */
     revoke: Method<'platformKeys.revoke'>
   }
   system: {
@@ -69,7 +71,7 @@ export type AdminClients = {
     get: PlainMethod<'system.get'>
   }
   economics: {
-    /** Returns revenue, the providers' cost and the margin of a period, by group. Platform keys need the scope `economics`. */
+    /** Returns a period's revenue, provider cost and margin, by group. Platform keys need the scope `economics`. */
     get: Method<'economics.get'>
   }
 }

@@ -35,7 +35,7 @@ export function isTransient(thrown: unknown): thrown is ErrandClientError {
 export type OnFailure = (error: ErrandClientError, pauseMs: number, failures: number) => void
 
 type Repetition = {
-  /** Number of consecutive failures after which the last one is thrown. */
+  /** Maximum consecutive failures. The last one is thrown. */
   failuresMax: number
   /** If a pause would be longer than this, the failure is thrown instead. */
   pauseMsMax?: number | undefined

@@ -5,7 +5,7 @@ import { createMethods, type Method } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 import { readChat, resumeChat, type ChatOptions, type ChatStream, type ResumeOptions } from './streams/read-chat.ts'
 
-/** One tool call; `output` is missing if there was no result. */
+/** One tool call. `output` is missing if there was no result. */
 export type ChatToolCall = {
   id: string
   name: string
@@ -25,11 +25,11 @@ export type ChatReply = {
 export type ChatClient = {
   /**
    * Sends a message and yields the events of its reply as they arrive. The last event is `done`, or `error` if the
-   * reply failed after its start. Such a failure is not thrown. A rejected request is thrown. The message is sent only
-   * once, because it is charged. If the stream breaks, a new connection continues where the stream stopped. Breaking
-   * out of the loop or aborting the signal stops the reply. Exiting the program does not. With `onDisconnect:
-   * 'continue'`, only `stop` stops the reply, and `resume` can read the reply again. With `onDisconnect: 'stop'`, a
-   * broken connection also stops the reply.
+   * reply failed after its start. Such a failure is not thrown, but the rejection of a request is. The message is sent
+   * only once, because each sent message is charged. If the stream breaks, a new connection continues where the stream
+   * stopped. Breaking out of the loop or aborting the signal stops the reply. Exiting the program does not. With
+   * `onDisconnect: 'continue'`, only `stop` stops the reply, and `resume` can read the reply again. With `onDisconnect:
+   * 'stop'`, a broken connection also stops the reply.
    *
    * @example
    * for await (const event of client.chat.stream({ sessionId, message: 'Hello' })) {
@@ -39,8 +39,8 @@ export type ChatClient = {
    */
   stream: (input: ChatInput, options?: ChatOptions) => ChatStream
   /**
-   * Sends a message and resolves with the complete reply. If the reply fails, rejects with the code of the failure. The
-   * error's `costUsd` is then the amount charged.
+   * Sends a message and resolves with the complete reply. If the reply fails, rejects with an error that has the
+   * failure's code and, as `costUsd`, the amount charged.
    *
    * @example
    * const { text, costUsd } = await client.chat.text({ sessionId, message: 'Hello' })
@@ -57,7 +57,7 @@ export type ChatClient = {
    * in progress.
    */
   resumeSession: (input: { sessionId: string }, options?: ResumeOptions) => ChatStream
-  /** Stops a reply in progress, as breaking out of its stream does. A finished reply stays as it is. */
+  /** Stops a reply in progress, like breaking out of its stream. A finished reply is not changed. */
   stop: Method<'chat.stop'>
 }
 
@@ -98,7 +98,7 @@ async function collectReply(stream: ChatStream): Promise<ChatReply> {
       // Unknown event types are ignored.
     }
   }
-  throw new Error('A stream ends with its last event or throws.')
+  throw new Error('The stream ended without its last event.')
 }
 
 function addOutput(

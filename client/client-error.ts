@@ -5,12 +5,14 @@ import type { ErrorCode, ErrorDetail } from './types/api-types.ts'
  * - `INVALID_ARGUMENT`: an option or argument is invalid; nothing was sent.
  * - `NETWORK_ERROR`: no response, because the service is unreachable or the connection broke.
  * - `TIMEOUT`: no response arrived, or the task did not end, within the timeout.
- * - `BAD_RESPONSE`: a response that is not the service's, such as a proxy's error page; see `status`.
+ * - `BAD_RESPONSE`: a response that does not come from the service, such as a proxy's error page; see `status`.
  * - `INVALID_SIGNATURE`: a webhook request was not signed with this secret, or its timestamp is outside the tolerance.
  */
 export type ClientOnlyCode = 'INVALID_ARGUMENT' | 'NETWORK_ERROR' | 'TIMEOUT' | 'BAD_RESPONSE' | 'INVALID_SIGNATURE'
 
-/** Codes that only chats use, for a missing session or a failed reply. Chats also use codes of the catalogue. */
+/**
+ * Codes that only chats use, for a missing session or a failed reply. Chats also use the codes of the error catalogue.
+ */
 type ChatCode = 'SESSION_NOT_FOUND' | 'AGENT_ERROR' | 'AGENT_TIMEOUT' | 'AGENT_INTERRUPTED'
 
 export type ClientErrorCode = ErrorCode | ChatCode | ClientOnlyCode
@@ -25,11 +27,11 @@ type ClientErrorFields = {
   cause?: unknown
 }
 
-/** Every copy of this package uses the same symbol, although each has its own error class. */
+/** Symbol shared by all loaded copies of this package, each of which has its own error class. */
 const brand = Symbol.for('errand-client.error')
 
 /**
- * The only error class that calls reject with. After an abort, calls instead reject with the signal's reason.
+ * The class of all errors that calls reject with, except after an abort: then they reject with the signal's reason.
  *
  * @example
  * try {
@@ -46,11 +48,11 @@ export class ErrandClientError extends Error {
   readonly status: number | undefined
   /** Field errors of the request; empty for most errors. */
   readonly details: readonly ErrorDetail[]
-  /** The service's Retry-After in seconds. */
+  /** The Retry-After of the response, in seconds. */
   readonly retryAfterSeconds: number | undefined
   /** The X-Request-Id of the response; include it in reports. */
   readonly requestId: string | undefined
-  /** The task that `tasks.wait` or `tasks.run` was waiting for. The task exists and continues. */
+  /** Id of the task that `tasks.wait` or `tasks.run` was waiting for. The task continues. */
   readonly taskId: string | undefined
   /** The amount charged for a reply that ended with an error. Set only by `chat.text`. */
   readonly costUsd: string | undefined
@@ -69,8 +71,8 @@ export class ErrandClientError extends Error {
 }
 
 /**
- * True for errors of this package, even if another copy of the package created the error. `instanceof` is false for
- * such an error.
+ * True for errors of this package, even if another loaded copy of the package created them. `instanceof` is false for
+ * those.
  *
  * @example
  * if (isErrandError(error) && error.code === 'RATE_LIMIT_EXCEEDED') await pause(error.retryAfterSeconds)

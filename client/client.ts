@@ -10,8 +10,7 @@ import { createSessionsClient, type SessionsClient } from './sessions-client.ts'
 import { createTasksClient, type TasksClient } from './tasks-client.ts'
 import { createWebhooksClient, type WebhooksClient } from './webhooks-client.ts'
 
-// Typed client of the service, for Node and browsers. Every method takes the input of its operation, then the call
-// options.
+// Typed client of the service, for Node and browsers. Every method takes the operation's input, then the call options.
 
 export type { AdminClients } from './admin-client.ts'
 export type { BillingClients } from './billing-client.ts'
@@ -115,7 +114,7 @@ export type ErrandClient = LoginClients &
     }
     /** The account's API keys; needs the scope `manage`. */
     keys: {
-      /** The response contains the key, which is never shown again. */
+      /** Creates an API key. The key is shown only in this response. */
       create: Method<'keys.create'>
       get: Method<'keys.get'>
       list: ListMethod<'keys.list'>
@@ -128,7 +127,7 @@ export type ErrandClient = LoginClients &
     }
     /** Tokens for browsers, valid for one hour at most. */
     clientTokens: {
-      /** The response contains the token, which is never shown again. Use it as the `apiKey` of a browser's client. */
+      /** Creates a token, shown only in this response. Use it as the `apiKey` of a browser's client. */
       create: EasyMethod<'clientTokens.create'>
       /** Lists the active tokens, newest first. */
       list: ListMethod<'clientTokens.list'>
@@ -136,8 +135,9 @@ export type ErrandClient = LoginClients &
       revoke: Method<'clientTokens.revoke'>
     }
     /**
-     * Returns a client that acts on behalf of a user. Needs a platform key with the scope `act`. Takes the product's
-     * own id of the user, or `{ userId }` with the service's id. Throws INVALID_ARGUMENT for anything else.
+     * Returns a client that acts on behalf of a user. Needs a platform key with the scope `act`. Pass the external id
+     * that your product assigned to the user, or `{ userId }` with the service's id. Throws INVALID_ARGUMENT for
+     * anything else.
      */
     asUser(user: ActingUser): ErrandClient
   }

@@ -4,17 +4,17 @@ export type ErrandClientOptions = {
   /** URL of the service, for example `https://errand.example.com`. A path prefix is preserved. */
   baseUrl: string | URL
   /**
-   * API key used for every call. Null only in pages of the service itself, where the browser sends the login cookie.
+   * API key sent with every call. Null only in pages of the service itself, where the browser sends the login cookie.
    */
   apiKey: string | null
-  /** Replaces the global fetch. */
+  /** Function to use instead of the global fetch. */
   fetch?: ClientFetch | undefined
   /** Timeout of one request in milliseconds, in addition to its long-poll time. Default: 60,000. */
   requestTimeoutMs?: number | undefined
   /**
    * Maximum retries of a call after transient failures: no response, 429, 502, 503 or 504. Applies to reads, and to
-   * changes with an Idempotency-Key, which take effect only once. Default: 2. A retry waits for the Retry-After, up to
-   * 60 seconds. If the Retry-After is longer, the call rejects with the error.
+   * changes with an Idempotency-Key, which take effect only once. Default: 2. A retry waits for the response's
+   * Retry-After, up to 60 seconds. If the Retry-After is longer, the call rejects immediately.
    */
   maxRetries?: number | undefined
   /** Sent with every request. The client's own headers override them. */
@@ -50,7 +50,7 @@ export type RetryEvent = {
   error: ErrandClientError
   /** Milliseconds until the retry. */
   delayMs: number
-  /** 1 before the first retry. */
+  /** Number of this retry, starting at 1. */
   retry: number
 }
 
@@ -65,7 +65,7 @@ export type Connection = {
   onRetry: (retry: RetryEvent) => void
 }
 
-/** A user by the product's own id, or by the service's id. */
+/** A user, given by your product's external id or by the service's id. */
 export type ActingUser = string | { userId: string }
 
 const defaultRequestTimeoutMs = 60_000
@@ -109,10 +109,10 @@ function nameOf(user: ActingUser): string {
   throw invalidArgument('user', 'Must be an external id, or { userId }')
 }
 
-/** Throws INVALID_ARGUMENT unless the value is a duration: `Infinity` is valid, 0 is not. */
+/** Throws INVALID_ARGUMENT unless the value is a positive number of milliseconds or `Infinity`. */
 export function checkTimeout(path: string, timeoutMs: unknown): void {
   if (typeof timeoutMs !== 'number' || !(timeoutMs > 0)) {
-    throw invalidArgument(path, 'Must be a number of milliseconds, more than 0')
+    throw invalidArgument(path, 'Must be a number of milliseconds greater than 0')
   }
 }
 
@@ -127,7 +127,7 @@ function observedFetch({ fetch, onRequest, onResponse }: ErrandClientOptions): C
     const request = { method: init.method ?? 'GET', url }
     observe(onRequest, request)
     const startedAt = performance.now()
-    // Looks up the global fetch at each call. A browser's fetch rejects a `this` that is not the global object.
+    // Look up the global fetch at each call. A browser's fetch rejects a `this` other than the global object.
     const response = await (fetch ? fetch(url, init) : globalThis.fetch(url, init))
     observe(onResponse, {
       ...request,
@@ -141,8 +141,8 @@ function observedFetch({ fetch, onRequest, onResponse }: ErrandClientOptions): C
 }
 
 /**
- * Rethrows a hook's error asynchronously. The error is a bug in the caller's program and must not fail the call, which
- * may have been charged.
+ * Rethrows a hook's error asynchronously. Such an error is a bug in the caller's program and must not fail the call,
+ * which may already be charged.
  */
 function observe<T>(hook: ((value: T) => void) | undefined, value: T): void {
   try {
@@ -163,7 +163,7 @@ function checkHeaders(given: Readonly<Record<string, string>> = {}): Record<stri
     })
     return headers
   } catch {
-    throw invalidArgument('defaultHeaders', 'Must be names and values that HTTP headers can have')
+    throw invalidArgument('defaultHeaders', 'Must contain only valid HTTP header names and values')
   }
 }
 

@@ -15,7 +15,7 @@ export type ConnectorsClient = {
    */
   create: Method<'connectors.create'>
   get: Method<'connectors.get'>
-  /** The caller's connectors, newest first. */
+  /** Lists the caller's connectors, newest first. */
   list: ListMethod<'connectors.list'>
   /** Changes only the fields in the input, for example `allowedTools`. */
   update: Method<'connectors.update'>
@@ -24,15 +24,15 @@ export type ConnectorsClient = {
   /** Connects to the server. The result is the connector's new `status`. */
   test: Method<'connectors.test'>
   /**
-   * Starts a sign-in at the server of an `oauth` connector. Open `authorizationUrl` in the caller's browser. Required
-   * if the connector's status is `needs_sign_in`.
+   * Starts the sign-in of an `oauth` connector. Open `authorizationUrl` in the user's browser. Required if the
+   * connector's status is `needs_sign_in`.
    */
   signIn: Method<'connectors.signIn'>
   /** Deletes the tokens of the sign-in, and revokes them if the server supports it. */
   signOut: Method<'connectors.signOut'>
   /** Lists the tools that the server currently offers. Rejects with CONNECTOR_FAILED if the server cannot be used. */
   tools: Method<'connectors.tools'>
-  /** Lists the servers that the operator offers. */
+  /** Lists the MCP servers that the operator offers. */
   servers: ListMethod<'connectors.servers'>
 }
 

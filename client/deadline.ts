@@ -1,6 +1,6 @@
 import { ErrandClientError } from './client-error.ts'
 
-/** Longest delay of a timer. Timers with longer delays fire immediately. */
+/** Maximum delay of a JavaScript timer. Timers with longer delays fire immediately. */
 const timerMsMax = 2 ** 31 - 1
 
 type Deadline = {
@@ -10,8 +10,8 @@ type Deadline = {
 }
 
 /**
- * Runs the work with a signal that aborts when the caller's signal does or when the time is up. Rejects immediately
- * with the caller's reason or the timeout error, even if the work ignores the signal. Removes its timer and listener.
+ * Runs the work with a signal that aborts when the caller's signal aborts or the time is up. Rejects immediately with
+ * the caller's reason or the timeout error, even if the work ignores the signal. Removes its timer and listener.
  */
 export async function withDeadline<T>(
   { signal, timeoutMs, createTimeoutError }: Deadline,
@@ -38,13 +38,13 @@ export async function withDeadline<T>(
   }
 }
 
-/** Rejects with the signal's reason as soon as it aborts; the work continues. */
+/** Rejects with the signal's reason on abort; the work continues. */
 export async function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
-  const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The work has no end.')
+  const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The work timed out.')
   return await withDeadline({ signal, timeoutMs: Infinity, createTimeoutError }, () => work)
 }
 
-/** Resolves after `ms`. Rejects with the signal's reason as soon as it aborts. */
+/** Resolves after `ms`. Rejects with the signal's reason on abort. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted()
   await new Promise<void>((resolve, reject) => {

@@ -28,7 +28,7 @@ export async function fetchFullResponse(
   try {
     return await repeatWhileTransient(repetition, () =>
       withDeadline({ signal, timeoutMs, createTimeoutError }, async (own) => {
-        // The URL is signed and may belong to a bucket. Do not send it the key, nor any header that requires a CORS
+        // The URL is signed and may point to a bucket. Send neither the key nor any header that requires a CORS
         // preflight.
         const [answer, text] = await fetch(responseUri, { signal: own })
           .then(async (answer) => [answer, await answer.text()] as const)

@@ -2,12 +2,12 @@ import { invalidArgument } from './client-error.ts'
 
 /** Generates a key with 128 random bits. */
 export function newIdempotencyKey(): string {
-  // Not randomUUID, which browsers do not provide to pages served over plain HTTP.
+  // `randomUUID` would not work: browsers do not provide it to pages served over plain HTTP.
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return `run_${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`
 }
 
-/** Throws INVALID_ARGUMENT for values that are invalid in an Idempotency-Key header. */
+/** Throws INVALID_ARGUMENT unless the value is a valid Idempotency-Key header. */
 export function checkIdempotencyKey(key: unknown): void {
   if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw invalidArgument('idempotencyKey', 'Must be 1 to 255 visible ASCII characters')

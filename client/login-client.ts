@@ -1,13 +1,13 @@
 import { createMethods, type ListMethod, type Method, type PlainMethod } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 
-/** Works only in pages of the service itself, where the browser stores the login cookie. */
+/** Browser logins. Works only in pages of the service itself, where the browser stores the login cookie. */
 export type LoginClients = {
   login: {
     /** Lists the single sign-on providers. */
     options: PlainMethod<'login.options'>
     create: Method<'login.create'>
-    /** Logs this browser out. */
+    /** Logs out the calling browser. */
     end: PlainMethod<'login.end'>
   }
   /** The account's browser logins; needs the scope `manage`. */

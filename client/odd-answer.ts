@@ -4,13 +4,13 @@ import { parseRetryAfter } from './retry-after.ts'
 // Errors for unexpected responses, and functions that detect such responses.
 
 export function networkError(cause: unknown): ErrandClientError {
-  const message = `The service could not be reached, or the connection broke: ${describeCause(cause)}`
+  const message = `Could not reach the service, or the connection broke: ${describeCause(cause)}`
   return new ErrandClientError('NETWORK_ERROR', message, { cause })
 }
 
 /**
- * Creates the error for a response that does not come from the service. Examples: a proxy's page, another program's
- * JSON, half a response, a redirect.
+ * Creates the error for a response that is not the service's own. Examples: a proxy's page, another program's JSON, a
+ * truncated response, a redirect.
  */
 export function badResponse(response: Response, value: unknown): ErrandClientError {
   return new ErrandClientError('BAD_RESPONSE', describeAnswer(response, value), responseFields(response))
@@ -28,13 +28,13 @@ export function responseFields({ headers, status, type }: Response) {
 
 function describeAnswer({ headers, status, type }: Response, value: unknown): string {
   if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
-    return 'The service answered with a redirect; set baseUrl to the address that it redirects to.'
+    return "The service responded with a redirect. Set baseUrl to the redirect's target URL."
   }
-  // If the request fails before it reaches the RPC, the response of the service or a proxy often has a `message`.
+  // If a request fails before it reaches the RPC handler, the response often still has a `message`.
   const { message } = isRecord(value) ? value : {}
-  if (typeof message === 'string') return `The request was answered with status ${status}: ${message}`
+  if (typeof message === 'string') return `The request failed with status ${status}: ${message}`
   const kind = headers.get('content-type') ?? 'no content type'
-  return `The response with status ${status} and ${kind} did not come from the service; check baseUrl.`
+  return `The response with status ${status} and ${kind} did not come from the service. Check baseUrl.`
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
@@ -52,7 +52,7 @@ export function parseJson(text: string): unknown {
 
 /** Returns the message of the innermost cause, because Node's own message is only "fetch failed". */
 export function describeCause(thrown: unknown): string {
-  let text = 'no reason is known'
+  let text = 'unknown reason'
   let cause = thrown
   for (let depth = 0; depth < 5 && cause instanceof Error; depth++) {
     const { code } = cause as { code?: unknown }

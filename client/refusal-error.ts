@@ -7,8 +7,8 @@ type Status = Catalogue[ErrorCode]['status']
 type CodeOf<S extends Status> = { [Code in ErrorCode]: Catalogue[Code]['status'] extends S ? Code : never }[ErrorCode]
 
 /**
- * Codes by status, for error bodies of older services, which have no code. If several codes share a status, this map
- * has the most general code. The compiler checks the map against the catalogue.
+ * Codes by status, for error bodies of older service versions, which have no code. If several codes share a status, the
+ * map has the most general one. The compiler checks the map against the catalogue.
  */
 const codesByStatus: { [S in Status]: CodeOf<S> } = {
   400: 'BAD_REQUEST',
@@ -65,7 +65,7 @@ function readErrorBody(value: unknown, status: number): Refusal | undefined {
   return code && { code, message }
 }
 
-/** Error titles that identify a code more precisely than the status does. */
+/** Error titles that identify a code more precisely than the status. */
 const titledCodes = [
   { code: 'INSUFFICIENT_BALANCE', status: 403, error: 'Insufficient balance' },
   { code: 'BUDGET_REACHED', status: 403, error: 'Budget reached' },

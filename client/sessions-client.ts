@@ -12,7 +12,7 @@ export type CreateSessionOptions = KeyedOptions
 
 export type SessionsClient = {
   /**
-   * Opens a free session with an agent.
+   * Creates a session with an agent, free of charge.
    *
    * @example
    * const { sessionId } = await client.sessions.create({ agentId: 'assistant' })
@@ -23,7 +23,7 @@ export type SessionsClient = {
   list: ListMethod<'sessions.list'>
   /** Completes a session, which is irreversible, or changes individual metadata keys. */
   update: Method<'sessions.update'>
-  /** Deletes a session and its messages. A chat in progress is stopped and charged for what it used. */
+  /** Deletes a session and its messages. A chat in progress is stopped and charged for its usage so far. */
   delete: Method<'sessions.delete'>
   /** Lists the session's messages, oldest first. */
   messages: InnerListMethod<'sessions.messages'>

@@ -23,9 +23,12 @@ import { waitForTask } from './wait-for-task.ts'
 export type CreateOptions = KeyedOptions
 
 export type WaitOptions = {
-  /** Ends the wait immediately, which rejects with the signal's reason. The task continues. */
+  /** Ends the wait immediately, with the signal's reason as the rejection. The task continues. */
   signal?: AbortSignal | undefined
-  /** Rejects with TIMEOUT after this many milliseconds; the task continues. Default: 600,000. Can be `Infinity`. */
+  /**
+   * Maximum wait in milliseconds; then rejects with TIMEOUT, and the task continues. Default: 600,000. Can be
+   * `Infinity`.
+   */
   timeoutMs?: number | undefined
   /**
    * Fetches responses larger than 16 KB in full. Otherwise the task contains only the start of such a response, as a
@@ -64,9 +67,9 @@ export type TasksClient = {
   /** Lists the caller's tasks, newest first. */
   list: ListMethod<'tasks.list'>
   /**
-   * Cancels a task that has not ended. The task fails with CANCELED, is refunded, and its agent is stopped. An ended
-   * task stays as it is. Rejects with CONFLICT once the run has called a connector or charged an event. Also rejects
-   * with CONFLICT if the agent is running and the endpoint does not let it be stopped.
+   * Cancels a task that has not ended. The task fails with CANCELED and is refunded, and its agent is stopped. An ended
+   * task is not changed. Rejects with CONFLICT if the run has called a connector or charged an event, or if it has
+   * started and the endpoint allows canceling only before the start.
    *
    * @example
    * const { status, error } = await client.tasks.cancel({ taskId })
@@ -75,7 +78,7 @@ export type TasksClient = {
   /**
    * Resolves with the task once it has completed or failed. Retries after broken connections, 429 and 503.
    *
-   * In a browser without HTTP/2, each pending wait holds one of the six connections that a page has per server.
+   * In a browser without HTTP/2, each pending wait occupies one of the six connections that a page has per server.
    *
    * @example
    * const task = await client.tasks.wait(taskId, { timeoutMs: 60_000 })
@@ -94,8 +97,8 @@ export type TasksClient = {
    */
   events: (taskId: string, options?: FollowOptions) => TaskEvents
   /**
-   * Creates a task and waits for its end. All attempts share one Idempotency-Key, so a retried create is charged once.
-   * Pass your own key to continue with the same task after a restart.
+   * Creates a task and waits for its end. All attempts to create the task share one Idempotency-Key, so it is charged
+   * once. Pass your own key to resume waiting for the same task after a restart.
    *
    * @example
    * const task = await client.tasks.run({ endpointId: 'text.summarize', params: { text } })
@@ -111,8 +114,8 @@ export type TasksClient = {
 
 const defaultTimeoutMs = 600_000
 /**
- * Failures after which `run` stops trying to create its task. If connections are refused, the pauses take about three
- * seconds. With a Retry-After, the pauses can take minutes.
+ * Maximum failures of `run` to create its task. The pauses in between total about three seconds if connections are
+ * refused, but can total minutes with a Retry-After.
  */
 const createFailuresMax = 5
 

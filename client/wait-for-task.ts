@@ -2,7 +2,7 @@ import { backoffMs, repeatWhileTransient, type OnFailure } from './backoff.ts'
 import { withFields } from './client-error.ts'
 import type { EndedTask, Task } from './types/client-types.ts'
 
-/** Long-poll time: less than the minute after which proxies drop a request. */
+/** Long-poll time, shorter than the minute after which many proxies drop a request. */
 const longPollSeconds = 30
 
 export type WaitParts = {
@@ -13,10 +13,7 @@ export type WaitParts = {
   onFailure: OnFailure
 }
 
-/**
- * Reads the task with long polls until it has ended. Retries transient failures forever, so only the caller's deadline
- * limits it.
- */
+/** Reads the task with long polls until it has ended. Retries transient failures until the caller's deadline. */
 export async function waitForTask({ getTask, pause, now, onFailure }: WaitParts, taskId: string): Promise<EndedTask> {
   try {
     for (let early = 0; ;) {

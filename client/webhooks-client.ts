@@ -4,7 +4,7 @@ import type { Call } from './calls/rpc-call.ts'
 /** The caller's webhooks. Changing them needs the scope `manage`. */
 export type WebhooksClient = {
   /**
-   * Sends events to a URL. The signing secret is only in this response and is never shown again. Pass it to
+   * Creates a webhook, which sends events to a URL. The signing secret is shown only in this response. Pass it to
    * `webhooks.unwrap`.
    *
    * @example
@@ -14,7 +14,7 @@ export type WebhooksClient = {
   get: Method<'webhooks.get'>
   /** Lists the caller's webhooks, oldest first. */
   list: ListMethod<'webhooks.list'>
-  /** Changes the given fields. With `isEnabled: false`, queued events are never sent. */
+  /** Changes the given fields. `isEnabled: false` cancels queued deliveries. */
   update: Method<'webhooks.update'>
   delete: Method<'webhooks.delete'>
   /** Creates a new secret. For `overlapSeconds`, requests are also signed with the old one. */

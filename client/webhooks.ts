@@ -5,7 +5,7 @@ type EventOf<Type extends string, Data> = {
   type: Type
   /** When the event happened, in ISO 8601. */
   timestamp: string
-  /** Ids, states, codes and amounts only. Fetch the objects from the service. */
+  /** Ids, states, codes and amounts only. Fetch the objects themselves from the service. */
   data: Data
 }
 /** `refundedUsd` is the amount returned to the balance. */
@@ -27,7 +27,7 @@ export type WebhookEvent =
     >
   | EventOf<'credit.added', { transactionId: string; amountUsd: string; balanceUsd: string }>
   | EventOf<'session.expired', { sessionId: string; agentId: string }>
-  /** Sent for the first request in a period that a key's limit rejects. `resetsAt` is null if the period has no end. */
+  /** Sent when a key's limit rejects the first request in a period. `resetsAt` is null if the period has no end. */
   | EventOf<'key.limit_reached', { keyId: string; limitUsd: string; resetsAt: string | null }>
   /**
    * Sent once when the balance falls below the threshold. Sent again only after a credit has lifted the balance to the
@@ -45,8 +45,8 @@ export type WebhookEvent =
 
 export type UnwrapOptions = {
   /**
-   * Maximum difference between the sender's clock and this machine's clock. A request can be replayed for that long.
-   * Default: 300.
+   * Maximum difference between the request's timestamp and this machine's clock. An attacker can replay a request for
+   * that long. Default: 300.
    */
   toleranceSeconds?: number
 }
@@ -60,8 +60,8 @@ const signaturesMax = 10
 const secretsMax = 10
 
 /**
- * Verifies a webhook request and returns its event. The request must be signed with your secret as in Standard Webhooks
- * and be at most five minutes old. Otherwise throws INVALID_SIGNATURE. Throws INVALID_ARGUMENT for an invalid secret. A
+ * Verifies a webhook request and returns its event. Throws INVALID_SIGNATURE unless the request is signed with your
+ * secret as in Standard Webhooks and is at most five minutes old. Throws INVALID_ARGUMENT for an invalid secret. A
  * request may arrive twice, with the same `webhook-id`.
  *
  * @param body the raw body as received, because a parsed and reserialized body may differ from the signed one
@@ -107,7 +107,7 @@ async function isSigned(
   signed: Uint8Array<ArrayBuffer>,
   signatures: string,
 ): Promise<boolean> {
-  // Skips other signature versions, which use other kinds of keys.
+  // Skip other signature versions, which use other kinds of keys.
   const given = signatures.split(' ').filter((signature) => signature.startsWith('v1,'))
   for (const signature of given.slice(0, signaturesMax)) {
     const bytes = decodeBase64(signature.slice(3))
@@ -127,16 +127,16 @@ function describeSeconds(seconds: number): string {
 async function importSecrets(secrets: string | readonly string[]): Promise<CryptoKey[]> {
   const all = Array.isArray(secrets) ? (secrets as readonly string[]) : [secrets as string]
   if (all.length === 0 || all.length > secretsMax) {
-    throw invalidArgument('secret', `Must be a secret of the webhook, or an array of at most ${secretsMax}`)
+    throw invalidArgument('secret', `Must be a secret of the webhook, or an array of 1 to ${secretsMax} secrets`)
   }
   return await Promise.all(all.map(importSecret))
 }
 
 async function importSecret(secret: string): Promise<CryptoKey> {
   const bytes = typeof secret === 'string' ? decodeBase64(secret.replace(/^whsec_/, '')) : undefined
-  // The secret is never quoted, because errors are often logged.
+  // Never quote the secret, because errors are often logged.
   if (!bytes || bytes.length === 0)
-    throw invalidArgument('secret', 'Must be the secret of the webhook: whsec_ and base64')
+    throw invalidArgument('secret', "Must be the webhook's secret: whsec_ followed by base64")
   return await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
 }
 
@@ -146,7 +146,7 @@ function readHeader(headers: WebhookHeaders, name: string): string {
   return value
 }
 
-/** Detected by its method, because frameworks have their own Headers classes. */
+/** Checks for the method instead of the class, because frameworks have their own Headers classes. */
 function isHeaders(headers: WebhookHeaders): headers is Headers {
   return typeof headers.get === 'function'
 }

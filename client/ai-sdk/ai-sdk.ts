@@ -1,5 +1,5 @@
 // Support for the Vercel AI SDK: a transport for `useChat`, and a route handler that streams a reply. The SDK's types
-// are spelled out here so that the package does not depend on `ai`.
+// are redeclared here, so that the package does not depend on `ai`.
 
 export {
   ErrandChatTransport,

@@ -27,7 +27,8 @@ export type ErrandChatTransportOptions = UIStreamOptions & {
    */
   sessionId?: string | ((chatId: string, to: 'send' | 'resume') => SessionId | PromiseLike<SessionId>) | undefined
   /**
-   * What happens to a reply when its page is closed or reloaded. Default: `continue`, so that the reply can be resumed.
+   * Whether a reply stops or continues when its page is closed or reloaded. Default: `continue`, so that the reply can
+   * be resumed.
    */
   onDisconnect?: 'stop' | 'continue' | undefined
   /**
@@ -55,7 +56,7 @@ type ChatRequest = {
 
 type UIPart = { type: string; text?: unknown; url?: unknown; filename?: unknown }
 
-/** The argument with which `ai` calls `sendMessages`. */
+/** The argument that `ai` passes to `sendMessages`. */
 export type SendRequest = ChatRequest & {
   trigger: 'submit-message' | 'regenerate-message'
   messageId: string | undefined
@@ -64,15 +65,15 @@ export type SendRequest = ChatRequest & {
   body?: object
 }
 
-/** The argument with which `ai` calls `reconnectToStream`. */
+/** The argument that `ai` passes to `reconnectToStream`. */
 export type ReconnectRequest = ChatRequest
 
-/** Maximum time that the next message waits for a reply that is being stopped. */
+/** Maximum time that the next message waits while an earlier reply is being stopped. */
 const stopMsMax = 10_000
 
 /**
- * Connects `useChat` to the service. Sends only the new message, because the service keeps the history. `stop` of the
- * chat also stops the reply at the service, and the page receives nothing more. A reload, another tab or a lost
+ * Connects `useChat` to the service. Sends only the new message, because the service keeps the history. The chat's
+ * `stop` also stops the reply at the service; the page then receives no further chunks. A reload, another tab or a lost
  * connection does not stop the reply.
  *
  * @example
@@ -83,7 +84,7 @@ export class ErrandChatTransport {
   /** Resuming replays the reply from its beginning. */
   readonly resumeStreamIsReplay = true
   readonly #options: ErrandChatTransportOptions
-  /** Turn id by chat id, for replies whose end this page has not received. */
+  /** Turn id of each chat whose reply this page has not received to its end. */
   readonly #turns = new Map<string, string>()
   /** Promises by chat id. Each resolves when the reply that is being stopped has ended. */
   readonly #stops = new Map<string, Promise<void>>()
@@ -176,7 +177,7 @@ export class ErrandChatTransport {
           const { done, value } = await chunks.next().catch((error: unknown) => {
             throw disconnectOf(error)
           })
-          // After a stop, no one reads further chunks.
+          // After a stop, nothing reads further chunks.
           if (isOver) return
           if (!done) return controller.enqueue(value)
           leave()
@@ -234,7 +235,7 @@ type Reply = Pick<ChatCalls, 'chat'> & { chatId: string; stream: ChatStream }
 function newMessage({ messageId, messages, trigger }: SendRequest): ChatInput['message'] {
   const last = messages.at(-1)
   if (trigger !== 'submit-message' || messageId !== undefined || last?.role !== 'user') {
-    const advice = 'Must end with a new user message: the service keeps the earlier history and runs tools itself'
+    const advice = 'Must end with a new user message: the service stores the earlier messages and runs tools itself'
     throw invalidArgument('messages', advice)
   }
   const parts = last.parts.map(toPart)
@@ -247,7 +248,7 @@ function toPart({ filename, text, type, url }: UIPart): ChatMessagePart {
   if (type !== 'file' || mediaType === undefined || data === undefined) {
     throw invalidArgument(
       'messages',
-      `Must contain only text, and files as data: URLs; not this part of the type ${type}`,
+      `Must contain only text, and files as data: URLs. Remove the part of type ${type}`,
     )
   }
   return { type, mediaType, data, ...(typeof filename === 'string' && { filename }) }

@@ -4,7 +4,7 @@ import type { ErrandUIMessageChunk, ReplyError, UIStreamOptions } from './ui-typ
 
 type Delta = 'text' | 'reasoning'
 
-/** Marks tool calls as `dynamic`, because the page does not know the tools. Also marks them as run by the service. */
+/** Marks tool calls as run by the service, and as `dynamic`, because the page does not know the tools. */
 const byService = { dynamic: true, providerExecuted: true } as const
 
 /** The outcome of a reply and its cost. */
@@ -18,7 +18,7 @@ export function endOf(event: ChatEvent): ReplyEnd | undefined {
   return { ...(costUsd !== undefined && { costUsd }), error: { ...error, costUsd } }
 }
 
-/** Translates the finish reason to that of `ai`. */
+/** Translates the finish reason to the corresponding one of `ai`. */
 function finishReasonOf(event: ChatEvent): 'stop' | 'length' | 'content-filter' {
   const { finishReason = 'stop' } = event.type === 'done' ? event : {}
   return finishReason === 'content_filter' ? 'content-filter' : finishReason
@@ -29,7 +29,7 @@ export function isEmpty({ headers }: ChatStream): boolean {
   return headers === undefined
 }
 
-/** Yields all chunks of one reply. Throws what the stream throws. */
+/** Yields all chunks of one reply. Rethrows errors of the stream. */
 export async function* uiChunks(
   stream: ChatStream,
   { onEnd, onError = ({ message }) => message }: UIStreamOptions & { onEnd?: (end: ReplyEnd) => void },

@@ -2,11 +2,11 @@ import type { ChatUsage } from '../types/client-types.ts'
 
 /** Metadata of a `useChat` message: the `METADATA` of `UIMessage`. */
 export type ErrandMetadata = {
-  /** Identifies the reply: to resume it, to stop it, and to find its transactions. */
+  /** Id of the reply, for resuming or stopping it and for finding its transactions. */
   turnId?: string
   /** Set when the reply ends. */
   usage?: ChatUsage
-  /** Set when the reply ends: the amount charged, in USD with four fraction digits. */
+  /** Set when the reply ends: the amount charged, in USD with four decimals. */
   costUsd?: string
   /** Set if the reply failed after its start. */
   errorCode?: string

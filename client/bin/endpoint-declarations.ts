@@ -1,7 +1,7 @@
 import type { Agent } from '../types/client-types.ts'
 import { schemaType, type JsonSchema } from '../types/schema-types.ts'
 
-/** Generates a declaration file that tells `errand-client` the params of these agents' endpoints. */
+/** Generates a declaration file with the types of these agents' endpoints, for `errand-client`. */
 export function endpointDeclarations(agents: readonly Agent[], source: string): string {
   const endpoints = agents.flatMap((agent) => agent.endpoints).toSorted((a, b) => (a.id < b.id ? -1 : 1))
   const entries = endpoints.map(({ id, description, params, priceUsd }) => {
@@ -19,7 +19,7 @@ export function endpointDeclarations(agents: readonly Agent[], source: string): 
   ].join('\n')
 }
 
-/** Inlines the references of a schema. Recursive references become `unknown`. */
+/** Replaces the references in a schema with their targets. Recursive references become `unknown`. */
 function inlined(schema: unknown, root: JsonSchema, path: readonly string[] = []): unknown {
   if (Array.isArray(schema)) return schema.map((item) => inlined(item, root, path))
   if (typeof schema !== 'object' || schema === null) return schema

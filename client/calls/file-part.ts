@@ -17,7 +17,7 @@ export async function filePart(
   file: Blob,
   { filename, mediaType = file.type }: { filename?: string; mediaType?: string } = {},
 ): Promise<ChatFilePart> {
-  if (mediaType === '') throw new TypeError('The file has no media type; give one as `mediaType`, such as "image/png".')
+  if (mediaType === '') throw new TypeError('The file has no media type. Pass one as `mediaType`, such as "image/png".')
   const bytes = new Uint8Array(await file.arrayBuffer())
   let data = ''
   for (let at = 0; at < bytes.length; at += chunkBytes) {

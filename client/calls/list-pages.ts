@@ -9,14 +9,15 @@ export type ItemOf<Page> = {
 }[keyof Page]
 
 /**
- * Resolves with one page when awaited. `for await` yields every item from that page on and fetches pages as needed.
+ * Resolves with one page when awaited. `for await` yields every item, starting with that page, and fetches further
+ * pages as needed.
  *
  * @example
  * for await (const task of client.tasks.list({ status: 'failed' })) console.log(task.id)
  */
 export type ListPromise<Page, Item> = CallPromise<Page> & AsyncIterable<Item>
 
-/** Maximum number of item ids remembered in order to join a page to the previous one. */
+/** Maximum item ids to remember for detecting where a page overlaps the previous ones. */
 const seenMax = 1000
 const largestPage = 100
 
@@ -28,7 +29,7 @@ export function toListPromise<Page extends PageHead, Item>(
   return Object.assign(first, {
     [Symbol.asyncIterator]: () => {
       const given = first
-      // A second iteration fetches the page again, because the page in `first` may be outdated by then.
+      // Fetch the page again for a second iteration, because the page in `first` may be outdated by then.
       first = undefined
       // The iterator reports the failure.
       given?.catch(() => {})
@@ -38,8 +39,8 @@ export function toListPromise<Page extends PageHead, Item>(
 }
 
 /**
- * Yields items page by page. Uses the cursor if the list has one, because items then neither move nor repeat; otherwise
- * the offset.
+ * Yields items page by page. Uses the cursor if the list has one, because cursors neither skip nor repeat items.
+ * Otherwise uses the offset.
  */
 async function* items<Page extends PageHead, Item>(
   given: CallPromise<Page> | undefined,
@@ -58,9 +59,9 @@ async function* items<Page extends PageHead, Item>(
 
 /**
  * Pages by offset, although items move when others are added or removed. Each page starts at the last item of the
- * previous page and skips items that were already yielded. If no item of a page was already yielded, the page is read again at
- * another offset. If items were added, the offset increases by their number. Otherwise items must have been removed,
- * and the offset decreases by one page. No item is yielded twice, and no item that existed throughout is left out.
+ * previous page and skips items that were already yielded. If none of a page's items was already yielded, reads again
+ * at another offset: increased by the number of items added, or, if none were added, decreased by one page, because
+ * items must have been removed. Yields no item twice, and every item that existed throughout.
  */
 async function* itemsByOffset<Page extends PageHead, Item>(
   first: Page,

@@ -7,7 +7,7 @@ import { toCallPromise, type CallPromise, type WithResponse } from './call-promi
 import { createSendRpc, type RpcRequest } from './send-rpc.ts'
 
 export type CallOptions = {
-  /** Aborts the call immediately; it rejects with the signal's reason. */
+  /** Aborts the call immediately. The call then rejects with the signal's reason. */
   signal?: AbortSignal | undefined
   /** Overrides the client's `maxRetries` for this call. */
   maxRetries?: number | undefined
@@ -19,9 +19,9 @@ export type CallRequest<Name extends Operation> = Pick<RpcRequest, 'isQuery' | '
   input: Input<Name>
   /** Whether the operation is an idempotent change. */
   isRepeatable?: boolean | undefined
-  /** Long-poll time in the request's input. It extends the timeout. */
+  /** Long-poll time in the request's input. Extends the timeout by that time. */
   waitSeconds?: number | undefined
-  /** Called before the request. If it throws, the call is not made and rejects with that error. */
+  /** Called before the request. If `check` throws, no request is sent and the call rejects with that error. */
   check?: (() => void) | undefined
 }
 
@@ -68,5 +68,5 @@ export function createCall(connection: Connection): Call {
 }
 
 function noAnswer(timeoutMs: number): ErrandClientError {
-  return new ErrandClientError('TIMEOUT', `The service did not answer within ${timeoutMs} ms.`)
+  return new ErrandClientError('TIMEOUT', `The service did not respond within ${timeoutMs} ms.`)
 }

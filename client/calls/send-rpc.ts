@@ -8,8 +8,8 @@ export type RpcRequest = {
   input: unknown
   idempotencyKey?: string | undefined
   /**
-   * Whether the call gets its own request. Set for long polls, because every response in a batch waits for the slowest
-   * one.
+   * Whether the call gets its own request instead of joining a batch. Set for long polls, because a batch responds only
+   * when its slowest call has finished.
    */
   isAlone?: boolean | undefined
   signal: AbortSignal
@@ -34,7 +34,7 @@ type Waiting = {
 
 /** Maximum number of calls that the service accepts in one batch. */
 const batchMax = 20
-// Both are far below the limits of servers and proxies, but more than a full batch of ordinary reads needs.
+// Maximum lengths far below the limits of servers and proxies, but above the need of a full batch of ordinary reads.
 const urlLengthMax = 4000
 const inputLengthMax = 1000
 
@@ -108,8 +108,8 @@ export function createSendRpc(connection: Connection): SendRpc {
 
 /**
  * Serializes the input as plain JSON. Throws INVALID_ARGUMENT for values that JSON cannot represent, such as a cycle or
- * a bigint. RPC must give params the same meaning as REST does, where a date is a string. The service stores them as
- * JSON.
+ * a bigint. Params must have the same meaning over RPC as over REST, where a date is a string. The service stores them
+ * as JSON.
  */
 export function toJson(value: unknown): string {
   try {
@@ -120,8 +120,8 @@ export function toJson(value: unknown): string {
 }
 
 /**
- * Fetches a response of the service's RPC. Throws NETWORK_ERROR if there is none. Throws BAD_RESPONSE for any other
- * response: a proxy's page, another program's JSON, half a response, a redirect.
+ * Fetches an RPC response. Throws NETWORK_ERROR if there is no response. Throws BAD_RESPONSE for a response that is not
+ * the service's: a proxy's page, another program's JSON, a truncated response, a redirect.
  */
 async function fetchRpc({ fetch, headers }: Connection, url: string, init: RequestInit) {
   let response: Response
@@ -140,7 +140,7 @@ async function fetchRpc({ fetch, headers }: Connection, url: string, init: Reque
   const value = parseJson(text)
   const items: readonly unknown[] = Array.isArray(value) ? value : [value]
   if (!items.every(isRpcItem)) throw badResponse(response, value)
-  // A batch that is rejected as a whole has one error for all of its calls.
+  // A batch that is rejected as a whole has one error for all its calls.
   const itemAt = (index: number) => (Array.isArray(value) ? items[index] : items[0])
   return { itemAt, response }
 }
@@ -176,7 +176,9 @@ function toError({ message, data }: RpcError, operation: string, fields: ReturnT
     return new ErrandClientError('BAD_RESPONSE', "Could not read the service's response.", fields)
   }
   const isMissing = errorCode === 'NOT_FOUND' && message === 'There is no such operation.'
-  const text = isMissing ? `The service has no operation ${operation}; it may be older than this client.` : message
+  const text = isMissing
+    ? `The service has no operation ${operation}. The service may be older than this client.`
+    : message
   const requestId = fields.requestId
   return new ErrandClientError(errorCode, text, { status: httpStatus, details, retryAfterSeconds, requestId })
 }

@@ -6,7 +6,7 @@ import { openStream, type OpenStream } from './open-stream.ts'
 import { readEvents, type EventReader } from './read-events.ts'
 import type { TaskEvent } from '../types/client-types.ts'
 
-/** Events of one task; can be read only once. The request is made when the first event is requested. */
+/** Events of one task; can be iterated only once. The request is sent when the first event is read. */
 export type TaskEvents = EventReader<TaskEvent>
 
 export type FollowOptions = Omit<CallOptions, 'maxRetries'>
@@ -26,7 +26,7 @@ export function followTask(
     connect: async (own) => {
       checkTimeout('requestTimeoutMs', timeoutMs)
       const path = `/api/tasks/${encodeURIComponent(taskId)}/events`
-      const late = `The service did not answer within ${timeoutMs} ms.`
+      const late = `The service did not respond within ${timeoutMs} ms.`
       return (opened = await openStream(connection, { path, signal: own, timeoutMs, late }))
     },
     take: () => true,

@@ -2,7 +2,7 @@ import { isErrandError } from '../client-error.ts'
 import type { Connection } from '../connection.ts'
 import { pause } from '../deadline.ts'
 
-/** Time when this process last abandoned an unfinished chat, by session id. */
+/** Time at which this process last abandoned an unfinished chat, by session id. */
 const leftAt = new Map<string, number>()
 const leftMax = 1000
 /** How long a session may stay busy after its chat was abandoned. */
@@ -19,7 +19,7 @@ export function noteLeft(sessionId: string): void {
 /**
  * Starts a chat. If this process has just abandoned a chat in the same session, retries for some seconds while the
  * session is busy. A component that mounts, unmounts and mounts again, as in React's StrictMode, abandons one chat and
- * immediately starts the next. The service returns SESSION_BUSY before anything is charged.
+ * immediately starts the next. Retrying is safe, because the service returns SESSION_BUSY before it charges anything.
  */
 export async function whenFree<T>(
   { onRetry }: Connection,

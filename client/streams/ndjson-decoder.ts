@@ -8,8 +8,8 @@ const lineFeed = 0x0a
 const defaultLineBytesMax = 64 * 1024 * 1024
 
 /**
- * Decodes bytes to events, no matter how the bytes are chunked. Splits lines as bytes, because in UTF-8 a line feed
- * byte is never part of another character. Decodes each line when it is complete. Ignores blank lines.
+ * Decodes chunks of bytes, split anywhere, into events. Splits lines as bytes, because in UTF-8 a line feed byte is
+ * never part of another character. Decodes each line when it is complete. Ignores blank lines.
  */
 export class NdjsonDecoder {
   readonly #lineBytesMax: number
@@ -24,7 +24,7 @@ export class NdjsonDecoder {
 
   /**
    * Yields the events that a chunk completes. Parses each event on demand, so events before an invalid line are yielded
-   * before the BAD_RESPONSE for that line. Must be read to its end before the next chunk is pushed.
+   * before the BAD_RESPONSE for that line. Read this generator to its end before you push the next chunk.
    */
   *push(chunk: Uint8Array): Generator<NdjsonEvent, void, undefined> {
     let start = 0
@@ -37,7 +37,7 @@ export class NdjsonDecoder {
   }
 
   /**
-   * Yields the event of a last line without a line feed, if the line is complete. The stream may have broken within
+   * Yields the event of a last line without a line feed, if its JSON is complete. The stream may have broken within
    * that line.
    */
   *end(): Generator<NdjsonEvent, void, undefined> {
@@ -90,7 +90,7 @@ function isBlank(text: string): boolean {
 function toEvent(text: string | undefined): NdjsonEvent {
   const value = text === undefined ? undefined : parseJson(text)
   if (isRecord(value) && typeof value['type'] === 'string') return value as NdjsonEvent
-  // The line is not quoted, because it may contain anything and errors are often logged.
+  // Do not quote the line: it may contain anything, and errors are often logged.
   throw badStream('a line that is not an event')
 }
 

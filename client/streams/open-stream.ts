@@ -21,7 +21,7 @@ type StreamRequest = {
   timeoutMs: number
   /** Message of the timeout error. */
   late: string
-  /** Whether 204 is a valid response that means no events. */
+  /** Whether 204 is a valid response. It means that no events follow. */
   mayBeEmpty?: boolean
 }
 
@@ -29,8 +29,8 @@ type StreamRequest = {
 const closeMs = 1000
 
 /**
- * Requests a stream of events and resolves when it starts. The timeout covers only the time until then. Throws an error
- * if the response is not a stream.
+ * Requests a stream of events and resolves when the stream starts. The timeout covers only the time until then. Throws
+ * an error if the response is not a stream.
  */
 export async function openStream(
   connection: Connection,
@@ -42,8 +42,8 @@ export async function openStream(connection: Connection, request: StreamRequest)
   const createTimeoutError = () => new ErrandClientError('TIMEOUT', late)
   return await withDeadline({ signal, timeoutMs, createTimeoutError }, async () => {
     const response = await send(connection, request)
-    // If fetch ignores its signal, the response can arrive after the abort. Without the cancel, the service would generate
-    // and charge a reply that has no reader.
+    // If fetch ignores its signal, the response can arrive after the abort. Without the cancel, the service would
+    // generate and charge a reply that nothing reads.
     if (signal.aborted) await response.body?.cancel(signal.reason)
     signal.throwIfAborted()
     if (response.status === 204 && request.mayBeEmpty) return undefined

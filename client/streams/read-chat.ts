@@ -11,17 +11,17 @@ import { openStream, type OpenStream } from './open-stream.ts'
 import { readEvents, type EventReader } from './read-events.ts'
 import type { ChatEvent, ChatInput } from '../types/client-types.ts'
 
-/** Events of one reply; can be read only once. The request is made when the first event is requested. */
+/** Events of one reply; can be iterated only once. The request is sent when the first event is read. */
 export type ChatStream = EventReader<ChatEvent> & {
   /** The X-Request-Id of the response; include it in reports. Known once the response has started. */
   readonly requestId: string | undefined
   /** Response headers; known once the response has started. */
   readonly headers: Headers | undefined
-  /** Identifies the reply, to resume or stop it. Known once the response has started. */
+  /** Id of the reply, for resuming or stopping it. Known once the response has started. */
   readonly turnId: string | undefined
   /**
-   * Resolves when the response starts, before its first event. Sends the request if `next` has not done so. Rejects as
-   * `next` would.
+   * Resolves when the response starts, before its first event. Sends the request unless `next` already has. Rejects
+   * with the error that `next` would throw.
    */
   begin: () => Promise<void>
   [Symbol.asyncIterator]: () => ChatStream
@@ -43,7 +43,7 @@ export type ResumeOptions = Omit<CallOptions, 'maxRetries'>
  */
 export type ResumeInput = { turnId: string; after?: number | undefined } | { sessionId: string }
 
-/** Number of consecutive failures after which a broken reply is abandoned: about two minutes. */
+/** Maximum consecutive failures before a broken reply is abandoned, after about two minutes. */
 const failuresMax = 16
 
 type Start = {
@@ -61,7 +61,7 @@ type Chat = {
 }
 
 /**
- * Reads one chat from its request to its last event, `done` or `error`. The service cannot distinguish a broken
+ * Reads one chat from the request to the last event, `done` or `error`. The service cannot distinguish a broken
  * connection from a client that stops reading. By default, the client therefore asks the service to continue the reply,
  * and stops it with a separate request.
  */
@@ -85,7 +85,7 @@ export function readChat(connection: Connection, { input, options = {}, stop }: 
     hasLeft = true
     if (input.onDisconnect !== 'continue') noteLeft(sessionId)
     if (input.onDisconnect !== undefined) return request.abort()
-    // Only the response headers contain the turn id, so do not abort the request before they arrive.
+    // Only the response headers contain the turn id, so do not abort the request before the headers arrive.
     void opening
       .then(({ body, headers }) => {
         request.abort()
@@ -109,8 +109,8 @@ export function resumeChat(connection: Connection, input: ResumeInput, options: 
 }
 
 /**
- * Reads a reply over as many connections as needed. `start` opens the first; later ones continue after the last event
- * that was read.
+ * Reads a reply over as many connections as needed. `start` opens the first connection. Later connections continue
+ * after the last event read.
  */
 function readTurn(
   connection: Connection,
@@ -191,12 +191,12 @@ function openAgain(
   connection: Connection,
   request: { path: string; signal: AbortSignal; timeoutMs: number },
 ): Promise<OpenStream | undefined> {
-  const late = `The service did not answer within ${request.timeoutMs} ms.`
+  const late = `The service did not respond within ${request.timeoutMs} ms.`
   return openStream(connection, { ...request, late, mayBeEmpty: true })
 }
 
 function brokenOff(cause?: unknown, isGone = false): ErrandClientError {
   const why = cause === undefined ? '' : ` (${describeCause(cause)})`
-  const message = `The stream broke before its end${why}. Look up its charge in the transactions.`
+  const message = `The stream broke before its end${why}. Look up the reply's charge in the transactions.`
   return new ErrandClientError(isGone ? 'BAD_RESPONSE' : 'NETWORK_ERROR', message, { cause })
 }

@@ -5,7 +5,7 @@ import { pause } from '../deadline.ts'
 import { NdjsonDecoder, type NdjsonEvent } from './ndjson-decoder.ts'
 import { closeStream, readChunk, type OpenStream } from './open-stream.ts'
 
-/** Events that can be read only once. The request is made when the first event is requested. */
+/** Events that can be iterated only once. The request is sent when the first event is read. */
 export type EventReader<Event> = {
   next: () => Promise<IteratorResult<Event, void>>
   /** Ends the request immediately, even while waiting for an event. `break` in a loop calls this. */
@@ -20,8 +20,8 @@ type Reading = {
   /** Opens a connection that continues after the events read so far. Undefined if no more events follow. */
   connect: (own: AbortSignal) => Promise<OpenStream | undefined>
   /**
-   * Returns whether to yield the event. `advance` also resets the failure count. Return it only for new events, not for
-   * those that each new connection repeats.
+   * Returns whether to yield the event. `advance` also resets the failure count. Return `advance` only for new events,
+   * not for events that each new connection repeats.
    */
   take: (event: NdjsonEvent) => boolean | 'advance'
   isLast: (event: NdjsonEvent) => boolean
@@ -100,7 +100,7 @@ export function readEvents<Event>(connection: Connection, reading: Reading): Eve
     } catch (thrown) {
       signal?.throwIfAborted()
       if (own.signal.aborted) return
-      // No one will read the remaining events.
+      // Nothing will read the remaining events.
       if (opened) onLeave?.()
       throw describe(thrown)
     } finally {
@@ -114,7 +114,7 @@ export function readEvents<Event>(connection: Connection, reading: Reading): Eve
   return {
     next: () => iterator.next(),
     return: () => {
-      // Ends the request now, because a generator's `return` would first wait for the pending event.
+      // End the request now, because a generator's `return` would first wait for the pending event.
       if (!isComplete) leave(undefined)
       return iterator.return()
     },

@@ -42,7 +42,7 @@ export type {
   WebhookDelivery,
 } from './api-types.ts'
 
-/** A message part: text, or a file. A file is given as base64 content, or by its id in an earlier message. */
+/** A message part: text, or a file. A file is either base64 content or the id of a file from an earlier message. */
 export type ChatMessagePart = Exclude<ChatInput['message'], string>[number]
 
 export type EndedTask = Task & { status: 'completed' | 'failed' }
@@ -70,7 +70,7 @@ type Declared<Id, Part extends string> = Id extends keyof EndpointTypes
 
 /** A declared endpoint id, or any other string. */
 export type EndpointId = keyof EndpointTypes extends never ? string : WithOthers<keyof EndpointTypes>
-/** Any string; editors suggest the known ones. */
+/** Any string; editors suggest the known values. */
 type WithOthers<Known> = Known | (string & {})
 
 export type EndpointParams<Id> = Declared<Id, 'params'>

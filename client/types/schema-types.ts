@@ -60,7 +60,7 @@ function objectType(schema: JsonSchema, indent: string): string {
     const type = schemaType(field, inner)
     return `${comment(field, inner)}${inner}${names.includes(name) ? `${key}: ${type}` : `${key}?: ${optional(type)}`}\n`
   })
-  // Index signature for properties that the schema allows without naming them.
+  // Add an index signature if the schema allows unnamed properties.
   const others = additionalProperties === true || isSchema(additionalProperties)
   return `{\n${lines.join('')}${others ? `${indent}  [name: string]: unknown\n` : ''}${indent}}`
 }

@@ -71,7 +71,7 @@ const ndjson = { 'Content-Type': 'application/x-ndjson' }
 
 const odd: [name: string, answer: StubAnswer, status: number, message: RegExp][] = [
   ['the error page of a proxy', answer(502, '<h1>Bad gateway</h1>', html), 502, /status 502 and text\/html/],
-  ['a web page with status 200', answer(200, '<h1>Welcome</h1>', html), 200, /check baseUrl/],
+  ['a web page with status 200', answer(200, '<h1>Welcome</h1>', html), 200, /Check baseUrl/],
   ['a response that is not a stream', answer(200, toLine(done)), 200, /application\/json/],
   ['no content', (response) => void response.writeHead(204).end(), 204, /no content type/],
   ['a stream with another status', answer(206, toLine(done), ndjson), 206, /status 206/],
@@ -85,7 +85,7 @@ const odd: [name: string, answer: StubAnswer, status: number, message: RegExp][]
   ['an error event without a code', answer(404, toLine({ type: 'error', error: {} }), ndjson), 404, /status 404/],
   ['an error of another API', answer(404, '{"error":{"code":5,"message":"Nope"}}'), 404, /status 404/],
   ['JSON from a gateway', answer(502, '{"error":"x","message":"No upstream."}'), 502, /No upstream\.$/],
-  ['a redirect', answer(307, '', { Location: 'https://elsewhere.example.com/' }), 307, /redirect; set baseUrl/],
+  ['a redirect', answer(307, '', { Location: 'https://elsewhere.example.com/' }), 307, /redirect\. Set baseUrl/],
   ['an error body with status 200', answer(200, '{"error":"Forbidden","message":"x"}'), 200, /status 200/],
 ]
 

@@ -8,7 +8,7 @@ const html = { 'Content-Type': 'text/html' }
 
 const odd: [name: string, answer: StubAnswer, status: number, message: RegExp][] = [
   ['the error page of a proxy', answer(502, '<h1>Bad gateway</h1>', html), 502, /status 502 and text\/html/],
-  ['a web page with status 200', answer(200, '<h1>Welcome</h1>', html), 200, /check baseUrl/],
+  ['a web page with status 200', answer(200, '<h1>Welcome</h1>', html), 200, /Check baseUrl/],
   ['an empty response', answer(200, ''), 200, /status 200/],
   ['no content', (response) => void response.writeHead(204).end(), 204, /no content type/],
   ['truncated JSON', answer(200, '[{"result":{"data":{"js'), 200, /status 200/],
@@ -23,7 +23,7 @@ const odd: [name: string, answer: StubAnswer, status: number, message: RegExp][]
     431,
     /Too large\.$/,
   ],
-  ['a redirect', answer(308, '', { Location: 'https://elsewhere.example.com/' }), 308, /redirect; set baseUrl/],
+  ['a redirect', answer(308, '', { Location: 'https://elsewhere.example.com/' }), 308, /redirect\. Set baseUrl/],
 ]
 
 for (const [name, given, status, message] of odd) {

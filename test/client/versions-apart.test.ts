@@ -45,7 +45,7 @@ test('an operation missing in an older service gives a clear error without affec
     reason: {
       code: 'NOT_FOUND',
       status: 404,
-      message: 'The service has no operation account.usage; it may be older than this client.',
+      message: 'The service has no operation account.usage. The service may be older than this client.',
     },
   })
   expect(account).toMatchObject({ value: { userId } })
@@ -73,7 +73,7 @@ test('a stream cut off by a proxy throws NETWORK_ERROR after its events, without
   const error = await rejection(reading)
   expect(seen).toEqual([delta('Half')])
   expect(error).toMatchObject({ code: 'NETWORK_ERROR', requestId: 'req_1' })
-  expect(error.message).toContain('Look up its charge in the transactions')
+  expect(error.message).toContain("Look up the reply's charge in the transactions")
   expect(stub.requests).toHaveLength(1)
   await stub.stop()
 })
