@@ -51,7 +51,7 @@ async function stopReply(): Promise<void> {
   localStorage.removeItem(pendingKey)
 }
 
-/** Adds the cost of a stopped reply, which the page learns only after the stop. */
+/** Shows the cost of a stopped reply, which arrives only after the stop. */
 function showCost({ costUsd, turnId }: Reply): void {
   if (costUsd === undefined) return
   chat.messages = chat.messages.map((message) =>

@@ -1,8 +1,8 @@
 import { createClient, isErrandError } from 'errand/client'
 import { toUIMessages, toUIMessageStreamResponse } from 'errand/client/ai-sdk'
 
-// Routes of the app in the style of Next.js: each takes a request and returns a response. In your own project, import
-// the client from errand-client and errand-client/ai-sdk.
+// Routes of the app, in the style of Next.js: each route takes a request and returns a response. In your own project,
+// import the client from errand-client and errand-client/ai-sdk.
 
 type ChatRoutesOptions = {
   /** URL of Errand, for this server and for browsers. */
@@ -45,7 +45,8 @@ export function createChatRoutes({ agentId, apiKey, errandUrl }: ChatRoutesOptio
       return Response.json({ sessionId, errandUrl, messages: toUIMessages(messages) }, { headers })
     },
 
-    // For a page that talks to Errand directly: a token for its session. The token allows 15 minutes and half a dollar.
+    // For a page that talks to Errand directly: a token for its session. The token is valid for 15 minutes and up to
+    // 0.50 USD.
     'POST /api/token': async (request) => {
       const of = { sessionId: sessionOf(request), maxCostUsd: '0.50', expiresInSeconds: 900 }
       const { expiresAt, token } = await errand.clientTokens.create(of)
@@ -69,7 +70,7 @@ export function createChatRoutes({ agentId, apiKey, errandUrl }: ChatRoutesOptio
       const { turnId } = stream
       if (turnId !== undefined) await errand.chat.stop({ turnId })
       let costUsd: string | undefined
-      // Reads the reply to its end, because the session is busy until then.
+      // Read the reply to its end, because the session is busy until then.
       for await (const event of stream) if ('costUsd' in event) costUsd = event.costUsd
       return Response.json({ turnId, costUsd })
     },

@@ -59,7 +59,7 @@ async function bundlePage(): Promise<string> {
     build: { write: false, lib: { entry: `${here}chat-page.tsx`, formats: ['es'] } },
   })
   const [bundle] = Array.isArray(built) ? built : [built]
-  if (!bundle || !('output' in bundle)) throw new Error('The page was not bundled.')
+  if (!bundle || !('output' in bundle)) throw new Error('Could not bundle the page.')
   return bundle.output[0].code
 }
 
@@ -73,7 +73,7 @@ function toRequest(incoming: IncomingMessage): Request {
 async function send(response: ServerResponse, { body, headers, status }: Response): Promise<void> {
   response.writeHead(status, Object.fromEntries(headers))
   const reader = body?.getReader()
-  // If the page disconnects, stops reading. The reply continues.
+  // If the page disconnects, stop reading. The reply continues.
   response.once('close', () => void reader?.cancel().catch(() => {}))
   for (let read = await reader?.read(); read && !read.done; read = await reader?.read()) response.write(read.value)
   response.end()

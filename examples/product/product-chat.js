@@ -48,7 +48,7 @@ async function askToken() {
 }
 
 /**
- * Makes a request. If the token has expired (401), or the session has expired or been deleted (410, 404), renews both
+ * Sends a request. If the token has expired (401), or the session has expired or been deleted (410, 404), replaces both
  * and retries once.
  */
 async function call(method, pathOf, bodyOf) {

@@ -19,7 +19,7 @@ type ProductOptions = {
 type Customer = { id: string; name: string; sessionId?: string; opening?: Promise<string> }
 
 const bodyCharsMax = 10_000
-/** Limits of one token: the maximum cost, and the lifetime after which the page must request another token. */
+/** Limits of one token: its maximum cost, and its lifetime. After that, the page must request another token. */
 const visit = { maxCostUsd: '0.50', expiresInSeconds: 900 }
 
 export function createProduct({ agentId, errandUrl, platformKey }: ProductOptions): Server {
@@ -50,7 +50,7 @@ export function createProduct({ agentId, errandUrl, platformKey }: ProductOption
       if (customer && /^[\w-]{36}$/.test(orderId)) await topUp(errand, customer, orderId)
       redirect(response)
     },
-    // Returns a token for the page, limited to one session, 15 minutes and half a dollar.
+    // Returns a token for the page, limited to one session, 15 minutes and 0.50 USD.
     'POST /token': async (request, response) => {
       const customer = customerOf(request)
       if (!customer) return sendJson(response, 401, { message: 'Sign up first.' })
@@ -66,7 +66,7 @@ export function createProduct({ agentId, errandUrl, platformKey }: ProductOption
   }
 
   /**
-   * Concurrent requests, such as those of two tabs, share one call of `openSession`. Its promise is dropped when it
+   * Concurrent requests, such as those of two tabs, share one call of `openSession`. The promise is dropped when it
    * settles, so that a failure is not cached.
    */
   function sessionOf(customer: Customer): Promise<string> {

@@ -92,7 +92,7 @@ def verify(headers, body, key):
     message_id = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")
     if not re.fullmatch(r"[0-9]{1,12}", timestamp) or abs(time.time() - int(timestamp)) > TOLERANCE_SECONDS:
-        raise Refusal(401, "The timestamp is missing or not of now.")
+        raise Refusal(401, "The timestamp is missing or too far from the current time.")
     signed = f"{message_id}.{timestamp}.".encode() + body
     expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest())
     for signature in headers.get("webhook-signature", "").split(" "):
@@ -118,7 +118,7 @@ class Handler(BaseHTTPRequestHandler):
         except Refusal as refusal:
             self.send_json(refusal.status, {"message": str(refusal)})
         except ConnectionError:
-            self.close_connection = True  # Errand does not want the answer any more.
+            self.close_connection = True  # Errand no longer needs the response.
         except ValueError as error:
             self.send_json(400, {"message": str(error)})
 
@@ -153,7 +153,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.send_line(part)
         except ConnectionError:
             raise
-        except Exception as error:  # Too late for a status: the last line tells.
+        except Exception as error:  # Too late for an error status: report the error in the last line.
             self.send_line({"type": "error", "message": str(error)})
         self.wfile.write(b"0\r\n\r\n")
 
@@ -171,7 +171,7 @@ def read_key(secret):
     except binascii.Error:
         prefix, key = "", b""
     if prefix != "whsec_" or not 24 <= len(key) <= 64:
-        sys.exit("AGENT_SECRET must be whsec_ and base64 of 24 to 64 bytes; --new-secret makes one.")
+        sys.exit("AGENT_SECRET must be whsec_ followed by base64 of 24 to 64 bytes. Create one with --new-secret.")
     return key
 
 

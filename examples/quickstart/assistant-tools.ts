@@ -8,7 +8,7 @@ type ToolRun = { readonly pasted: string; readonly args: Args; readonly signal: 
 
 const shownMax = 20
 
-/** Each tool takes a pasted table (`data`) or text. It returns its output, and the same in words. */
+/** Tools for a pasted table (`data`) or text. Each returns its output, and a text version of it. */
 export const tools = {
   async 'data.query'({ pasted, args, signal }: ToolRun) {
     const output = await queryTable(pasted, { query: args, signal })

@@ -10,7 +10,8 @@ export function readNumber(value: string): number | undefined {
 }
 
 /**
- * Sums numbers and rounds to the most decimals that one of them has. Without rounding, 0.1 and 0.2 would not be 0.3.
+ * Sums numbers and rounds the sum to the largest number of decimals among them. Without rounding, 0.1 and 0.2 would not
+ * be 0.3.
  */
 export function total(numbers: readonly number[]): number {
   let [sum, decimals] = [0, 0]
@@ -23,7 +24,8 @@ export function total(numbers: readonly number[]): number {
 }
 
 /**
- * Clamped to the range of the numbers, because rounding can leave it: the average of three times 0.1 would not be 0.1.
+ * Clamps the average to the range of the numbers, which rounding can leave: the average of three times 0.1 would not be
+ * 0.1.
  */
 export function average(numbers: readonly number[]): number {
   return Math.min(maximum(numbers), Math.max(minimum(numbers), total(numbers) / numbers.length))

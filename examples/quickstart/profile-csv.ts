@@ -74,7 +74,7 @@ export const profile = defineEndpoint({
       .describe('The table as CSV text. Values with separators, quotes or line breaks stand in double quotes.'),
     delimiter: z
       .string()
-      .regex(/^[^"\r\n]$/, 'The delimiter is one character, and neither a quote nor a line break.')
+      .regex(/^[^"\r\n]$/, 'The delimiter must be one character other than a quote or a line break.')
       .optional()
       .describe('The one character between values. Left out, it is detected among comma, semicolon, tab and bar.'),
     header: z.boolean().default(true).describe('Whether the first row holds the names of the columns.'),

@@ -2,7 +2,7 @@ import { average, maximum, median, minimum, readNumber, total } from './figures.
 import { readTable, type Table } from './read-table.ts'
 
 export type Query = {
-  /** `count`, or one of `operations`. The latter need a column. */
+  /** `count`, or one of `operations`, which need a column. */
   readonly operation?: string
   readonly column?: string
   readonly groupBy?: string
@@ -27,12 +27,12 @@ const operations: { readonly [operation: string]: (numbers: readonly number[]) =
 }
 
 /**
- * The results of `compare` for which a relation holds. Relations that are not listed, such as `<=`, consist of their
+ * Results of `compare` for which a relation holds. The characters of an unlisted relation, such as `<=`, are its
  * results.
  */
 const orders: { readonly [is: string]: string } = { is: '=', 'is not': '<>!', '!=': '<>!' }
 
-/** Computes over the rows of a table. Skips and counts non-numeric cells. Throws if the column does not exist. */
+/** Runs a query on the rows of a table. Skips and counts non-numeric cells. Throws if the column does not exist. */
 export async function queryTable(csv: string, { query, signal }: { query: Query; signal: AbortSignal }) {
   const { operation = '', column = '', groupBy, where, is = '', value = '' } = query
   const table = await readTable(csv, { signal })

@@ -36,13 +36,13 @@ export async function readTable(csv: string, options: TableOptions): Promise<Tab
   let columns: readonly string[][] = []
   const counts = { rows: 0, short: 0, long: 0 }
   try {
-    // Parses in chunks, so that other runs can continue in between. The flag `u` keeps surrogate pairs whole.
+    // Parse in chunks, so that other runs can continue in between. The flag `u` keeps surrogate pairs whole.
     const parts = Readable.from(csv.match(/[^]{1,65536}/gu) ?? [])
     for await (const row of paceWork<string[]>(parts.pipe(parser), signal)) {
       if (names === undefined) {
         names = row.map((name, at) => (header && name !== '' ? name : `column ${at + 1}`))
         if (names.length > columnsMax)
-          throw new Error(`The CSV has ${names.length} columns; at most ${columnsMax} are read.`)
+          throw new Error(`The CSV has ${names.length} columns. At most ${columnsMax} are supported.`)
         columns = names.map(() => [])
         if (header) continue
       }
@@ -52,7 +52,7 @@ export async function readTable(csv: string, options: TableOptions): Promise<Tab
       for (const [at, column] of columns.entries()) column.push(row[at] ?? '')
     }
   } catch (error) {
-    throw error instanceof CsvError ? new Error(`The CSV is broken. ${error.message}`, { cause: error }) : error
+    throw error instanceof CsvError ? new Error(`The CSV is malformed. ${error.message}`, { cause: error }) : error
   }
   if (names === undefined) throw new Error('The CSV is empty.')
   const { rows, short, long } = counts

@@ -26,7 +26,7 @@ const abbreviation = /(?:^|[\s("“])(?:\p{L}|\p{L}\.\p{L}|dr|fig|jr|mr|mrs|ms|p
  */
 const noContent = /^.$|^\p{scx=Hiragana}{1,3}$|^\P{L}+$|['’](?:t|re|ve|ll|d|m)$|.{60}/u
 
-// Additions to the English list of the package, which is short. These words would otherwise rank as keywords.
+// Additions to the package's short English list. These words would otherwise rank as keywords.
 const moreEnglish =
   'above among called cannot did does each even ever every few first found good great here however its itself just known ' +
   'less made may more must new no nor not off one only other our own per said same second shall so some something such ' +

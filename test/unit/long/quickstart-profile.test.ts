@@ -231,7 +231,7 @@ test.each([
   ['a,b\n1,2\n\n3,"x\n4,5\n', 'Quote Not Closed'],
   ['a,b\n"1\n2",2\n3,5" pipe', 'a quote is found on field 1 at line 4'],
   ['a,b\n1,"x" y\n', 'Invalid Closing Quote: found non trimable byte after quote at line 2'],
-  [','.repeat(20_000), 'The CSV has 20001 columns; at most 20000 are read.'],
+  [','.repeat(20_000), 'The CSV has 20001 columns. At most 20000 are supported.'],
 ])('rejects broken CSV with the reason (%#)', async (csv, message) => {
   await expect(profileCsv(csv)).rejects.toThrow(message)
 })
