@@ -51,7 +51,7 @@ export type Agent = {
   endpoints: Endpoint[]
   /** Null if the agent does not support chat */
   chat: AgentChat | null
-  /** Whether the plan and limits of the account include the agent; if false, runs of it are rejected */
+  /** Whether the plan and limits of the account allow the agent; if false, its tasks and chats are rejected */
   inPlan: boolean
   /** Names of the plans that include the agent. Only present if `inPlan` is false */
   plans?: string[] | undefined
@@ -59,7 +59,7 @@ export type Agent = {
 
 export type AgentChat = {
   pricing: ChatRates
-  /** Models that may answer if the first one cannot, at their own prices; omitted if there are none */
+  /** Fallback models that may answer if the first model cannot, with their own prices; omitted if there are none */
   fallbacks?: {
     model: string
     pricing: ChatRates
@@ -411,7 +411,7 @@ export type CreatedWebhook = {
   /** Null for all event types */
   types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
   isEnabled: boolean
-  /** `user`: disabled by the user; `gone`: the endpoint answered 410; `failing`: no successful delivery for three days */
+  /** `user`: disabled by the user; `gone`: the endpoint responded with 410; `failing`: no successful delivery for three days */
   disabledReason: "user" | "gone" | "failing" | null
   disabledAt: string | null
   /** The first failure since the last success */
@@ -763,7 +763,7 @@ export type Quote = {
   priceUsd?: string | undefined
   /** Amount held when the chat starts, if the balance covers it */
   holdUsd?: string | undefined
-  /** Maximum cost; omitted for a chat whose cost only the balance limits, because its agent can make any number of model or tool calls */
+  /** Maximum cost. Omitted for a chat that only the balance limits, because it has no cap and its agent can make any number of calls */
   worstCaseUsd?: string | undefined
   /** Changes whenever the price of the endpoint or the rates of the agent change */
   priceVersion: string
@@ -909,7 +909,7 @@ export type Task = {
   refundedUsd: string
   /** Only for a metered or token-priced task: the amount charged when it was created */
   maxCostUsd?: string | undefined
-  /** Only for a token-priced task: its rates, of the model that answered if several may answer */
+  /** Only for a token-priced task: its rates. If several models may answer, the rates of the model that answered */
   rates?: ChatRates | undefined
   /** Only for a completed token-priced task: the tokens it used */
   tokens?: TaskTokens | undefined
@@ -1025,7 +1025,7 @@ export type TokenPricing = {
   rates: ChatRates
   /** Charged when the task is created; the unused part is refunded when it completes */
   maxUsd: string
-  /** Models that may answer if the first one cannot, at their own prices; omitted if there are none */
+  /** Fallback models that may answer if the first model cannot, with their own prices; omitted if there are none */
   fallbacks?: {
     model: string
     pricing: ChatRates
@@ -1157,7 +1157,7 @@ export type UserTask = {
   refundedUsd: string
   /** Only for a metered or token-priced task: the amount charged when it was created */
   maxCostUsd?: string | undefined
-  /** Only for a token-priced task: its rates, of the model that answered if several may answer */
+  /** Only for a token-priced task: its rates. If several models may answer, the rates of the model that answered */
   rates?: ChatRates | undefined
   /** Only for a completed token-priced task: the tokens it used */
   tokens?: TaskTokens | undefined
@@ -1210,7 +1210,7 @@ export type Webhook = {
   /** Null for all event types */
   types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
   isEnabled: boolean
-  /** `user`: disabled by the user; `gone`: the endpoint answered 410; `failing`: no successful delivery for three days */
+  /** `user`: disabled by the user; `gone`: the endpoint responded with 410; `failing`: no successful delivery for three days */
   disabledReason: "user" | "gone" | "failing" | null
   disabledAt: string | null
   /** The first failure since the last success */
@@ -1270,7 +1270,7 @@ export type ChatInput = {
   } | undefined
   /** Cap on the cost; the reply stops before it would cost more */
   maxCostUsd?: string | undefined
-  /** What happens when the last reader of the reply disconnects: `stop` (the default), or `continue`, after which the reply can still be read */
+  /** Whether the reply stops when its last reader disconnects: `stop` (the default), or `continue`, so that it can be read later */
   onDisconnect?: "stop" | "continue" | undefined
   /** A quote for this message; its rates apply */
   quoteId?: string | undefined
@@ -1961,7 +1961,7 @@ export type Mutations = {
         } | undefined
         /** Cap on the cost; the reply stops before it would cost more */
         maxCostUsd?: string | undefined
-        /** What happens when the last reader of the reply disconnects: `stop` (the default), or `continue`, after which the reply can still be read */
+        /** Whether the reply stops when its last reader disconnects: `stop` (the default), or `continue`, so that it can be read later */
         onDisconnect?: "stop" | "continue" | undefined
         /** The `turnId` of the session's last chat. This chat replaces it: agents no longer see its message and reply. Both chats are charged, and both stay in the list of messages */
         replaces?: string | undefined
@@ -2149,7 +2149,7 @@ export type Mutations = {
     input: {
       /** In whole cents, within the limits in `payments` of the account */
       amountUsd: string
-      /** URL to return to after payment; must be of the service's own origin or of one that the operator allows */
+      /** URL to return to after payment; its origin must be the service's own or one that the operator allows */
       returnUrl?: string | undefined
       /** Whether to save the payment method for auto-recharge */
       savesMethod?: boolean | undefined

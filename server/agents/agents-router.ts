@@ -28,7 +28,9 @@ const EventPricing = z
 const Fallbacks = z
   .array(z.object({ model: z.string(), pricing: WrittenRates }))
   .optional()
-  .describe('Models that may answer if the first one cannot, at their own prices; omitted if there are none')
+  .describe(
+    'Fallback models that may answer if the first model cannot, with their own prices; omitted if there are none',
+  )
 
 const TokenPricing = z
   .object({

@@ -17,15 +17,15 @@ export type ChatRates = TokenRates & {
   /** Millionths of a USD per tool call. */
   toolCall: number
   /**
-   * Rates of a model call whose prompt has more than `aboveTokens` tokens. The highest of them are not below the highest
-   * rates of shorter prompts.
+   * Rates of a model call whose prompt has more than `aboveTokens` tokens. The highest of them are not below the
+   * highest rates for shorter prompts.
    */
   longContext: (TokenRates & { aboveTokens: number }) | null
   /** Id of the model with these rates, for an agent of kind model. */
   model?: string
   /** Version of the price list that the rates come from, if any. */
   listVersion?: string
-  /** Rates of the models that may answer in place of the first one, in order. */
+  /** Rates of the fallback models, in order. */
   fallbacks?: readonly ChatRates[]
 }
 
@@ -103,7 +103,7 @@ export function chatHold(used: ChatUsed, rates: ChatRates): Units {
   return Number((trillionths(used, rates) + trillionthsPerUnit - 1n) / trillionthsPerUnit)
 }
 
-/** Returns the rates of each model that may answer, the first one first. */
+/** Returns the rates of each model that may answer, starting with the first model. */
 export function ratesByModel(rates: ChatRates): readonly ChatRates[] {
   if (!rates.fallbacks) return [rates]
   const { fallbacks, ...first } = rates
@@ -111,8 +111,8 @@ export function ratesByModel(rates: ChatRates): readonly ChatRates[] {
 }
 
 /**
- * Returns rates for these models, in their order. A model without rates, which was configured later, has those of the
- * first one.
+ * Returns rates for these models, in their order. A model without rates, because it was configured later, gets those of
+ * the first model.
  */
 export function ratesForModels(rates: ChatRates, ids: readonly (string | null)[]): ChatRates {
   const known = ratesByModel(rates)
@@ -244,7 +244,7 @@ export function withOutput(used: ChatUsed, most: number): ChatUsed {
 type OutputWithin = {
   used: ChatUsed
   rates: ChatRates
-  /** Whether the output is that of a long prompt; by default, whether any of `used` is. */
+  /** Whether the output belongs to a long prompt; by default, whether `used` includes long prompts. */
   isLong?: boolean
 }
 

@@ -24,7 +24,7 @@ export class EventCharges {
   charge(event: string, count: number): number {
     if (typeof event !== 'string' || !Object.hasOwn(this.#prices, event)) {
       const known = Object.keys(this.#prices).join(', ')
-      throw new TypeError(`charge: the endpoint has no price for this event; it must be one of ${known}`)
+      throw new TypeError(`charge: the endpoint has no price for this event. It must be one of ${known}`)
     }
     if (!Number.isSafeInteger(count) || count < 0) {
       throw new TypeError('charge: the count must be a whole number, 0 or more')
@@ -52,7 +52,7 @@ export function writtenPricing({ cap, prices }: Metering): { events: Record<stri
   return { events: Object.fromEntries(events) as Record<string, string>, maxUsd: formatUsd(cap) }
 }
 
-/** Returns the usage to charge for the usage that a run claims: at most the cap, and nothing for an invalid count. */
+/** Returns the chargeable part of the usage that a run reports: at most the cap, and nothing for an invalid count. */
 export function boundUsage(claimed: unknown, metering: Metering): { usage: Usage; isAsClaimed: boolean } {
   const charges = new EventCharges(metering)
   const entries = Object.entries(claimed ?? {}) as [string, number][]

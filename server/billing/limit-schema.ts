@@ -11,7 +11,7 @@ const count = z.number().int()
 
 export const agentIds = z.array(z.string().min(1).max(63)).min(1).max(agentsMax)
 
-/** A user's own limits, which override the limits of the plan. Null removes an own limit. */
+/** A user's own limits, which override the limits of the plan. Null removes the override. */
 export const OwnLimitsInput = z.object({
   executionsPerMinute: z
     .number()

@@ -21,7 +21,7 @@ export const day = z.iso.date().meta({ format: 'date' })
 
 type Period = { from: string; to: string }
 
-/** Throws 400 unless `from` and `to` are days in order, and at most three years. */
+/** Throws 400 if `to` is before `from`, or if the period exceeds three years. */
 export function daysOf({ from, to }: Period): { fromDay: number; toDay: number } {
   const [fromDay, lastDay] = [from, to].map((text) => Math.floor(Date.parse(text) / dayMs)) as [number, number]
   if (lastDay < fromDay) throw badField('to', 'Must not be before from')
@@ -35,13 +35,15 @@ export function dateOf(dayNumber: number): string {
 
 type Read = { groupBy: BookGroup; fromDay: number; toDay: number; userId?: string }
 
-/** Returns the sums of each group, and of all. Days are in order; other groups begin with the highest charge. */
+/**
+ * Returns the sums of each group, and the total. Days are in order; other groups are sorted by charge, highest first.
+ */
 export async function sumBooks(
   store: Pick<Store, 'books'>,
   { fromDay, onRow, toDay, ...of }: Read & { onRow?: (row: BookRow) => void },
 ): Promise<{ total: BookSums; groups: BookRow[] }> {
   const groups = new Map<string | number, BookRow>()
-  // Other requests run between the reads. A whole month of all users is read from its totals.
+  // Reads in steps, so that other requests can run in between. A whole month of all users is read from its totals.
   for (let at = fromDay, end; at < toDay; at = end) {
     end = Math.min(toDay, of.userId === undefined ? nextMonth(at) : at + userDaysPerRead)
     if (at > fromDay) await new Promise((resolve) => setImmediate(resolve))
@@ -78,7 +80,7 @@ export function formatBillionths(billionths: number): string {
   return billionths < 0 ? `-${usd}` : usd
 }
 
-/** Returns what is left of the charges after refunds and the providers' cost, in billionths of a USD. */
+/** Returns the charges minus refunds and the providers' cost, in billionths of a USD. */
 export function marginOf({ charged, providerCost, refunded }: BookSums): number {
   return (charged - refunded) * billionthsPerUnit - providerCost
 }

@@ -16,7 +16,7 @@ import { chatRatesOf, storedUse } from './written-rates.ts'
 type TokenUse = { used: ChatUsed; model: number; isEstimated: boolean }
 type Costs = readonly (ChatRates | null)[] | null | undefined
 
-/** More tokens than any call has. */
+/** Upper bound on the tokens of any call. */
 const tokensMax = 1_000_000_000
 
 /** Whether a number can be a count of tokens. */
@@ -38,7 +38,7 @@ const nothing: TokenUse = { used: chatUse({}), model: 0, isEstimated: false }
 
 type Models = { modelIds: readonly string[]; costs: Costs }
 
-/** Returns the rates and the maximum for counting a task's tokens. Undefined if their number does not matter. */
+/** Returns the rates and the maximum for counting a task's tokens. Undefined if the tokens need not be counted. */
 export function termsOf({ cost, rates }: Pick<TaskRecord, 'cost' | 'rates'>, { costs, modelIds }: Models) {
   const known = rates ? rates.map(chatRatesOf) : costs?.map((of) => of ?? free)
   if (!known || known.length === 0) return undefined
@@ -77,7 +77,7 @@ export function providerCostOfTask(tokens: TokenUse | undefined, costs: Costs): 
   return tokens ? providerCostOf(countable(tokens.used), costs?.[tokens.model] ?? null) : null
 }
 
-/** Returns the use, or none if an agent's thread claims counts that nothing can cost. */
+/** Returns the usage, or none if the agent's thread reports impossible counts. */
 function countable(used: ChatUsed): ChatUsed {
   const { longContext, ...whole } = used
   const parts = longContext ? [whole, longContext] : [whole]

@@ -8,8 +8,8 @@ import type {
 } from '../store/sessions/stored-rates.ts'
 import { ratesByModel, type ChatRates, type ChatUsed, type TokenCounts, type TokenRates } from './chat-price.ts'
 
-// Rates as configurations, receipts and API responses write them: USD per million tokens. The names per 1,000 tokens
-// are older and remain.
+// Rates in the format of configurations, receipts and API responses: USD per million tokens. The names of rates per
+// 1,000 tokens are older and remain supported.
 
 const millionDecimal = /^(\d{1,7})(?:\.(\d{1,6}))?$/
 const thousandDecimal = /^(\d{1,4})(?:\.(\d{1,6}))?$/
@@ -70,7 +70,7 @@ export const WrittenRates = z
     outputPer1kUsd: rate,
     reasoningPer1kUsd: rate,
   })
-  .meta({ id: 'ChatRates', description: 'USD, as decimals with at most six digits, or nine per 1,000 tokens' })
+  .meta({ id: 'ChatRates', description: 'USD amounts with at most six decimals, or nine for rates per 1,000 tokens' })
 export type WrittenRates = z.output<typeof WrittenRates>
 
 export function storedRates(rates: ChatRates): StoredRates {

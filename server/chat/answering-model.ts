@@ -3,7 +3,7 @@ import { highestRates, providerCostOf, ratesByModel, type ChatRates, type ChatUs
 import { storedRates } from '../billing/written-rates.ts'
 import type { ChatBreakdown } from '../store/sessions/session-types.ts'
 
-/** The model that answers a turn, of those that may, and its rates. */
+/** The model that answers a turn, and its rates. */
 export class AnsweringModel {
   readonly #rates: readonly ChatRates[]
   readonly #highest: ChatRates
@@ -17,17 +17,17 @@ export class AnsweringModel {
     this.#models = models
   }
 
-  /** Only the first model that starts to answer counts. */
+  /** Records the answering model. Later calls have no effect. */
   note(index: number | undefined): void {
     this.#index ??= index
   }
 
-  /** Rates of the first model until one has started to answer. */
+  /** Rates of the answering model. Until a model has started to answer, rates of the first one. */
   get rates(): ChatRates {
     return this.#rates[this.#index ?? 0] ?? this.#rates[0]!
   }
 
-  /** Rates that the reply cannot exceed. */
+  /** Upper-bound rates: the reply's actual rates are never higher. */
   get ratesMax(): ChatRates {
     return this.#index === undefined ? this.#highest : this.rates
   }
@@ -36,7 +36,7 @@ export class AnsweringModel {
     return this.#model.id
   }
 
-  /** Fields of a receipt. It names the model if several may answer. */
+  /** Fields of a receipt, with the model's id if several models may answer. */
   get onReceipt(): Pick<ChatBreakdown, 'rates' | 'model'> {
     const { id } = this.#model
     return { rates: storedRates(this.rates), ...(this.#models.length > 1 && id !== null && { model: id }) }

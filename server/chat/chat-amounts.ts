@@ -14,8 +14,8 @@ export type Amounts = {
   /** Cost of the prompt and one output token, the minimum for any reply. */
   required: Units
   /**
-   * Cost of the prompt and the maximum output of the first model call. For agents of other kinds, cost of the prompt
-   * and `holdStepTokens` of output.
+   * Cost of the prompt and the maximum output of the first model call. For code and http agents, cost of the prompt and
+   * `holdStepTokens` of output.
    */
   hold: Units
   /** Cost of the prompt and the longest allowed reply, limited by the caps. */
@@ -45,7 +45,7 @@ export function amountsOf(of: AmountsOf): Amounts {
   const longest = maxTokens ?? maxOutputTokens
   const upTo = (completionTokens: number) =>
     chatHold(dearestUse({ promptTokens: promptTokensMax, completionTokens }, rates), rates)
-  // Agents of other kinds announce a prompt only with the step of its model call.
+  // Code and http agents announce a prompt only with the step of its model call.
   const isPromptHeld = isModel || hasUnboundedFile === true
   const required = isPromptHeld ? upTo(1) : chatHold(callUse({ promptTokens, completionTokens: 1 }, rates), rates)
   const hold = Math.max(required, upTo(isModel ? longest : Math.min(longest, holdStepTokens)))
@@ -70,7 +70,7 @@ export function promptAtMost(
 ): PromptBound {
   const said = [...history.messages.map(({ content }) => content), draft.text]
   const texts = [...textsBeside(responseFormat), ...said].filter((text) => text !== '')
-  // Agents of other kinds announce the rest of each prompt with the step of its model call.
+  // Code and http agents announce the rest of each prompt with the step of its model call.
   const tokens = isModel ? toolTokensMax + messagesAtMost(texts) : tokensAtMost(texts.join(''))
   const all = [...files, ...draftFiles(draft)]
   const sum = sumTokens(all)

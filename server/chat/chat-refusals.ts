@@ -52,7 +52,7 @@ export function turnRefusal(result: RefusedTurn): ErrandError {
 export function keyUsed(): ErrandError {
   return new ErrandError(
     'CONFLICT',
-    'This Idempotency-Key has already been used. Look up the reply in the messages of its session.',
+    "This Idempotency-Key has already been used. Look up the reply in the session's messages.",
   )
 }
 

@@ -76,7 +76,7 @@ export const chatRouter = (chats: ChatTurns) =>
           tags: ['Sessions'],
           summary: 'Stop a reply',
           description:
-            'Stops a reply in progress. What was used is charged, and the stream ends with an `error` event that says so. A finished reply is not changed.',
+            'Stops a reply in progress and charges its usage so far. The stream ends with an `error` event with `stopped: true`. A finished reply is not changed.',
           protect: true,
           successDescription: 'Whether the request stops the reply.',
           errorResponses: {

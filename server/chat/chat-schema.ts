@@ -56,7 +56,7 @@ export const ChatInput = z.object({
     .enum(['stop', 'continue'])
     .optional()
     .describe(
-      'What happens when the last reader of the reply disconnects: `stop` (the default), or `continue`, after which the reply can still be read',
+      'Whether the reply stops when its last reader disconnects: `stop` (the default), or `continue`, so that it can be read later',
     ),
   quoteId: quoteId.optional().describe('A quote for this message; its rates apply'),
   replaces: resourceId

@@ -26,7 +26,7 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
   async *[Symbol.asyncIterator](): AsyncGenerator<ChatEvent, void, void> {
     try {
       for (let lines = await this.nextLines(); lines !== undefined; lines = await this.nextLines()) {
-        // `yield` returns once the reader has taken the event. A reader that stalls for `stallMs` is cut off.
+        // `yield` returns once the reader has taken the event. A reader that stalls for `stallMs` is disconnected.
         const { cutOff, stallMs } = this.#reader
         const timer = setTimeout(cutOff, stallMs)
         try {

@@ -35,7 +35,7 @@ type BatchState = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
  */
 const creditChars = 16_384
 
-/** Granularity in which a reply reserves shared memory, in bytes. */
+/** Step size in which a reply reserves shared memory, in bytes. */
 const roomStep = 16_384
 
 /**
@@ -200,7 +200,7 @@ export class ChatTurn {
   }
 
   /**
-   * Reserves the maximum cost of a step and resolves with the output-token budget of a model call. If the agent may not
+   * Reserves the maximum cost of a step and resolves with the output-token limit of a model call. If the agent may not
    * continue, the promise never settles.
    */
   async #holdNext({ model, next, ...known }: StepRequest): Promise<number> {
@@ -245,7 +245,7 @@ export class ChatTurn {
     return lines
   }
 
-  /** Reserves memory for the reply so far. Returns false if there is none. */
+  /** Reserves memory for the reply so far. Returns false if there is not enough. */
   #reserveRoom(): boolean {
     const size = Math.floor(this.#reply.size / roomStep) * roomStep
     return size <= this.#room.amount || this.#room.hold(size) === undefined
@@ -327,7 +327,7 @@ export class ChatTurn {
     return chatHold(used, this.#model.rates)
   }
 
-  /** Returns what the provider charges. It charges nothing for a failed reply beyond what was reported. */
+  /** Returns what the provider charges. For a failed reply, that is only the reported usage. */
   #providerCost({ summary, turnOutcome }: Judgement): number | null {
     const { reported, used } = summary
     return this.#model.providerCost(turnOutcome === 'failed' ? (reported ?? chatUse({})) : used)

@@ -79,8 +79,8 @@ export class ChatTurns {
   /** The turn of each session, or its admission until the turn has started. */
   readonly #sessions = new Map<string, ChatTurn | Admission>()
   /**
-   * Prompt tokens that each session last sent in addition to its messages. Only for agents that call their models
-   * themselves. The session's next turn holds their cost at admission, which saves an increase of its hold.
+   * Prompt tokens that each session's agent last sent in addition to the messages. Only for code and http agents. The
+   * session's next turn holds their cost at admission, which saves an increase of its hold.
    */
   readonly #beside = new Map<string, number>()
   readonly #kept: KeptTurns
@@ -102,7 +102,7 @@ export class ChatTurns {
 
   /**
    * Admits a message and starts the reply. If a message was already sent with this Idempotency-Key, reads its reply
-   * again. For every rejection, throws an ErrandError and writes nothing.
+   * again. On rejection, throws an ErrandError and writes nothing.
    */
   async start(start: Start): Promise<TurnReader> {
     const { caller, idempotencyKey, input, setting } = start
@@ -281,7 +281,7 @@ export class ChatTurns {
     const { amounts, left, recount } = await this.#weigh(admitted, { input, rates, maxCost: maxCostOf(input) })
     const exact = left < amounts.required ? await recount() : undefined
     const { hold, required } = exact ?? amounts
-    // A model with tools can be called many times, and how other kinds of agents call models is unknown.
+    // A model with tools can be called many times, and the model calls of code and http agents are unknown.
     const isOneCall = chat.isModel && agent.toolNames.length + connectorIds.length === 0
     const worst = isOneCall ? Math.min(left, amounts.most) : left
     if (worst < required) throw budgetRefusal({ left: worst, required })

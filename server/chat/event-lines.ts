@@ -47,8 +47,8 @@ export function failureLine({ at, code, cost, message, seq, stopped }: Failure):
 }
 
 /**
- * Returns the only line of a rejected chat. `error` has a code that clients of streams know. The other fields are those
- * of an error body, for clients that read only error bodies.
+ * Returns the only line of a rejected chat. `error` has a code that stream clients know. The other fields are those of
+ * an error body, for clients that read only these.
  */
 export function refusalLine({ code, message, status }: ErrandError, at: EpochMs): string {
   const error = { code: streamCode(code), message }

@@ -12,7 +12,7 @@ const leastSent = { promptTokens: 0, promptTokensMax: 0, maxTokens: undefined, l
 
 /**
  * Throws if rate, limits or balance rule out any message to the agent. Call it before anything is read or written for
- * the message. Does not count toward rate or limits; only opening the turn does.
+ * the message. Does not count toward rate or limits, unlike opening the turn.
  */
 export async function foreseeRefusal(
   store: Pick<Store, 'foreseeLimits' | 'getAccount' | 'readRate'>,

@@ -25,7 +25,7 @@ export type EndedReply = {
   held: Units
   /** Number of tool calls made. The cost of each call was held before it started. */
   callsMade: number
-  /** Number of the last event shown. */
+  /** Sequence number of the last event sent; 0 if none. */
   seq: number
   known: KnownUse & { isStepOpen: boolean }
 }
@@ -55,7 +55,7 @@ export function judgeEnd({ callsMade, cause, held, known, outcome, rates, reques
       // Use the summary of the agent's thread for a model call that is open or was cut by the hold. Other text that was
       // not sent is not charged.
       if (told && (told.isCutByHold || known.isStepOpen)) return chargedAs('truncated', cutOff(told))
-      // Nothing was shown: the first words cost more than could be held.
+      // Nothing was sent, because even the first words cost more than could be held.
       if (seq === 0 && !known.reported) return free
       return chargedAs('truncated', cutOff(rough))
     case undefined:

@@ -49,7 +49,7 @@ export class KeptReply {
     while (this.#callsBytes > toolCallsBytesMax) this.#dropLastCall()
   }
 
-  /** The store keeps only the first calls that fit, so later calls are not needed. */
+  /** The store keeps only the first calls that fit, so later calls need not stay in memory. */
   #dropLastCall(): void {
     this.#isFullOfCalls = true
     const last = [...this.#calls.values()].at(-1)!

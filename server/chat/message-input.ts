@@ -20,8 +20,8 @@ export type EarlierDraft = Pick<ChatMessage, 'role'> & { draft: MessageDraft }
 /** Context of a message from a client of another protocol. */
 export type MessageSetting = {
   /**
-   * Set for a message without a session. Its `sessionId` then refers to no stored session, and only the receipt is
-   * stored.
+   * Set for a message without a session. Its `sessionId` then does not refer to a stored session, and only the receipt
+   * is stored.
    */
   agentId?: string
   /** Messages that precede the session's history. They are not stored. */
@@ -69,7 +69,7 @@ export function bodyHashOf(input: Input): string {
   return hashJson({ ...input, message: hashable(input.message) })
 }
 
-/** Replaces megabytes of files by their digests, which are faster to hash. */
+/** Replaces file contents with their digests, which are faster to hash. */
 function hashable(message: Input['message']) {
   if (typeof message === 'string') return message
   return message.map((part) =>

@@ -12,7 +12,10 @@ type Opening = {
   signal: AbortSignal
 }
 
-/** Opens the turn. If there is too little for the upper bound of the message's tokens, counts them and tries again. */
+/**
+ * Opens the turn. If balance or caps do not cover the upper bound of the message's tokens, counts the tokens and
+ * retries.
+ */
 export async function openTurn(
   { assertAccepting, store }: OpenParts,
   { amounts, recount, signal, turn }: Opening,

@@ -47,7 +47,7 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
     case 'fault':
       return {
         code: 'INTERNAL_ERROR',
-        message: 'An internal error stopped the reply. Nothing was charged; send the message again.',
+        message: 'An internal error stopped the reply. Nothing was charged. Send the message again.',
       }
     case 'balance':
       return { code: 'INSUFFICIENT_BALANCE', message: 'The balance does not cover more of this reply.' }
@@ -74,12 +74,12 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
     case 'drain':
       return {
         code: 'AGENT_INTERRUPTED',
-        message: 'The service is stopping. Nothing was charged; send the message again.',
+        message: 'The service is stopping. Nothing was charged. Send the message again.',
       }
     case 'lost':
       return {
         code: 'AGENT_INTERRUPTED',
-        message: 'The service was interrupted. Nothing was charged; send the message again.',
+        message: 'The service was interrupted. Nothing was charged. Send the message again.',
       }
     case undefined:
       if (outcome.kind === 'failed') return { code: 'AGENT_ERROR', message: outcome.error.message }

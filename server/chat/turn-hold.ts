@@ -10,7 +10,7 @@ const retryMs = 200
 type TurnHoldParts = {
   store: Pick<Store, 'growHold'>
   turnId: string
-  /** Rates that the cost cannot exceed. */
+  /** Upper-bound rates: the actual cost is never higher. */
   rates: () => ChatRates
   /** Minimum increase, because each increase is a database commit. */
   step: Units
@@ -20,9 +20,9 @@ type TurnHoldParts = {
 }
 
 type Cover = {
-  /** Usage that must be covered if balance and limits do not allow everything. */
+  /** Minimum usage that must be covered if balance, caps and limits do not allow a hold for all of it. */
   least?: ChatUsed
-  /** Whether `used` is all that the next model call may cost, so that nothing is held in advance. */
+  /** Whether `used` already includes the maximum of the next model call, so that nothing is held in advance. */
   isWhole?: boolean
 }
 

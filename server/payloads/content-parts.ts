@@ -3,7 +3,7 @@ import type { PayloadDigest } from './stored-json.ts'
 import { assertWhole, PayloadDamage } from './payload-digest.ts'
 import type { PayloadContent } from './payload-store.ts'
 
-/** Max bytes of a part. Parts of a string, except the last one, are smaller than this by less than one character. */
+/** Max bytes of a part. Parts of a string end between characters, so they may be up to three bytes smaller. */
 export const partBytesMax = 1_048_576
 
 /**
@@ -29,7 +29,7 @@ function* textParts(json: string, bytesMax: number): Generator<Buffer, void> {
   }
 }
 
-/** Whether a part of this length can be followed by another one. */
+/** Whether another part may follow a part of this length. */
 export function mayContinue(bytes: number): boolean {
   return bytes > partBytesMax - 4
 }

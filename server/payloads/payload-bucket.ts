@@ -2,9 +2,9 @@ export type PayloadBucket = {
   bucket: string
   /** Set only for services other than Amazon's. */
   endpoint?: string
-  /** If omitted, the SDK uses its default sources: AWS_REGION, the profile. */
+  /** If omitted, the SDK uses its default sources: AWS_REGION or the profile. */
   region?: string
-  /** If omitted, the SDK uses its default sources: AWS_ variables, the profile, the role of the machine. */
+  /** If omitted, the SDK uses its default sources: AWS_ variables, the profile or the machine's role. */
   credentials?: { accessKeyId: string; secretAccessKey: string }
   /** Prefix of every key: empty, or ends with a slash. */
   prefix: string

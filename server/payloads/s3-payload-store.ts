@@ -40,8 +40,8 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
   readonly #bucket: PayloadBucket
   readonly #pageKeys: number
   /**
-   * Last key in each folder that earlier collections checked. Payloads up to it have permanent rows and need no further
-   * check.
+   * Last key in each folder that earlier collections checked. All payloads up to that key have permanent rows and need
+   * no further check.
    */
   readonly #seen = new Map<string, string>()
 

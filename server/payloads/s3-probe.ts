@@ -33,7 +33,7 @@ export async function probeBucket(bucket: PayloadBucket, secrets: Secrets): Prom
 
 async function tryAll(client: S3Client, bucket: PayloadBucket): Promise<void> {
   const object = { Bucket: bucket.bucket, Key: `${bucket.prefix}probe/${randomUUID()}` }
-  const content = 'Errand tries whether it can store payloads here.'
+  const content = 'Errand checks whether it can store payloads here.'
   const put = new PutObjectCommand({ ...object, Body: content })
   await tried(bucket, { what: 'written', work: () => client.send(put) })
   const list = new ListObjectsV2Command({ Bucket: bucket.bucket, Prefix: object.Key, MaxKeys: 1 })

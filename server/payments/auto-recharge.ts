@@ -27,7 +27,7 @@ export class AutoRecharge {
     this.#timer.unref()
   }
 
-  /** Recharges all accounts that are due now. Only one run is in progress at a time. */
+  /** Recharges all accounts that are due now. Runs do not overlap: a call during a run awaits that run. */
   look(): Promise<void> {
     this.#running ??= this.#lookAtAll().finally(() => (this.#running = undefined))
     return this.#running
@@ -64,7 +64,7 @@ export class AutoRecharge {
     const due = await store.payments.beginRecharge({ userId, topupId: newId('top', now), ...amounts })
     if (!due || !port || (!due.isNew && now - due.topup.createdAt < leftMs)) return
     const state = await port.charge(due, now)
-    // A stale outcome needs no retry: an event that arrived first has applied a state at least as new.
+    // A stale outcome needs no retry, because an event has already applied a state that is at least as new.
     if (state) await applyState(this.#parts, { topup: due.topup, state, about: { type: 'recharge' } })
   }
 }

@@ -12,7 +12,7 @@ import type {
 /** Maximum length of a stored page or receipt URL. */
 export const addressCharsMax = 2000
 
-/** Maximum length of a return URL at Stripe, encoded and including what we append. */
+/** Maximum length of a return URL at Stripe, encoded and including the parameters that we append. */
 export const returnUrlCharsMax = 5000
 
 // The service's view of a payment provider. An adapter translates it into the provider's API and does not access the
@@ -24,12 +24,12 @@ export type Checkout = {
   customerId: string | null
   /** Whether to save the payment method for auto-recharge. */
   savesMethod: boolean
-  /** Redirect URLs after a payment, and after leaving the page without one. */
+  /** Redirect URLs after a payment, and after leaving the page without paying. */
   successUrl: string
   cancelUrl: string
 }
 
-/** A received event: its top-up, or the reason why it has none. */
+/** A received event: the top-up it refers to, or the reason to ignore it. */
 export type ReceivedEvent = { eventId: string; type: string; ref: TopupRef } | { ignored: string }
 
 export type StateOf = TopupRef & { topupId: string }
@@ -51,8 +51,6 @@ export type PaymentPort = {
    */
   charge(due: DueRecharge, now: EpochMs): Promise<PaymentState | undefined>
   removeMethod(methodId: string): Promise<void>
-  /**
-   * Lists the top-ups that payments or events of the period from `since` on refer to. May list a top-up several times.
-   */
+  /** Lists the top-ups that payments or events since `since` refer to. May list a top-up several times. */
   namedSince(since: EpochMs): AsyncIterable<TopupRef>
 }

@@ -11,9 +11,7 @@ export type PaymentSettings = {
 
 type PaymentVariables = Record<'apiUrl' | 'returnOrigins' | 'secretKey' | 'webhookSecret', string>
 
-/**
- * Returns undefined without the two secrets, which disables payments and hides them. An unset value is an empty string.
- */
+/** Returns undefined if neither secret is set, which disables and hides payments. An unset value is an empty string. */
 export function checkPayments({ apiUrl, returnOrigins, secretKey, webhookSecret }: PaymentVariables) {
   if (secretKey === '' && webhookSecret === '') return undefined
   if (webhookSecret === '') {

@@ -11,8 +11,8 @@ const pageMax = 100
 type Parts = Pick<PaymentParts, 'clock' | 'log' | 'port' | 'store'>
 
 /**
- * A top-up whose state at the provider differs. `userId` is null if its account is unknown both here and at the
- * provider.
+ * A top-up whose state at the provider differs from the state here. `userId` is null if its account is unknown both
+ * here and at the provider.
  */
 export type PaymentDifference = { topupId: string; userId: string | null; what: string; isApplied: boolean }
 export type Reconciled = { topups: number; differences: PaymentDifference[] }
@@ -91,7 +91,7 @@ async function compare(parts: Parts, { applies, ref }: Compare): Promise<Payment
 type Restore = { applies: boolean; found: FoundPayment }
 
 /**
- * Credits a paid top-up that is missing in this database, for example because a backup was restored. Credits it only
+ * Credits a paid top-up that is missing from this database, for example because a backup was restored. Credits it only
  * once, and only if its account exists here.
  */
 async function restore({ log, port, store }: Parts, { applies, found }: Restore): Promise<PaymentDifference> {

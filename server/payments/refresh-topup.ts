@@ -4,8 +4,8 @@ import { portOf, type PaymentParts } from './manage-topups.ts'
 import type { FoundPayment } from './payment-port.ts'
 
 /**
- * Max attempts to apply a state. Simultaneous events of one top-up conflict, so all but one read its state again. After
- * the last attempt the event fails, and the provider resends it.
+ * Max attempts to apply a state. Simultaneous events for one top-up conflict, so all but one read its state again.
+ * After the last attempt the event fails, and the provider resends it.
  */
 const triesMax = 8
 

@@ -58,7 +58,7 @@ const Envelope = z.object({
 
 export type ReadEvent = { eventId: string; type: string; ref: TopupRef } | { ignored: string }
 
-/** Returns the top-up of a signed event, or the reason why it has none. */
+/** Returns the top-up that a signed event refers to, or the reason to ignore the event. */
 export function readStripeEvent(sent: unknown, { isLive }: { isLive: boolean }): ReadEvent {
   const { data: envelope } = Envelope.safeParse(sent)
   if (!envelope) return { ignored: 'not an event' }

@@ -88,7 +88,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
         const reason = error.decline_code ?? error.code ?? 'card_declined'
         return ended(topup, { status: 'failed', reason, paymentId: error.payment_intent?.id ?? null })
       }
-      // The payment method was removed, or could never be used for this.
+      // The payment method was removed, or does not support this charge.
       if (error instanceof Stripe.errors.StripeInvalidRequestError) {
         return ended(topup, { status: 'failed', reason: error.code ?? 'invalid_request' })
       }
@@ -96,7 +96,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
     }
   }
 
-  /** Finds the payment of a recharge whose process died or whose response was lost. */
+  /** Finds the payment of a recharge if the process died or the response was lost. */
   async function findIntent(customer: string, { createdAt, id }: TopupRecord) {
     const since = Math.floor(createdAt / 1000) - 600
     let looked = 0

@@ -86,9 +86,9 @@ async function refundedOf(stripe: Stripe, intentId: string): Promise<number> {
 }
 
 /**
- * Returns the disputed amount. The balance transactions show whether the money was withdrawn and returned. The status
- * alone does not, because an inquiry withdraws nothing. Only their signs count: their amounts are in the currency of
- * the Stripe balance.
+ * Returns the disputed amount. The balance transactions show whether the money was withdrawn and returned. The
+ * dispute's status alone does not, because an inquiry withdraws nothing. Only the signs of the transactions count: the
+ * amounts are in the currency of the Stripe balance.
  */
 async function disputedOf(stripe: Stripe, intentId: string): Promise<number> {
   let cents = 0
@@ -116,7 +116,7 @@ export function addressOf(given: string | null): string | null {
   return given !== null && /^https?:/.test(given) && given.length <= addressCharsMax ? given : null
 }
 
-/** Undefined if Stripe does not have the object. */
+/** Retrieves an object; undefined if Stripe does not have it. */
 async function known<Found>(retrieve: () => Promise<Found>): Promise<Found | undefined> {
   try {
     return await retrieve()

@@ -47,7 +47,7 @@ export const CreateTopupInput = z.object({
     .min(1)
     .max(2000)
     .optional()
-    .describe("URL to return to after payment; must be of the service's own origin or of one that the operator allows"),
+    .describe("URL to return to after payment; its origin must be the service's own or one that the operator allows"),
   savesMethod: z.boolean().default(false).describe('Whether to save the payment method for auto-recharge'),
 })
 

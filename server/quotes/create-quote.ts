@@ -58,7 +58,7 @@ export async function createQuote(
   }
 }
 
-/** Omits the version of the price list, which changes with the price of any model. */
+/** Omits the price list version, which changes with the price of any model. */
 function versionedRates(rates: ChatRates) {
   const [first, ...fallbacks] = ratesByModel(rates).map(({ listVersion: _, ...own }) => own)
   return { rates: first, ...(fallbacks.length > 0 && { fallbacks }) }
@@ -68,7 +68,7 @@ function versionOf(prices: object): string {
   return hashJson(prices).slice(0, versionChars)
 }
 
-/** Adds the path within the quote's body to errors about invalid fields. */
+/** Prefixes the paths of invalid fields in errors with `field`, for the body of the quote. */
 async function within<Value>(field: string, quoting: Promise<Value>): Promise<Value> {
   try {
     return await quoting

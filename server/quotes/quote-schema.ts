@@ -20,7 +20,7 @@ export const Quote = z
     worstCaseUsd: usd
       .optional()
       .describe(
-        'Maximum cost; omitted for a chat whose cost only the balance limits, because its agent can make any number of model or tool calls',
+        'Maximum cost. Omitted for a chat that only the balance limits, because it has no cap and its agent can make any number of calls',
       ),
     priceVersion: z.string().describe('Changes whenever the price of the endpoint or the rates of the agent change'),
     expiresAt: isoTimestamp.describe('Ten minutes after the quote is created'),

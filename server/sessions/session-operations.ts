@@ -66,7 +66,7 @@ export async function createSession(
   const agent = catalogue.agent(agentId)
   if (!agent || !isVisibleTo(agent, caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
   requireAgent(caller, agentId)
-  if (!agent.chat) throw badField('agentId', 'This agent does not support chat; run its endpoints as tasks')
+  if (!agent.chat) throw badField('agentId', 'This agent does not support chat. Run its endpoints as tasks')
   const of = {
     taker: chatTaker(agentId, agent),
     path: input.connectorIds ? connectorIdsKey : `metadata.${connectorIdsKey}`,

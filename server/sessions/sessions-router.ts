@@ -156,7 +156,7 @@ export const sessionsRouter = (parts: SessionParts) =>
           operationId: 'deleteSession',
           tags,
           summary: 'End and delete a session with its messages',
-          description: 'A chat in progress is stopped and charged for what it used. Transactions are kept.',
+          description: 'A chat in progress is stopped and charged for its usage so far. Transactions are kept.',
           protect: true,
           successDescription: 'The session was deleted.',
           errorResponses: { 400: 'A parameter is invalid.', 403: 'Permission is missing.', 404: notFound },

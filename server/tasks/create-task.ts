@@ -60,7 +60,7 @@ type CreateTaskRequest = {
 
 /**
  * Admits a task for a caller who may execute: checks the request in the documented order, charges its price and queues
- * it. For every rejection, throws an ErrandError without writing anything or using a slot of the rate window.
+ * it. On rejection, throws an ErrandError without writing anything or using a slot of the rate window.
  */
 export async function createTask(
   parts: CreateTaskParts,

@@ -124,8 +124,8 @@ async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run)
 }
 
 /**
- * Returns the usage to charge for a metered task: the events counted by the agent's thread, as far as these can be
- * charged.
+ * Returns the usage to charge for a metered task: the valid events that the agent's thread counted, up to the maximum
+ * cost.
  */
 function usageOf(
   { log }: RunTaskParts,
@@ -149,7 +149,7 @@ function modelOf(tokens: RunTokens, endpoint: Endpoint | undefined): string | un
 }
 
 /**
- * Deletes the payload of a stale attempt, unless a row refers to it. If the reply to a completion was lost, the retry
+ * Deletes the payload of a stale attempt, unless a row refers to it. If the result of a completion was lost, the retry
  * looks stale although the row exists.
  */
 async function discardUnnamed({ payloads, store }: RunTaskParts, payloadId: string): Promise<void> {

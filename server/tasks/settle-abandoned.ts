@@ -20,8 +20,8 @@ const error = {
 
 /**
  * Settles tasks that a dead process left running: requeues each task as often as its endpoint allows, or else refunds
- * it. Before each batch, calls `maySettle` and stops if it returns false. The list of abandoned tasks is then no longer
- * reliable.
+ * it. Before each batch, calls `maySettle`. Stops if that returns false, because the list of abandoned tasks is then no
+ * longer reliable.
  */
 export async function settleAbandoned(
   { catalogue, ends, log, meter, store }: SettleParts,

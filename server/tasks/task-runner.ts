@@ -103,7 +103,7 @@ export class TaskRunner {
   assertRoom(): void {
     const { queuedMax } = this.#options
     if (queuedMax === 0 || this.#queuedCount < queuedMax) return
-    throw new ErrandError('SERVICE_UNAVAILABLE', 'Too many tasks are queued. Nothing was done; try again later.', {
+    throw new ErrandError('SERVICE_UNAVAILABLE', 'Too many tasks are queued. Nothing was charged. Try again later.', {
       retryAfterSeconds: fullRetrySeconds,
     })
   }

@@ -141,7 +141,7 @@ export const Task = z
       .optional()
       .describe('Only for a metered or token-priced task: the amount charged when it was created'),
     rates: WrittenRates.optional().describe(
-      'Only for a token-priced task: its rates, of the model that answered if several may answer',
+      'Only for a token-priced task: its rates. If several models may answer, the rates of the model that answered',
     ),
     tokens: TaskTokens.optional().describe('Only for a completed token-priced task: the tokens it used'),
     usage: z

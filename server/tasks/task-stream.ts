@@ -78,7 +78,7 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
     const { cutOff, stallMs } = this.#following.reader
     try {
       for (let events = await this.next(); events; events = await this.next()) {
-        // `yield` returns once the reader has taken the event. A reader that stalls for `stallMs` is cut off.
+        // `yield` returns once the reader has taken the event. A reader that stalls for `stallMs` is disconnected.
         const timer = setTimeout(cutOff, stallMs)
         try {
           for (const event of events) {

@@ -8,7 +8,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { parseUsd } from '../kernel/money.ts'
 import { scopes } from '../store/access/key-types.ts'
 
-/** Receivers of webhooks and MCP servers of a test are on this machine. */
+/** Hosts of a test's webhook receivers and MCP servers, which run on this machine. */
 const localHosts = ['127.0.0.1', '::1', 'localhost']
 
 type TestService = { clock: Clock; config: ErrandConfig; dataDir: string }

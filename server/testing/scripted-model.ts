@@ -1,6 +1,6 @@
 import type { ModelObject } from '../agents/config/define-config.ts'
 
-/** One answer of a scripted model. Its usage is 100 prompt and 20 completion tokens, unless `usage` says otherwise. */
+/** One reply of a scripted model. Its usage is 100 prompt and 20 completion tokens, unless `usage` is set. */
 export type ScriptedReply = {
   readonly text?: string
   readonly toolCalls?: readonly { readonly name: string; readonly arguments: Record<string, unknown> }[]
@@ -15,8 +15,8 @@ export type ScriptedModel = ModelObject & {
 const usualUsage = { promptTokens: 100, completionTokens: 20 }
 
 /**
- * A model for tests. Each call takes the next reply, and the last one answers all further calls. A string is a reply
- * with that text; an error makes the call fail.
+ * A model for tests. Each call returns the next reply; further calls repeat the last one. A string is a reply with that
+ * text; an error makes the call fail.
  */
 export function scriptedModel(...replies: readonly (string | ScriptedReply | Error)[]): ScriptedModel {
   const calls: { prompt: unknown }[] = []

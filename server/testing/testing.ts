@@ -21,7 +21,7 @@ export type TestUser = {
   readonly client: ErrandClient
 }
 
-/** Clock of the service. It runs with the system's clock, and a test can set it forward. */
+/** The service's clock. Follows the system clock; a test can move it forward. */
 export type TestClock = {
   now(): number
   advance(ms: number): void
@@ -46,7 +46,7 @@ export async function startTestErrand({
   config,
   balanceUsd: firstBalanceUsd = usualBalanceUsd,
 }: TestErrandOptions): Promise<TestErrand> {
-  // Imported lazily, because a test of an agent alone needs only the scripted model.
+  // Import lazily, because a test of an agent alone needs only the scripted model.
   const { createTestUser, openTestService } = await import('./open-test-service.ts')
   const clock = createTestClock()
   const dataDir = await mkdtemp(join(tmpdir(), 'errand-test-'))
@@ -72,7 +72,7 @@ function createTestClock(): TestClock {
   return {
     now: () => Date.now() + aheadMs,
     advance: (ms) => {
-      if (!(ms >= 0)) throw new Error(`advance: ${ms} must be at least 0, because time never runs backwards`)
+      if (!(ms >= 0)) throw new Error(`advance: ${ms} must be at least 0: time cannot run backwards`)
       aheadMs += ms
     },
   }

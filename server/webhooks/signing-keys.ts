@@ -11,7 +11,7 @@ export function newSecret(): string {
   return prefix + randomBytes(keyBytes).toString('base64')
 }
 
-/** Encrypts the secret, and the previous one if there is one, for storage. */
+/** Encrypts the current secret, and the previous one if any, for storage. */
 export function sealSecrets(
   vault: SecretVault,
   of: WebhookOf,

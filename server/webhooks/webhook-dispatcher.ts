@@ -68,9 +68,9 @@ export class WebhookDispatcher {
   /** Id of the last webhook that the current scan has read, and the due targets found so far. */
   #after = ''
   #found: Due[] = []
-  /** When the last scan ended. */
+  /** Monotonic time at which the last scan ended. */
   #scannedAt = -Infinity
-  /** Target after which the next scan continues, by webhook, for webhooks with more targets than a scan reads. */
+  /** Last target that a scan read, by webhook, for webhooks with more targets than one scan reads. */
   readonly #cursors = new Map<string, string>()
   #wake: (() => void) | undefined
   /** Whether `#signal` was called while no `#woken` was pending. */
@@ -130,7 +130,7 @@ export class WebhookDispatcher {
 
   /** Returns false if there is nothing to do until the next signal or scan. */
   async #round(): Promise<boolean> {
-    // Waits for both, even if one fails: two leases at a time would reserve places for the same deliveries.
+    // Wait for both, even if one fails: two concurrent leases would reserve places for the same deliveries.
     for (const done of await Promise.allSettled([this.#flush(), this.#sendDue()])) {
       if (done.status === 'rejected') throw done.reason
     }
@@ -195,7 +195,7 @@ export class WebhookDispatcher {
       if (unused.length === 0) this.#due.set(target, due)
       free(unused)
     }
-    // Everything that the last scan found is in flight. More may be due by now.
+    // All deliveries found by the last scan are in flight, and more may be due by now.
     if (leased.length > 0 && this.#due.size === 0) this.#scannedAt = -Infinity
   }
 
@@ -255,10 +255,10 @@ export class WebhookDispatcher {
       const headers = signRequest(keys.of(delivery, now), { id, body, at: new Date(now) })
       const status = await posts.send({ ...delivery, headers, signal: this.#stopping.signal })
       if (status >= 200 && status < 300) return { kind: 'succeeded', httpStatus: status }
-      const error = `The endpoint answered with the status ${status}.`
+      const error = `The endpoint responded with the status ${status}.`
       if (status === 410) return { kind: 'gone', httpStatus: status, error }
       if (status >= 300 && status < 400)
-        return failed('The endpoint answered with a redirect, which is not followed.', status)
+        return failed('The endpoint responded with a redirect. Redirects are not followed.', status)
       return failed(error, status)
     } catch (error) {
       if (error instanceof EndpointError) return failed(error.message)

@@ -7,13 +7,14 @@ import { lookupsPerUserMax, NoPublicHostError, seconds, type Peer } from '../out
 import { isPrivateHost } from '../outbound/private-address.ts'
 import type { SignatureHeaders } from '../outbound/request-signature.ts'
 
-/** Why there was no response, in a sentence for the user. It quotes nothing from the endpoint. */
+/** The endpoint gave no response. The message is a sentence for the user and quotes nothing from the endpoint. */
 export class EndpointError extends Error {}
 
 export const attemptMs = 10_000
 const connectMs = 5000
 /**
- * Max bytes and max time to read a response. It is read so that its connection can be reused; its content is ignored.
+ * Max bytes and max time to read a response. The content is ignored, and only read so that the connection can be
+ * reused.
  */
 const bodyBytesMax = 4096
 const bodyMs = 500
@@ -29,19 +30,19 @@ type PostOptions = {
 }
 
 export type Post = {
-  /** Connections are reused only for the same target. */
+  /** Identifies the webhook or origin. Connections are reused only for the same target. */
   target: string
   userId: string
   url: string
   body: string
   headers: SignatureHeaders
-  /** When it aborts, the request ends and `send` throws its reason. */
+  /** On abort, the request ends and `send` throws the abort reason. */
   signal: AbortSignal
 }
 
 /**
- * Posts to users' endpoints. A connection is kept for a moment and reused. If the endpoint closes the connection just
- * as it is reused, the request is lost. This is harmless, because the request is retried with the same id.
+ * Posts to users' endpoints. A connection stays open briefly for reuse. If the endpoint closes it just as a request is
+ * sent, that request is lost. This is harmless, because the request is retried with the same id.
  */
 export class WebhookPosts {
   readonly #options: PostOptions
@@ -56,7 +57,7 @@ export class WebhookPosts {
   async send({ body, headers, signal: stop, target, url: address, userId }: Post): Promise<number> {
     const url = new URL(address)
     const late = new AbortController()
-    const onTime = () => late.abort(new EndpointError(`The endpoint did not answer within ${seconds(attemptMs)}.`))
+    const onTime = () => late.abort(new EndpointError(`The endpoint did not respond within ${seconds(attemptMs)}.`))
     const timer = setTimeout(onTime, attemptMs)
     const signal = AbortSignal.any([stop, late.signal])
     try {

@@ -14,7 +14,7 @@ const description = z.string().max(200).describe('Note for yourself; never sent 
 export const EventType = z.enum(eventTypes)
 const types = z.array(EventType).min(1).max(50).describe('Event types to send; all by default')
 
-/** Validated further by `checkWebhookUrl` when it is used. */
+/** Length check only; `checkWebhookUrl` validates the rest. */
 export const webhookUrl = z.string().min(1).max(webhookUrlCharsMax)
 
 export const Webhook = z
@@ -28,7 +28,7 @@ export const Webhook = z
       .enum(disabledReasons)
       .nullable()
       .describe(
-        '`user`: disabled by the user; `gone`: the endpoint answered 410; `failing`: no successful delivery for three days',
+        '`user`: disabled by the user; `gone`: the endpoint responded with 410; `failing`: no successful delivery for three days',
       ),
     disabledAt: isoTimestamp.nullable(),
     failingSince: isoTimestamp.nullable().describe('The first failure since the last success'),

@@ -4,8 +4,8 @@ import { isPrivateHost, namesPrivateAddress } from '../outbound/private-address.
 export const webhookUrlCharsMax = 2048
 
 /**
- * Returns the URL as it is stored. Throws BAD_REQUEST with the field's name. Rejects a private address in the URL,
- * however it is written. The decisive check happens at connection time, when the host name is resolved.
+ * Returns the URL as it is stored. Throws BAD_REQUEST with the field's name. Rejects a private address in any notation.
+ * The decisive check happens at connection time, when the host name is resolved.
  */
 export function checkWebhookUrl(text: string, { field, privateHosts }: WebhookUrlRules): string {
   const url = URL.canParse(text) ? new URL(text) : undefined

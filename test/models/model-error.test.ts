@@ -8,14 +8,14 @@ const status = (statusCode: number, responseBody: string, message = 'Bad Request
   named('AI_APICallError', { statusCode, responseBody, message })
 
 test.for<[unknown, string]>([
-  [status(400, '{"error":{"message":"Too long"}}'), "The model's provider answered 400: Too long."],
-  [status(400, '{"error":"no such model"}'), "The model's provider answered 400: no such model."],
-  [status(422, '{"object":"error","message":"Bad role."}'), "The model's provider answered 422: Bad role."],
-  [status(502, '<html>', 'Bad Gateway'), "The model's provider answered 502: Bad Gateway."],
-  [status(500, '', ''), "The model's provider answered 500."],
+  [status(400, '{"error":{"message":"Too long"}}'), "The model's provider responded with 400: Too long."],
+  [status(400, '{"error":"no such model"}'), "The model's provider responded with 400: no such model."],
+  [status(422, '{"object":"error","message":"Bad role."}'), "The model's provider responded with 422: Bad role."],
+  [status(502, '<html>', 'Bad Gateway'), "The model's provider responded with 502: Bad Gateway."],
+  [status(500, '', ''), "The model's provider responded with 500."],
   [
     named('AI_RetryError', { lastError: status(429, '', 'Slow down!') }),
-    "The model's provider answered 429: Slow down!",
+    "The model's provider responded with 429: Slow down!",
   ],
   [named('AI_APICallError', { cause: { code: 'ENOTFOUND' } }), "Could not reach the model's provider (ENOTFOUND)."],
   [named('AI_StreamProviderError', { message: 'Busy' }), "The model's provider failed: Busy."],

@@ -90,7 +90,7 @@ test('`charge` throws for an unknown event, an invalid count or an endpoint with
     ['page', 1],
   ]
   const task = await service.runTask(key, 'tell.pages', { charges })
-  const unknown = 'charge: the endpoint has no price for this event; it must be one of page, figure'
+  const unknown = 'charge: the endpoint has no price for this event. It must be one of page, figure'
   const broken = 'charge: the count must be a whole number, 0 or more'
   expect(task.response.charged).toEqual([unknown, unknown, broken, broken, 1])
   expect(task).toMatchObject({ usage: { page: 1 }, costUsd: '0.0020', givenBackUsd: '0.0980' })

@@ -50,7 +50,7 @@ test.each([
   [
     'a long prompt below the normal rate',
     { ...plain, longContext: { aboveTokens: 1000, inputPerMillionUsd: '2', outputPerMillionUsd: '15' } },
-    `${at}.longContext.inputPerMillionUsd: must be at least the highest rate of shorter prompts`,
+    `${at}.longContext.inputPerMillionUsd: must be at least the highest rate for shorter prompts`,
   ],
   [
     'a long prompt below the normal price of reasoning',
@@ -59,7 +59,7 @@ test.each([
       reasoningPerMillionUsd: '20',
       longContext: { aboveTokens: 1000, inputPerMillionUsd: '3', outputPerMillionUsd: '15' },
     },
-    `${at}.longContext.outputPerMillionUsd: must be at least the highest rate of shorter prompts`,
+    `${at}.longContext.outputPerMillionUsd: must be at least the highest rate for shorter prompts`,
   ],
   ['a limit of zero tokens', { ...plain, longContext: { aboveTokens: 0, ...plain } }, `${at}.longContext.aboveTokens`],
 ])('rejects %s and names the field', (_, pricing, message) => {

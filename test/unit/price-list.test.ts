@@ -155,14 +155,14 @@ test('reads what it writes', () => {
 
 test.each([
   ['openai/text-embedding-3-small', 'has no cost'],
-  ['anthropic/tiered', 'has several tiers; only one for long prompts can be used'],
+  ['anthropic/tiered', 'has several tiers; only one tier, for long prompts, is supported'],
   ['anthropic/free', 'is listed as free'],
-  ['anthropic/audio', 'has a tier that does not depend on the length of the prompt'],
-  ['anthropic/half', 'has no price of output tokens'],
-  ['anthropic/negative', 'has the price -1 (input), which is not an amount'],
-  ['anthropic/text', 'has the price "1" (input), which is not an amount'],
+  ['anthropic/audio', 'has a tier that does not depend on the prompt length'],
+  ['anthropic/half', 'has no price for output tokens'],
+  ['anthropic/negative', 'has the price -1 (input), which is not a valid amount'],
+  ['anthropic/text', 'has the price "1" (input), which is not a valid amount'],
   ['anthropic/fine', 'has the price 1e-7 (input) with more than 6 decimals per million tokens'],
-  ['anthropic/euro', 'has prices in "EUR"; only USD can be used'],
+  ['anthropic/euro', 'has prices in "EUR"; only USD is supported'],
 ])('%s has no usable price: it %s', (model, message) => {
   expect(price(JSON.stringify(modelsDev), model)).toBeUndefined()
   expect(reason(JSON.stringify(modelsDev), model)).toBe(message)
@@ -182,7 +182,7 @@ test.each([
     '{"models":{"a":{"inputPerMillionUsd":"1","inputPerMillionUsd":"2"}}}',
     /"inputPerMillionUsd" twice/,
   ],
-  ['another currency', '{"currency":"EUR","models":{}}', /^has prices in "EUR"; only USD can be used$/],
+  ['another currency', '{"currency":"EUR","models":{}}', /^has prices in "EUR"; only USD is supported$/],
 ])('a file with %s is not a price list', (_, text, message) => {
   expect(() => readPriceList(text)).toThrow(message)
 })

@@ -99,8 +99,8 @@ test.each([
     fromPriceList('anthropic/claude-haiku-4'),
     'has no price for exactly "anthropic/claude-haiku-4"',
   ],
-  ['an unknown model', fromPriceList('claude-haiku-4-5'), 'did you mean "anthropic/claude-haiku-4-5"?'],
-  ['a missing rate', fromPriceList('half'), 'has no price of output tokens'],
+  ['an unknown model', fromPriceList('claude-haiku-4-5'), 'Did you mean "anthropic/claude-haiku-4-5"?'],
+  ['a missing rate', fromPriceList('half'), 'has no price for output tokens'],
   ['a missing file', fromPriceList('half', { file: 'none.json' }), 'Could not read the price list: ENOENT'],
 ])('%s stops the start', (_, pricing, message) => {
   expect(() => chatOf({ pricing })).toThrow(unreadable)
@@ -118,7 +118,7 @@ test.each([
   [
     'a markup without a cost',
     { pricing: costPlus({ markup: '1.3' }) },
-    `${unreadable}costPlus needs the cost of the agent`,
+    `${unreadable}costPlus requires a cost of the agent`,
   ],
   ['a markup of zero', { cost, pricing: costPlus({ markup: '0' }) }, `${at}.pricing.costPlus.markup: must be a factor`],
   ['a markup in percent', { cost, pricing: costPlus({ markup: '30 %' }) }, `${at}.pricing.costPlus.markup: must be`],
@@ -130,7 +130,7 @@ test.each([
   [
     'rates beside a list',
     { pricing: { ...haiku, ...cost } },
-    `${at}.pricing.inputPerMillionUsd: cannot be set beside a price list or a markup`,
+    `${at}.pricing.inputPerMillionUsd: cannot be combined with a price list or a markup`,
   ],
 ])('rejects %s and names the field', (_, prices, message) => {
   expect(() => chatOf(prices)).toThrow(message)
@@ -152,10 +152,10 @@ test('caching needs a rate of cache writes', () => {
       .rates
   }
   const written = { ...cost, cacheWritePerMillionUsd: '3.75' }
-  expect(() => open(cost)).toThrow(`${unreadable}caching needs cacheWritePerMillionUsd`)
-  expect(() => open(costPlus({ markup: '2' }), cost)).toThrow(`${unreadable}caching needs cacheWritePerMillionUsd`)
-  expect(() => open(written, undefined, '1h')).toThrow('caching needs cacheWrite1hPerMillionUsd')
-  expect(() => open({ ...written, longContext: tier })).toThrow('caching needs cacheWritePerMillionUsd')
+  expect(() => open(cost)).toThrow(`${unreadable}caching requires cacheWritePerMillionUsd`)
+  expect(() => open(costPlus({ markup: '2' }), cost)).toThrow(`${unreadable}caching requires cacheWritePerMillionUsd`)
+  expect(() => open(written, undefined, '1h')).toThrow('caching requires cacheWrite1hPerMillionUsd')
+  expect(() => open({ ...written, longContext: tier })).toThrow('caching requires cacheWritePerMillionUsd')
   expect(open(written)).toMatchObject({ cacheWrite: 3_750_000 })
   expect(open(costPlus({ markup: '2' }), written)).toMatchObject({ cacheWrite: 7_500_000 })
 })

@@ -127,7 +127,7 @@ const codeAgent = z.strictObject({
 const tokenPricing = z.strictObject({
   tokens: pricing,
   maxUsd: eventPrice,
-  events: z.never('is only for agents of kind code and http: a model charges no events').optional(),
+  events: z.never('is only for agents of kind code or http: model agents charge no events').optional(),
 })
 
 const languageModel = valueThat<ModelAgentConfig['model']>(isLanguageModel, 'a language model object of the AI SDK')

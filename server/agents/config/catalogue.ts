@@ -34,11 +34,11 @@ export type Endpoint = {
   description: string
   /** Price of a task. For a metered or token-priced endpoint, the maximum price of a task. */
   price: Units
-  /** Price per event of a metered endpoint, otherwise null. */
+  /** Price per event of a metered endpoint. Null for other endpoints. */
   meters: Readonly<Record<string, Units>> | null
-  /** Rates of a token-priced endpoint, with those of fallback models, otherwise null. */
+  /** Rates of a token-priced endpoint, including its fallback models. Null for other endpoints. */
   rates: ChatRates | null
-  /** Rates that providers charge the operator, for each model that may answer. Null if none is known. */
+  /** Rates that providers charge the operator, one entry for each of `modelIds`. Null if no rate is known. */
   costs: readonly (ChatRates | null)[] | null
   /** Ids of the models that may answer. Empty for code and http agents. */
   modelIds: readonly string[]
@@ -56,22 +56,25 @@ export type Endpoint = {
 }
 
 export type Chat = FileBounds & {
-  /** The price, with that of fallback models. */
+  /** Rates that users pay, including those of fallback models. */
   rates: ChatRates
-  /** Models that may answer: the agent's own first, then its fallbacks. Agents of other kinds have one without an id. */
+  /**
+   * Models that may answer: the agent's own, then its fallbacks. Code and http agents have a single entry without an
+   * id.
+   */
   models: readonly ModelPrices[]
   contextTokens: number
   maxOutputTokens: number
   hasReasoning: boolean
-  /** Whether prompts are marked as cacheable, and for an hour. */
+  /** Whether prompts are marked as cacheable; `'1h'` if for an hour. */
   caching: boolean | '1h'
   /** Whether the provider bills reasoning that it does not stream. */
   hidesReasoning: boolean
   /** Media types of the files a message may contain. Empty if files are not accepted. */
   accepts: readonly string[]
   /**
-   * Whether replies come from an AI SDK language model. Such replies already contain the calls of connector tools. The
-   * service adds these calls to the replies of other agents.
+   * Whether replies come from an AI SDK language model. Such replies already contain the calls to connector tools. For
+   * other agents, the service adds these calls to the reply.
    */
   isModel: boolean
   /**
@@ -129,11 +132,11 @@ export class Catalogue {
     const providerIds = this.loginProviders.map((provider) => provider.id)
     const twice = providerIds.find((id, index) => providerIds.indexOf(id) !== index)
     if (twice !== undefined)
-      throw new ConfigError(`login.providers: the id "${twice}" is used twice; give each provider its own id`)
+      throw new ConfigError(`login.providers: the id "${twice}" is used twice. Give each provider a unique id`)
     this.agents = parsed.data.agents.map((agent, index) => toAgent(agent, config.agents[index]!, priceLists))
     for (const agent of this.agents) {
       if (this.#agents.has(agent.id))
-        throw new ConfigError(`agents: the id "${agent.id}" is used twice; give each agent its own id`)
+        throw new ConfigError(`agents: the id "${agent.id}" is used twice. Give each agent a unique id`)
       this.#agents.set(agent.id, agent)
       for (const endpoint of agent.endpoints) this.#endpoints.set(endpoint.id, endpoint)
     }
@@ -247,7 +250,7 @@ const marksPrompts = /anthropic|bedrock/i
 type ParsedModelAgent = Extract<ParsedAgent, { kind: 'model' }>
 type ModelPrices = ChatPrices & { id: string | null }
 
-/** Prices of the agent's own model, and of its fallbacks. */
+/** Returns the prices of the agent's own model and its fallbacks. */
 function modelPrices(
   { caching, cost, fallbacks, model }: ParsedModelAgent,
   pricing: ParsedPricing,
@@ -259,7 +262,7 @@ function modelPrices(
     rates: { ...rates, model: id },
   })
   const others = fallbacks.map((own) => {
-    // Other providers ignore the marks and charge no cache writes for them.
+    // Other providers ignore the marks and do not charge for cache writes.
     const marked = marksPrompts.test(own.model.provider) && caching
     const prices = { cost: own.cost ?? cost, pricing: own.pricing ?? pricing, caching: marked }
     return named(own.model.modelId, readPrices(prices, priceLists))

@@ -113,7 +113,9 @@ export type ChatMessage = {
   readonly parts?: readonly MessagePart[]
 }
 
-/** The argument of `reply`. `signal` aborts when the reply is no longer wanted: the client disconnected, or time is up. */
+/**
+ * The argument of `reply`. `signal` aborts when the reply is no longer needed: the client disconnected, or time is up.
+ */
 export type ChatRun = {
   /** The message as a string. For a message in parts, its text parts joined by line breaks. */
   readonly message: string
@@ -145,18 +147,18 @@ export type ChatPart =
   | { type: 'tool-result'; id: string; output: unknown }
   /**
    * `completionTokens` includes `reasoningTokens`. `promptTokens` includes `cachedPromptTokens` and `cacheWriteTokens`,
-   * which includes `cacheWrite1hTokens`. If the price has `longContext`, report each model call with its own part.
+   * which includes `cacheWrite1hTokens`. If the price has `longContext`, report each model call in a separate part.
    */
   | {
       type: 'usage'
       promptTokens: number
       completionTokens: number
       reasoningTokens?: number
-      /** Read from the provider's cache. */
+      /** Prompt tokens read from the provider's cache. */
       cachedPromptTokens?: number
-      /** Written to the provider's cache. */
+      /** Prompt tokens written to the provider's cache. */
       cacheWriteTokens?: number
-      /** Written to the provider's cache for an hour. */
+      /** Prompt tokens written to the provider's cache for an hour. */
       cacheWrite1hTokens?: number
       /** Whether the agent counted the tokens from the text, because the provider did not report them. */
       isEstimated?: boolean
@@ -296,9 +298,9 @@ export type ModelAgentConfig = AgentBase & {
   /** Options for the model's provider, as the AI SDK's `providerOptions`. */
   readonly providerOptions?: { readonly [provider: string]: { readonly [option: string]: unknown } }
   /**
-   * Whether to mark instructions and history as cacheable, for providers that cache only what is marked: Anthropic, and
-   * its models on Amazon Bedrock. `'1h'` asks Anthropic to keep them for an hour instead of minutes. A chat then needs a
-   * price for cache writes; false by default.
+   * Whether to mark instructions and history as cacheable. Some providers cache only marked content: Anthropic, and
+   * Amazon Bedrock for Anthropic's models. `'1h'` asks Anthropic to cache for an hour instead of minutes. If set, chats
+   * need a price for cache writes; false by default.
    */
   readonly caching?: boolean | '1h'
   /** System instructions, sent before each conversation or prompt. */
@@ -319,8 +321,8 @@ export type ModelAgentConfig = AgentBase & {
   /** Whether reasoning is streamed; false by default. */
   readonly reasoning?: boolean
   /**
-   * Whether the provider bills reasoning that it does not stream; false by default. If true, the service reads the
-   * model call of a stopped reply for up to a minute more. Only the provider knows the usage of such a call.
+   * Whether the provider bills reasoning that it does not stream; false by default. If true, the service continues to
+   * read the model call of a stopped reply for up to a minute, because only the provider knows its usage.
    */
   readonly hiddenReasoning?: boolean
   /**

@@ -30,7 +30,7 @@ export async function loadConfigFile(file: string): Promise<ErrandConfig> {
 }
 
 /**
- * Packages that a configuration file in any folder can import: this one, and the Zod version that parses the file's
+ * Packages that a configuration file in any folder can import: this package, and the Zod version that parses the file's
  * schemas.
  */
 const lent = new Set(['errand', 'errand/client', 'zod'])

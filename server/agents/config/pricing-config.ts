@@ -1,6 +1,6 @@
 // Prices in the configuration file.
 
-/** Rates per million tokens, in USD as decimals of at most six digits. */
+/** Rates per million tokens, as USD amounts with at most six decimals. */
 export type TokenPricing = {
   /** Per million prompt tokens. */
   readonly inputPerMillionUsd: string
@@ -16,7 +16,7 @@ export type TokenPricing = {
   readonly reasoningPerMillionUsd?: string
 }
 
-/** Rates per 1,000 tokens, in USD as decimals of at most six digits. */
+/** Rates per 1,000 tokens, as USD amounts with at most six decimals. */
 export type Per1kPricing = {
   /** Per thousand prompt tokens. */
   readonly inputPer1kUsd: string
@@ -32,8 +32,8 @@ type PricingFields = {
   /** Per tool call; free by default. */
   readonly toolCallUsd?: string
   /**
-   * Rates of a model call with a long prompt, for all its tokens. The highest of them must not be below the highest
-   * rates of shorter prompts. Only with rates per million tokens.
+   * Rates for all tokens of a model call with a long prompt. The highest of them must not be below the highest rates
+   * for shorter prompts. Only with rates per million tokens.
    */
   readonly longContext?: LongContextPricing
 }
@@ -41,7 +41,7 @@ type PricingFields = {
 export type LongContextPricing = TokenPricing & LongContextFields
 
 type LongContextFields = {
-  /** The rates apply to prompts with more tokens than this. */
+  /** Prompt length, in tokens, above which these rates apply. */
   readonly aboveTokens: number
 }
 
@@ -80,7 +80,7 @@ export type TokenTaskPricing = {
   readonly tokens: ChatPricing
   /**
    * The maximum price of a task. Charged when the task is created; the unused part is refunded when it completes. Each
-   * model call is limited to what is left. When nothing more can be paid, the task completes with the text so far.
+   * model call is limited to the remaining amount. When that is used up, the task completes with the text so far.
    */
   readonly maxUsd: string
 }

@@ -2,7 +2,9 @@ import { z } from 'zod'
 import type { ChatRates, TokenRates } from '../../billing/chat-price.ts'
 import { parseCallPrice, parsePer1k, parsePerMillion } from '../../billing/written-rates.ts'
 
-/** A string with a custom rule. `what` is both the end of the error message and the description in the reference. */
+/**
+ * A string schema with a custom rule. `what` is both the end of the error message and the description in the reference.
+ */
 export function textThat(holds: (text: string) => boolean, what: string) {
   return z.string().refine(holds, `must be ${what}`).describe(what)
 }
@@ -38,7 +40,7 @@ const fields = {
     .optional(),
 }
 
-/** Names of the rates per million tokens, by the name per 1,000 tokens. */
+/** Maps the names of rates per 1,000 tokens to those of rates per million tokens. */
 const namesPerMillion = {
   inputPer1kUsd: 'inputPerMillionUsd',
   outputPer1kUsd: 'outputPerMillionUsd',
@@ -50,8 +52,8 @@ export const pricing = z.strictObject(fields).superRefine((rates, context) => {
   const fail = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
   if (rates.priceList ?? rates.costPlus) {
     const own = setFields(rates).find((name) => !['toolCallUsd', 'priceList', 'costPlus'].includes(name))
-    if (own !== undefined) fail([own], 'cannot be set beside a price list or a markup')
-    else if (rates.priceList && rates.costPlus) fail(['costPlus'], 'cannot be set beside a price list')
+    if (own !== undefined) fail([own], 'cannot be combined with a price list or a markup')
+    else if (rates.priceList && rates.costPlus) fail(['costPlus'], 'cannot be combined with a price list')
     return
   }
   for (const [old, name] of Object.entries(namesPerMillion) as [keyof typeof namesPerMillion, string][]) {
@@ -63,7 +65,7 @@ export const pricing = z.strictObject(fields).superRefine((rates, context) => {
       fail([`${name}PerMillionUsd`], 'must be set')
   }
   const fault = tierFault(readRates(rates))
-  if (fault) fail(['longContext', fault], 'must be at least the highest rate of shorter prompts')
+  if (fault) fail(['longContext', fault], 'must be at least the highest rate for shorter prompts')
 })
 export type ParsedPricing = z.output<typeof pricing>
 
@@ -78,8 +80,8 @@ export function parseMarkup(text: string): number | undefined {
 }
 
 /**
- * Returns the field of long prompts whose rate is too low, if any. A hold for a long prompt must also cover a shorter one,
- * and its output.
+ * Returns the field of `longContext` whose rate is too low, if any. A hold at these rates must also cover a shorter
+ * prompt and its output.
  */
 export function tierFault({
   longContext,
@@ -110,7 +112,7 @@ export function readRates(rates: ParsedPricing): ChatRates {
   }
 }
 
-/** A rate that is not set is the rate of the class that contains its tokens. */
+/** Reads the rates. An unset rate defaults to the rate of the class that contains its tokens. */
 function tokenRates(rates: MillionRates & Omit<Partial<ParsedPricing>, keyof MillionRates>): TokenRates {
   const rate = (million: string | undefined, thousand?: string) => {
     if (million !== undefined) return parsePerMillion(million)

@@ -11,7 +11,7 @@ export type StdioServerConfig = {
   readonly name: string
   /** Description shown to users. */
   readonly description?: string
-  /** A file, or a name that is looked up in PATH. */
+  /** Path of an executable, or a name that is looked up in PATH. */
   readonly command: string
   /** Command-line arguments. */
   readonly args?: readonly string[]
@@ -76,9 +76,9 @@ export type LoginConfig = {
 export type PlanConfig = {
   /** Tasks and turns that a user may start per minute; 0 for no limit. */
   readonly executionsPerMinute?: number
-  /** Tasks of a user that run simultaneously. Further tasks are queued. */
+  /** Maximum tasks of a user that run simultaneously. Further tasks are queued. */
   readonly tasksAtWork?: number
-  /** Tasks of a user that may be queued. The service rejects further ones. */
+  /** Maximum queued tasks of a user. The service rejects further tasks. */
   readonly tasksWaiting?: number
   /** Maximum spending of a user per UTC day, for example `'5.0000'`. */
   readonly spendPerDayUsd?: string

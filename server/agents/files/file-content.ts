@@ -15,7 +15,7 @@ const signatures: readonly { mediaType: string; bytes: string; at?: number }[] =
   { mediaType: 'video/mp4', bytes: 'ftyp', at: 4 },
   { mediaType: 'video/webm', bytes: '\x1a\x45\xdf\xa3' },
 ]
-/** PDF readers accept a header that starts anywhere in this many bytes. */
+/** Number of leading bytes in which PDF readers accept the start of the header. */
 const pdfStartBytes = 1024
 
 export type KnownContent = { mediaType: string; image?: ImageSize }
@@ -27,17 +27,17 @@ export function contentFault(mediaType: string, content: Buffer): string | undef
     if (!imageTypes.includes(mediaType))
       return `Must be one of ${imageTypes.join(', ')}: other image types are not supported`
     if (!found?.image) return `Is not an image of a supported type (${imageTypes.join(', ')})`
-    return found.mediaType === mediaType ? undefined : `Has the content of ${found.mediaType}, not ${mediaType}`
+    return found.mediaType === mediaType ? undefined : `Contains ${found.mediaType}, not ${mediaType}`
   }
   if (mediaType === 'application/pdf' && found?.mediaType !== mediaType) return 'Is not a PDF file'
   if (isTextType(mediaType) && (!isUtf8(content) || content.includes(0))) {
-    return `Is not UTF-8 text, which ${mediaType} must be`
+    return `Must be UTF-8 text to have the type ${mediaType}`
   }
   const isOther = found !== undefined && found.mediaType !== mediaType && !areAlike(found.mediaType, mediaType)
-  return isOther ? `Has the content of ${found.mediaType}, not ${mediaType}` : undefined
+  return isOther ? `Contains ${found.mediaType}, not ${mediaType}` : undefined
 }
 
-/** Undefined if the bytes do not reveal the type. */
+/** Detects the type from the bytes. Undefined if they do not reveal it. */
 export function knownContent(content: Buffer): KnownContent | undefined {
   const image = readImage(content)
   if (image) return image
@@ -47,7 +47,7 @@ export function knownContent(content: Buffer): KnownContent | undefined {
   )
 }
 
-/** Whether both types are audio or video. These share magic bytes, as audio/mp4 and video/mp4 do. */
+/** Whether both types are audio or video. Some of these share magic bytes, for example audio/mp4 and video/mp4. */
 function areAlike(found: string, mediaType: string): boolean {
   const isMedia = (type: string) => /^(?:audio|video)\//.test(type)
   return isMedia(found) && isMedia(mediaType)

@@ -13,7 +13,7 @@ const readers: Record<string, Reader> = {
 
 export const imageTypes: readonly string[] = Object.keys(readers)
 
-/** Undefined for other types and unreadable headers. */
+/** Reads the type and size from an image's header. Undefined for other types and unreadable headers. */
 export function readImage(content: Buffer): Image | undefined {
   for (const [mediaType, read] of Object.entries(readers)) {
     const image = read(content)

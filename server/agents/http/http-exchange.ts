@@ -13,12 +13,12 @@ import type { HttpService } from './http-service.ts'
 
 export type Post = {
   service: HttpService
-  /** The task or turn id. The service uses it to recognize repeated requests. */
+  /** The task or turn id. The agent's service uses it to detect repeated requests. */
   id: string
   userId: string
   body: object
   accept: string
-  /** When it aborts, the connection is closed immediately and `post` throws the abort reason. */
+  /** On abort, the connection is closed immediately and `post` throws the abort reason. */
   signal: AbortSignal
   log: AgentLog
   connectMs: number
@@ -62,7 +62,7 @@ export async function post({ accept, connectMs, headMs, id, log, ...sent }: Post
   })
 }
 
-/** Limits concurrent DNS lookups per user. Each thread has its own. */
+/** Limits concurrent DNS lookups per user. Each thread has its own limit. */
 const places = new FairPlaces({ perUser: lookupsPerUserMax })
 
 /** Backoff before the second and third attempts. */

@@ -1,6 +1,6 @@
 import type { Peer } from '../../outbound/peer.ts'
 
-/** A failure of an agent's service, in one sentence that contains neither its URL nor its secret. */
+/** A failure of an agent's service. The message is one sentence without the service's URL and secret. */
 export class AgentServiceError extends Error {
   override readonly name = 'AgentServiceError'
 }

@@ -20,18 +20,18 @@ export async function expectOk<Type extends string>(
 ): Promise<Type> {
   const { statusCode: status = 0 } = answer
   if (status >= 300 && status < 400 && status !== 304) {
-    throw new AgentServiceError(`The agent's service answered ${status}, and redirects are not followed.`)
+    throw new AgentServiceError(`The agent's service responded with ${status}. Redirects are not followed.`)
   }
   if (status !== 200) {
     const reason = await readReason(answer, limits)
-    throw new AgentServiceError(`The agent's service answered ${status}${reason ? `: ${reason}` : '.'}`)
+    throw new AgentServiceError(`The agent's service responded with ${status}${reason ? `: ${reason}` : '.'}`)
   }
   expectUncompressed(answer, agentService)
   const given = contentTypeOf(answer)
   const known = contentTypes.find((type) => type === given)
   if (known !== undefined) return known
   const type = given ? `the content type ${clip(given, 100)}` : 'no content type'
-  throw new AgentServiceError(`The agent's service answered with ${type} instead of ${contentTypes.join(' or ')}.`)
+  throw new AgentServiceError(`The agent's service responded with ${type} instead of ${contentTypes.join(' or ')}.`)
 }
 
 /** Returns the content type in lower case, without parameters. */

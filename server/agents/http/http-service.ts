@@ -4,13 +4,14 @@ import { parseWebhookSecret } from '../config/webhook-secret.ts'
 export type HttpLimits = {
   connectMs: number
   /**
-   * Time limit from the request to the response head of a chat. A task can use its complete timeout before it responds.
+   * Time limit from the request to the response head of a chat. A service may use the whole timeout of a task before it
+   * responds.
    */
   chatHeadMs: number
   taskBytesMax: number
   taskValuesMax: number
   lineBytesMax: number
-  /** Limits on reading the body of a response other than 200. */
+  /** Limits on reading the body of a response with a status other than 200. */
   refusalBytesMax: number
   refusalMs: number
 }

@@ -22,7 +22,10 @@ export type HttpTask = {
 const contentType = 'application/json'
 const accept = `${contentType}, ${linesType}`
 
-/** Posts the task to the service. Resolves with its JSON value, or with the `result` line of an NDJSON body. */
+/**
+ * Posts the task to the service. Resolves with the JSON value of the response body, or of the `result` line in an
+ * NDJSON body.
+ */
 export async function runHttpTask({ agentId, limits, name, run, service }: HttpTask): Promise<unknown> {
   const { log, params, signal, taskId, traceparent, userId } = run
   const about = { type: 'task', endpointId: `${agentId}.${name}`, endpoint: name, taskId, userId, params }
@@ -59,7 +62,7 @@ async function followLines(answer: IncomingMessage, run: EndpointRun, limits: Ht
     } else {
       const shown = clip(JSON.stringify(type) ?? 'none', 100)
       throw new AgentServiceError(
-        `The agent's service sent a line of type ${shown}; the type must be progress, charge, result or error.`,
+        `The agent's service sent a line of type ${shown}. The type must be progress, charge, result or error.`,
       )
     }
   }
@@ -76,10 +79,10 @@ function assertLight(json: Buffer, valuesMax: number): void {
 }
 
 function parse(body: Buffer): unknown {
-  if (body.length === 0) throw new AgentServiceError("The agent's service answered with an empty body.")
+  if (body.length === 0) throw new AgentServiceError("The agent's service responded with an empty body.")
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch {
-    throw new AgentServiceError("The agent's service answered with a body that is not JSON.")
+    throw new AgentServiceError("The agent's service responded with a body that is not JSON.")
   }
 }

@@ -3,7 +3,9 @@ import type { LanguageModel, wrapLanguageModel } from 'ai'
 import type { AgentLog, ModelAgentConfig, ModelObject } from '../config/define-config.ts'
 import { describeModelError, isRequestRefused } from './model-error.ts'
 
-/** A model of the SDK's latest interface. Packages of providers may have an older one, which the SDK converts. */
+/**
+ * A model with the SDK's latest interface. Provider packages may implement an older interface, which the SDK converts.
+ */
 type SdkModel = ReturnType<typeof wrapLanguageModel>
 type CallOptions = Parameters<SdkModel['doStream']>[0]
 type StreamResult = Awaited<ReturnType<SdkModel['doStream']>>
@@ -14,7 +16,7 @@ type FallbackParts = {
   log: AgentLog
   /** Whether the reply was stopped, so that no other model may answer. */
   isStopped?: () => boolean
-  /** Called before a request to a fallback model, and when a model of several has started to answer. */
+  /** Called before a request to a fallback model, and when one of several models has started to answer. */
   onModel?: (model: number, hasAnswered: boolean) => void
   /** A model with fallbacks must start its answer within this time. */
   beginMsMax?: number
@@ -120,12 +122,12 @@ class LateAnswerError extends Error {
   override readonly name = 'LateAnswerError'
 }
 
-/** A stream that starts with an error, its cause. */
+/** A stream that starts with an error, which is the `cause`. */
 class BrokenStartError extends Error {
   override readonly name = 'BrokenStartError'
 }
 
-/** Whether another model may answer. One that refuses the request itself may not be replaced. */
+/** Whether another model may answer. Not if the provider rejected the content of the request. */
 function mayFallBack(error: unknown): boolean {
   if (error instanceof LateAnswerError) return true
   if (error instanceof BrokenStartError) return !isRequestRefused(error.cause)
@@ -135,7 +137,7 @@ function mayFallBack(error: unknown): boolean {
 
 const before = new Set(['stream-start', 'response-metadata', 'raw'])
 
-/** Reads the stream up to its first part of an answer. Rejects if that is an error. */
+/** Reads the stream up to the first part of the answer. Rejects if that part is an error. */
 async function withBeginning(result: StreamResult): Promise<StreamResult> {
   const reader = result.stream.getReader()
   const read: StreamPart[] = []

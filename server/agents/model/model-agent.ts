@@ -58,7 +58,7 @@ type Reader = { parts: PartQueue<ChatPart>; left: AbortSignal }
 async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): Promise<void> {
   const { connectors, history, isStopped, message, onModel, openCall, openStep, params, signal } = run
   const { isStepCount, streamText, wrapLanguageModel } = await loadSdk()
-  // An earlier reply may be blank, and Anthropic rejects messages of blank text.
+  // An earlier reply may be blank, and Anthropic rejects blank messages.
   const earlier = history.filter(({ content, parts: sent }) => content.trim() !== '' || sent)
   const told = earlier.filter(({ role }) => role === 'system').map(({ content }) => content)
   const said = earlier.filter(({ role }) => role !== 'system')

@@ -31,7 +31,10 @@ export class RequestRefusedError extends ModelFailure {
   override readonly name = 'RequestRefusedError'
 }
 
-/** Matches the wording of OpenAI, Anthropic, Google, vLLM, llama.cpp and their imitators. */
+/**
+ * Matches errors about too long prompts, as worded by OpenAI, Anthropic, Google, vLLM, llama.cpp and compatible
+ * servers.
+ */
 const overflow =
   /context[_ ](?:length|window|size)|maximum context|(?:prompt|input|request) is too long|too many (?:input )?tokens|token count.{0,40}exceeds|string_above_max_length/i
 
@@ -82,7 +85,9 @@ function describe(thrown: unknown, depth = 0): string {
 
 function describeStatus({ message, responseBody }: Shape, status: number): string {
   const words = wordsOf(responseBody) || (typeof message === 'string' ? message : '')
-  return words ? `The model's provider answered ${status}: ${words}` : `The model's provider answered ${status}.`
+  return words
+    ? `The model's provider responded with ${status}: ${words}`
+    : `The model's provider responded with ${status}.`
 }
 
 /** A call that failed without an error status: no connection, a broken connection, or an unreadable response. */

@@ -17,7 +17,7 @@ type ModelStepsParts = {
   onUsage: (usage: Usage) => void
 }
 type SentPrompt = PromptTexts & { size: PromptSize }
-/** A request with token counts that the provider has reported. */
+/** A request whose token counts the provider has reported. */
 type CountedRequest = { sent: SentPrompt; tokens: number; thought: number }
 type Begun = {
   held: HeldStep

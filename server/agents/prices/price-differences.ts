@@ -1,6 +1,6 @@
 import type { ListedPrice } from './price-list.ts'
 
-/** One rate that differs. A rate that is absent is null. */
+/** A rate that differs between two price lists. An absent rate is null. */
 export type Difference = { model: string; name: string; from: string | null; to: string | null }
 
 type Prices = ReadonlyMap<string, ListedPrice>

@@ -17,7 +17,9 @@ export type PriceList = {
   unusable: ReadonlyMap<string, string>
 }
 
-/** A file or an entry that is not a price. The message completes a sentence that begins with its name. */
+/**
+ * An unusable price list, or an unusable entry. The message completes a sentence that begins with the name of either.
+ */
 export class PriceListError extends Error {
   override readonly name = 'PriceListError'
 }
@@ -114,9 +116,9 @@ function modelsDevPrice(entry: unknown): ListedPrice {
   if (tiers.length === 0 && !isEntry(older)) return base
   const [tier = { ...(older as Entry), tier: { type: 'context', size: 200_000 } }, ...others] = tiers
   const { tier: of } = isEntry(tier) ? tier : {}
-  if (others.length > 0) throw new PriceListError('has several tiers; only one for long prompts can be used')
+  if (others.length > 0) throw new PriceListError('has several tiers; only one tier, for long prompts, is supported')
   if (!isEntry(of) || (of['type'] ?? 'context') !== 'context')
-    throw new PriceListError('has a tier that does not depend on the length of the prompt')
+    throw new PriceListError('has a tier that does not depend on the prompt length')
   const long = longPrice(base, (name) => decimal((tier as Entry)[name], name), modelsDevNames)
   return { ...base, longContext: { aboveTokens: wholeTokens(of['size']), ...long } }
 }
@@ -129,11 +131,12 @@ function litellmPrice(entry: Entry): ListedPrice {
     return typeof value === 'number' ? decimal(value * 1_000_000, name) : decimal(value, name)
   }
   const base = providerPrice(tokens(rate, litellmNames))
-  if ('tiered_pricing' in entry) throw new PriceListError('has several tiers; only one for long prompts can be used')
+  if ('tiered_pricing' in entry)
+    throw new PriceListError('has several tiers; only one tier, for long prompts, is supported')
   const found = Object.keys(entry).flatMap((name) => /_cost_per_token_above_(\d+)k_tokens$/.exec(name)?.[1] ?? [])
   const limits = [...new Set(found)]
   if (limits.length === 0) return base
-  if (limits.length > 1) throw new PriceListError('has several tiers; only one for long prompts can be used')
+  if (limits.length > 1) throw new PriceListError('has several tiers; only one tier, for long prompts, is supported')
   const long = longPrice(base, (name) => rate(`${name}_above_${limits[0]}k_tokens`), litellmNames)
   return { ...base, longContext: { aboveTokens: Number(limits[0]) * 1000, ...long } }
 }
@@ -173,14 +176,14 @@ function tokens(rate: RateOf, names: Names): TokenPricing {
     return value === undefined ? [] : [[name, value] as const]
   })
   const { inputPerMillionUsd, outputPerMillionUsd, ...others } = Object.fromEntries(rates) as Partial<TokenPricing>
-  if (inputPerMillionUsd === undefined) throw new PriceListError('has no price of input tokens')
-  if (outputPerMillionUsd === undefined) throw new PriceListError('has no price of output tokens')
+  if (inputPerMillionUsd === undefined) throw new PriceListError('has no price for input tokens')
+  if (outputPerMillionUsd === undefined) throw new PriceListError('has no price for output tokens')
   return { inputPerMillionUsd, outputPerMillionUsd, ...others }
 }
 
 /**
- * Returns the price without rates of cache writes below the input rate. Public lists have them, often zero, for providers
- * without a surcharge for cache writes.
+ * Removes cache-write rates below the input rate. Public lists contain such rates, often zero, for providers without a
+ * surcharge for cache writes.
  */
 function providerPrice({ cacheWrite1hPerMillionUsd, cacheWritePerMillionUsd, ...price }: TokenPricing): TokenPricing {
   const input = Number(price.inputPerMillionUsd)
@@ -194,8 +197,8 @@ function providerPrice({ cacheWrite1hPerMillionUsd, cacheWritePerMillionUsd, ...
 }
 
 /**
- * Returns the rates for long prompts. A rate that the list omits, or a rate of cache writes below the input rate, grows
- * like the rate of input or output.
+ * Returns the rates for long prompts. If the list omits a rate, or has a cache-write rate below the input rate, scales
+ * the base rate like the input or output rate.
  */
 function longPrice(base: TokenPricing, rate: RateOf, names: Names): TokenPricing {
   const long = providerPrice(tokens(rate, names))
@@ -207,19 +210,19 @@ function longPrice(base: TokenPricing, rate: RateOf, names: Names): TokenPricing
   return { ...long, ...Object.fromEntries(grown) }
 }
 
-/** Multiplies a rate by the growth of another, rounded up. */
+/** Multiplies a rate by `to` / `from`, rounded up. */
 function grownBy(rate: string, from: string, to: string): string {
   const [value, before, after] = [rate, from, to].map((text) => BigInt(parsePerMillion(text)!))
   return before === 0n ? rate : writePerMillion(Number((value! * after! + before! - 1n) / before!))
 }
 
-/** Products of a per-token price with a million differ from the decimal price by less than this share. */
+/** Relative tolerance for rounding errors in a per-token price multiplied by a million. */
 const tolerance = 1e-9
 
 function decimal(value: unknown, name: string): string | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value >= 10_000_000)
-    throw new PriceListError(`has the price ${JSON.stringify(value)} (${name}), which is not an amount`)
+    throw new PriceListError(`has the price ${JSON.stringify(value)} (${name}), which is not a valid amount`)
   const rate = Math.round(value * 1_000_000)
   if (Math.abs(rate / 1_000_000 - value) > value * tolerance)
     throw new PriceListError(`has the price ${value} (${name}) with more than 6 decimals per million tokens`)
@@ -228,14 +231,14 @@ function decimal(value: unknown, name: string): string | undefined {
 
 function text(value: unknown, name: string): string | undefined {
   if (value === undefined || (typeof value === 'string' && parsePerMillion(value) !== undefined)) return value
-  throw new PriceListError(`has the price ${JSON.stringify(value)} (${name}), which is not an amount`)
+  throw new PriceListError(`has the price ${JSON.stringify(value)} (${name}), which is not a valid amount`)
 }
 
 function wholeTokens(value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value
-  throw new PriceListError(`has a limit of long prompts of ${JSON.stringify(value)}, which is not a number of tokens`)
+  throw new PriceListError(`has the long-prompt threshold ${JSON.stringify(value)}, which is not a number of tokens`)
 }
 
 function assertUsd(currency: unknown): void {
-  if (currency !== 'USD') throw new PriceListError(`has prices in ${JSON.stringify(currency)}; only USD can be used`)
+  if (currency !== 'USD') throw new PriceListError(`has prices in ${JSON.stringify(currency)}; only USD is supported`)
 }

@@ -28,7 +28,7 @@ export class PriceLists {
     if (price) return { price, version }
     const reason = unusable.get(model)
     if (reason !== undefined) throw new PriceError(`The model "${model}" in ${path} ${reason}`)
-    const hint = prices.size === 0 ? '' : `; did you mean "${nearestOf(model, [...prices.keys()])}"?`
+    const hint = prices.size === 0 ? '' : `. Did you mean "${nearestOf(model, [...prices.keys()])}"?`
     throw new PriceError(`${path} has no price for exactly "${model}"${hint}`)
   }
 

@@ -5,7 +5,7 @@ import { PriceError, type PriceLists } from './price-lists.ts'
 /** Prices of a chat: those that users pay, and those that the provider charges the operator. */
 export type ChatPrices = {
   rates: ChatRates
-  /** Null if the configuration has none. Its `aboveTokens`, if any, is that of `rates`. */
+  /** Null if the configuration has no cost. If it has `longContext`, `rates` has the same `aboveTokens`. */
   cost: ChatRates | null
 }
 
@@ -24,7 +24,7 @@ export function readPrices({ caching, cost, pricing }: Declared, lists: PriceLis
   if (caching !== false && lists) assertCacheWrites(pricing.costPlus ? cost : pricing, { caching, lists })
   const costs = readCost(cost, lists)
   if (!pricing.costPlus) return { rates: withTierOf(costs, ratesOf(pricing, lists)), cost: costs }
-  if (!costs) throw new PriceError('costPlus needs the cost of the agent')
+  if (!costs) throw new PriceError('costPlus requires a cost of the agent')
   const markup = parseMarkup(pricing.costPlus.markup)!
   const toolCall = pricing.toolCallUsd === undefined ? times(costs.toolCall, markup) : readRates(pricing).toolCall
   return { rates: { ...markedUp(costs, markup), toolCall }, cost: costs }
@@ -45,7 +45,7 @@ function ratesOf(declared: ParsedPricing, lists: PriceLists | null): ChatRates {
   return { ...rates, listVersion: version }
 }
 
-/** Adds the cost's limit of long prompts to rates without one, so that usage is split at that limit. */
+/** Copies the cost's long-prompt threshold to rates without one, so that usage is split at that threshold. */
 function withTierOf(costs: ChatRates | null, rates: ChatRates): ChatRates {
   const { longContext } = costs ?? {}
   if (!longContext || rates.longContext?.aboveTokens === longContext.aboveTokens) return rates
@@ -60,7 +60,7 @@ function assertCacheWrites(declared: ParsedPricing | undefined, { caching, lists
   const rates = declared?.priceList ? lists.priceOf(declared.priceList).price : declared
   const name = caching === '1h' ? 'cacheWrite1hPerMillionUsd' : 'cacheWritePerMillionUsd'
   const needed = [rates, ...(rates?.longContext ? [rates.longContext] : [])]
-  if (needed.some((one) => one?.[name] === undefined)) throw new PriceError(`caching needs ${name}`)
+  if (needed.some((one) => one?.[name] === undefined)) throw new PriceError(`caching requires ${name}`)
 }
 
 const markupUnits = 10_000n
@@ -87,7 +87,7 @@ function times(rate: number, markup: number): number {
   return product
 }
 
-/** Classes whose price is below their cost, with the margin in percent of the price. */
+/** Returns the kinds of usage priced below their cost, with the margin in percent of the price. */
 export function lossesOf({ cost, rates }: ChatPrices): { what: string; marginPercent: number }[] {
   if (!cost) return []
   const loss = (what: string, price: number, own: number) =>

@@ -61,7 +61,7 @@ export type ChatRequest = {
   /** Present if the message came with files. */
   parts?: readonly SentPart[]
   history: readonly SentMessage[]
-  /** Token count of the history, as counted when its messages were stored. */
+  /** Token count of the history: the sum of the counts stored with its messages. */
   historyTokens: number
   /** Whether the provider has cached the history, according to its last report. */
   isHistoryCached?: boolean
@@ -75,8 +75,8 @@ export type ChatRequest = {
 }
 
 /**
- * A tool call or result, as it is stored. If a value is too large, only a preview is stored, and `bytes` is its full
- * size.
+ * A tool call or result, as it is stored. If a value is too large, only a preview is stored, and `bytes` is the value's
+ * full size.
  */
 export type ToolCallStep =
   | { type: 'call'; id: string; name: string; arguments: Record<string, unknown>; bytes?: number }
@@ -93,15 +93,15 @@ export type ModelStep = {
 export type StepRequest = {
   /** Increases with each batch and step request of a reply. */
   serial: number
-  /** Upper bound of the reply's use so far. Its cost must be held. */
+  /** Upper bound of the reply's usage so far. Its cost must be held. */
   bound: ChatUsed
-  /** Use so far, including the tool call that is about to start. */
+  /** Usage so far, including the tool call that is about to start. */
   used: ChatUsed
   /** The part of `used` that the agent itself reported. */
   reported: ChatUsed | null
   /** Whether earlier model calls are still in progress. */
   isStepOpen: boolean
-  /** Index of the model that answers, if several may and one has started to. */
+  /** Index of the answering model, if the agent has several and one has started to answer. */
   model?: number | undefined
   /** The model or tool call that is about to start. Null for a usage report. */
   next: ModelStep | 'tool' | null
@@ -116,13 +116,13 @@ export type ChatBatch = {
   /** The assistant's text in these events. */
   text: string
   toolCalls: readonly ToolCallStep[]
-  /** Use of the complete reply so far, as reported by the agent. Unreported use is estimated from the text. */
+  /** Usage of the whole reply so far, as reported by the agent. Unreported usage is estimated from the text. */
   used: ChatUsed
-  /** Upper bound of the use. Its cost is held before any event of the batch is sent to the client. */
+  /** Upper bound of the usage. Its cost is held before any event of the batch is sent to the client. */
   bound: ChatUsed
   isStepOpen: boolean
   reported: ChatUsed | null
-  /** Index of the model that answers, if several may. */
+  /** Index of the answering model, if the agent has several. */
   model?: number | undefined
 }
 
@@ -131,12 +131,12 @@ export const finishReasons = ['stop', 'length', 'content_filter'] as const
 export type FinishReason = (typeof finishReasons)[number]
 
 /**
- * Summary of a reply that ended, was stopped or failed: its use, and the token counts for the history of later turns.
+ * Summary of a reply that ended, was stopped or failed: its usage, and the token counts for the history of later turns.
  */
 export type ChatSummary = {
   used: ChatUsed
   reported: ChatUsed | null
-  /** Index of the model that answered or was called last, if several may answer. */
+  /** Index of the model that answered or was called last, if the agent has several. */
   model?: number | undefined
   /** Whether the hold allowed fewer output tokens than requested and the reply reached that limit. */
   isCutByHold?: boolean

@@ -34,9 +34,7 @@ const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
 const countMsMax = 2500
-/**
- * Total for an agent's last two parts. An agent that blocked the thread for this long is expected to block it again.
- */
+/** Blocking time of an agent's last two parts together, from which the agent is expected to block the thread again. */
 const blocksMs = 2
 
 type ExecuteChat = {
@@ -233,7 +231,7 @@ function causeOf(thrown: unknown, { config, connectors }: Failure): ChatOwed['ca
 
 async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwed | undefined> {
   const { stream } = of
-  // If the provider or the agent failed, unreported use is free, because the provider may not bill it either.
+  // If the provider or the agent failed, unreported usage is free, because the provider may not bill it either.
   if (cause !== 'caller' && !stream.use.hasReported) return undefined
   const summary = await summarize({ ...of, isCutOff: cause === 'caller' })
   return { ...summary, cause }
@@ -242,7 +240,7 @@ async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwe
 type CountedConnectors = RunConnectors & { readonly calls: number }
 const noCalls: CountedConnectors = { ...noConnectors, calls: 0 }
 
-/** Wraps connectors to count their calls, each of which waits for `openCall`. Calls of unknown tools do not count. */
+/** Wraps connectors to count their calls, each of which waits for `openCall`. Calls to unknown tools do not count. */
 function countCalls(connectors: RunConnectors, openCall: () => Promise<void>): CountedConnectors {
   if (connectors === noConnectors) return noCalls
   const names = new Set(connectors.tools.map(({ name }) => name))

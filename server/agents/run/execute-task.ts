@@ -20,7 +20,8 @@ type ExecuteTask = Pick<RunTaskOptions, 'onForbidCancel' | 'onProgress' | 'onWai
 }
 
 /**
- * A run stops waiting for connector slots this long before its timeout. A timeout would count as the agent's failure.
+ * A run stops waiting for connector slots this long before its timeout, because a timeout would count as the agent's
+ * failure.
  */
 const sayMs = 1000
 
@@ -68,7 +69,7 @@ export async function executeTask({
   const charge: TaskRun['charge'] = (event, count = 1) => {
     if (hasEnded || signal.aborted) throw new Error('charge: the run has ended, so nothing more can be charged')
     if (!charges)
-      throw new Error('charge: this task has a fixed price; configure `pricing` instead of priceUsd for its endpoint')
+      throw new Error('charge: this task has a fixed price. Configure `pricing` instead of `priceUsd` for its endpoint')
     const charged = charges.charge(event, count)
     if (charged > 0) void forbidCancel().catch(() => {})
     return charged

@@ -23,7 +23,7 @@ export type ReplyRun = Omit<RunOf<ChatRun>, 'history' | 'parts'> & {
   readonly openStep: (step: OpenStep) => Promise<HeldStep>
   /** Whether the reply was stopped. `signal` of a model agent aborts later. */
   readonly isStopped: () => boolean
-  /** Called before a request to a fallback model, and when a model of several has started to answer. */
+  /** Called before a request to a fallback model, and when one of several models has started to answer. */
   readonly onModel: (model: number, hasAnswered: boolean) => void
   /** Holds the cost of calling one of the agent's own tools before the call starts. Rejects if the reply is stopped. */
   readonly openCall: () => Promise<void>

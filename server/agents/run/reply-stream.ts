@@ -31,7 +31,7 @@ const tokensMax = 1_000_000_000
 const unsaidCharsMax = 2000
 
 /**
- * Checks the parts of one reply, writes them as stream events and adds up their use. Once token counting has started,
+ * Checks the parts of one reply, writes them as stream events and adds up their usage. Once token counting has started,
  * each event is a separate batch. A reply can then end at the last event that the hold covers.
  */
 export class ReplyStream {
@@ -68,7 +68,7 @@ export class ReplyStream {
     return ++this.#serial
   }
 
-  /** Adds only the use of a part that arrives after the reply was stopped and is not shown. */
+  /** Adds only the usage of a part that arrives after the reply was stopped and is not shown. */
   count(part: ChatPart): void {
     if (part?.type === 'usage') this.#addUsage(part)
     else if (part?.type === 'tool-call' && isName(part.id)) this.use.calls.add(part.id)
@@ -263,13 +263,13 @@ export function checkedReason(reason: unknown): FinishReason | undefined {
   const known = finishReasons.find((one) => one === reason)
   if (known !== undefined || reason === undefined) return known
   throw new ReplyError(
-    `The agent reported the finishReason ${quote(reason)}; it must be ${finishReasons.join(', ')} or omitted.`,
+    `The agent reported the finishReason ${quote(reason)}. It must be ${finishReasons.join(', ')} or omitted.`,
   )
 }
 
 function checkedCount(name: string, value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= tokensMax) return value
-  throw new ReplyError(`The agent reported ${quote(value)} as ${name}; it must be a whole number of tokens.`, 'usage')
+  throw new ReplyError(`The agent reported ${quote(value)} as ${name}. It must be a whole number of tokens.`, 'usage')
 }
 
 function isName(value: unknown): value is string {

@@ -17,8 +17,8 @@ import { TokenCount, UncountedText } from './count-tokens.ts'
 /** An open model call, as the agent thread sees it. */
 export type OpenStep = ModelStep & {
   /**
-   * Counts the call's use so far. The start of the prompt that an earlier request of the conversation already contained
-   * counts as cached. Absent for agents that call their models themselves.
+   * Counts the call's usage so far. The start of the prompt that an earlier request of the conversation already
+   * contained counts as cached. Absent for agents that call their models themselves.
    */
   count?: () => Promise<Partial<TokenCounts>>
 }
@@ -36,7 +36,7 @@ export type ReplyUseOptions = {
    */
   isPromptKnown: boolean
   isHistoryCached: boolean
-  /** Whether prompts are marked as cacheable, and for an hour. */
+  /** Whether prompts are marked as cacheable; `'1h'` if for an hour. */
   caching: boolean | '1h'
   rates: ChatRates
   /** Maximum cost of the whole turn, from balance, caps and limits at admission. */
@@ -54,7 +54,7 @@ const bytesPerToken = 4
  */
 const bytesPerTokenMax = 16
 const bytesPerCharMax = 3
-/** Providers cache no shorter prompts. */
+/** Minimum length of a prompt that providers cache. */
 const cachedTokensMin = 1024
 
 /**
@@ -75,10 +75,10 @@ export class ReplyUse {
   #counts: Counts | undefined
   /** Counting starts at this many unreported bytes. */
   #countFromBytes: number
-  /** Rates of the model that answers or is called, and rates that no model that may still answer exceeds. */
+  /** Rates of the model that answers or is called, and upper-bound rates over all models that may still answer. */
   #rates: ChatRates
   #ratesMax: ChatRates
-  /** Index of the model that is called; undefined unless several may answer. */
+  /** Index of the model that was called last; undefined if the agent has only one. */
   #called: number | undefined
   #hasAnswered = false
   readonly calls = new Set<string>()
@@ -112,12 +112,12 @@ export class ReplyUse {
     return this.#ratesMax
   }
 
-  /** Index of the model that is called; undefined unless several may answer. */
+  /** Index of the model that was called last; undefined if the agent has only one. */
   get called(): number | undefined {
     return this.#called
   }
 
-  /** Index of the model that answers; undefined unless several may, and one has started to. */
+  /** Index of the answering model; undefined if the agent has only one, or none has started to answer. */
   get answering(): number | undefined {
     return this.#hasAnswered ? this.#called : undefined
   }
@@ -201,13 +201,13 @@ export class ReplyUse {
     this.#texts = uncounted()
   }
 
-  /** Use so far: counted after `startCounting` has resolved, estimated by length before. */
+  /** Usage so far: counted after `startCounting` has resolved, estimated by length before. */
   get used(): ChatUsed {
     const { around, message } = this.#options
     return this.#withUnreported(bytesPerToken, around.tokens + (this.#counts?.message ?? roughTokens(message)))
   }
 
-  /** Use so far by token count, including prompts and output of open model calls. */
+  /** Usage so far by token count, including prompts and output of open model calls. */
   async countUsed(): Promise<ChatUsed> {
     await this.startCounting()
     if (!this.isPromptKnown) return this.used
@@ -228,7 +228,7 @@ export class ReplyUse {
     )
   }
 
-  /** Prices an estimated prompt by what the provider probably read from its cache and wrote to it. */
+  /** Adds the tokens that the provider probably read from and wrote to its cache to an estimated use. */
   #cached({ cachedPromptTokens: sentBefore = 0, ...used }: Partial<TokenCounts>): Partial<TokenCounts> {
     const { promptTokens = 0 } = used
     const { caching } = this.#options
@@ -244,7 +244,7 @@ export class ReplyUse {
     return { message, text: text?.tokens ?? Math.ceil(this.#bytes.text / bytesPerToken) }
   }
 
-  /** Upper bound of the use so far. Open model calls count with everything that is held for them. */
+  /** Upper bound of the usage so far. Open model calls count with everything that is held for them. */
   get bound(): ChatUsed {
     const { around, message } = this.#options
     // Text outside of held model calls can have as many tokens as it has bytes.

@@ -87,8 +87,7 @@ function describeValue(value: unknown): string {
 }
 
 /**
- * Encodes a result as the JSON of the task's response: an object or a string as it is, anything else as the field
- * `result`.
+ * Encodes a result as the JSON of the task's response: objects and strings unchanged, anything else as `{ result }`.
  */
 export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
   const isPlain = typeof value === 'string' || (typeof value === 'object' && value !== null && !Array.isArray(value))

@@ -22,12 +22,12 @@ export type TokenTerms = { rates: ChatRates; cap: Units | null }
 /** Tokens that a task used, and the index of the model that answered. */
 export type TokenUse = { used: ChatUsed; model: number; isEstimated: boolean }
 
-/** What is left of a task's maximum cost does not pay for the next model or tool call. */
+/** The remainder of a task's maximum cost does not cover the next model or tool call. */
 export class MaxCostError extends Error {
   override readonly name = 'MaxCostError'
 }
 
-/** Adds up the tokens of one task, and bounds each model call by what is left of the task's maximum cost. */
+/** Adds up the tokens of one task, and limits each model call to the remainder of the task's maximum cost. */
 export class TaskTokens {
   readonly #cap: Units | null
   readonly #rates: ChatRates
@@ -35,9 +35,9 @@ export class TaskTokens {
   #model = 0
   #hasAnswered = false
   #isEstimated = false
-  /** Whether what is left pays for no call after the current one. */
+  /** Whether the remainder covers no call after the current one. */
   isLastCall = false
-  /** Whether what is left has lowered the output limit of the current call. */
+  /** Whether the remainder has lowered the output limit of the current call. */
   isCallCut = false
 
   constructor({ cap, rates }: TokenTerms) {
@@ -86,7 +86,7 @@ export class TaskTokens {
     this.#used = used
   }
 
-  /** Rates that no model that may still answer exceeds. */
+  /** Upper-bound rates over all models that may still answer. */
   get #ratesMax(): ChatRates {
     return this.#hasAnswered ? (ratesByModel(this.#rates)[this.#model] ?? this.#rates) : highestRates(this.#rates)
   }

@@ -36,7 +36,7 @@ const restartMsMin = 100
 /** Maximum time to wait for a token count at admission. */
 const countMsMax = 5000
 const restartMsMax = 5000
-/** Time that a stopped chat has to report its use after `readOnMs`. */
+/** Time that a stopped chat has to report its usage after `readOnMs`. */
 const chatGraceMs = 3000
 /** If an aborted run continues this long, its thread takes no new runs and ends after its other runs. */
 const overstayMs = 5000

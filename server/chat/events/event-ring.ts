@@ -7,7 +7,7 @@ type Piece = { firstSeq: number; lastSeq: number; lines: string }
 const ringCharsMax = 1_048_576
 /** A turn keeps at least this many characters of events in memory, even if other turns need the space. */
 const ringCharsMin = 65_536
-/** Max characters of one read, and approximately of a piece. */
+/** Max characters of one read, and the approximate size of a piece. */
 const readCharsMax = 65_536
 
 /** The latest events of a turn, in order and without gaps. The oldest are dropped. */
@@ -15,12 +15,12 @@ export class EventRing {
   readonly #onChars: (chars: number) => void
   #pieces: Piece[] = []
   #chars = 0
-  /** Number of the first event of the last append. */
+  /** Sequence number of the first event of the last append. */
   #newestSeq = 1
   lastSeq = 0
   /**
-   * Number of the last event written to the store. Later events are dropped only above a cap. Undefined while no event
-   * needs to be stored.
+   * Sequence number of the last event written to the store. Later events are dropped only above a cap. Undefined while
+   * no event needs to be stored.
    */
   writtenSeq: number | undefined
 
@@ -29,7 +29,7 @@ export class EventRing {
     this.#onChars = onChars
   }
 
-  /** Number of the oldest event in memory. */
+  /** Sequence number of the oldest event in memory. */
   get firstSeq(): number {
     return this.#pieces[0]?.firstSeq ?? this.lastSeq + 1
   }
@@ -46,7 +46,7 @@ export class EventRing {
     if (this.#chars > ringCharsMax) this.#dropTo(ringCharsMax)
   }
 
-  /** Returns some of the events after `after`; undefined if there are none yet, `gone` if they were dropped. */
+  /** Returns the next events after `after`; undefined if there are none yet, `gone` if they were dropped. */
   read(after: number): Piece | 'gone' | undefined {
     if (after >= this.lastSeq) return undefined
     let at = this.#pieces.length - 1

@@ -49,7 +49,7 @@ export class KeptTurns {
   readonly #written = new Set<Held>()
   readonly #look: NodeJS.Timeout
   #chars = 0
-  /** Number of characters above which memory is freed. */
+  /** Total characters in memory above which memory is freed. */
   #fullAt = charsMax
   #timer: NodeJS.Timeout | undefined
   #dueAt = Infinity
@@ -108,8 +108,8 @@ export class KeptTurns {
   }
 
   /**
-   * Returns a reader of the events after `after`; undefined if that was the last one. Throws 400 for a number beyond
-   * the last event, and 410 for events that are gone.
+   * Returns a reader of the events after `after`; undefined if `after` is the last event. Throws 400 if it is beyond
+   * the last event, and 410 if the events are no longer stored.
    */
   read({ feed }: Held, after: number): TurnReader | undefined {
     const { lastSeq } = feed.ring
@@ -202,7 +202,7 @@ export class KeptTurns {
   }
 
   /**
-   * Frees memory, first from users whose turns take more than an eighth of it, then from all users. For each group,
+   * Frees memory, first from users whose turns exceed an eighth of `charsMax`, then from all users. For each group,
    * drops ended turns, oldest first, and then shrinks the others.
    */
   #makeRoom(): void {
@@ -238,7 +238,7 @@ export class KeptTurns {
   }
 }
 
-/** Returns a turn's events since the last write, and the number of the last one. */
+/** Returns a turn's events since the last write, and the sequence number of the last one. */
 function unwrittenOf({ feed: { ring, turnId } }: Held): { seq: number; unwritten: TurnEvents[] } {
   const unwritten: TurnEvents[] = []
   let seq = ring.writtenSeq!

@@ -132,7 +132,7 @@ export class StoredEvents implements TurnReader {
     if (!isFree) throw eventsGone()
     const { cost, settledAt } = this.#turn
     this.#hasEnded = true
-    const message = 'The service was interrupted. Nothing was charged; send the message again.'
+    const message = 'The service was interrupted. Nothing was charged. Send the message again.'
     return failureLine({ seq: this.#seq + 1, cost: cost!, at: settledAt, code: 'AGENT_INTERRUPTED', message })
   }
 

@@ -22,7 +22,7 @@ export type OnDisconnect = 'stop' | 'continue'
 /** The part of a turn that a feed uses. */
 type Source = {
   readonly turnId: string
-  /** Number of the last event that `next` returned. */
+  /** Sequence number of the last event that `next` returned. */
   readonly lastSeq: number
   next: () => Promise<string | undefined>
   /** Whether the reply has ended and is being settled. */

@@ -32,7 +32,7 @@ type DraftPart = { type: 'text'; text: string } | { type: 'file'; file: DraftFil
 /** Content of a message. `parts` is null if it has no files. */
 export type MessageDraft = { text: string; parts: readonly DraftPart[] | null; files: FileSum }
 
-/** Number and bytes of files that a request may still have after the messages read so far. */
+/** Remaining limits for the files of a request, after the messages read so far. */
 export type FilesLeft = { files: number; bytes: number }
 
 export type FileLimits = { fileBytesMax: number; messageFileBytesMax: number }
@@ -155,7 +155,7 @@ function decoded(
   return Buffer.from(data, 'base64')
 }
 
-/** Reserves room before the bytes of a file are in memory. Throws 503 if there is none. */
+/** Reserves memory before a file is read into it. Throws 503 if there is not enough. */
 function takeBytes(place: Place, bytes: number): void {
   if (!place.hold(place.amount + bytes)) return
   const message = 'The service is processing too many files. Send the message again.'

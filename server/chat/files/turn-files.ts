@@ -61,8 +61,8 @@ export class TurnFiles {
   }
 
   /**
-   * Stores the files of a message and of earlier messages in the same request, each file once. Requires a sufficient
-   * balance. Opening the turn adds the rows that refer to the files. Call `ended` in any case.
+   * Stores the files of a message and of earlier messages in the same request, each file once. Throws if the balance is
+   * too low. Opening the turn adds the rows that refer to the files. Always call `ended` afterwards.
    */
   async keep({ draft, earlier, required, userId }: Keep): Promise<StoredFiles> {
     const drafts = [...earlier.map((message) => message.draft), draft]

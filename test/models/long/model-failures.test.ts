@@ -30,35 +30,35 @@ const both: Failure[] = [
   {
     what: 'repeated 429',
     script: refuse(429, 'Rate limit reached.'),
-    message: /^The model's provider answered 429: Rate limit reached\.$/,
+    message: /^The model's provider responded with 429: Rate limit reached\.$/,
     calls: 3,
   },
   {
     what: 'repeated 500',
     script: refuse(500, 'The server had an error'),
-    message: /^The model's provider answered 500: The server had an error\.$/,
+    message: /^The model's provider responded with 500: The server had an error\.$/,
     calls: 3,
   },
   {
     what: '500 with an HTML page',
     script: sendBytes(['<html><h1>nginx</h1></html>'], { status: 500, type: 'text/html' }),
-    message: /^The model's provider answered 500: Internal Server Error\.$/,
+    message: /^The model's provider responded with 500: Internal Server Error\.$/,
     calls: 3,
   },
   {
     what: '401 with a message that contains the key and a URL',
     script: refuse(401, badKey),
-    message: /^The model's provider answered 401: Incorrect API key provided: …/,
+    message: /^The model's provider responded with 401: Incorrect API key provided: …/,
   },
   {
     what: '400 for a context that is too long',
     script: refuse(400, "This model's maximum context length is 8192 tokens.", { type: 'invalid_request_error' }),
-    message: /^The model's provider answered 400: This model's maximum context length is 8192 tokens\.$/,
+    message: /^The model's provider responded with 400: This model's maximum context length is 8192 tokens\.$/,
   },
   {
     what: "404 in another server's format",
     script: sendBytes(['{"detail":"Model stub-1 not found"}'], { status: 404 }),
-    message: /^The model's provider answered 404: Model stub-1 not found\.$/,
+    message: /^The model's provider responded with 404: Model stub-1 not found\.$/,
   },
 ]
 
@@ -79,7 +79,7 @@ const ofStreams: Failure[] = [
       { text: ['Half '] },
       sendLast({ error: { message: 'Overloaded, see https://status.example.com/x now', code: 503 } }),
     ),
-    message: /^The model's provider answered 503: Overloaded, see … now\.$/,
+    message: /^The model's provider responded with 503: Overloaded, see … now\.$/,
   },
   {
     what: 'an error event of a different form',
@@ -186,7 +186,7 @@ test('a step that fails after successful steps yields one error, no charge and a
     reply({ text: ['I look. '], calls: [{ id: 'a', name: 'weather', args: '{"city":"Bern"}' }] }),
     refuse(401, 'No more.'),
   )
-  const events = await expectFailedChat(talker, /^The model's provider answered 401: No more\.$/)
+  const events = await expectFailedChat(talker, /^The model's provider responded with 401: No more\.$/)
   expect(events.map(({ type }) => type)).toEqual(['assistant_delta', 'tool_call', 'tool_result', 'error'])
   await expectSound(world, talker)
   await world.stop()

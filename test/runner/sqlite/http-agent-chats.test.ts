@@ -125,11 +125,11 @@ test.each<[string, ServiceAnswer, string, number]>([
   [
     'is JSON',
     answerWith(200, hello),
-    'answered with the content type application/json instead of application/x-ndjson.',
+    'responded with the content type application/json instead of application/x-ndjson.',
     0,
   ],
-  ['is a rejection', answerWith(429, '{"message":"Slowly."}'), 'answered 429: Slowly.', 0],
-  ['is a redirect', answerWith(307, '', { Location: '/' }), 'answered 307, and redirects are not followed.', 0],
+  ['is a rejection', answerWith(429, '{"message":"Slowly."}'), 'responded with 429: Slowly.', 0],
+  ['is a redirect', answerWith(307, '', { Location: '/' }), 'responded with 307. Redirects are not followed.', 0],
   [
     'is not UTF-8',
     replyWith(`${hello}\n`, Buffer.from('{"type":"text","delta":"\xff"}\n', 'latin1')),

@@ -75,9 +75,9 @@ test.each([
   [
     'an unknown type',
     [{ type: 'delta', delta: 'x' }],
-    `${sent} sent a line of type "delta"; the type must be progress,`,
+    `${sent} sent a line of type "delta". The type must be progress,`,
   ],
-  ['a line without a type', [{}], `${sent} sent a line of type none; the type must be`],
+  ['a line without a type', [{}], `${sent} sent a line of type none. The type must be`],
   ['a missing result', [{ type: 'progress' }], `${sent} ended its response without a result line.`],
   ['an empty response', [], `${sent} ended its response without a result line.`],
   ['a line that is not an object', [7], `${sent} sent a line that is not a JSON object.`],

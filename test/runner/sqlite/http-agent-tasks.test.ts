@@ -79,34 +79,34 @@ test('keeps a character split across chunks intact', async () => {
 })
 
 test.each<[string, ServiceAnswer, string]>([
-  ['500', answerWith(500, ''), 'answered 500.'],
-  ['502 in HTML', answerWith(502, '<h1>Bad gateway</h1>', { 'Content-Type': 'text/html' }), 'answered 502.'],
-  ['404 with a message', answerWith(404, '{"message":"No such thing."}'), 'answered 404: No such thing.'],
-  ['400 with an error', answerWith(400, '{"error":"bad text"}'), 'answered 400: bad text'],
-  ['422 with a nested error', answerWith(422, '{"error":{"message":"Too short."}}'), 'answered 422: Too short.'],
-  ['500 with broken JSON', answerWith(500, '{"message":'), 'answered 500.'],
-  ['500 with null', answerWith(500, 'null'), 'answered 500.'],
-  ['500 with a number as message', answerWith(500, '{"message":7}'), 'answered 500.'],
-  ['500 with a huge body', answerWith(500, JSON.stringify({ message: 'x'.repeat(100_000) })), 'answered 500.'],
+  ['500', answerWith(500, ''), 'responded with 500.'],
+  ['502 in HTML', answerWith(502, '<h1>Bad gateway</h1>', { 'Content-Type': 'text/html' }), 'responded with 502.'],
+  ['404 with a message', answerWith(404, '{"message":"No such thing."}'), 'responded with 404: No such thing.'],
+  ['400 with an error', answerWith(400, '{"error":"bad text"}'), 'responded with 400: bad text'],
+  ['422 with a nested error', answerWith(422, '{"error":{"message":"Too short."}}'), 'responded with 422: Too short.'],
+  ['500 with broken JSON', answerWith(500, '{"message":'), 'responded with 500.'],
+  ['500 with null', answerWith(500, 'null'), 'responded with 500.'],
+  ['500 with a number as message', answerWith(500, '{"message":7}'), 'responded with 500.'],
+  ['500 with a huge body', answerWith(500, JSON.stringify({ message: 'x'.repeat(100_000) })), 'responded with 500.'],
   [
     '500 with a long message',
     answerWith(500, JSON.stringify({ message: 'x'.repeat(3000) })),
-    `answered 500: ${'x'.repeat(1000)}…`,
+    `responded with 500: ${'x'.repeat(1000)}…`,
   ],
-  ['201', answerWith(201, '{}'), 'answered 201.'],
-  ['204', answerWith(204, ''), 'answered 204.'],
-  ['an empty body', answerWith(200, ''), 'answered with an empty body.'],
-  ['invalid JSON', answerWith(200, '{"a":1'), 'answered with a body that is not JSON.'],
-  ['invalid UTF-8', answerWith(200, Buffer.from([0x22, 0xff, 0x22])), 'answered with a body that is not JSON.'],
+  ['201', answerWith(201, '{}'), 'responded with 201.'],
+  ['204', answerWith(204, ''), 'responded with 204.'],
+  ['an empty body', answerWith(200, ''), 'responded with an empty body.'],
+  ['invalid JSON', answerWith(200, '{"a":1'), 'responded with a body that is not JSON.'],
+  ['invalid UTF-8', answerWith(200, Buffer.from([0x22, 0xff, 0x22])), 'responded with a body that is not JSON.'],
   [
     'HTML',
     answerWith(200, '<p>Hello</p>', { 'Content-Type': 'text/html; charset=utf-8' }),
-    'answered with the content type text/html instead of application/json or application/x-ndjson.',
+    'responded with the content type text/html instead of application/json or application/x-ndjson.',
   ],
   [
     'no content type',
     (response) => void response.writeHead(200).end('{}'),
-    'answered with no content type instead of application/json or application/x-ndjson.',
+    'responded with no content type instead of application/json or application/x-ndjson.',
   ],
   [
     'gzip',
@@ -151,7 +151,11 @@ test.each<[string, string, string]>([
     'closed the connection before its answer was complete.',
   ],
   ['endless headers', `HTTP/1.1 200 OK\r\n${'X: y\r\n'.repeat(10_000)}`, 'answered with something other than HTTP.'],
-  ['an upgrade', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n', 'answered 101.'],
+  [
+    'an upgrade',
+    'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n',
+    'responded with 101.',
+  ],
 ])('a response of raw bytes fails the task: %s', async (_, bytes, ending) => {
   expect(await outcomeOfBytes(bytes)).toEqual({ failure: `The agent's service ${ending}` })
 })
@@ -167,7 +171,7 @@ test.each([301, 302, 303, 307, 308])(
   async (status) => {
     const target = await startAgentService(answerWith(200, '{}'))
     const outcome = await outcomeOfAnswer(answerWith(status, '', { Location: target.url }))
-    expect(outcome.failure).toBe(`The agent's service answered ${status}, and redirects are not followed.`)
+    expect(outcome.failure).toBe(`The agent's service responded with ${status}. Redirects are not followed.`)
     expect(target.connections).toHaveLength(0)
     await target.stop()
   },
@@ -206,7 +210,7 @@ test('does not wait for an error response whose body never ends', async () => {
   })
   const limits = { ...httpLimits, refusalMs: 50 }
   const task = { service: toHttpService(agentAt(service.url)), agentId: 'remote', name: 'count', limits }
-  await expect(runHttpTask({ ...task, run: taskRun() })).rejects.toThrow(/^The agent's service answered 503\.$/)
+  await expect(runHttpTask({ ...task, run: taskRun() })).rejects.toThrow(/^The agent's service responded with 503\.$/)
   await service.stop()
 })
 

@@ -50,7 +50,7 @@ test('a model of the list that the file lacks is reported, and a list that canno
   writeFileSync(list, JSON.stringify(broken))
   await expect(run('import', source, 'openai/mini')).rejects.toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('has no price of output tokens'),
+    stderr: expect.stringContaining('has no price for output tokens'),
   })
   expect(JSON.parse(readFileSync(list, 'utf8'))).toEqual(broken)
 })
@@ -60,7 +60,7 @@ test('an unknown model, an unusable price or a file that is no list exits with 2
   publish({ mini, half: { input_cost_per_token: 1e-6 } })
   for (const [args, message] of [
     [['import', source, 'maxi'], 'has no price for exactly "maxi"'],
-    [['import', source, 'half'], 'has no price of output tokens'],
+    [['import', source, 'half'], 'has no price for output tokens'],
     [['import', join(source, 'none')], 'Could not read the price list'],
     [['show'], 'Could not read the price list'],
   ] as [[string, ...string[]], string][]) {

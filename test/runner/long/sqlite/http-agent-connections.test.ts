@@ -189,9 +189,9 @@ test('closes the connection of an invalid response without waiting for its end',
       left.push(new Promise((resolve) => response.once('close', resolve)))
       response.writeHead(status, { 'Content-Type': 'text/html' }).write('<p>')
     })
-    await expect(httpRun(agentAt(service.url), 'count')(taskRun())).rejects.toThrow("The agent's service answered")
+    await expect(httpRun(agentAt(service.url), 'count')(taskRun())).rejects.toThrow("The agent's service responded")
     expect((await readReply(httpReply(agentAt(service.url))(chatRun()))).failure).toMatch(
-      "The agent's service answered",
+      "The agent's service responded",
     )
     expect(left).toHaveLength(2)
     await Promise.all(left)

@@ -70,13 +70,13 @@ pythonTest('the Python example runs tasks and replies, and reports its errors', 
   expect(words.length).toBeGreaterThan(20)
 
   await expect(httpRun(config, 'readability')(taskRun({ params: { text: '…' } }))).rejects.toThrow(
-    "The agent's service answered 400: The text has no words.",
+    "The agent's service responded with 400: The text has no words.",
   )
   await expect(httpRun(config, 'nothing')(taskRun())).rejects.toThrow(
-    "The agent's service answered 404: There is no such endpoint.",
+    "The agent's service responded with 404: There is no such endpoint.",
   )
   const foreign = { ...config, secret: `whsec_${Buffer.alloc(32).toString('base64')}` }
-  const refused = "The agent's service answered 401: The signature is wrong."
+  const refused = "The agent's service responded with 401: The signature is wrong."
   await expect(httpRun(foreign, 'readability')(taskRun())).rejects.toThrow(refused)
   expect((await readReply(httpReply(foreign)(chatRun()))).failure).toBe(refused)
   await agent.stop()
@@ -128,7 +128,7 @@ pythonTest("users can run the Python example's agent with its configuration, and
   })
   expect(await service.runTask(key, 'reader.readability', { text: '…' })).toMatchObject({
     status: 'failed',
-    error: { code: 'AGENT_ERROR', message: "The agent's service answered 400: The text has no words." },
+    error: { code: 'AGENT_ERROR', message: "The agent's service responded with 400: The text has no words." },
   })
   const { body: session } = await service.post('/api/sessions', { agentId: 'reader' }, { key })
   const chat = await service.post('/api/chat', { sessionId: session.sessionId, message: text }, { key })

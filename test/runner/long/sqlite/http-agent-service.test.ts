@@ -67,7 +67,7 @@ test('a task that the remote service rejects fails with its message and is refun
   const world = await startWorld(answerWith(422, '{"message":"That is no text."}'))
   expect(await world.service.runTask(world.person.key, 'remote.run')).toMatchObject({
     status: 'failed',
-    error: { code: 'AGENT_ERROR', message: "The agent's service answered 422: That is no text." },
+    error: { code: 'AGENT_ERROR', message: "The agent's service responded with 422: That is no text." },
   })
   expect(world.remote.requests).toHaveLength(1)
   expect(await balance(world)).toEqual({ balanceUsd: '1.0000', heldUsd: '0.0000' })
