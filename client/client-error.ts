@@ -50,7 +50,7 @@ export class ErrandClientError extends Error {
   readonly details: readonly ErrorDetail[]
   /** The Retry-After of the response, in seconds. */
   readonly retryAfterSeconds: number | undefined
-  /** The X-Request-Id of the response; include it in reports. */
+  /** The X-Request-Id of the response; include it in bug reports. */
   readonly requestId: string | undefined
   /** Id of the task that `tasks.wait` or `tasks.run` was waiting for. The task continues. */
   readonly taskId: string | undefined

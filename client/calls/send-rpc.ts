@@ -34,7 +34,7 @@ type Waiting = {
 
 /** Maximum number of calls that the service accepts in one batch. */
 const batchMax = 20
-// Maximum lengths far below the limits of servers and proxies, but above the need of a full batch of ordinary reads.
+// Lengths far below the limits of servers and proxies, but above those of a full batch of ordinary reads.
 const urlLengthMax = 4000
 const inputLengthMax = 1000
 

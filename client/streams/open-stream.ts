@@ -25,7 +25,7 @@ type StreamRequest = {
   mayBeEmpty?: boolean
 }
 
-/** How long a response may stay open after its last event before the connection is dropped. */
+/** Maximum time that a response may stay open after its last event. */
 const closeMs = 1000
 
 /**

@@ -13,7 +13,7 @@ import type { ChatEvent, ChatInput } from '../types/client-types.ts'
 
 /** Events of one reply; can be iterated only once. The request is sent when the first event is read. */
 export type ChatStream = EventReader<ChatEvent> & {
-  /** The X-Request-Id of the response; include it in reports. Known once the response has started. */
+  /** The X-Request-Id of the response; include it in bug reports. Known once the response has started. */
   readonly requestId: string | undefined
   /** Response headers; known once the response has started. */
   readonly headers: Headers | undefined

@@ -248,7 +248,7 @@ type OutputWithin = {
   isLong?: boolean
 }
 
-/** Returns how many output tokens `held` pays for in addition to `used`, at the highest price of output tokens. */
+/** Returns how many output tokens `held` covers in addition to `used`, at the highest output rate. */
 export function outputWithin(held: Units, { rates, used, isLong = used.longContext !== null }: OutputWithin): number {
   const { output, reasoning } = (isLong && rates.longContext) || rates
   const dearest = BigInt(Math.max(output, reasoning))

@@ -132,7 +132,7 @@ export function withinHold(summary: ChatSummary, { held, rates }: { held: Units;
   return { ...summary, used, isEstimated: summary.isEstimated || isMore }
 }
 
-/** Reduces the output tokens to the number that `held` pays for. */
+/** Reduces the output tokens to the number that `held` covers. */
 function writtenWithin(held: Units, { rates, used }: { used: ChatUsed; rates: ChatRates }): ChatUsed {
   return withOutput(used, outputWithin(held, { used: withOutput(used, 0), rates }))
 }

@@ -39,7 +39,7 @@ export type TurnStart = {
   models: Chat['models']
   /** Amount that the account holds for the turn. */
   held: Units
-  /** Receives the maximum number of tokens sent to the first model call. */
+  /** Receives the maximum number of prompt tokens of the first model call. */
   onFirstStep: (promptTokensMax: number) => void
   onSettled: () => void
 }

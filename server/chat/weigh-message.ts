@@ -88,7 +88,7 @@ export async function weighMessage(
       left,
     })
   const recount = async () => {
-    // A model's prompt always counts with its upper bound.
+    // For model agents, always use the upper bound of the prompt.
     const tokens = chat.isModel ? undefined : await agents.countTokens(draft.text)
     return tokens === undefined ? undefined : amountsWith(Math.max(tokens, roughTokens(draft.text)))
   }

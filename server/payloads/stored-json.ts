@@ -1,4 +1,4 @@
-/** Expected size and hash of a stored payload, checked on read. The SHA-256 is base64url. */
+/** Expected size and hash of a stored payload, checked on each read. `sha256` is in base64url. */
 export type PayloadDigest = { bytes: number; sha256: string }
 
 /**

@@ -184,7 +184,7 @@ export const sessionsRouter = (parts: SessionParts) =>
           tags,
           summary: 'List the messages of a session, oldest first',
           description:
-            'A page contains about 1 MB of messages, or its share of that in a batch, but at least one message. It can therefore be shorter than `limit`; continue at the `offset` after its last message.',
+            'A page contains at most about 1 MB of messages (in a batch, a share of that), but at least one message. It can therefore be shorter than `limit`. Continue at the `offset` after its last message.',
           protect: true,
           successDescription: 'One page of messages and the total.',
           errorResponses: { 400: 'A parameter is invalid.', 404: notFound },

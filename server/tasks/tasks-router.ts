@@ -69,7 +69,7 @@ export const tasksRouter = (parts: CreateTaskParts & CancelTaskParts) =>
           tags,
           summary: 'Get a task',
           description:
-            'With `wait`, the response is delayed until the task has ended or that many seconds have passed. If 200 requests of the caller are already waiting, it is sent immediately.',
+            'With `wait`, the response is delayed until the task has ended or that many seconds have passed. If 200 requests of the caller are already waiting, the response is sent immediately.',
           protect: true,
           successDescription: 'The task.',
           errorResponses: {

@@ -75,7 +75,7 @@ type EndpointFields<Schema extends ParamsSchema> = {
    * canceled task is refunded in full.
    */
   readonly cancel?: 'always' | 'pending'
-  /** Number of retries of an execution that the service interrupted; 0 by default. Failures are never retried. */
+  /** How often to retry an execution that the service interrupted; 0 by default. Failures are never retried. */
   readonly retries?: number
   /**
    * Maximum tokens that users' connectors may add to all prompts of a run; 100,000 by default. Each byte counts as one

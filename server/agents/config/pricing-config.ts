@@ -48,7 +48,7 @@ type LongContextFields = {
 /** Price of a turn: rates per million or per 1,000 tokens, rates from a price list, or a markup on the cost. */
 export type ChatPricing = ChatCost | MarkupPricing
 
-/** Price that the provider of a chat's model charges the operator. */
+/** Price that the chat model's provider charges the operator. */
 export type ChatCost =
   | (TokenPricing & PricingFields)
   | (Per1kPricing & Omit<PricingFields, 'longContext'>)

@@ -160,8 +160,8 @@ export class ModelSteps {
 }
 
 /**
- * Returns the cached part of the prompt. Providers differ in whether the total includes it; the SDK's packages always
- * include it. Only Anthropic caches for an hour, and the SDK passes that part on only as raw numbers.
+ * Returns the cached part of the prompt. Providers differ in whether the prompt total includes it; the SDK's packages
+ * always include it. Only Anthropic caches for an hour, and the SDK passes that number on only in the raw usage.
  */
 function cacheUse(usage: ModelUsage | undefined, promptTokens: number) {
   const { cacheRead = 0, cacheWrite = 0 } = usage?.inputTokens ?? {}

@@ -261,7 +261,7 @@ export class ReplyUse {
     return bound
   }
 
-  /** Bytes of text that half of `room` pays for, at one token per byte. */
+  /** Bytes of text that half of `room` covers, at one token per byte. */
   #bytesBeforeCounting(): number {
     const { around, message, room } = this.#options
     const rates = this.#ratesMax

@@ -49,7 +49,7 @@ export type ThreadData = {
  * last run that the host has taken back unstarted.
  *
  * A thread writes `started` and then reads `takenTo`. The host writes `takenTo` and then reads `started`. So a run is
- * never executed by this thread and also moved to another one. If each side sees the other's write, the thread skips
+ * never both executed by this thread and moved to another one. If each side sees the other's write, the thread skips
  * the run and reports it.
  */
 export const pulseAt = { beats: 0, started: 1, takenTo: 2 } as const
