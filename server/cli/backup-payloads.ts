@@ -5,43 +5,44 @@ import PQueue from 'p-queue'
 import { checkedChunks, PayloadDamage } from '../payloads/payload-digest.ts'
 import { FilePayloadStore, payloadFile } from '../payloads/file-payload-store.ts'
 import { SystemClock } from '../kernel/clock.ts'
+import { codeOf } from '../kernel/thrown.ts'
+import { payloadsIn } from '../store/sqlite/inspect-database.ts'
 import type { Store } from '../store/store.ts'
 
 const copiesAtOnce = 8
-const pageRows = 500
 
-type Copy = { from: string; to: string }
+/** `database` is the copied database file. */
+type Copy = { database: string; from: string; to: string }
+/** Ids of payloads that the copied database refers to, but the backup lacks. */
+export type Lacking = { bad: string[]; deleted: string[] }
 
 /**
- * Copies every payload that the store refers to, and verifies each one. Call it after the database is copied. All
- * payloads of that copy are then in `from`: a file is written before its row, and removed only when no row refers to
- * it. Returns the ids of missing or damaged payloads.
+ * Copies every payload that the copied database refers to, and verifies each one. Missing and damaged payloads are
+ * `bad`, or `deleted` if `store` no longer has their row, because the service deletes the row and then the file.
  */
-export async function copyPayloads(store: Store, { from, to }: Copy): Promise<{ copied: number; bad: string[] }> {
+export async function copyPayloads(store: Store, { database, from, to }: Copy): Promise<Lacking & { copied: number }> {
   const queue = new PQueue({ concurrency: copiesAtOnce })
   const payloads = new FilePayloadStore(from, new SystemClock())
   const bad: string[] = []
+  const deleted: string[] = []
   let copied = 0
   let failure: unknown
-  let afterId = ''
-  for (;;) {
-    const page = await store.listPayloads({ afterId, limit: pageRows })
-    for (const record of page) {
-      afterId = record.id
-      void queue.add(async () => {
-        try {
-          if (failure !== undefined) return
-          if (await copyOne(payloads, { record, file: payloadFile(to, record.id) })) copied++
-          else bad.push(record.id)
-        } catch (error) {
-          failure ??= error
-        }
-      })
-    }
-    await queue.onIdle()
-    if (failure !== undefined) throw failure
-    if (page.length < pageRows) return { copied, bad: bad.sort() }
+  for (const record of payloadsIn(database)) {
+    void queue.add(async () => {
+      try {
+        if (await copyOne(payloads, { record, file: payloadFile(to, record.id) })) copied++
+        else if (await store.findPayload(record.id)) bad.push(record.id)
+        else deleted.push(record.id)
+      } catch (error) {
+        failure ??= error
+      }
+    })
+    await queue.onSizeLessThan(copiesAtOnce)
+    if (failure !== undefined) break
   }
+  await queue.onIdle()
+  if (failure !== undefined) throw failure
+  return { copied, bad: bad.sort(), deleted: deleted.sort() }
 }
 
 async function copyOne(
@@ -58,7 +59,8 @@ async function copyOne(
     await handle.sync()
     return true
   } catch (error) {
-    if (!(error instanceof PayloadDamage)) throw error
+    const isGone = codeOf(error) === 'ENOENT'
+    if (!isGone && !(error instanceof PayloadDamage)) throw error
     await rm(file)
     return false
   } finally {

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { codeOf } from '../kernel/thrown.ts'
 import { resolveDataDir, resolvePayloadBucket } from '../app/config.ts'
 import { documentFile } from '../http/files/docs-pages.ts'
-import { copyPayloads } from './backup-payloads.ts'
+import { copyPayloads, type Lacking } from './backup-payloads.ts'
 import { print, withStore } from './open-store.ts'
 
 type Common = { data?: string; json?: boolean }
@@ -41,18 +41,17 @@ export async function backup(file: string, options: Common): Promise<void> {
   }
   const bucket = resolvePayloadBucket()?.bucket
   const left = { ...drafts }
-  let bad: string[]
-  let copied: number
+  let result: Awaited<ReturnType<typeof copyPayloads>>
   try {
-    ;({ bad, copied } = await withStore(options, async (store) => {
+    result = await withStore(options, async (store) => {
       await store.backup(drafts.file)
-      if (bucket) return { bad: [], copied: 0 }
+      await chmod(drafts.file, 0o600)
+      await syncPath(drafts.file)
+      if (bucket) return { bad: [], deleted: [], copied: 0 }
       const from = join(resolveDataDir(options.data), 'payloads')
-      return await copyPayloads(store, { from, to: drafts.payloads })
-    }))
-    await chmod(drafts.file, 0o600)
-    await syncPath(drafts.file)
-    if (copied > 0) {
+      return await copyPayloads(store, { database: drafts.file, from, to: drafts.payloads })
+    })
+    if (result.copied > 0) {
       await rename(drafts.payloads, names.payloads)
       left.payloads = names.payloads
     }
@@ -65,25 +64,28 @@ export async function backup(file: string, options: Common): Promise<void> {
       ? new Error(`The disk of ${folder} has no space for the backup. The incomplete backup was removed.`)
       : error
   }
-  report(options, { ...names, bad, bucket, hasPayloads: copied > 0 })
+  const { bad, copied, deleted } = result
+  report(options, { ...names, bad, deleted, bucket, hasPayloads: copied > 0 })
 }
 
-type Written = { file: string; payloads: string; bad: string[]; bucket: string | undefined; hasPayloads: boolean }
+type Written = Lacking & { file: string; payloads: string; bucket: string | undefined; hasPayloads: boolean }
 
-function report(options: Common, { bad, bucket, file, hasPayloads, payloads }: Written): void {
+function report(options: Common, { bad, bucket, deleted, file, hasPayloads, payloads }: Written): void {
   const uncopied =
     bucket === undefined
       ? ''
       : ` The payloads are in the bucket "${bucket}", which this command does not copy: back it up separately.`
+  const left = deleted.length === 0 ? '' : ` It lacks payloads deleted during the backup: ${deleted.join(', ')}.`
   print(
     options,
     {
       file,
       payloads: hasPayloads ? payloads : null,
       ...(bad.length > 0 && { badPayloads: bad }),
+      ...(deleted.length > 0 && { deletedPayloads: deleted }),
       ...(bucket !== undefined && { uncopiedBucket: bucket }),
     },
-    (hasPayloads ? `Wrote ${file} and ${payloads}.` : `Wrote ${file}.`) + uncopied,
+    (hasPayloads ? `Wrote ${file} and ${payloads}.` : `Wrote ${file}.`) + uncopied + left,
   )
   if (bad.length === 0) return
   // Keeps the incomplete backup, which is still worth having. Exits with an error, so that a nightly job reports it.

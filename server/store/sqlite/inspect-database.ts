@@ -2,6 +2,8 @@ import Database from 'better-sqlite3'
 import { existsSync, statSync } from 'node:fs'
 import { messageOf } from '../../kernel/thrown.ts'
 import type { LedgerReport } from '../ledger/ledger-report.ts'
+import { payloadRecord, type PayloadRow } from '../tasks/task-reads.ts'
+import type { PayloadRecord } from '../tasks/task-types.ts'
 import { StoreOpenError } from '../store-open-error.ts'
 import { findDamage } from './damage/find-damage.ts'
 import { damaged } from './damage/integrity-check.ts'
@@ -61,6 +63,17 @@ export function assertUndamaged(dataDir: string): void {
 /** Verifies the ledger. The database must be from this version. */
 export function inspectLedger(dataDir: string): LedgerReport {
   return readOnly(databaseFile(dataDir), (db) => verifyLedger(db))
+}
+
+/** Payloads that a database file refers to. */
+export function* payloadsIn(file: string): Iterable<PayloadRecord> {
+  const db = new Database(file, { readonly: true })
+  try {
+    const rows = db.prepare<[], PayloadRow>('SELECT id, bytes, sha256 FROM payloads').iterate()
+    for (const row of rows) yield payloadRecord(row)
+  } finally {
+    db.close()
+  }
 }
 
 function readOnly<Value>(file: string, read: (db: Database.Database) => Value): Value {

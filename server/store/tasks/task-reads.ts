@@ -33,7 +33,7 @@ type TaskList = {
   count: Statement<Count>
 }
 type Count = { count: number }
-type PayloadRow = { id: string; bytes: number | null; sha256: string | null }
+export type PayloadRow = { id: string; bytes: number | null; sha256: string | null }
 
 const previewLength = 200
 // Long columns, and the error columns after them, are read only for the rows that show them.
@@ -290,6 +290,6 @@ function toItem({ seq: _, tags, ...task }: ListRow): TaskListItem {
   return { ...task, tags: tags === null ? null : (JSON.parse(tags) as Tags) }
 }
 
-function payloadRecord({ bytes, id, sha256 }: PayloadRow): PayloadRecord {
+export function payloadRecord({ bytes, id, sha256 }: PayloadRow): PayloadRecord {
   return { id, digest: bytes === null || sha256 === null ? null : { bytes, sha256 } }
 }
