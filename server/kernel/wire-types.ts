@@ -108,7 +108,7 @@ const tagPair = z
   .refine((pair) => {
     const colon = pair.indexOf(':')
     return colon > 0 && tagName.test(pair.slice(0, colon)) && tagValue.test(pair.slice(colon + 1))
-  }, 'Must be the name:value of a tag')
+  }, 'Must be a tag in the form name:value')
   .meta({ pattern: String.raw`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}:[^\u0000-\u001f\u007f-\u009f]+$` })
 
 const isoDateTime = z.iso.datetime({ offset: true })

@@ -82,8 +82,8 @@ function maxCostOf({ maxCostUsd, once, sessionId, taskId }: TokenInput, scopes: 
     ['once', once],
   ] as const) {
     if (isGiven && taskId !== undefined)
-      throw badField(field, 'Must be omitted if taskId is set: such a token starts no execution')
-    if (isGiven && !scopes.includes('execute')) throw badField(field, 'Must be omitted without the scope execute')
+      throw badField(field, 'Must be omitted if taskId is set, because such a token cannot create tasks or chats')
+    if (isGiven && !scopes.includes('execute')) throw badField(field, 'Requires the scope "execute"')
   }
   return maxCostUsd === undefined ? null : must(parseUsd(maxCostUsd), 'the schema accepts only valid amounts')
 }

@@ -37,9 +37,13 @@ type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => Promise<T>): Promise<T> {
   const place = requests.open(email.toLowerCase())
   if (place.hold(1)) {
-    throw new ErrandError('SERVICE_UNAVAILABLE', 'Too many logins are in progress. Try again.', {
-      retryAfterSeconds: 5,
-    })
+    throw new ErrandError(
+      'SERVICE_UNAVAILABLE',
+      'The service is busy checking passwords. Try again in a few seconds.',
+      {
+        retryAfterSeconds: 5,
+      },
+    )
   }
   try {
     return await work((hashing) => hashes.within(email.toLowerCase(), undefined, hashing))
