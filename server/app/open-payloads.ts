@@ -56,7 +56,7 @@ async function withWhatIsNamed(payloads: PayloadStore, { refusal, store }: Place
   try {
     const named = await store.listPayloads({ afterId: '', limit: looksMax })
     for (const { id } of named) if (await payloads.openStream(id)) return payloads
-    if (named.length > 0) throw new PayloadPlaceError(`The payloads that the database names ${refusal}`)
+    if (named.length > 0) throw new PayloadPlaceError(`The payloads that the database refers to ${refusal}`)
     return payloads
   } catch (error) {
     await payloads.close()

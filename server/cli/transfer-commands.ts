@@ -65,7 +65,7 @@ async function writeExport(db: WholeDatabase, options: ExportOptions): Promise<E
       await db.query(`INSERT INTO settings (name, value) VALUES ('${exportedSetting}', '${isoTime(Date.now())}')`)
       if (await db.commit()) return
       await db.query(removeMark)
-      throw new Error('Another command changed the installation during the export. Run this again.')
+      throw new Error('Another command changed the installation during the export. Run the export again.')
     },
   })
   const written = Readable.from(

@@ -119,7 +119,7 @@ function describeService(server: S3Server): void {
     await first.stop()
     const payloadBucket = await server.newBucket()
     await expect(startService({ dataDir, payloadBucket })).rejects.toThrow(
-      `The payloads that the database names are not in the bucket "${payloadBucket.bucket}"`,
+      `The payloads that the database refers to are not in the bucket "${payloadBucket.bucket}"`,
     )
     const second = await startService({ dataDir })
     await second.stop()
@@ -159,7 +159,7 @@ function describeService(server: S3Server): void {
     expect(await store.collectOrphans(-5000, hasRow)).toBe(6)
     expect(asked.toSorted()).toEqual(ids.toSorted())
     expect(await keysOf(bucket)).toHaveLength(named.size + 1)
-    // Referenced payloads stay referenced and are not rechecked.
+    // The collection does not check referenced payloads again.
     asked.length = 0
     expect(await store.collectOrphans(-5000, hasRow)).toBe(0)
     expect(asked).toEqual([])
