@@ -38,7 +38,7 @@ export const invitationsRouter = (people: LoginAccess) =>
             'The response contains the link, which is never shown again. Replaces any earlier invitation to this address.',
           protect: true,
           successDescription: 'The invitation with its link.',
-          errorResponses: { ...bodyErrors, 403: adminOnly, 409: 'A user with that email address exists.' },
+          errorResponses: { ...bodyErrors, 403: adminOnly, 409: 'A user with this email address already exists.' },
         },
       })
       .input(CreateInvitationInput)
