@@ -27,7 +27,7 @@ export type ConnectorTaker = { what: string; connectorTokensMax: number }
 
 type ChatAgent = { chat: { connectorTokensMax: number } | null }
 
-/** Also accepts an agent that is no longer configured. Its use then fails with an error that says so. */
+/** Also accepts an agent that is no longer configured. Using it then fails with an error that says so. */
 export function chatTaker(agentId: string, agent: ChatAgent | undefined): ConnectorTaker {
   return { what: `agent ${agentId}`, connectorTokensMax: agent?.chat?.connectorTokensMax ?? 1 }
 }

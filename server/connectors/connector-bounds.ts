@@ -7,8 +7,8 @@ export type ProcessLimits = { processesMax: number; processesPerUserMax: number 
 export const placesWaitMsMax = 60_000
 
 /**
- * Max bytes of incomplete answers. One answer can have 10 MB, and until it is parsed, its bytes take several times as
- * much memory.
+ * Max bytes of a user's incomplete answers. One answer can have 10 MB, and takes several times as much memory until it
+ * is parsed.
  */
 const answerBytesPerUser = 16 * 1024 * 1024
 const answerBytesTotal = 64 * 1024 * 1024

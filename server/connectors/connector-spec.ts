@@ -25,12 +25,12 @@ export type UnusableTarget = { kind: 'unusable'; reason: string; needsSignIn?: t
 
 export type AccessToken = { token: string; version: number }
 
-/** An access token, or why there is none: until the user signs in again, or temporarily. */
+/** An access token, or the reason why there is none: the user must sign in again, or a temporary failure. */
 export type TokenResult = AccessToken | { needsSignIn: string } | { failure: string }
 
 /**
- * Requests a new token because a connector's server rejected this version. `scopeNeeded` is the scope that the token
- * lacks, or null if the token is invalid. Never rejects.
+ * Requests a new token after a connector's server has rejected this version of it. `scopeNeeded` is the scope that the
+ * token lacks, or null if the token is invalid. Never rejects.
  */
 export type RenewToken = (of: {
   userId: string

@@ -148,7 +148,7 @@ export async function signIn(
   return await checks.within(caller.userId, () => beginSignIn(signIns, { caller, connector, redirectUri }))
 }
 
-/** Resolves to whether the server confirmed that it revoked the sign-in's tokens. */
+/** Ends the connector's sign-in. Resolves to true if the server confirmed that it revoked the tokens. */
 export async function signOut({ signIns, store }: ConnectorParts, of: ConnectorOf): Promise<boolean> {
   const { authType } = await find(store, of)
   if (authType !== 'oauth') throw badField('connectorId', 'Must be the id of a connector whose auth type is oauth')

@@ -4,14 +4,16 @@ const rootCodes = 256
 
 /**
  * Removes any number of secrets from a string in one pass, with an Aho-Corasick automaton. Replacing one secret after
- * another would take time proportional to their number times the string length. Even the search for one secret can take
- * the product of both lengths, if a user chooses both strings.
+ * another would take time proportional to their number times the string length. Even a simple search for one secret can
+ * take time proportional to the product of both lengths, if a user chooses both strings.
  */
 export class SecretFilter {
   /** Length of the longest secret in characters; 0 if there are none. */
   readonly longest: number
   readonly #known: ReadonlySet<string>
-  /** Trie: each node's character, first child and next sibling. Node 0 is the root and also means no child. */
+  /**
+   * Trie: each node's character, first child and next sibling. Node 0 is the root; as a child or sibling, 0 means none.
+   */
   readonly #code: Uint16Array
   readonly #child: Int32Array
   readonly #sibling: Int32Array

@@ -172,8 +172,8 @@ type ClientFor = {
 }
 
 /**
- * Returns the owner's client, the previous sign-in's client, or a new one. A client is not reused if its last sign-in
- * was never completed: a server that has forgotten the client shows that only to the browser.
+ * Returns the owner's client, the previous sign-in's client, or a new one. Does not reuse a client whose last sign-in
+ * was never completed, because a server that no longer recognizes the client reports that only to the browser.
  */
 async function clientFor(parts: SignInParts, asked: ClientFor): Promise<KnownClient> {
   const { oauth, store } = parts

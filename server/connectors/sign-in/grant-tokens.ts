@@ -8,12 +8,12 @@ import { DeniedError, type OAuthClient, type Target, type Tokens } from './oauth
 
 type Parts = { clock: Clock; oauth: OAuthClient; store: Store; vault: SecretVault }
 
-/** Stored data of a sign-in. If there are no tokens, the sign-in has ended, and the next one can use its client. */
+/** Stored data of a sign-in. Without tokens, the sign-in has ended, and the next one can reuse its client. */
 export type Kept = Omit<Target, 'userId'> & {
   tokens?: Tokens
   /**
-   * Scope that the sign-in requested. If there are no tokens: scope that the next sign-in must request in addition to
-   * the scope that the server declares.
+   * Scope that the sign-in requested. Without tokens: the scope that the next sign-in must request in addition to the
+   * scope that the server declares.
    */
   scope?: string | null
 }
@@ -26,8 +26,9 @@ const waitMsMax = 35_000
 const waitMs = 200
 
 /**
- * Tokens of users' sign-ins. A refresh token may be valid for one exchange only, and a second exchange may end the
- * complete sign-in. So one node claims each version of the tokens in the store and exchanges it; the others wait.
+ * Tokens of users' sign-ins. A refresh token may be valid for one exchange only, and a second exchange may revoke all
+ * tokens of the sign-in. Therefore one node claims each version of the tokens in the store and exchanges it; the others
+ * wait.
  */
 export class GrantTokens {
   readonly #parts: Parts
@@ -139,7 +140,10 @@ export class GrantTokens {
     return null
   }
 
-  /** Ends a sign-in. Keeps a client that the server still knows, for the next sign-in. */
+  /**
+   * Ends a sign-in. Keeps the OAuth client registration for the next sign-in if the authorization server still
+   * recognizes it.
+   */
   async #end(
     grant: GrantRecord,
     { client, message, scope = null }: { client: Kept | null; message: string; scope?: string | null },

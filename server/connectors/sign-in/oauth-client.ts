@@ -25,7 +25,7 @@ export type Tokens = {
 
 /** Rejection of a client or token by an authorization server. */
 export class DeniedError extends ConnectorError {
-  /** `client` if the server no longer knows the client, `token` if it does not accept the token. */
+  /** `client` if the server no longer recognizes the client, `token` if it does not accept the token. */
   readonly of: 'client' | 'token'
 
   constructor(of: DeniedError['of'], message: string) {

@@ -133,8 +133,8 @@ async function readServer(
     const answer = await requests.send(userId, place, { headers: { accept: 'application/json' } })
     if (!answer.ok) continue
     const server = await read(ServerMetadata, answer, 'The metadata of the authorization server')
-    // Otherwise the metadata could be another server's. Codes and secrets of this server would then be sent to the
-    // other one (mix-up attack).
+    // Otherwise the metadata could be another server's. This server's codes and secrets would then be sent to the other
+    // one (mix-up attack).
     if (URL.parse(server.issuer)?.href !== new URL(issuer).href) {
       throw new ConnectorError('The metadata of the authorization server is for a different issuer.')
     }

@@ -12,10 +12,10 @@ type Access = {
 }
 
 /**
- * Sends requests with an access token. If the server rejects the token (401), it has executed nothing. The request is
- * then sent once more with a new token. Concurrent rejected requests share one renewal. If the new token is rejected
- * too, no further token is requested. A token that lacks a scope is handled in the same way, but there is a new token
- * only after a new sign-in.
+ * Sends requests with an access token. A server that rejects the token (401) has executed nothing, so the request is
+ * sent once more with a new token. Concurrent rejected requests share one renewal. If the new token is rejected too, no
+ * further token is requested. A token that lacks a scope is handled in the same way, but only another sign-in can
+ * provide a new token.
  */
 export function withAccessToken(fetch: Fetch, { access, ofRun, onToken, renew }: Access): Fetch {
   let current = access

@@ -7,7 +7,7 @@ import { ConnectorError } from '../connector-spec.ts'
  */
 export const valuesMax = 50_000
 /**
- * Max lines in a complete event stream. For each line that is not a field the parser creates an error. This takes
+ * Max lines in a complete event stream. The parser creates an error for each line that is not a field, which takes
  * seconds per megabyte of such lines.
  */
 const linesMax = 50_000

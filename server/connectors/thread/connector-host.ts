@@ -53,7 +53,7 @@ export class ConnectorHost {
     return port2
   }
 
-  /** Never rejects; if the signal aborts, the outcome is its reason. */
+  /** Never rejects. If the signal aborts, resolves with the signal's reason, which must be a ProbeOutcome. */
   probe(spec: ConnectorSpec, signal: AbortSignal): Promise<ProbeOutcome> {
     return new Promise((resolve) => {
       const port = this.connect()

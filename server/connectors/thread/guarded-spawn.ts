@@ -27,7 +27,7 @@ type Stdio = 'pipe' | readonly [Socket, Socket, Socket]
 
 /**
  * Starts a server as the leader of a new process group. The group ends with this process at the latest, even on
- * SIGKILL. If the command cannot be started, throws spawn's error or lets the child report it. Without groups or a
+ * SIGKILL. If the command cannot be started, throws spawn's error, or the returned child emits it. Without groups or a
  * shell, as on Windows, nothing kills the server: it only notices the end of its input.
  */
 export function guardedSpawn({ args, command, env }: StdioTarget, cwd: string, stdio: Stdio): ChildProcess {

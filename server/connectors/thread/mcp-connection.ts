@@ -45,8 +45,8 @@ const repliesMax = 8
 const streamEnd = new AsyncLocalStorage<(error?: unknown) => void>()
 
 /**
- * One client of one MCP server, for one run. Any response of the server is an answer, including a tool's failure.
- * Without an answer, a ConnectorError is thrown and the connection is no longer usable.
+ * One client of one MCP server, for one run. Any response of the server counts as an answer, even a tool's failure. If
+ * there is no answer, the call throws a ConnectorError and the connection is no longer usable.
  */
 export class McpConnection {
   readonly spec: ConnectorSpec

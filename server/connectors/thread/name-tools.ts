@@ -1,4 +1,4 @@
-/** Max characters of a name. Language model providers reject longer names, and the characters below. */
+/** Max characters of a name. Language model providers reject longer names, and names with the characters below. */
 const nameCharsMax = 64
 const otherChars = /[^a-zA-Z0-9_-]/g
 

@@ -9,8 +9,8 @@ type Waiting<Value> = { resolve: (value: Value) => void; reject: (error: Error) 
 const lost = 'The connections to the connectors of this run were lost. Try again.'
 
 /**
- * Connectors of an agent thread's runs, whose connections are in the connector thread. `ask` makes the host send a port
- * to that thread.
+ * Agent-thread side of connectors; the connections live in the connector thread. `ask` requests a port to the connector
+ * thread from the host.
  */
 export class RemoteConnectors {
   readonly #ask: () => void
@@ -35,7 +35,7 @@ export class RemoteConnectors {
     for (const resolve of this.#waiting.splice(0)) resolve(port)
   }
 
-  /** Throws a ConnectorError if a connector is unusable; no connector is open then. */
+  /** Throws a ConnectorError if a connector is unusable, and then leaves no connector open. */
   async connect(
     specs: readonly ConnectorSpec[],
     { reservedNames, signal, waitMs }: OpenConnectors,

@@ -30,7 +30,7 @@ export type OpenConnectors = {
 
 /**
  * Throws a ConnectorError if a connector is unusable, or a ConnectorsUnavailableError if the service cannot provide the
- * connectors now. No connector is open then.
+ * connectors now. Both leave no connector open.
  */
 export type Connect = (specs: readonly ConnectorSpec[], options: OpenConnectors) => Promise<RunConnectors>
 

@@ -26,8 +26,8 @@ export type StdioOptions = {
 const strayLinesMax = 20
 const stderrBytesMax = 2048
 /**
- * Delay before a failure is reported: after EPIPE the exit that explains it may follow, and after an exit the output
- * written before it.
+ * Delay before a failure is reported, because the exit that explains an EPIPE, or output written before an exit, may
+ * arrive later.
  */
 const settleMs = 100
 
