@@ -32,9 +32,9 @@ export type RouteParts = ErrorParts & {
   signInCallback: Handler
   /** Handles webhooks of the payment provider. */
   paymentEvent: Handler
-  /** Serves only the routes that operators' tools need. */
+  /** Whether to serve only the routes that operators' tools need. */
   isWorker: boolean
-  /** Time without reading after which a stream's client is disconnected. */
+  /** Time after which a stream is closed if its client reads nothing. */
   stallMs: number
   /** Returns why requests should go to another node; null if they should not. */
   whyNotReady: () => Promise<string | null>

@@ -29,7 +29,7 @@ type ListenerParts = PipelineParts & {
   gate: RequestGate
   ends: RequestEnds
   connectionsMax: number
-  /** Time without progress after which a client that does not read its response is disconnected. */
+  /** Time after which a client that reads none of its response is disconnected. */
   stallMs: number
 }
 

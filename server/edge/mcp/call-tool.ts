@@ -56,7 +56,7 @@ async function create({ procedures }: TaskAccess, context: CallerContext, input:
   return (created as z.output<typeof CreateTaskOutput>).taskId
 }
 
-/** Returns a string that is the same for identical calls of one caller. */
+/** Returns a string that is the same for identical calls by one caller. */
 async function nameCall(ctx: CallerContext, { endpointId, params }: TaskInput): Promise<string> {
   const json = JSON.stringify(params)
   await ticksFor(json, () => callerTurn(ctx))()
@@ -74,8 +74,8 @@ async function waitFor(
   const called = { what, request: requestOf({ ctx, session }, message.id), isOneClient: session !== '' }
   // A key identifies a repeated call on every node.
   const isKeyed = idempotencyKey !== null
-  // If no earlier task is found, the client of an identical call may have disconnected unnoticed. Waits until that
-  // would be noticed.
+  // If no earlier task is found, the client of an identical call may have disconnected without the service having
+  // noticed. Waits until the service would notice.
   if (!isKeyed && calls.earlierTask(called) === undefined) await calls.noticed(what)
   const earlier = isKeyed ? undefined : calls.earlierTask(called)
   const digest = digestOf(what)
@@ -116,8 +116,8 @@ function cancelOf(tasks: TaskAccess['tasks'], task: { caller: Caller; taskId: st
     try {
       return isCanceled(await cancelTask(tasks, task)) ? 'canceled' : 'ended'
     } catch (error) {
-      // Any other error may be temporary: the agent is running, or the store could not be reached. Cancel is then
-      // retried.
+      // Retries the cancel after any other error, which may be temporary: the agent is running, or the store could not
+      // be reached.
       const isGone = error instanceof ErrandError && error.code === 'NOT_FOUND'
       return isGone || !tasks.runner.isAccepting ? 'ended' : 'at work'
     }

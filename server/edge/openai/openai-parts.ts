@@ -10,7 +10,7 @@ export type OpenaiParts = {
   chats: ChatTurns
   clock: Clock
   sessions: SessionParts
-  /** Time without reading after which a stream's client is disconnected. */
+  /** Time after which a stream is closed if its client reads nothing. */
   stallMs: number
   store: Store
 }

@@ -33,7 +33,9 @@ const repeatMs = 3000
 export type Reply = Pick<TurnReader, 'turnId' | 'next'> & {
   /** Stops reading. The reply may continue. */
   detach: () => void
-  /** Call this once part of the reply was written. A client that has received a part does not repeat its request. */
+  /**
+   * Call this once part of the reply has been written. A client that has received a part does not repeat its request.
+   */
   told: () => void
 }
 

@@ -85,7 +85,7 @@ export function streamRoutes({ chat, tasks }: AppRouter, stallMs: number): Route
   ]
 }
 
-/** Returns the position from which a reconnecting client of server-sent events continues. */
+/** Returns the event after which a reconnecting client of server-sent events continues. */
 function lastEventId({ request }: RoutedRequest): object {
   const { 'last-event-id': last = '' } = request.headers
   if (last === '') return {}

@@ -17,7 +17,7 @@ import type { RoutedRequest } from '../../http/routed-request.ts'
 
 type RpcParts = ErrorParts & {
   router: AppRouter
-  /** Time without reading after which a stream's client is disconnected. */
+  /** Time after which a stream is closed if its client reads nothing. */
   stallMs: number
 }
 

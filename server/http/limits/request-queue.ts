@@ -95,7 +95,7 @@ export class RequestQueue<Arrived extends Waiting> {
 
   #senderOf(request: IncomingMessage): Sender {
     const credentials = credentialsOf(request)
-    // Tries the credentials as sent first, because most clients send them in the canonical form.
+    // First tries the credentials as they were sent, because most clients use the canonical form.
     const sender = this.#byCredentials.get(credentials) ?? this.#byCredentials.get(canonical(credentials))
     return sender ?? this.#strangers
   }

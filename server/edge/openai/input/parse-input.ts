@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { issuePath } from '../../../kernel/bad-input.ts'
 import { badParam } from '../wire-error.ts'
 
-/** Accepted without any effect. */
+/** Accepted but ignored. */
 export const ignored = z.unknown().optional()
 
 /** Schema for a parameter that agents do not support. Accepts only values that request what agents do anyway. */

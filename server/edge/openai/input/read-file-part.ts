@@ -31,7 +31,7 @@ export function isFileType(type: unknown): boolean {
   return typeof type === 'string' && Object.hasOwn(readers, type)
 }
 
-/** Throws 400 for a file that is not in the request: the service stores no files by id and fetches none. */
+/** Throws 400 for files passed by id or URL: only inline files are supported. */
 export function readFilePart(part: Item, at: string): ReadFile {
   return readers[part['type'] as string]!({ part, at })
 }

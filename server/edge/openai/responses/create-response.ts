@@ -46,7 +46,8 @@ export async function createResponse(wire: OpenaiParts, routed: RoutedRequest, b
     const opened = await place.open()
     if (isKept) ({ sessionId } = opened)
     const onRefused = async () => {
-      // The new session is deleted. If an earlier reply answers the request, that reply is in another session.
+      // `open` created a session that is now deleted. If an earlier reply answers the request, that reply is in another
+      // session.
       sessionId = null
       await opened.onRefused?.()
     }
