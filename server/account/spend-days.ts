@@ -40,8 +40,7 @@ export class SpendDays {
 
   async #update(userId: string, fromDay: number): Promise<CachedDays> {
     const earlier = this.#known.get(userId)
-    // If a request starts at an earlier day than the cached sums, all of its days are summed again. The console causes
-    // this once.
+    // If a request starts on an earlier day than the cached sums, all of its days are summed again.
     const base = earlier && earlier.fromDay <= fromDay ? earlier : { fromDay, newestSeq: 0, days: new Map() }
     const added = await this.#readSince(userId, base)
     const known: CachedDays = { fromDay: base.fromDay, newestSeq: added.newestSeq, days: new Map(base.days) }

@@ -8,7 +8,7 @@ import { getTask, listTasks, type ReadTaskParts } from '../tasks/read-task.ts'
 import type { ListTasksOutput } from '../tasks/task-schema.ts'
 import type { ListUserSessionsInput, ListUserTasksInput, Owner, UserTask, UserTaskInput } from './user-schema.ts'
 
-// An admin's view of a user's runs: what happened and what it cost, but not what the user sent and got.
+// An admin's view of a user's runs: what happened and what it cost, but not the content of requests and responses.
 
 export async function findOwner(store: Store, resourceId: string): Promise<z.output<typeof Owner>> {
   const owner = await store.findOwner(resourceId)

@@ -22,7 +22,7 @@ const sampleMs = 20
 const renewMs = 300_000
 const nanosecondsPerMs = 1e6
 
-/** Delay of timers in the serving thread. Every request waits this long in addition to the time for its own work. */
+/** Event-loop delay of the serving thread: latency added to every request. */
 export class LoopDelay {
   readonly #histogram = monitorEventLoopDelay({ resolution: sampleMs })
   readonly #timer: NodeJS.Timeout

@@ -112,7 +112,7 @@ export const Owner = z
 
 export const ListUserTasksInput = ListTasksInput.omit({ include: true, search: true }).extend({ userId })
 export const UserTaskInput = z.object({ userId, taskId: resourceId })
-/** A task without what the user sent and got. */
+/** A task without the user's request and its response. */
 export const UserTask = Task.omit({
   progress: true,
   request: true,

@@ -59,7 +59,7 @@ export type AppOptions = {
   databaseUrl?: string | undefined
   /** Bucket for payloads; without it they are stored beside the database. */
   payloadBucket?: PayloadBucket | undefined
-  /** Role of a node of a shared database: take requests, run tasks, or both. */
+  /** Role of a node of a shared database: serve requests, run tasks, or both. */
   role?: Role
   /** Listening address; null if another server passes requests to `handler`. Then `baseUrl` is required. */
   listens: { host: string; port: number } | null
@@ -86,7 +86,7 @@ export type AppOptions = {
   log: Logger
   /** Folder of the built console; defaults to the package's own. */
   consoleFolder?: string
-  /** Called once when the store no longer knows what is on disk. The process must then end. */
+  /** Called once if the store can no longer tell what is on disk. The process must then exit. */
   onFatal: (cause: unknown) => void
   /** For tests; `notBefore` is the newest time in the store. */
   createClock?: (notBefore: number) => Clock

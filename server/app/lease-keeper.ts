@@ -23,7 +23,7 @@ const retryMsMax = 1000
  */
 const breaksPerLease = 2
 /**
- * A gap of this many renewals also counts as a break: all nodes may have stood still, and only this one has resumed.
+ * A gap of this many renewals also counts as a break: all nodes may have been suspended, and only this one has resumed.
  */
 const renewalsLeftOut = 3
 

@@ -8,7 +8,9 @@ type Options = ServeOptions & { json?: boolean }
 
 type Describe = (app: App, options: Options) => Promise<string> | string
 
-/** Serves until a signal arrives. Resolves when the service is listening and what `describe` returns is printed. */
+/**
+ * Serves until a signal arrives. Resolves when the service is listening and the text from `describe` has been printed.
+ */
 export async function serve(options: Options, describe?: Describe): Promise<void> {
   // Holds back the log of the demo until its instructions for a person are printed. A service's log starts immediately,
   // because it must show why the service does not start.

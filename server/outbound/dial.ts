@@ -11,7 +11,7 @@ import { hostOf, isPublicAddress, portOf } from './private-address.ts'
 export type Dial = {
   peer: Peer
   url: URL
-  /** Whether the host is the operator's or allowed by the operator, so that its addresses may be private. */
+  /** Whether the host may have private addresses, because the operator configured or allowed it. */
   isPrivateAllowed: boolean
   /** Time limit for the DNS lookup, TCP connect and TLS handshake together. */
   connectMs: number
