@@ -41,7 +41,7 @@ export function startCommand(words: readonly string[], env: Record<string, strin
   const kill = () => child.kill('SIGKILL')
   process.prependListener('exit', kill)
   const stop = async (): Promise<void> => {
-    // Only a process that ends itself writes its profile.
+    // A killed process does not write its profile.
     if (words.includes('--cpu-prof')) child.kill('SIGTERM')
     else kill()
     await exited

@@ -6,7 +6,7 @@ export type Row = {
   what: string
   value: number
   unit: string
-  /** Name of the base that the value is compared with. `ratio` is the result of the comparison. */
+  /** Baseline for `ratio`. */
   against?: string
   ratio?: number
   /** Lower and upper quartile of the ratio. */

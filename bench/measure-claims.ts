@@ -22,7 +22,7 @@ type Side = {
   engine: string
   store: Store
   run: (sql: string) => Promise<unknown>
-  /** Returns the oldest tasks first, regardless of their owner. */
+  /** Baseline for `store.takeTasks`: oldest tasks first, regardless of their user. */
   inOrder: () => Next
   close: () => Promise<void>
 }
@@ -102,7 +102,7 @@ function fair(store: Store): Next {
   }
 }
 
-/** Inserts queued tasks of alternating users, so that both strategies claim tasks of equally many users. */
+/** Inserts queued tasks of alternating users, so that both strategies claim tasks of the same number of users. */
 async function writeWaiting(run: Side['run'], { tasks, users }: { users: number; tasks: number }): Promise<void> {
   const numbers = (count: number) =>
     `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})`
@@ -127,8 +127,8 @@ async function onSqlite(): Promise<Side> {
   }
   const store = openSqliteStore({ dataDir, limits: resolveLimits({}, {}), clock, onFatal })
   const db = new Database(join(dataDir, 'errand.db'))
-  // Baseline without rotation between users. Reads some of the oldest tasks into memory, and reads again once half of
-  // them are claimed.
+  // Baseline without rotation between users. Reads a batch of the oldest tasks into memory, and reads the next batch
+  // once half of them are claimed.
   const oldest = db
     .prepare<[], string>(
       `SELECT id FROM tasks WHERE completed_at IS NULL AND queued = 1 ORDER BY seq LIMIT ${slots * 8}`,

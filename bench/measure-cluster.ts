@@ -20,7 +20,10 @@ type Round = {
   us: Record<string, number>
 }
 
-/** No-op tasks through one process, compared with four processes that share a database. Each round measures both. */
+/**
+ * No-op tasks through one process, compared with four processes that share a database. Each round measures both
+ * configurations.
+ */
 export const measureCluster: Measure = async ({ isQuick, users }) => {
   const rounds = isQuick ? 3 : 5
   const perRound = isQuick ? 800 : 4000

@@ -22,8 +22,8 @@ const scans = [
 const scanTimes = 3
 
 /**
- * Latency of a page of one user's tasks, once when that user has few tasks and once with very many. Then, with many,
- * the CPU time of lists that read many rows, and how long they delay other requests.
+ * Latency of a page of one user's tasks, with few tasks and with very many. With very many, also the CPU time of lists
+ * that read many rows, and how long these lists delay other requests.
  */
 export const measureLists: Measure = async ({ isQuick, template, users }) => {
   const many = isQuick ? 50_000 : 1_000_000
@@ -72,7 +72,7 @@ export const measureLists: Measure = async ({ isQuick, template, users }) => {
 
 const tagsOf = (index: number) => ({ kind: index % 1000 === 0 ? 'rare' : 'common' })
 
-/** Waits until the check of the ledger at startup has ended. */
+/** Waits for the end of the ledger check at startup. */
 async function untilIdle(server: BenchServer): Promise<void> {
   for (let busy = 1; busy > 0.05;) {
     const before = server.cpuSeconds()
@@ -92,7 +92,7 @@ async function scanRows(server: BenchServer, user: BenchUser, other: BenchUser):
     const lists = await drive({ url: server.url, connections: 1, next: () => (sent++ < scanTimes ? list : undefined) })
     isListing = false
     const { maxMs } = await others
-    // Without other requests, whose CPU time would count too.
+    // Runs without other requests, whose CPU time would count too.
     const before = server.cpuSeconds()
     sent = 0
     await drive({ url: server.url, connections: 1, next: () => (sent++ < scanTimes ? list : undefined) })

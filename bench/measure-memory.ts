@@ -11,7 +11,7 @@ import { connectStream } from './stream-driver.ts'
 
 const idleMs = 5000
 const floodingReplies = 100
-/** Makes replies of 2 MB of text, below the default of `maxReplyBytes`. */
+/** Number of deltas that make a reply of 2 MB of text, below the default of `maxReplyBytes`. */
 const floodDeltas = 80_000
 
 /**

@@ -6,7 +6,7 @@ import { median, pairedRounds } from './paired-rates.ts'
 import { connectStream, type StreamEnd } from './stream-driver.ts'
 
 const env = { ERRAND_EXECUTIONS_PER_MINUTE: '0' }
-/** Deltas as fast as the client reads them, and deltas one by one, as most models send them. */
+/** Loads: deltas as fast as the client reads them, and deltas one by one, as most models send them. */
 const loads = [
   { name: 'as fast as they are read', message: 'events 2000', streams: 50, deltas: 2000 },
   { name: 'one by one', message: 'paced 200', streams: 50, deltas: 200 },

@@ -90,7 +90,7 @@ async function costOfKeeping(rounds: number): Promise<number> {
   return (median(differences) / detachedSeconds) * 100
 }
 
-/** Returns the CPU seconds that long-running turns take in this process. */
+/** Returns the CPU seconds that long-running turns use in this process. */
 async function cpuOfDetached(onDisconnect: 'stop' | 'continue'): Promise<number> {
   const line = (seq: number) =>
     `{"type":"assistant_delta","timestamp":"2026-01-01T00:00:00.000Z","seq":${seq},"delta":"and so the words come"}\n`

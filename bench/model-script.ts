@@ -3,7 +3,7 @@
 
 export type ModelScript = {
   deltas: number
-  /** Milliseconds between two deltas, or 0 to send as fast as the client reads. */
+  /** Milliseconds between two deltas; 0 sends them as fast as the client reads. */
   everyMs: number
 }
 

@@ -15,14 +15,14 @@ const digestName = '.sources'
 const isSource = (path) => path !== built && !path.endsWith('node_modules')
 
 /**
- * Hashes all sources of the console. By modification times, a copy would look outdated, because its files get the time
+ * Hashes all sources of the console. Modification times would make a copy look outdated, because its files get the time
  * of the copying. A read-only copy could not be rebuilt.
  */
 function digestSources() {
   const hash = createHash('sha256')
   const add = (path) => {
     const stats = statSync(join(root, path), { throwIfNoEntry: false })
-    // No stats: a broken link, or an editor's temporary file that no longer exists.
+    // Skips broken links, and editors' temporary files that no longer exist.
     if (!stats) return
     if (stats.isFile()) return void hash.update(`${path}\0${stats.size}\0`).update(readFileSync(join(root, path)))
     const names = readdirSync(join(root, path)).sort()

@@ -11,8 +11,8 @@ type Declaration = { name: string; text: string; file: string }
 
 /**
  * Returns the declarations of each client module as one text without imports. Joins the compiler's output for all files
- * and keeps only what the module's exports refer to. Names must therefore be unique across the client's files, even
- * names that are not exported. Throws if two files declare the same name.
+ * and keeps only what the module's exports refer to. Throws if two files declare the same name, even one that is not
+ * exported.
  */
 export function flatDeclarations(entries: readonly string[]): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'errand-declarations-'))

@@ -12,8 +12,8 @@ type RepositoryFields = {
 const address = /^(?:https:\/\/(?:[^@/]+@)?|ssh:\/\/git@|git@)([\w.-]+)(?::\d+\/|[/:])([\w.~-]+(?:\/[\w.~-]+)+)$/
 
 /**
- * Returns the fields of a published package.json that name the repository: the clone's remote `origin`. npm accepts
- * provenance only if they match the repository of the workflow. Without a remote on a host, returns no fields.
+ * Returns the fields of a published package.json that name the repository, according to the clone's remote `origin`.
+ * npm accepts provenance only if they match the workflow's repository. Empty if `origin` has no https or ssh URL.
  */
 export function repositoryFields(directory?: string): RepositoryFields {
   const root = fileURLToPath(new URL('../', import.meta.url))

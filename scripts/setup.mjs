@@ -150,7 +150,8 @@ function readOwner(lock) {
 }
 
 function isAlive(pid) {
-  // 0: the owner has released the lock, or has not written its process id yet. -1: no id was written for 10 seconds.
+  // 0: the owner has released the lock, or has not written its process id yet. -1: the file has had no process id for
+  // 10 seconds.
   if (pid <= 0) return pid === 0
   try {
     process.kill(pid, 0)

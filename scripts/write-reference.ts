@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
 import { referencePages } from './reference-pages.ts'
 
-// Rewrites the committed pages. A test fails if a page does not match the code.
+// Writes the generated files. A test fails if one of them does not match the code.
 for (const { file, write } of referencePages) writeFileSync(file, write())

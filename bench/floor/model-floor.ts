@@ -15,7 +15,7 @@ export type FloorRequest = {
 export type FloorResult = {
   deltas: number
   seconds: number
-  /** Time from the call of streamText to the first delta, of the slowest stream. */
+  /** Time from the call to streamText until the first delta, for the slowest stream. */
   firstDeltaMs: number
 }
 

@@ -120,9 +120,9 @@ type Comparison = {
   bar: number
   /** Whether tasks run or stay queued. */
   isRunning: boolean
-  /** Whether the hand-written server that only writes the same rows takes turns too. */
+  /** Whether to also measure the floor: a hand-written server that only writes the same rows. */
   hasFloor?: boolean
-  /** Returns a function that runs one round and returns the rate of that round. */
+  /** Returns a function that runs one round and returns its rate. */
   prepare: (stack: Stack) => Promise<() => Promise<number>>
 }
 
