@@ -5,7 +5,7 @@ import { type FaultLoad, largeText, pagePrice } from './fault-load.ts'
 import { dataDirOf, type Place, type RowSource } from './row-source.ts'
 import { demand, demandEqual } from '../support/until.ts'
 
-// Compares what the load's clients and agents know with the rows.
+// Checks the rows against what the load's clients and agents observed.
 
 /** Checks that every acknowledged task exists, has ended and was charged once. */
 export function checkTasks(rows: RowSource, { accepted, canceled, owners }: FaultLoad): void {

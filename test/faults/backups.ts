@@ -53,7 +53,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
   })
 }
 
-/** Copies what the clients know now. A backup that starts now must contain it. */
+/** Copies what the clients have observed so far. A backup that starts now must contain all of it. */
 function copyOf({ account, accepted, canceled, charged, ended, owners }: FaultLoad, random: Random): FaultLoad {
   // Shared, because the backup may also contain cancels sent after this copy.
   const copy = Object.assign(new FaultLoad(account, random), { canceled })

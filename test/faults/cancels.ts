@@ -28,7 +28,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
   })
 }
 
-/** Does the same on PostgreSQL, where a cancel may reach a node other than the one that runs the task. */
+/** Like `run`, on PostgreSQL, where a cancel may reach a node other than the one that runs the task. */
 export function runPostgres(options: FaultOptions): Promise<FaultReport> {
   return reportOn('cancels-postgres', options, async (tally) => {
     const database = await FaultDatabase.start({ isDurable: false })
@@ -141,8 +141,8 @@ async function checkStopped(
 }
 
 /**
- * Checks that no outcome has changed since it was reported. A canceled task has its charge and an equal refund, any
- * other task only its charge.
+ * Checks that no outcome has changed since it was reported. A canceled task has a charge and an equal refund; any other
+ * task has only a charge.
  */
 function checkMoney(place: Place, { besides, ends }: { besides: string[]; ends: readonly End[] }): void {
   type Row = { id: string; status: string; error: string | null; charged: number; refunded: number; postings: number }

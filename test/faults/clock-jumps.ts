@@ -33,8 +33,8 @@ class Visitor {
   }
 
   /**
-   * Creates tasks until the service rejects one, and returns the number accepted. If all tasks fail, an abuse block may
-   * be the reason.
+   * Creates tasks until the service rejects one, and returns the number accepted. If the tasks fail by design, an abuse
+   * block may be the reason.
    */
   async createAll(endpointId?: 'test.fail'): Promise<number> {
     for (let accepted = 0; ; accepted++) {
@@ -77,7 +77,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
       for (const name of ['rate', 'session', 'block']) people.push(await openAccount(dataDir, `${name}@example.com`))
       const offset = join(dataDir, 'offset')
       const jump = async (bySeconds: number) => {
-        // Written atomically by a rename, because the server reads it at any time.
+        // Replaces the file atomically, because the server may read it at any time.
         writeFileSync(`${offset}.next`, String(bySeconds))
         renameSync(`${offset}.next`, offset)
         await delay(50)

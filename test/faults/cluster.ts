@@ -199,7 +199,7 @@ async function killWorkers(cluster: Cluster, { forMs, kills, notes }: Killing): 
   if (failure !== undefined) throw failure
 }
 
-/** Returns the runs that a process started but did not end. */
+/** Returns the runs that a process started but did not finish. */
 function runsLeftBy(notes: readonly Note[], pid: number): Note[] {
   const own = notes.filter((note) => note.pid === pid)
   const ends = new Set(own.filter(({ what }) => what === 'ends').map(({ id }) => id))
@@ -227,8 +227,8 @@ async function watchSettling(place: DatabasePlace, { kills, killsEnded, notes }:
       if (seen.has(pid)) continue
       seen.add(pid)
       for (const { id } of runsLeftBy(written, pid)) {
-        // The number of runs noted so far, this process's run included. Earlier runs of the task were settled before
-        // it.
+        // Number of runs of the task noted so far, including this process's run. Earlier runs were settled before this
+        // one.
         const attempt = written.filter((note) => note.id === id && note.what === 'begins').length
         left.set(`${id} ${pid}`, { attempt, killedAt: at, settledMs: null })
       }

@@ -7,7 +7,8 @@ import type { Place } from './row-source.ts'
 type Credit = { idempotencyKey: string; amountUsd: string }
 
 /**
- * An admin who credits one user over the API, and the known results. Each idempotency key is at most one transaction.
+ * An admin who credits one user over the API, and the results so far. Each idempotency key creates at most one
+ * transaction.
  */
 export class Credits {
   readonly userId: string

@@ -30,7 +30,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
           const { hitLastOnly, outcome } = await serveDamaged(source, what, tally.random)
           found.set(outcome, (found.get(outcome) ?? 0) + 1)
           if (outcome !== 'altered tasks' && outcome !== 'lost tasks') return
-          // Database pages have no checksums, so the server cannot detect a changed character.
+          // Database pages have no checksums, so the server cannot detect a changed character in a row.
           const isKnown = what === 'errand.db' ? outcome === 'altered tasks' : hitLastOnly
           demand(isKnown, `${outcome}, and no word of it`)
         })
@@ -150,7 +150,7 @@ async function serve({ account, answers: before, balance }: Source, { dataDir, i
     demandEqual((await fetch(`${url}/healthz`)).status, 200, 'health')
     demandEqual(started.child.exitCode, null, 'the exit code while it serves')
     const found = compare(before, after)
-    // Without its last transaction the ledger must still balance.
+    // The ledger must balance even without the last transaction.
     if (isLog) demand(isLedgerOk(dataDir), 'what is left adds up')
     else if (moneyOf(dataDir, account) !== balance - (created.status === 200 ? taskPrice : 0))
       demand(!isLedgerOk(dataDir), 'wrong money is seen by `ledger verify`')

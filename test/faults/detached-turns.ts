@@ -40,7 +40,10 @@ export function run(options: FaultOptions): Promise<FaultReport> {
   })
 }
 
-/** Runs two nodes on PostgreSQL and kills one of them. The turns of the other one continue, and both can read them. */
+/**
+ * Runs two nodes on PostgreSQL and kills one of them. Turns on the other node must continue, and both nodes must be
+ * able to read them.
+ */
 export function runPostgres(options: FaultOptions): Promise<FaultReport> {
   return reportOn('detached-turns-postgres', options, async (tally) => {
     const database = await FaultDatabase.start({ isDurable: false })
@@ -166,7 +169,7 @@ class DetachedLoad {
     return ChatReader.open({ url, key: this.#account.key, path: `/api/chat/${turnId}/events?after=${after}` })
   }
 
-  /** Reads some or all lines. Lines that were read before must be the same again. */
+  /** Reads some or all lines. Lines read before must be unchanged. */
   async #readSome(reader: ChatReader, { after, left }: { left: Left; after: number }): Promise<void> {
     const lines = this.#tally.random.below(40)
     const isOver = reader.all().then(
@@ -222,7 +225,7 @@ class DetachedLoad {
 
   /**
    * Repeats a message with its idempotency key, which must return the same turn, if there was one. Skips a message
-   * without a key, because nothing tells whether its turn exists.
+   * without a key, because nothing shows whether its turn exists.
    */
   async #repeat(url: string, { body, key, sessionId }: Unanswered): Promise<void> {
     if (key === null) return
@@ -308,7 +311,7 @@ function isEnd(event: End | undefined): event is End {
   return event?.type === 'done' || event?.type === 'error'
 }
 
-/** Checks that the last event matches the ledger. */
+/** Checks that the turn's last event matches the ledger. */
 function checkTold({ costUsd = '0', type }: End, { cost, id, outcome }: Row): void {
   demandEqual(
     [type === 'done', parseUsd(costUsd)],

@@ -13,7 +13,7 @@ import { demand, demandEqual, until } from '../support/until.ts'
 const diskMb = 24
 const fullMs = 1500
 
-/** Fills a separate disk under load and frees space again; and kills a server while its disk is full. */
+/** Fills a separate disk under load and then frees space. Also kills a server while its disk is full. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('disk-full', options, async (tally) => {
     for (let n = 0; n < options.times; n++) {

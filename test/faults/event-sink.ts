@@ -53,7 +53,10 @@ export class EventSink {
     }
   }
 
-  /** Checks that events stored as delivered arrived with the same bytes. With `all`, no event may be undelivered. */
+  /**
+   * Checks that events stored as delivered arrived with the same bytes. With `all`, every event must have been
+   * delivered.
+   */
   async check(place: Place, { all }: { all: boolean }): Promise<void> {
     const ofEnds = "events WHERE type IN ('task.completed', 'task.failed', 'chat.settled')"
     const unsent = `${ofEnds} AND NOT EXISTS (SELECT 1 FROM deliveries WHERE event_id = events.id)`

@@ -65,7 +65,7 @@ export class FaultDatabase {
     const { pid } = this.#server
     if (pid === undefined) throw new Error('PostgreSQL is not running')
     const others = childrenOf(pid)
-    // The parent first, because it would replace killed children.
+    // Kills the parent first, because it would replace killed children.
     await this.#server.killParent()
     for (const one of others) killIfThere(one)
     await until('the killed PostgreSQL is gone', 20_000, () => others.every((one) => !isThere(one)))
@@ -80,7 +80,7 @@ export class FaultDatabase {
   }
 }
 
-/** The name, which comes before the parent id in /proc/N/stat, may contain any characters. */
+/** Skips the process name, which precedes the parent id in /proc/N/stat and may contain any characters. */
 function childrenOf(parent: number): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

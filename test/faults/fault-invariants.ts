@@ -24,8 +24,8 @@ export const settings = {
 
 const recoveryMsMax = 5000
 /**
- * Longer: a killed node's leases must expire, and a node settles other nodes' work only after reaching the database
- * without a break for a full lease.
+ * Longer on PostgreSQL, because a killed node's leases must expire, and a node settles other nodes' work only after it
+ * has reached the database without a break for a full lease.
  */
 const leaseRecoveryMsMax = 12_000
 const backlogMsMax = 60_000

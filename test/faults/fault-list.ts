@@ -127,7 +127,7 @@ export const faults = {
   },
   hostile: {
     what: 'during attacks by users and strangers, honest users get responses and the service survives (minutes)',
-    // Long form only: even a short form takes minutes on a busy machine.
+    // Only in the long form, because even a short form takes minutes on a busy machine.
     times: { small: 0, short: 0, long: 60 },
     run: hostile.run,
   },

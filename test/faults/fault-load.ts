@@ -32,7 +32,10 @@ type Create = { account: Account; idempotencyKey: string; endpointId: string; pa
 
 const retriedEndpoints = ['noted.again', 'noted.twice'] as const
 
-/** Returns the nth kind of work: short and long runs, some of them retryable, failing, or with large payloads. */
+/**
+ * Returns the endpoint and params of the nth task: short and long runs, some of them retryable, failing, or with large
+ * payloads.
+ */
 function work(n: number, { notes, slowness = 1 }: LoadParts): [string, object] {
   const shortMs = (30 + (n % 7) * 50) * slowness
   const longMs = (20 + (n % 5) * 40) * slowness
@@ -82,7 +85,7 @@ export async function call(url: string, { key }: Account, [method, path, body, h
 type CallOf = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
 
 type LoadOptions = {
-  /** Further error statuses that the fault may cause. */
+  /** Additional error statuses that the fault may cause. */
   refusals?: readonly number[]
   clients?: number
   talkers?: number
@@ -110,8 +113,8 @@ type LoadParts = {
 type End = { status: string; completedAt: string; costUsd: string }
 
 /**
- * Loads a server with tasks and chats of some accounts, and records what the clients know. Everything acknowledged must
- * be durable.
+ * Loads a server with tasks and chats of some accounts, and records the responses. Everything acknowledged must be
+ * durable.
  */
 export class FaultLoad {
   readonly account: Account
@@ -120,7 +123,7 @@ export class FaultLoad {
   readonly accepted = new Map<string, string>()
   /** User of every task answered with 200. */
   readonly owners = new Map<string, string>()
-  /** By session: charges that clients saw in a final `done` event. */
+  /** Charges in final `done` events, by session. */
   readonly charged = new Map<string, string[]>()
   readonly ended = new Map<string, End>()
   /** Tasks for which a cancel was requested. Such a task may fail because of it. */
@@ -137,7 +140,7 @@ export class FaultLoad {
   cut = 0
   /** Number of requests that were sent twice and got two responses. */
   repeated = 0
-  /** Requests without a response. Each may or may not have created a task. */
+  /** Requests without a response, each of which may have created a task. */
   #unknown: Create[] = []
   #sent: number
   readonly #random: Random
@@ -320,7 +323,7 @@ export class FaultLoad {
       if (!answer) return
       const { completedAt, costUsd, status } = answer.body
       if (answer.status === 200) this.#saw(taskId, { status, completedAt, costUsd })
-      // 409: the run already has a charged event and keeps its charge.
+      // 409 means that the run already has a charged event and cannot be canceled.
       else if (!isOverload(answer) && ![409, 503].includes(answer.status) && taskId !== 'task_0')
         this.unexpected.push(`a cancel: ${answer.status}`)
     }

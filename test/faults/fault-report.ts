@@ -4,7 +4,7 @@ import { CannotRun, type TestPart } from '../support/test-parts.ts'
 export type FaultOptions = {
   /** Number of repetitions, or of variants. */
   times: number
-  /** Shorter waits and loads, for the tests. */
+  /** Whether to use shorter waits and loads, for the tests. */
   isShort?: boolean
   /** Seed of the random choices, printed with failures. */
   seed?: number
@@ -124,7 +124,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 
-  /** An integer from 0 to below `end`. */
+  /** Returns an integer from 0 to `end` - 1. */
   below(end: number): number {
     return Math.floor(this.next() * end)
   }

@@ -72,7 +72,7 @@ async function carryOut({ ms, names }: AttackPhase): Promise<void> {
 process.on('message', (message: AttackOrder | AttackPhase) => {
   if (message.type === 'attack') return void carryOut(message)
   order = message
-  // Not in the short form: the tests that run at the same time would leave no CPU time.
+  // Keeps normal priority in the short form, because the tests that run at the same time would leave no CPU time.
   if (!order.isShort) setPriority(niceness)
 })
 process.once('disconnect', () => process.exit(0))

@@ -33,7 +33,7 @@ import {
   unseen,
 } from './hostile-requests.ts'
 
-/** All attacks, in the order of their runs alone. */
+/** All attacks, in the order in which each runs alone. */
 export const attacks = {
   'RPC envelopes': envelopes,
   'large messages': largeMessages,

@@ -17,7 +17,7 @@ export type HostileAnswer = { status: number; text: string }
 
 const keptChars = 100_000
 const answerMsMax = 40_000
-/** High enough that requests do not queue in Node: attackers do not wait for each other. */
+/** Enough sockets that requests do not queue in Node, so that attackers do not wait for each other. */
 const agent = new Agent({ keepAlive: true, maxSockets: 4000 })
 
 /** An attacker's HTTP client. Counts responses by kind. */
@@ -161,7 +161,9 @@ export class HostileClient {
     for (const socket of sockets) socket.destroy()
   }
 
-  /** Returns the first line received on a connection, `closed`, or `nothing yet` after the timeout. */
+  /**
+   * Returns the first line received on a connection, `closed` if there was none, or `nothing yet` after the timeout.
+   */
   async told(socket: Socket, timeoutMs: number): Promise<string> {
     const line = new Promise<string>((resolve) => {
       socket.once('data', (chunk: Buffer) => resolve(chunk.toString('latin1').split('\r\n', 1)[0]!))

@@ -27,7 +27,7 @@ import { countRows, dataDirOf, readPlace, type Place } from './row-source.ts'
 import { residentBytes } from './slow-reader.ts'
 
 const config = fileURLToPath(new URL('./hostile-agents.ts', import.meta.url))
-/** The settings of the Dockerfile; without the library, those of `npm run errand` and the systemd unit. */
+/** Settings of the Dockerfile, or those of `npm run errand` and the systemd unit if the library is not installed. */
 const memoryEnv = {
   LD_PRELOAD: 'libjemalloc.so.2',
   MALLOC_CONF: 'narenas:2,dirty_decay_ms:3000,muzzy_decay_ms:0,background_thread:true',
@@ -47,7 +47,7 @@ const restMs = 3000
 const endMsMax = 120_000
 /** V8 returns unused pages about a minute after a burst of work. */
 const settleMs = 180_000
-/** Memory after the attacks, relative to the warm-up. */
+/** Maximum memory after the attacks, relative to the warm-up. */
 const residentShareMax = 1.1
 const processesEndMsMax = 20_000
 /** Number of attacks per phase in the short form. */
@@ -199,7 +199,7 @@ class ResidentMemory {
       try {
         this.#seen.push({ at: Date.now(), mb: residentBytes(pid!) / 2 ** 20 })
       } catch {
-        // The process has exited. Other checks detect that.
+        // The process has exited, which other checks detect.
       }
     }
     look()

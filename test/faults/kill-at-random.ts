@@ -81,7 +81,10 @@ type KillFolder = {
   database?: { place: DatabasePlace; env: Record<string, string> }
 }
 
-/** Adds its tries to the total only at the end, because a resumed run repeats an unfinished directory. */
+/**
+ * Kills servers on one data directory. Adds its tries to the total only at the end, because a resumed run repeats an
+ * unfinished directory.
+ */
 export async function killFolder(total: Tally, { database, isShort, kills, n }: KillFolder): Promise<void> {
   const random = new Random(total.random.seed + n)
   const tally = new Tally(random)
@@ -104,7 +107,7 @@ export async function killFolder(total: Tally, { database, isShort, kills, n }: 
     server = undefined
     await tally.attempt(`kill ${kill} of directory ${n}`, async () => {
       const loading = load.run(killed.url)
-      // The first connection and its query plans take extra time.
+      // A PostgreSQL server needs extra time for the first connection and its query plans.
       await delay(instantMs(random, isShort) + (database ? 500 : 0))
       demandEqual(await killed.end('SIGKILL'), null, 'the exit code of what was killed')
       figures.kills++

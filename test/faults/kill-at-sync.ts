@@ -10,7 +10,7 @@ import { demandTracing, injecting } from './tracing.ts'
 import { demand, demandEqual } from '../support/until.ts'
 
 const loadMsMax = 20_000
-/** A start makes about twenty syncs, so with this step a few kills come after it. */
+/** A start makes about twenty syncs, so with this step a few kills come after the start. */
 const shortStep = 14
 
 /**

@@ -10,7 +10,7 @@ import { reportOn, type FaultOptions, type FaultReport, type Tally } from './fau
 import { residentBytes } from './slow-reader.ts'
 
 const minuteMs = 60_000
-/** The setting of `npm run errand`. */
+/** Memory setting of `npm run errand`. */
 const memory = { NODE_OPTIONS: '--max-semi-space-size=4' }
 /** Maximum growth of the median memory from the third to the last quarter. */
 const grownMbMax = 10

@@ -2,13 +2,14 @@ import { connect, type Socket } from 'node:net'
 
 // A load generator in a forked process with an IPC channel. It receives one `Order` and returns one `Outcome`. A closed
 // loop sends a connection's next request after the last response, which finds the server's capacity. An open loop sends
-// at a fixed rate and measures latency from each request's scheduled time, so a stalled server is charged for the
-// requests scheduled meanwhile. The generator writes prepared bytes to sockets, because the server needs the cores.
+// at a fixed rate and measures latency from each request's scheduled time, so a stall of the server also counts toward
+// the latency of requests scheduled meanwhile. The generator writes prepared bytes to sockets, because the server needs
+// the cores.
 
 export type Order = {
   url: string
   key: string
-  /** The task that reads request. */
+  /** Task that the reads request. */
   taskId: string
   /** Sessions to use, each for one chat at a time. */
   sessions: readonly string[]
@@ -110,7 +111,9 @@ class Generator {
     await pause(endAt - performance.now())
   }
 
-  /** Opens the connections of the clients from before the load doubled. More are opened only when all are in use. */
+  /**
+   * Opens as many connections as there were clients before the load doubled. More are opened only when all are in use.
+   */
   async #openSome(): Promise<void> {
     for (let n = 0; n < openBefore; n++) this.#idle.push(this.#connect()!)
     await Promise.all(this.#idle.map(({ connected }) => connected))

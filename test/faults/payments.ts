@@ -15,7 +15,7 @@ const capStep = 2000
 const openMin = 4
 
 type Account = { userId: string; key: string }
-/** A provider event that has no response yet. */
+/** A provider event that the service has not answered yet. */
 type Told = { topupId: string; event: StubEvent; change: SimChange }
 type Sent = 'answered' | 'refused' | 'gone'
 
@@ -24,11 +24,11 @@ type Sent = 'answered' | 'refused' | 'gone'
  * events until they are answered.
  */
 export class Payments {
-  /** Uses the limited key. */
+  /** The user with the limited key. */
   readonly account: Account
   readonly stub: StripeStub
   readonly unexpected: string[] = []
-  /** Uses an unlimited key. */
+  /** The same user with an unlimited key. */
   readonly manager: Account
   readonly #keyId: string
   /** Top-ups not yet paid. */
@@ -125,7 +125,7 @@ export class Payments {
     return status === 403 && /can spend|you owe|balance/i.test(body.message)
   }
 
-  /** Resends events until they are answered, and once more some that were answered before. */
+  /** Resends events until they are answered, and resends some answered events once more. */
   async repeatUnanswered(url: string): Promise<void> {
     this.#unanswered.push(...this.#kept.slice(-5))
     this.#kept.push(...this.#answered.splice(0))
@@ -133,7 +133,7 @@ export class Payments {
       demand(tries < 200, 'payment events are answered')
       demand((await this.#sendAll(url)) !== 'gone', 'payment events are answered by a server that was started')
     }
-    // Every load starts with open top-ups to pay, even a very short one.
+    // Starts every load, even a very short one, with open top-ups to pay.
     while (this.#open.length < openMin) {
       const id = await this.#begin(url)
       demand(id !== undefined, 'a top-up is begun')

@@ -122,7 +122,7 @@ async function crashPostgres({ load, server, url }: Outage, { random }: Tally): 
   return performance.now() - startedAt
 }
 
-/** Cuts connections as an operator or a restarting firewall does. Resolves with their number. */
+/** Cuts connections as an operator or a restarting firewall does. Resolves with the number of connections cut. */
 async function cutOften({ load, place, server, url }: Outage, { random }: Tally): Promise<number> {
   let cuts = 0
   for (let n = 0; n < 5; n++) {

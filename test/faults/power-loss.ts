@@ -23,7 +23,7 @@ const lossesPerFolder = 20
 
 /**
  * Simulates a power loss at random moments under load: the next server starts with only the synced data. In every
- * second loss the disk has also kept random unsynced pages.
+ * second power loss, the disk also keeps random unsynced pages.
  */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('power-loss', options, async (tally) => {
@@ -34,7 +34,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
     let accepted = 0
     while (tally.tries < times && tally.failures.length === 0) {
       let dataDir = join(folder, `disk-${tally.tries}`)
-      // The agents' notes are on another disk.
+      // Keeps the agents' notes outside of the data directory, as if on another disk.
       const notes = `${dataDir}.notes`
       const load = new FaultLoad(await openRichAccount(dataDir), tally.random, { notes })
       const start = (disk: string) => ({ env: mirrored(disk, library), config: notedAgents })

@@ -79,7 +79,7 @@ async function download({ child, url }: ServerProcess, account: Account): Promis
   const created = await call(url, account, ['POST', '/api/tasks', { endpointId: 'test.large', params }])
   const ended = await call(url, account, ['GET', `/api/tasks/${created.body.taskId}?wait=30`])
   demandEqual(ended.body.status, 'completed', 'the task with a large response')
-  // Memory of the run that is released later could hide the memory that the download takes.
+  // Waits until the memory of the run is released. Releasing it later could hide the memory that the download takes.
   const before = await settledResident(child.pid!)
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     get(ended.body.responseUri, resolve).on('error', reject)

@@ -16,7 +16,7 @@ export function demandTracing(): void {
 
 /** Returns a command prefix that injects the fault at the `nth` such call of each thread. */
 export function injecting(calls: string, fault: string, nth: number): string[] {
-  // Not with --seccomp-bpf, under which strace 6.1 sends no signal.
+  // Omits --seccomp-bpf, with which strace 6.1 sends no signal.
   const inject = `inject=${calls}:${fault}:when=${nth}`
   return ['strace', '-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', inject]
 }
