@@ -76,7 +76,7 @@ test.each(vias)('a task lists the connectors it was created with, if any, over %
     if (connectorIds?.length) expect(found.connectorIds).toEqual(connectorIds)
     else expect(found).not.toHaveProperty('connectorIds')
   }
-  // A task keeps the id of a deleted connector.
+  // This task keeps the id of the connector, which is deleted below.
   const task = { endpointId: 'mute.run', params: {}, connectorIds: [id] }
   const { taskId } = (await service.post('/api/tasks', task, { key: person.key })).body
   await new ConnectorCalls(service, person.key, via).delete(id)

@@ -26,7 +26,7 @@ export function readExposition(text: string): Samples {
       } else {
         expect(['counter', 'gauge', 'histogram']).toContain(rest)
         types.set(name, rest)
-        // By convention, only the names of counters end in _total.
+        // By convention, only counters have names that end in _total.
         expect(name.endsWith('_total'), name).toBe(rest === 'counter')
       }
       continue

@@ -108,7 +108,7 @@ test('a key has its own execution limit per minute', async () => {
     'At most 2 agent executions per minute are allowed with this API key. Retry after 2026-01-15T12:01:00.000Z.'
   const refused = await create()
   expectRefused(refused, { code: 'RATE_LIMIT_EXCEEDED', message, retryAfter: '40' })
-  // No rate limit headers, because they describe the user's limit, which is not reached.
+  // Expects no rate limit headers, because these describe the user's limit, which is not reached.
   expect(refused.headers.get('x-ratelimit-limit')).toBeNull()
   expect((await service.createTask(owner, 'test.echo')).headers.get('x-ratelimit-remaining')).toBe('7')
   expect(await expectStatus(200, service.get('/api/account', key))).toMatchObject({

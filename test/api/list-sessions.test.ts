@@ -28,7 +28,7 @@ test.each(vias)('lists sessions over %s newest first with exactly their fields',
   clock.advance(1000)
   const second = await calls.open('two')
   clock.advance(1000)
-  // Later changes to a session do not change its position.
+  // Later changes to a session do not change its position in the list.
   await calls.chat(first, 'hello')
   await calls.update(first, { status: 'completed' })
   expect((await calls.list()).body).toEqual({

@@ -9,7 +9,9 @@ import { countRows, withRaw } from '../support/test-engine.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 
-/** Returns the status of a login attempt from this address, which a test cannot really connect from. */
+/**
+ * Returns the status of a login attempt from this address, which is simulated because a test cannot connect from it.
+ */
 async function statusFrom({ app, url }: TestService, { address, email }: { address: string; email: string }) {
   const request = { headers: { origin: url }, socket: { remoteAddress: address } } as unknown as IncomingMessage
   const input = { email, password: 'wrong horse battery' }
@@ -94,7 +96,7 @@ test('trusts only the part of X-Forwarded-For that configured proxies wrote', ()
   expect(of([], { ...local, forwarded: '8.8.8.8' })).toBe(null)
   expect(of(proxies, { from: '8.8.4.4', forwarded: '8.8.8.8' })).toBe('8.8.4.4')
   expect(of(proxies, { from: '192.168.1.1', forwarded: '8.8.8.8' })).toBe(null)
-  // Clients control the beginning of the header, but never its end.
+  // A client controls only the beginning of the header.
   expect(of(proxies, { ...local, forwarded: '8.8.8.8' })).toBe('8.8.8.8')
   expect(of(proxies, { from: '::ffff:127.0.0.1', forwarded: '1.1.1.1, 8.8.8.8' })).toBe('8.8.8.8')
   expect(of(proxies, { from: 'fd00::1', forwarded: '1.1.1.1, 8.8.8.8, 10.1.2.3' })).toBe('8.8.8.8')

@@ -151,7 +151,7 @@ test('a login expires after exactly 7 unused days and is no longer listed', asyn
   expect((await withCookie(service, `errand=${token}`)).status).toBe(200)
   clock.advance(1)
   expect((await service.get('/api/logins', key)).body).toMatchObject({ logins: [], total: 0 })
-  // The last use is saved within ten seconds. Until then it does not count.
+  // The last use is saved within ten seconds and does not count before that.
   expect((await withCookie(service, `errand=${token}`)).status).toBe(401)
   await service.stop()
 })

@@ -6,11 +6,11 @@ import { startService, type TestService } from '../support/test-service.ts'
 import { PlatformCalls } from './platform-calls.ts'
 import { sessionAgents } from './session-calls.ts'
 
-// All operations of the API, with every credential except a user's own. A new operation must be added here.
+// Calls all operations of the API with every credential except a user's own. Add new operations here.
 
 /**
- * The scope that a platform key needs for its own calls, whether it may act as a user, and which client tokens may
- * call.
+ * Who may call an operation: the scope that a platform key needs for its own calls, whether a platform key may act as a
+ * user, and which client tokens have access.
  */
 type Decision = { platform?: PlatformScope | readonly PlatformScope[]; acting?: true; tokens?: Exclude<Reach, 'none'> }
 
@@ -75,7 +75,7 @@ const decisions: Record<string, Decision | 'public'> = {
   'clientTokens.revoke': actingOnly,
   'login.options': 'public',
   'login.create': 'public',
-  // A key could have the permission, but it has no login to end.
+  // A key could have the permission, but there is no login for it to end.
   'login.end': nobody,
   'logins.list': nobody,
   'logins.end': nobody,

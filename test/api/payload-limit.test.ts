@@ -11,7 +11,7 @@ test('rejects a task beyond the daily payload bytes and stores and charges nothi
   const account = async () => (await service.get('/api/account', key)).body
   const payloads = async () => (await service.app.store.listPayloads({ afterId: '', limit: 100 })).length
 
-  // The task's result is as large as its request.
+  // Echoes the request, so the result has the same size.
   const { body } = await create(45_000)
   expect((await service.get(`/api/tasks/${body.taskId}?wait=20`, key)).body.status).toBe('completed')
   const before = await account()

@@ -122,7 +122,7 @@ test('each scope allows exactly its operations, even when combined with other sc
   ] as const) {
     const platform = await PlatformCalls.open(service, { scopes: [...scopes] })
     for (const [index, [scope, call]] of calls.entries()) {
-      // This user exists only after the previous call of a key with the scope `users`.
+      // This user exists only after a key with the scope `users` has made the previous call.
       if (index === 3 && scopes[0] !== 'users') continue
       const isAllowed = (scopes as readonly string[]).includes(scope)
       const { body, status } = await call(platform)

@@ -184,7 +184,7 @@ test('a quote stays valid while its signing secret is the current or previous on
   secrets = { current: now, previous: [old] }
   expect((await create(other, who, { quoteId })).status).toBe(200)
   for (const foreign of [one, two]) expectForeign(await create(other, who, { quoteId: foreign }))
-  // After its secret was retired, a quote sets no price, even in a service that used to know the secret.
+  // A quote sets no price after its secret was retired, even in a service that used that secret before.
   const latest = await taskQuote(other, who)
   secrets = { current: 'a third secret of the tests', previous: [] }
   expectForeign(await create(other, who, { quoteId: latest }))
@@ -276,7 +276,7 @@ test('an abandoned model call is charged at the quoted rates', async () => {
   const ask = { sessionId: await sessionOf(service, person), message: 'Think' }
   const { quoteId } = (await quoteOf(service, person, { chat: ask })).body
   await service.stop()
-  // Reasoning no longer costs more than text.
+  // In this service, reasoning costs no more than text.
   const { service: later } = await start({ clock, dataDir })
   const reader = await chat(later, person, { ...ask, quoteId })
   await reader.until('assistant_delta')

@@ -3,7 +3,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { RawConnection, rawRequest } from '../support/raw-http.ts'
 import { startService } from '../support/test-service.ts'
 
-// Expensive work of concurrent requests must not add up to one long block of the event loop.
+// Expensive work for concurrent requests must not add up to one long block of the event loop.
 
 afterEach(() => void vi.restoreAllMocks())
 

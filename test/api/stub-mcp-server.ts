@@ -19,7 +19,7 @@ type StubOptions = {
   tools?: object[] | ((headers: IncomingHttpHeaders) => object[])
   /** Accepts requests but never responds. */
   isSilent?: boolean
-  /** Handles requests instead of the MCP protocol. */
+  /** Handles all requests instead of the MCP server. */
   refuse?: (request: IncomingMessage, response: ServerResponse) => unknown
 }
 

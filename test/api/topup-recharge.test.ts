@@ -6,7 +6,7 @@ import { startPaying, stopPaying } from './paying.ts'
 
 afterEach(stopPaying)
 
-// Recharges when the test calls `look`. A service looks every 15 s.
+// Recharges happen only when the test calls `look`; a real service checks every 15 s.
 
 const recharge = { belowUsd: '5', toUsd: '25', monthlyMaxUsd: '45' }
 
@@ -130,7 +130,8 @@ test('a charge with a lost response or interrupted by a crash is made once', asy
   clock.advance(61_000)
   await look()
   expect((await topups())[0]).toMatchObject({ id: 'top_crashed', status: 'paid' })
-  // After a day the provider has forgotten the idempotency key, so the service gives up an uncharged recharge.
+  // After a day the provider has forgotten the idempotency key, so the service abandons a recharge that was not
+  // charged.
   clock.advance(31 * 86_400_000)
   await spend(235_000)
   await payments.beginRecharge({ userId: person.userId, topupId: 'top_old', least: 1, most: 1e7, monthlyMax: 1e7 })

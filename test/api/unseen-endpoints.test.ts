@@ -4,7 +4,7 @@ import { defineConfig, defineEndpoint } from '../../server/agents/config/define-
 import { expectErrorBody, RawConnection } from '../support/raw-http.ts'
 import { startService, type Person, type TestService } from '../support/test-service.ts'
 
-// Endpoints hidden from a caller reveal nothing. Their rejection costs no more than the lookup.
+// Calls to hidden endpoints get the same response as calls to unknown ones, and cost no more than the lookup.
 
 const endpoint = defineEndpoint({
   description: 'Has a strict schema.',

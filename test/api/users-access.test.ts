@@ -7,7 +7,7 @@ import { signUp, signUpAdmin } from './signed-in.ts'
 
 type AdminCall = { id: string; method: string; path: string; body?: Record<string, unknown> }
 
-/** Ids for calls of all admin operations. An admin's calls with them would succeed. */
+/** Ids for calls to all admin operations. With these ids, the calls of an admin would succeed. */
 type Ids = { userId: string; taskId: string; invitationId: string; keyId: string; platformKeyId: string }
 
 const callsOn = ({ invitationId, keyId, platformKeyId, taskId, userId }: Ids): AdminCall[] => [

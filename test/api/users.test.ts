@@ -5,7 +5,7 @@ import testAgents from '../support/test-agents.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { expectStatus, signUp, signUpAdmin } from './signed-in.ts'
 
-/** Creates users in this order. Those of one crowd are created concurrently, in any order. */
+/** Creates users in this order, except that each group of `crowd` users is created concurrently. */
 async function createMany({ app: { store } }: TestService, emails: string[], crowd = 1): Promise<void> {
   for (let first = 0; first < emails.length; first += crowd) {
     const some = emails.slice(first, first + crowd)
@@ -181,7 +181,7 @@ test('suspending ends logins and rejects keys immediately; resuming accepts the 
   const suspend = (isSuspended: boolean) =>
     expectStatus(200, admin.browser.request('PATCH', `/api/users/${person.userId}`, { body: { isSuspended } }))
   const withKey = () => service.get('/api/account', key)
-  // Caches both credentials.
+  // Uses both credentials, so that the service caches them.
   expect([await person.browser.status(), (await withKey()).status]).toEqual([200, 200])
 
   expect(await suspend(true)).toMatchObject({ id: person.userId, isSuspended: true })

@@ -32,7 +32,7 @@ test('answers long polls beyond the per-account maximum immediately; other accou
   await expect.poll(() => waiting, { timeout: 20_000 }).toBe(waitersMax + 1)
   controller.abort()
   await Promise.all(all)
-  // Afterwards a slot is free again.
+  // Now a slot is free again.
   const again = async () => {
     expect((await service.get(`/api/tasks/${taskId}?wait=1`, person.key)).status).toBe(200)
     return waiting

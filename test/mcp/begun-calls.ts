@@ -13,7 +13,7 @@ export async function startWorld(limits: object = {}, balanceUsd = '1.0000') {
 let gates = 0
 export const newGate = () => `gate ${process.pid} ${++gates}`
 
-/** A call with a running task, and a way for its client to leave. */
+/** Starts a call and waits until its task runs. `leave` disconnects the client. */
 export async function startCall(service: TestService, tool: string, { gate, key, isCurrent = false, keyed }: Begun) {
   const controller = new AbortController()
   const headers = keyed === undefined ? {} : { 'Idempotency-Key': btoa(keyed) }
@@ -29,7 +29,7 @@ export async function startCall(service: TestService, tool: string, { gate, key,
   return {
     answer,
     id: sent.id,
-    /** Resolves once the service has noticed. */
+    /** Disconnects the client. Resolves once the service has noticed. */
     leave: async () => {
       const ended = await requestsEnded(service)
       controller.abort()

@@ -98,7 +98,7 @@ export default defineConfig({
         }),
       },
     },
-    // Their tool names would be the same.
+    // Two agents whose endpoints would get the same tool name.
     { kind: 'code', id: 'a_b', name: 'One', endpoints: { c: endpoint } },
     { kind: 'code', id: 'a', name: 'Other', endpoints: { b_c: endpoint } },
     { kind: 'code', id: 'private', name: 'Private', visibility: ['vip@example.com'], endpoints: { echo: endpoint } },

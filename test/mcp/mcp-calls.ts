@@ -27,14 +27,14 @@ export async function sendText(service: TestService, text: string, { key, header
   return { status: response.status, headers: response.headers, body: messages.at(-1), messages }
 }
 
-/** A request of a client after its handshake. */
+/** Sends a request as a client after its handshake. */
 export function send(service: TestService, method: string, params: object, sent: Sent): Promise<McpAnswer> {
   const id = sent.id === undefined ? 1 : sent.id
   const message = { jsonrpc: '2.0', ...(id !== null && { id }), method, params }
   return sendText(service, JSON.stringify(message), sent)
 }
 
-/** A request of the current revision, with its mandatory fields. */
+/** Sends a request of the current revision, with its mandatory fields. */
 export function sendCurrent(
   service: TestService,
   method: string,
@@ -61,7 +61,7 @@ export function callTool(service: TestService, tool: string, args: object, sent:
   return send(service, 'tools/call', { name: tool, arguments: args }, sent)
 }
 
-/** Types and amounts of the caller's transactions without the first credit, oldest first. */
+/** Returns the types and amounts of the caller's transactions without the first credit, oldest first. */
 export async function moneyOf(service: TestService, key: string): Promise<[string, string][]> {
   const { body } = await service.get('/api/transactions?limit=100', key)
   const all: [string, string][] = body.transactions.map(({ amountUsd, type }: Record<string, string>) => [

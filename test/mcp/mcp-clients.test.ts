@@ -125,7 +125,7 @@ test('a client cancels its own call, not one of another client with the same key
   const other = await connect(service, key)
   const controller = new AbortController()
   const { signal } = controller
-  // Both are the first request of their clients after the handshake.
+  // Each of these calls is the first request of its client after the handshake.
   const first = client.callTool({ name: 'desk_wait', arguments: { gate: 'mine' } }, undefined, { signal })
   const second = other.callTool({ name: 'desk_wait', arguments: { gate: 'theirs' } })
   await expect.poll(() => runsOf('mine') + runsOf('theirs'), soon).toBe(2)

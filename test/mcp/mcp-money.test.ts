@@ -6,7 +6,7 @@ import { newGate, startCall, startWorld, statuses } from './begun-calls.ts'
 import { openGate, runsOf } from './mcp-agents.ts'
 import { callTool, charge, expectClean, moneyOf, refund, send } from './mcp-calls.ts'
 
-// One call is one charge, no matter what happens to its client. Failed and abandoned calls are refunded.
+// Each call is charged once, no matter what happens to its client. Failed and abandoned calls are refunded.
 
 test('an admission error is returned as tool result that says what to do, and nothing is charged', async () => {
   const { key, service } = await startWorld({ executionsPerMinute: 2 }, '0.0150')
@@ -82,7 +82,7 @@ test('a client that gives up and repeats its call gets the result of the first t
   })
   expect(runsOf(next)).toBe(1)
   expect(await moneyOf(service, key)).toEqual([charge, charge])
-  // It was delivered, so the same request again is another call.
+  // The result was delivered, so repeating the request is a new call.
   await callTool(service, 'desk_wait', { gate: next }, { key })
   expect(await moneyOf(service, key)).toEqual([charge, charge, charge])
   await expectClean(service)
@@ -128,7 +128,7 @@ test('a task whose client does not return is canceled and refunded', async () =>
   await leave()
   await expect.poll(() => moneyOf(service, key), soon).toEqual([charge, refund])
   expect(await statuses(service, key)).toEqual(['failed'])
-  // Later calls are separate.
+  // Later calls get tasks of their own.
   openGate(gate)
   expect((await callTool(service, 'desk_wait', { gate }, { key })).body.result.structuredContent).toEqual({
     passed: gate,
@@ -152,9 +152,9 @@ test('a canceled call that cannot be stopped continues; repeating it gets its re
   const gate = newGate()
   const { answer, id } = await startCall(service, 'desk_keep', { gate, key })
   await send(service, 'notifications/cancelled', { requestId: id }, { key, id: null })
-  // Its stream ends without a response.
+  // The canceled call's stream ends without a response.
   expect((await answer).messages).toEqual([])
-  // Longer than `mcpReturnSeconds`, after which a cancelable task would be canceled.
+  // Waits longer than `mcpReturnSeconds`, after which a cancelable task would be canceled.
   await pause(1200)
   expect(await statuses(service, key)).toEqual(['processing'])
   const again = callTool(service, 'desk_keep', { gate }, { key })

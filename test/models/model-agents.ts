@@ -198,5 +198,8 @@ export function modelAgents(url: string): ErrandConfig {
   }
 }
 
-/** As a configuration file: agent threads load it and find the provider in their environment. */
+/**
+ * Default export, because agent threads load this file as their configuration. They find the provider in their
+ * environment.
+ */
 export default defineConfig(modelAgents(process.env['TEST_MODEL_URL'] ?? 'http://127.0.0.1:9'))

@@ -9,7 +9,7 @@ import { onlyCharge, startModels } from './model-checks.ts'
 const silent = { debug() {}, info() {}, warn() {}, error() {}, fatal() {} }
 const answer = readFileSync(new URL('./transcripts/anthropic-answer.sse', import.meta.url), 'utf8')
 
-/** Anthropic's answer, with these prompt tokens. */
+/** Returns a response in Anthropic's format, with these prompt tokens. */
 function answerWith(usage: object): string {
   return answer.replace(/"usage": \{"input_tokens".*?"service_tier": "standard"\}/, `"usage": ${JSON.stringify(usage)}`)
 }

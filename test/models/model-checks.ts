@@ -29,16 +29,19 @@ export async function startModels({
   return { provider, service, stop }
 }
 
-/** Must not appear in responses: the key, URLs, stack frames. */
+/** Matches text that must not appear in responses: the key, URLs, stack frames. */
 export const internals = new RegExp(`${secretKey}|Zm9vYmFy|https?://|127\\.0\\.0\\.1|localhost|\\n\\s+at `)
 
-/** One line that ends like a sentence. */
+/** Expects one line that ends like a sentence. */
 export function expectSentence(message: string): void {
   expect(message).not.toMatch(internals)
   expect(message).toMatch(/^\S[^\n]{8,520}[.!?…]$/)
 }
 
-/** A chat that fails with one AGENT_ERROR and leaves balance, session and ledger unchanged. Returns its events. */
+/**
+ * Runs a chat, which must fail with one AGENT_ERROR and leave balance, session and ledger unchanged. Returns its
+ * events.
+ */
 export async function expectFailedChat(talker: Talker, message: RegExp, text = 'Hello'): Promise<any[]> {
   const before = await talker.state()
   const events = await talker.chat(text)
@@ -51,7 +54,7 @@ export async function expectFailedChat(talker: Talker, message: RegExp, text = '
   return events
 }
 
-/** A task that fails with one AGENT_ERROR and is refunded. Returns its error. */
+/** Runs a task, which must fail with one AGENT_ERROR and be refunded. Returns its error. */
 export async function expectFailedTask(
   service: TestService,
   { key }: Person,
@@ -71,7 +74,7 @@ export async function expectFailedTask(
   return task.error
 }
 
-/** The provider responds again, the session continues, and the money adds up. */
+/** Makes the provider respond again, and expects that the session continues and the ledger balances. */
 export async function expectSound({ provider, service }: ModelWorld, talker: Talker, answer?: Script): Promise<void> {
   await talker.settled()
   provider.play(answer ?? reply({ text: ['Still here.'] }))
@@ -81,7 +84,7 @@ export async function expectSound({ provider, service }: ModelWorld, talker: Tal
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
 }
 
-/** The session's only charge, which must equal its breakdown. */
+/** Returns the session's only charge, which must match its breakdown. */
 export async function onlyCharge(talker: Talker): Promise<any> {
   const [charge, ...more] = await talker.charges()
   expect(more).toEqual([])

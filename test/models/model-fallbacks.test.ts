@@ -36,7 +36,7 @@ const failures: [string, Script][] = [
 ]
 const [firstFailure] = failures
 const cases = modes.flatMap(({ inThreads }) => {
-  // A thread takes seconds to load the AI SDK.
+  // Tries only the first failure in threads in the small tier, because a thread takes seconds to load the AI SDK.
   const tried = inThreads ? ofTier([firstFailure!], failures) : failures
   return tried.map(([name, fail]) => ({ inThreads, name, fail }))
 })

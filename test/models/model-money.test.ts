@@ -21,7 +21,7 @@ function promptBytes({ body }: ModelRequest): number {
   return Buffer.byteLength(said) + Buffer.byteLength(JSON.stringify(body.tools ?? []))
 }
 
-/** The provider's price of all requests together. */
+/** Returns the provider's total price for all requests. */
 function providersUnits({ provider }: ModelWorld): number {
   const sum = { ...none, promptTokens: 0, completionTokens: 0 }
   for (const request of provider.requests) {
@@ -122,7 +122,7 @@ test('a model that finishes after its client has left is charged as reported', a
   const reader = await talker.open('Hello?')
   await reader.until('assistant_delta')
   reader.leave()
-  // The service has seen that the client left.
+  // Waits until the service has noticed that the client left.
   const ended = 'errand_http_requests_total{operation="chat",status="200"}'
   await expect.poll(async () => (await readMetrics(world.service)).get(ended), soon).toBe(1)
   left.resolve()

@@ -201,7 +201,7 @@ test('generates an object, and sends its schema to providers that accept one', a
       const [{ messages, response_format: format }] = world.provider.bodies
       const isSent = isStrict && agent === 'strict'
       expect(format.type, `${agent} ${isStrict}`).toBe(isSent ? 'json_schema' : 'json_object')
-      // A client without schema support does not send it; a provider without it gets it as text.
+      // A client without schema support does not send the schema; such a provider gets the schema as text.
       if (isStrict && !isSent) expect(messages[0].content).toContain('"pages"')
     }
     expect(await mine.charges()).toHaveLength(2)

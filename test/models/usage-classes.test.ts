@@ -8,8 +8,8 @@ import type { ChatPart, ModelObject } from '../../server/agents/config/define-co
 import { modelReply } from '../../server/agents/model/model-agent.ts'
 import { noConnectors } from '../../server/connectors/thread/run-connectors.ts'
 
-// Usage objects as the providers document them, in streams of their form, read by the AI SDK's package for each. The
-// classes of tokens must not overlap, whether a provider counts cached tokens as part of the prompt or beside it.
+// Usage objects as documented by the providers, in streams of their format, read with the AI SDK's package for each.
+// The classes of tokens must not overlap, whether or not a provider counts cached tokens as part of the prompt.
 
 type Usage = Extract<ChatPart, { type: 'usage' }>
 type Counts = Partial<Omit<Usage, 'type' | 'finishReason'>>

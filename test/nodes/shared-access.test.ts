@@ -14,7 +14,7 @@ async function startTwo() {
   return { first, second, ...more }
 }
 
-/** The same login on another node, as behind a load balancer. */
+/** Returns a browser with the same login on another node, as behind a load balancer. */
 function elsewhere(browser: Browser, service: TestService): Browser {
   const other = new Browser(service)
   for (const [name, value] of browser.cookies) other.cookies.set(name, value)

@@ -116,7 +116,7 @@ test('a turn closed by another node ends as AGENT_INTERRUPTED, is free and is no
   const closed = async () => {
     // The responding node may renew its leases just then.
     await raw.query('UPDATE turns SET lease_until = 0 WHERE settled_at IS NULL')
-    // Covers both nodes' turns, on whichever node it runs.
+    // Closes abandoned turns of both nodes, on whichever node it runs.
     await second.app.store.closeAbandonedTurns()
     return await raw.query('SELECT id FROM turns WHERE settled_at IS NULL')
   }

@@ -15,7 +15,7 @@ test('a follower at one node gets start, progress and end of a task that another
   expect(await reader.until('state')).toMatchObject({ status: 'pending', attempt: 0 })
   await start({ config, limits: unlimited })
   await untilBegun(files)
-  // Start and first progress arrive together or one after the other.
+  // The start and the first progress may arrive together or separately.
   await expect.poll(() => reader.text, soon).toContain('Step 4')
   writeFileSync(files.release, '')
   const events = await reader.all()

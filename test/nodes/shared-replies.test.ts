@@ -15,7 +15,7 @@ async function startTwo() {
   return { first, second, ...more }
 }
 
-/** A deterministic sequence. */
+/** Returns a deterministic random number generator. */
 function numbers(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -24,7 +24,7 @@ function numbers(seed: number): (below: number) => number {
   }
 }
 
-/** A reply with several kinds of events, some simultaneous, some large. */
+/** Returns the steps of a reply with several kinds of events, some simultaneous, some large. */
 function replyOf(seed: number): Step[] {
   const next = numbers(seed)
   const steps: Step[] = []
@@ -60,12 +60,12 @@ test('a reply cut off anywhere can be resumed completely, in both formats and on
     const body = { sessionId: talker.sessionId, message, onDisconnect: 'continue' }
     const reader = await ChatReader.open({ url: first.url, key: talker.key, body })
     const turnId = String(reader.headers['errand-turn-id'])
-    // Every other reply loses its reader in the middle. The others are read to the end and looked up afterwards.
+    // Every other reply loses its reader in the middle. The others are read to their end, and reread afterwards.
     if (seed % 2 === 0) {
       await reader.until('assistant_delta').catch(() => undefined)
       reader.leave()
     }
-    // Both read from the beginning while the turn continues.
+    // Both nodes read from the beginning while the turn continues.
     const [here, elsewhere] = await Promise.all([read(talker, turnId, 0, false), read(there, turnId, 0, false)])
     expect(elsewhere).toBe(here)
     const lines = here.split(/(?<=\n)/)

@@ -37,7 +37,7 @@ export async function startNodes(...options: [NodeOptions, ...NodeOptions[]]): P
   return { nodes, databaseUrl, databaseOf, start, stop }
 }
 
-/** The same object, with its requests sent to another node. */
+/** Returns a copy of the object that sends its requests to another node. */
 export function at<Of extends { service: TestService }>(service: TestService, of: Of): Of {
   return Object.assign(Object.create(Object.getPrototypeOf(of) as object) as Of, of, { service })
 }

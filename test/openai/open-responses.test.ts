@@ -6,8 +6,9 @@ import { png } from '../support/sample-files.ts'
 import { image, start, urlOf } from './file-calls.ts'
 import { readSse, WireCalls } from './wire-calls.ts'
 
-// Requests of Open Responses' compliance tests over HTTP, and the response fields that its specification requires.
-// Requests with client tools are rejected by name; docs/guides/openai.md lists other unsupported parts.
+// Sends the requests of Open Responses' compliance tests over HTTP, and checks the response fields that its
+// specification requires. The service rejects requests with client tools; docs/guides/openai.md lists other unsupported
+// parts.
 
 const index = z.number().int()
 const text = z.object({

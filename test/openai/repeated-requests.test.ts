@@ -55,7 +55,7 @@ test('repeated requests with an Idempotency-Key are charged once; a different re
   expect(await mine.charges()).toHaveLength(2)
   const [session, ...others] = await mine.sessions()
   expect(others).toEqual([])
-  // Each names the existing conversation, and not an abandoned one.
+  // Each response names the existing conversation, not an abandoned one.
   expect(new Set(answers.map(({ body }) => body.conversation.id))).toEqual(new Set([session.id]))
   await mine.expectSound()
   await service.stop()
@@ -135,7 +135,7 @@ test('a retry after a restart gets the end of its request, and is not charged ag
   const interrupted = await there.complete(message, {}, retry(1))
   expect(interrupted.status).toBe(500)
   expect(interrupted.headers.get('x-should-retry')).toBe('false')
-  // Its reply was delivered and is no longer stored.
+  // The reply to the other request was delivered and is no longer stored.
   const over = await there.complete('Hello', {}, retry(1))
   expect([over.status, over.headers.get('x-should-retry')]).toEqual([410, 'false'])
   expect(await there.charges()).toHaveLength(1)

@@ -41,7 +41,7 @@ test('at the session limit, the least recently used response conversation is del
   const next = await mine.respond('Two more', { previous_response_id: second.id })
   expect([next.status, next.body.error.param]).toEqual([404, 'previous_response_id'])
 
-  // One of the user's own sessions makes room in the same way, and is never evicted.
+  // Creating one of the user's own sessions evicts a response in the same way. Such a session is never evicted itself.
   const other = (await create()).body.sessionId
   expect((await mine.get(`/responses/${continued.id}`)).status).toBe(404)
   const recent = await mine.respond('Three more', { previous_response_id: third.id })

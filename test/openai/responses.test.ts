@@ -180,7 +180,7 @@ test('a rejected response leaves no session, and a failed response states the re
   const written = vi.spyOn(service.app.store, 'createSession')
   const refused = await poor.respond('Hello')
   expect([refused.status, refused.body.error.code]).toEqual([402, 'insufficient_quota'])
-  // Not even a temporary one, of which there could be any number.
+  // No session is written, not even a temporary one, because nothing limits the number of rejected requests.
   expect(written).not.toHaveBeenCalled()
   expect(await poor.sessions()).toEqual([])
   const steps = say({ do: 'text', delta: 'Well' }, { do: 'throw', message: 'It broke.' })

@@ -4,7 +4,7 @@ import type { Person, TestService } from '../support/test-service.ts'
 /** A chat completion chunk or a response event. */
 export type SseEvent = { event: string | undefined; data: any }
 
-/** Events of a body, without comments; `[DONE]` stays a string. */
+/** Parses the events of a body, without comments; `[DONE]` stays a string. */
 export function readSse(text: string): SseEvent[] {
   return text
     .split('\n\n')
@@ -19,7 +19,7 @@ export function readSse(text: string): SseEvent[] {
 
 export const user = (content: unknown) => ({ role: 'user', content })
 
-/** Requests of one user to /v1. */
+/** Sends requests of one user to /v1. */
 export class WireCalls {
   readonly service: TestService
   readonly person: Person
@@ -53,7 +53,7 @@ export class WireCalls {
     return (await this.service.get('/api/sessions', this.person.key)).body.sessions
   }
 
-  /** Nothing is held, and the ledger balances. */
+  /** Waits until no funds are held, and checks that the ledger balances. */
   async expectSound(): Promise<void> {
     const held = async () => (await this.service.get('/api/account', this.person.key)).body.heldUsd
     await expect.poll(held, { timeout: 20_000, interval: 5 }).toBe('0.0000')

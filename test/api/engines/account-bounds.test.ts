@@ -164,7 +164,7 @@ test('writes other than executions share a rate limit across REST, batches and a
   expect((await service.request('DELETE', `/api/keys/${stolen.id}`, { key })).status).toBe(404)
   expect((await service.request('DELETE', '/api/logins/login_x', { key })).status).toBe(404)
   expect((await service.request('DELETE', '/api/logins', { key })).status).toBe(200)
-  // The limit does not affect requests that count elsewhere, reads, and other users.
+  // The limit does not affect requests with limits of their own, reads, or other users.
   const [left] = batch.body.slice(1)
   const message = { sessionId: left.result.data.json.sessionId, message: 'hello' }
   expect((await service.post('/api/chat', message, { key })).status).toBe(200)

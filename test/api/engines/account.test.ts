@@ -113,7 +113,7 @@ test('the rate limit in the body matches the X-RateLimit headers', async () => {
     const { body, headers } = await service.get('/api/account', key)
     const { limit, remaining, resetAt } = body.rateLimit
     const told = ['Limit', 'Remaining', 'Reset'].map((name) => Number(headers.get(`X-RateLimit-${name}`)))
-    // If no execution counts, the header is the time of the response.
+    // If no execution counts toward the limit, the header contains the time of the response.
     const reset = resetAt === null ? clock.now() : Date.parse(resetAt)
     expect(told).toEqual([limit, remaining, Math.ceil(reset / 1000)])
     return body.rateLimit

@@ -75,7 +75,7 @@ for (const via of vias) {
       expect([400, 404], JSON.stringify(body)).toContain(status)
     }
     expect((await service.get('/api/connectors', key)).body.total).toBe(0)
-    // A command that is sent along with the name of an operator's server has no effect.
+    // A command sent along with the id of an operator's server has no effect.
     const beside = await service.post('/api/connectors', { name: 'Own', server: 'plain', ...command }, { key })
     if (beside.status === 200) expect(JSON.stringify(beside.body)).not.toContain('touch')
     else expect(beside.status).toBe(400)

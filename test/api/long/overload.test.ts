@@ -114,7 +114,7 @@ test('requests waiting to be processed occupy no slot', async () => {
   const service = await startService({ limits: { maxWritesInFlight: writesMax, writesPerMinute: 0 } })
   const { key } = await service.createPerson()
   const many = await service.createPerson()
-  // Makes both users known, so that they cannot use the capacity reserved for other senders.
+  // Makes both users known senders, so that they cannot use the capacity reserved for other senders.
   for (const own of [key, many.key]) expect((await service.get('/api/account', own)).status).toBe(200)
   const body = { endpointId: 'no.such', params: { text: 'x'.repeat(100_000) } }
   const large = Array.from({ length: 10 * writesMax }, () => service.post('/api/tasks', body, { key: many.key }))

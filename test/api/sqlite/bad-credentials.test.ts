@@ -48,7 +48,7 @@ const credentials: [title: string, lines: (key: string) => string[]][] = [
   ['the key in a cookie', (key) => [`Cookie: __Host-errand=${key}; errand=${key}`]],
   ['the key in Proxy-Authorization', (key) => [`Proxy-Authorization: Bearer ${key}`]],
   ['the key in X-Api-Key', (key) => [`X-Api-Key: ${key}`]],
-  // Two proxies in a row might each take a different key for the caller's.
+  // Each of two successive proxies might take a different key for the caller's.
   ['an invalid key, then a valid one', (key) => ['Authorization: Bearer x', `Authorization: Bearer ${key}`]],
   ['a valid key, then an invalid one', (key) => [`Authorization: Bearer ${key}`, 'Authorization: Bearer x']],
 ]

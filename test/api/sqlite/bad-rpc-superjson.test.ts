@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { expectRpcRefused, expectUnchanged, shareService } from '../../support/raw-http.ts'
 
-// The envelope of typed RPC contains metadata on how to read its JSON. Like the JSON, it comes from the caller.
+// The envelope of typed RPC contains metadata on how to parse its JSON. Like the JSON, the metadata comes from the
+// caller.
 
 const guarded = shareService()
 const envelope = (params: unknown, meta: unknown) => ({ json: { endpointId: 'test.echo', params }, meta })

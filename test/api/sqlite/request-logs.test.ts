@@ -163,7 +163,7 @@ async function speakSecrets(service: TestService): Promise<string[]> {
   await service.post('/api/invitations/check', { token })
   await new Browser(service).post('/api/invitations/accept', { token, password: 'correct horse of ada' })
   await new Browser(service).logIn({ email, password: 'wrong horse battery' })
-  // Secrets in places where a caller put them by mistake.
+  // Puts secrets in places where a caller may put them by mistake.
   await service.get(`/api/tasks/${key}`, key)
   await service.get(`/invitation/${token}`)
   await service.request('GET', '/api/account', { headers: { Authorization: `Basic ${key}`, Cookie: `x=${token}` } })

@@ -6,7 +6,7 @@ import { startService, type Answer, type TestService } from '../../support/test-
 import config from '../mcp-agents.ts'
 import { callTool, charge, expectClean, moneyOf, send } from '../mcp-calls.ts'
 
-// Users who may create tasks may call tools, and see only their own.
+// Users who may create tasks may call tools, and see only the tools that they may call.
 
 const start = () => startService({ config, limits: { ...unlimited } })
 const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' }

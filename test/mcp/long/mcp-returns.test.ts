@@ -13,7 +13,7 @@ test('a resumed call is not canceled when the return time of its first client ex
   const first = await startCall(service, 'desk_wait', { gate, key })
   await first.leave()
   const again = callTool(service, 'desk_wait', { gate }, { key, id: 77 })
-  // Longer than a task is kept without a client.
+  // Waits longer than a task is kept without a client.
   await pause(4500)
   expect(await statuses(service, key)).toEqual(['processing'])
   openGate(gate)
@@ -52,7 +52,7 @@ test('a task continues for a second waiting request if the first one disconnects
   await expect.poll(() => runsOf(gate), soon).toBe(1)
   const ended = await requestsEnded(service)
   const second = call()
-  // After this pause the second call is waiting, because requests of a connection are served in order.
+  // Waits until the second call has reached the service and waits there.
   await pause(300)
   leaving.abort()
   await first

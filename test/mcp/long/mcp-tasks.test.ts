@@ -17,13 +17,13 @@ const newGate = () => `task gate ${process.pid} ${++gates}`
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT/)
 const knowsTasks = { extensions: { 'io.modelcontextprotocol/tasks': {} } }
 
-/** For revision 2025-11-25. */
+/** Creates a task with revision 2025-11-25. */
 async function begin(service: TestService, key: string, tool: string, args: object) {
   const { body } = await send(service, 'tools/call', { name: tool, arguments: args, task: { ttl: 60_000 } }, { key })
   return body.result.task
 }
 
-/** For the current revision. */
+/** Creates a task with the current revision. */
 async function beginCurrent(service: TestService, key: string, tool: string, args: object) {
   const call = { name: tool, arguments: args }
   return (await sendCurrent(service, 'tools/call', call, { key, capabilities: knowsTasks })).body.result
@@ -134,7 +134,7 @@ test("another user's task is reported as unknown, and reading a task needs the s
   }
   const caller = await service.createKey(userId, ['execute'])
   expect((await send(service, 'tasks/get', { taskId }, { key: caller })).body.error).toMatchObject({ code: 403 })
-  // A key that could not read the task does not get or pay for one.
+  // A key that may not read tasks gets no task and is not charged.
   const call = { name: 'desk_fail', arguments: {}, task: {} }
   expect((await send(service, 'tools/call', call, { key: caller })).body.result).toMatchObject({
     isError: true,
@@ -155,7 +155,8 @@ test('a request that a client sends several times simultaneously creates one tas
   const gate = newGate()
   const calls = Array.from({ length: 5 }, () => callTool(service, 'desk_wait', { gate }, sent))
   await expect.poll(() => runsOf(gate), soon).toBeGreaterThan(0)
-  // All calls are waiting once later requests have been answered. After the end, a repeat would be a new call.
+  // All calls are waiting once these later requests have been answered. After the end of the task, a repeated call
+  // would be a new one.
   for (let n = 0; n < 5; n++) await send(service, 'tools/list', {}, { key })
   openGate(gate)
   const ids = (await Promise.all(calls)).map(({ body }) => body.result['_meta'].taskId)

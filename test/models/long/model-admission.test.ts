@@ -15,7 +15,7 @@ async function quoteOf({ service, sessionId, key }: Talker): Promise<{ holdUsd: 
   return body
 }
 
-/** The amount held for a chat whose provider has its request and does not respond. */
+/** Returns the amount held for a chat whose provider has received the request but does not respond. */
 async function heldBy({ provider }: ModelWorld, talker: Talker, open: () => Promise<{ leave: () => void }>) {
   provider.play(hang)
   const reader = open()
@@ -27,7 +27,7 @@ async function heldBy({ provider }: ModelWorld, talker: Talker, open: () => Prom
   return { heldUsd, bytes: Buffer.byteLength(JSON.stringify(request!.body)) }
 }
 
-/** A completion whose client leaves on demand. */
+/** Opens a completion; `leave` disconnects its client. */
 async function openCompletion({ service, key }: Talker, body: object): Promise<{ leave: () => void }> {
   const controller = new AbortController()
   void fetch(`${service.url}/v1/chat/completions`, {
@@ -90,7 +90,7 @@ test('a response format that the balance does not cover is rejected before the p
   for (const model of ['model', 'strict']) {
     const { body, status } = await calls.complete('Hello', { model, response_format: format })
     const isCovered = model === 'strict'
-    // A provider with schema support gets it only once: half as many tokens.
+    // A provider with schema support gets the schema only once, so half as many tokens are held.
     expect([status, body.error?.code], model).toEqual(isCovered ? [200, undefined] : [402, 'insufficient_quota'])
     expect(world.provider.requests, model).toHaveLength(isCovered ? 1 : 0)
     expect(await quoteOf(other)).toMatchObject({ holdUsd })

@@ -25,7 +25,7 @@ test.for(modes)(
     await talker.settled()
     const { breakdown } = await onlyCharge(talker)
     expect(breakdown).toMatchObject({ toolCalls: 1, isEstimated: true })
-    // The reported prompt, and again with a tool call and its result.
+    // Counts the prompt twice: as reported, and again with a tool call and its result.
     expect(breakdown.promptTokens).toBeGreaterThan(200)
     expect(breakdown.promptTokens).toBeLessThan(400)
     expect([breakdown.completionTokens, breakdown.reasoningTokens]).toEqual([20 + 101, 0])

@@ -16,7 +16,7 @@ type Pace = { words: number; everyMs: number; thoughts?: number }
 const aroundMessage = 4
 const modes = [{ inThreads: false }, { inThreads: true }]
 
-/** The provider's count for a request: each message with some overhead. */
+/** Counts the prompt tokens of a request as the provider does: each message with some overhead. */
 async function promptTokens({ body }: ModelRequest): Promise<number> {
   const texts = (body.messages as { content: string }[]).map(({ content }) => content)
   return (await countTokens(texts)) + aroundMessage * texts.length
@@ -141,7 +141,7 @@ test.for(paces)(
           reader.leave()
         }),
       )
-      // All of them share an account, so one check is enough.
+      // All talkers share an account, so one check is enough.
       await first.settled()
       await expect.poll(() => messages.every((message) => bills.get(message)?.isOver !== false), soon).toBe(true)
       for (const [n, talker] of talkers.entries()) {

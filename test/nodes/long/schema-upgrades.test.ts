@@ -28,7 +28,7 @@ test('a newer node does not start while an older node runs, and the older node c
   expect(await start()).toMatch(/leased to a node, for \d+ s/)
   expect(await client.runTask('rogue.echo', { n: 1 })).toMatchObject({ status: 'completed' })
 
-  // A killed node keeps its lease until it expires, but no connection.
+  // A killed node loses its connections immediately, but its lease only when the lease expires.
   await older.end('SIGKILL')
   expect(await start()).toMatch(/still uses\. Tasks or chats are leased to a node, for \d+ s/)
   const expire = 'UPDATE tasks SET lease_until = 1 WHERE id = $1'

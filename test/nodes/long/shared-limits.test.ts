@@ -8,7 +8,7 @@ import { startNodes } from '../start-nodes.ts'
 
 const noRate = { limits: { executionsPerMinute: 0 } }
 
-/** Runs it this many times in parallel, alternating between the nodes. */
+/** Calls `ask` this many times in parallel, alternating between the nodes. */
 function everywhere<Result>(
   nodes: readonly TestService[],
   { times, ask }: { times: number; ask: (node: TestService, n: number) => Promise<Result> },

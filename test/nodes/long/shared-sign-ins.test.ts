@@ -6,7 +6,7 @@ import { startNodes } from '../start-nodes.ts'
 
 test('nodes refresh an expired access token once, even if many runs need it simultaneously', async () => {
   const oauth = await OAuthServer.start({ tokenSeconds: 4 })
-  // All of them must have expired, also those of connectors that were not used yet.
+  // Access tokens issued so far. All must have expired before the refresh, including those of connectors not used yet.
   const issued: string[] = []
   oauth.change = (text) => {
     issued.push((JSON.parse(text) as { access_token: string }).access_token)
@@ -19,13 +19,13 @@ test('nodes refresh an expired access token once, even if many runs need it simu
   const [one, two] = [nodes[0]!, nodes[1]!]
   const owner = await createOwner(one)
   const connectorIds = await Promise.all([1, 2, 3].map(() => createConnector({ mcp, service: one }, owner)))
-  // Sign-ins start and finish on one node; the other knows immediately.
+  // Signs in on one node; the other node can use the tokens immediately.
   for (const connectorId of connectorIds) await signIn(one, owner, connectorId)
   expect(await check(two, owner, connectorIds[0]!)).toMatchObject({ status: 'ok' })
   const goodOnes = async () => (await Promise.all(issued.map((token) => oauth.isGood(token, mcp.url)))).filter(Boolean)
   await expect.poll(goodOnes, { timeout: 10_000, interval: 100 }).toEqual([])
   const before = oauth.grants.length
-  // On a busy machine the checks take longer than the first tokens live.
+  // Extends the lifetime, because on a busy machine the checks take longer than four seconds.
   oauth.tokenSeconds = 600
   // Delays the refresh, so that all requests arrive during it.
   oauth.hold = () => new Promise((resolve) => setTimeout(resolve, 300))

@@ -39,7 +39,7 @@ test('a client with an idempotency key can return to another node, and is charge
   const again = callTool(second!, 'desk_wait', { gate: 'keyed' }, sent)
   controller.abort()
   await expect(left).rejects.toThrow('abort')
-  // Longer than a task without a key waits after its client left.
+  // Waits longer than the service keeps a task without an idempotency key after its client has left.
   await new Promise((resolve) => setTimeout(resolve, 1200))
   openGate('keyed')
   expect((await again).body.result.structuredContent).toEqual({ passed: 'keyed' })
@@ -60,7 +60,7 @@ test('a client that repeats an abandoned call at another node gets its first tas
   await call.leave()
   await expect.poll(() => leftRows(), soon).toBe(1)
   const again = callTool(second, 'desk_wait', { gate }, { key, id: 77 })
-  // Longer than the first node keeps a task without a client.
+  // Waits longer than the first node keeps a task without a client.
   await new Promise((resolve) => setTimeout(resolve, 6000))
   expect(await statuses(first, key)).toEqual(['processing', 'processing'])
   openGate(gate)
@@ -68,7 +68,7 @@ test('a client that repeats an abandoned call at another node gets its first tas
     expect((await answer).body.result.structuredContent).toEqual({ passed: gate })
   }
   expect(await moneyOf(first, key)).toEqual([charge, charge])
-  // It was delivered, so the same request again is another call.
+  // The result was delivered, so repeating the request is a new call.
   await callTool(first, 'desk_wait', { gate }, { key })
   expect(await moneyOf(first, key)).toEqual([charge, charge, charge])
   await expectClean(first)

@@ -9,11 +9,11 @@ import type { TestService } from '../../support/test-service.ts'
 import { startNodes } from '../start-nodes.ts'
 
 const config = rogueAgents
-/** Accepts requests and runs nothing. */
+/** Options of a node that accepts requests but runs no tasks. */
 const front = { config, limits: { ...unlimited, taskConcurrency: 0 } }
 const back = { config, limits: unlimited }
 
-/** Waits for the end of a task without polling, by signals only. */
+/** Waits for a task to end, using signals only (no polling). */
 async function waitUntilTold({ app: { store } }: TestService, of: { userId: string; taskId: string }): Promise<void> {
   const ends = new TaskEnds(must(store.shared, 'nodes share the store').signals, 3_600_000)
   const wait = ends.wait(of, { timeoutMs: 60_000, signal: undefined })

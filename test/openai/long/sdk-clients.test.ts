@@ -91,7 +91,7 @@ test('the OpenAI provider of the AI SDK continues by reply ids in its default mo
   expect(await turn(history)).toBe('You said: Four')
   // One conversation is one session.
   expect((await mine.sessions()).map(({ messageCount }) => messageCount)).toEqual([8])
-  // An edited conversation is used as sent, and can be continued, too.
+  // An edited conversation is used as sent, and can also be continued.
   expect(await turn(history, fork)).toBe('You said: Other')
   expect(told(await turn(history, fork))).toEqual([first, 'Two', 'Other', 'You said: Other'])
   expect(told(await turn('End', fork)).slice(0, 5)).toEqual([first, 'Two', 'Other', 'You said: Other', history])

@@ -333,7 +333,7 @@ test('rejects files that the agent does not accept, names the field and writes n
   expect(
     (await refused('/chat/completions', { model: 'tells', messages: two }, 'messages[0].content')).message,
   ).toMatch(/6000 bytes/)
-  // An agent without file support names the part.
+  // The rejection by an agent without file support names the part.
   const blind = { model: 'blind', messages: [user([text('?'), image(urlOf(png()))])] }
   expect((await refused('/chat/completions', blind, 'messages[0].content[1]')).code).toBe('unsupported_value')
   expect(provider.requests).toEqual([])

@@ -61,7 +61,7 @@ test('the eleventh attempt per email gets 429 with Retry-After, without checking
   clock.advance(889_999)
   expect(retryAfter(await browser.logIn({ email, password }))).toEqual([429, '1'])
   clock.advance(1)
-  // One try is now too old to count, so one more is allowed. Rejected tries never counted.
+  // One attempt is now too old to count, so one more is allowed. Rejected attempts never counted.
   expect((await browser.logIn({ email, password: wrongPassword })).status).toBe(401)
   expect(retryAfter(await browser.logIn({ email, password }))).toEqual([429, '1'])
   clock.advance(1000)
@@ -173,7 +173,8 @@ test('throttles an email address after 50 attempts from any client and a client 
     expect(await outcomes(15, () => ({ email, client: `192.0.2.${client}` }))).toBe(10)
   }
   const browser = new Browser(service)
-  // After 40 tries from elsewhere this client can still log in. That does not reset the count of the others.
+  // After 40 attempts from elsewhere, this client can still log in. Its login does not reset the count of those
+  // attempts.
   expect((await browser.logIn({ email, password })).status).toBe(200)
   expect(await outcomes(15, () => ({ email: email.toUpperCase(), client: '192.0.2.5' }))).toBe(10)
   expect(

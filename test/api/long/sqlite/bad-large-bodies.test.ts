@@ -70,7 +70,7 @@ test('a long string counts as one value, regardless of its content', async () =>
 test('accepts a body with 50,000 distinct names and rejects one with more over REST and RPC', async () => {
   const { person, service } = guarded
   const named = (names: number) => {
-    // Besides the names in the params, the body has three.
+    // The body has three names besides those in the params.
     const params = Object.fromEntries(Array.from({ length: names - 3 }, (_, at) => [`name${at}`, ':']))
     return { endpointId: 'test.free', params, end: '":,' }
   }
@@ -236,7 +236,9 @@ async function uploadAll(key: string, bytes: number): Promise<RawConnection> {
   return connection
 }
 
-/** Creates accounts without a balance that each send as much as a user may, and then a little now and then. */
+/**
+ * Creates accounts without a balance. Each uploads as much as a user may, and later a little more from time to time.
+ */
 async function hoard(accounts: number[][]): Promise<{ key: string; uploads: RawConnection[] }[]> {
   const hoards = []
   for (const sizes of accounts) {

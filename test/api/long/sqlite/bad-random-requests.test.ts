@@ -190,7 +190,7 @@ test('a valid request with randomly changed bytes never causes a server error', 
     // Closes the sending side. Otherwise the server would wait if the announced length is too high.
     connection.finishSending()
     const answer = await connection.readAnswer()
-    // There is no response if the bytes end before the request is complete.
+    // The server sends no response if the bytes end before the request is complete.
     expect(answer?.status ?? 400).toBeLessThan(500)
   })
 })
