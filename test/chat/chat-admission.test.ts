@@ -7,7 +7,7 @@ import { expectOneEnd, isoMs, startTalk, Talker, textOf } from './chat-checks.ts
 
 type Expected = { status: number; code: string; error: string; message?: RegExp }
 
-/** Rejected over both protocols, without changes to account, session and rate window. */
+/** Expects a rejection over both protocols, without changes to account, session and rate window. */
 async function expectRefused(
   talker: Talker,
   { sessionId = talker.sessionId, ...expected }: Expected & { sessionId?: string },

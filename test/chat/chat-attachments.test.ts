@@ -28,7 +28,7 @@ async function payloadIds({ app }: TestService): Promise<string[]> {
   return (await app.store.listPayloads({ afterId: '', limit: 100 })).map(({ id }) => id)
 }
 
-/** Includes the files, but not their links, which differ each time. */
+/** Returns the state with the files, but without their links, which differ each time. */
 async function stateOf(talker: Talker): Promise<string> {
   const state = { ...(await talker.state()), payloads: await payloadIds(talker.service) }
   return JSON.stringify(state, (name, value: unknown) => (name === 'url' ? undefined : value))

@@ -35,7 +35,7 @@ const startBounded = () => startTalk({ config, isInline: true })
 
 let turns = 0
 
-/** Stores an exchange as a settled turn would, without a model. */
+/** Stores an exchange as a settled turn does, without a model. */
 async function store(
   talker: Talker,
   { message, reply, toolCalls = [] }: { message: string; reply: string; toolCalls?: ToolCallRecord[] },

@@ -24,7 +24,7 @@ async function patch(talker: Talker, maxCostUsd: string | null) {
   return await talker.service.request('PATCH', path, { key: talker.key, body: { maxCostUsd } })
 }
 
-/** The only new charge; the event must report it. */
+/** Returns the only new charge, which the event must report. */
 async function chargeOf(talker: Talker, end: any): Promise<any> {
   const [charge] = await talker.charges()
   expect(charge.amountUsd).toBe(`-${end.costUsd}`)
@@ -111,7 +111,7 @@ test('the chats of a session cost at most its cap, even if reported usage exceed
   expect((await patch(talker, '1.0000')).body).toMatchObject({ maxCostUsd: '1.0000', spentUsd: '0.0000' })
   const first = expectOneEnd(await (await open(talker, [report])).all(), 'done')
   expect(await talker.session()).toMatchObject({ spentUsd: first.costUsd })
-  // Ten times the rest of the cap.
+  // This usage costs ten times the rest of the cap.
   const second = await (await open(talker, [{ ...report, completionTokens: 7000 }])).all()
   const end = expectOneEnd(second, 'error')
   expect(end.error.code).toBe('BUDGET_REACHED')
@@ -189,7 +189,7 @@ test("200 concurrent chats each stay within their session's cap, and the ledger 
   const service = await startTalk({ limits: { maxWrittenOffUsdPerDay: 0 } })
   const first = await Talker.create(service, { balanceUsd: '100.0000' })
   const talkers = [first, ...(await Promise.all(Array.from({ length: 199 }, () => first.another())))]
-  // First requests of sessions without any writes so far.
+  // The first requests of sessions that have had no writes so far.
   const chats = talkers.map(async (talker, n) => {
     const cap = 100 + n
     expect((await patch(talker, `0.0${cap}`)).status).toBe(200)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { startService } from '../support/test-service.ts'
 import { expectOneEnd, Talker } from './chat-checks.ts'
 
-/** A chat with it costs 0.00004 USD. */
+/** A chat with these prices costs 0.00004 USD. */
 const cheap = {
   kind: 'code',
   id: 'cheap',

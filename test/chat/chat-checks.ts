@@ -17,7 +17,7 @@ export const isoMs = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 type TalkOptions = Parameters<typeof startService>[0] & { isInline?: boolean }
 
-/** A service with inline agents by default; threads take a while to start. */
+/** Starts a service, with inline agents by default, because threads take a while to start. */
 export async function startTalk({ isInline = true, limits, ...options }: TalkOptions = {}): Promise<TestService> {
   return await startService({
     config: chatAgents,
@@ -118,7 +118,7 @@ export function textOf(events: readonly any[], type = 'assistant_delta'): string
     .join('')
 }
 
-/** Exactly one terminal event, in last position. */
+/** Expects exactly one terminal event, in last position, and returns it. */
 export function expectOneEnd(events: readonly any[], type: 'done' | 'error'): any {
   expect(events.filter((event) => event.type === 'done' || event.type === 'error')).toEqual([events.at(-1)])
   expect(events.at(-1)?.type, JSON.stringify(events.at(-1))).toBe(type)
@@ -127,7 +127,10 @@ export function expectOneEnd(events: readonly any[], type: 'done' | 'error'): an
 
 const billionthsPerUnit = 100_000n
 
-/** The price from the receipt alone: the exact sum of its components and the carried remainder, rounded down once. */
+/**
+ * Computes the price from the receipt alone: the exact sum of its components and the carried remainder, rounded down
+ * once.
+ */
 export function priceOf(receipt: any): number {
   const { cachedPromptTokens, carriedBeforeUsd = '0', completionTokens, promptTokens, rates } = receipt
   const { reasoningTokens, toolCalls } = receipt
@@ -145,7 +148,7 @@ export function priceOf(receipt: any): number {
 
 export const unitsOf = (usd: string): number => must(parseUsd(usd), 'a decimal')
 
-/** File names in a new folder, through which an agent in a thread communicates with the test. */
+/** Returns names of files in a new folder, through which an agent in a thread communicates with the test. */
 export function filesIn(service: TestService): (name: string) => string {
   const folder = mkdtempSync(join(service.dataDir, 'talk-'))
   return (name) => join(folder, name)
@@ -159,7 +162,7 @@ export function readNumber(file: string): number {
   }
 }
 
-/** The money adds up, nothing is held, and the session accepts the next message. */
+/** Expects that the ledger balances, nothing is held, and the session accepts the next message. */
 export async function expectSound(talker: Talker): Promise<void> {
   await talker.settled()
   let events = await talker.chat('Still there?')

@@ -45,7 +45,7 @@ test('a cut-off reply is part of the history; a failed reply and its message are
 test('trims history to contextTokens by dropping complete exchanges, oldest first', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { agentId: 'forgetful' })
-  // An exchange has about 10 + 13 tokens. Message and history together may have 100.
+  // An exchange has about 10 + 13 tokens. The context, for message and history together, has 100.
   const texts = Array.from({ length: 8 }, (_, n) => `${n}`.repeat(40))
   for (const text of texts) expectOneEnd(await talker.chat(text), 'done')
   const history = await historyIn(talker)

@@ -17,7 +17,7 @@ test("ends a chat at its key's spending limit, and rejects the next chat with th
   const [charge] = await talker.charges()
   expect(charge.amountUsd).toBe(`-${end.costUsd}`)
   expect(unitsOf(end.costUsd)).toBeLessThanOrEqual(5000)
-  // At one token per byte, the basis of the hold, it could have cost everything.
+  // At one token per byte, as the hold assumes, the reply could have cost the whole limit.
   expect(unitsOf(end.costUsd)).toBeGreaterThan(5000 / 5)
   const key = async () =>
     (await service.get('/api/keys', talker.key)).body.keys.find(({ id }: { id: string }) => id === limited.id)

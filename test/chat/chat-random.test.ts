@@ -40,7 +40,7 @@ const visit: fc.Arbitrary<Visit> = fc.record({
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** A chat with a random course; returns its end if it was read to the end. */
+/** Runs a chat as instructed by random values. Returns its last event if it was read to the end. */
 async function visitOnce(talker: Talker, { deletes, leaveMs, startMs, steps }: Visit): Promise<any> {
   await pause(startMs)
   const reader = await talker.open(say(...steps))

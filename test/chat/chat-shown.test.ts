@@ -31,7 +31,7 @@ test.for(modes)(
     expect(textOf(events)).toBe(stored.content)
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, n) => n + 1))
     expect(end.costUsd).toBe('2.0000')
-    // Rereading yields the same.
+    // Rereading the turn yields the same text.
     const [{ turnId }] = await talker.charges()
     const path = `/api/chat/${turnId}/events`
     const again = await ChatReader.open({ url: service.url, key: talker.key, path })

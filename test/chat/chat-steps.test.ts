@@ -72,7 +72,7 @@ test('a reply whose first model call is rejected is free', async () => {
 test('output longer than the model call allowed is charged up to the hold, without a write-off', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '1.5000' })
-  // At 16 bytes per token it has at least 6,250 tokens, which cost 3.75 USD, or 5.63 USD as reasoning.
+  // At 16 bytes per token, this text has at least 6,250 tokens, which cost 3.75 USD, or 5.63 USD as reasoning.
   const reader = await talker.do(
     step(50, 100),
     { do: 'text', delta: '7'.repeat(100), times: 1000 },
@@ -106,7 +106,7 @@ test('a large model prompt in one session does not raise the holds of other sess
   expectOneEnd(await (await first.do(step(7000, 10), usage)).all(), 'done')
   expect(await heldFor(second)).toBeLessThan(before + 100)
   expect(await heldFor(other)).toBeLessThan(before + 100)
-  // 7,000 tokens cost 1.05 USD.
+  // Now holds for the 7,000 additional tokens, which cost 1.05 USD.
   expect(await heldFor(first)).toBeGreaterThan(before + 10_000)
   await service.stop()
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-// Random usage and rates, and their exact cost in rational numbers, independent of the service's code.
+// Random usage and rates, and their exact cost, computed with rational numbers and independently of the service's code.
 
 export type Call = {
   promptTokens: number
@@ -40,7 +40,7 @@ const perMillion = (text: string): Fraction => {
   return { over, under: under * 1_000_000n }
 }
 
-/** The exact cost of model and tool calls in units of 0.0001 USD. */
+/** Returns the exact cost of model and tool calls in units of 0.0001 USD. */
 export function exactUnits(calls: readonly Call[], toolCalls: number, prices: Prices): Fraction {
   const sum = calls
     .flatMap((call) => {
@@ -65,7 +65,7 @@ function componentsOf(call: Call, prices: TokenPrices): Fraction[] {
   ]
 }
 
-/** Whole units, and the rest in billionths of a USD. */
+/** Returns the whole units, and the remainder in billionths of a USD. */
 export function wholeAndRest({ over, under }: Fraction): [number, number] {
   return [Number(over / under), Number(((over % under) * 100_000n) / under)]
 }

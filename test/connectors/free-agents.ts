@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { defineConfig, defineEndpoint, type TaskRun } from '../../server/agents/config/define-config.ts'
 
-// Agents that pass their answer to a connector or report it as progress, and then end in various ways.
+// Agents that pass their result to a connector or report it as progress, and then end in various ways.
 
 const priceUsd = '0.0100'
 const params = z.object({ end: z.enum(['done', 'throw', 'hang']).default('done') })

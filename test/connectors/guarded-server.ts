@@ -51,7 +51,7 @@ export function startServer(answer: Answer, options: ServerOptions = {}): Promis
   return listen(server, { ...options, requests })
 }
 
-/** A server without its own HTTP: the test gets each connection. */
+/** Starts a server without its own HTTP: the test handles each connection. */
 export function startTcpServer(onConnection: (socket: Socket) => void): Promise<TestServer> {
   return listen(createTcpServer(onConnection), { requests: [] })
 }
@@ -96,7 +96,7 @@ export function openGuardFor(servers: TestServer[], options: GuardOptions = {}):
   return openGuard({ privateHosts: servers.map(({ origin }) => new URL(origin).host), ...options })
 }
 
-/** A counting lookup that returns these addresses. */
+/** Returns a lookup that counts its calls and answers with these addresses. */
 export function answering(...addresses: string[]): typeof lookUpHost & { names: string[] } {
   const names: string[] = []
   const lookup = async (name: string) => {
@@ -120,7 +120,7 @@ export function gone(socket: Socket): Promise<unknown> {
 
 export type Certificate = { key: string; cert: string }
 
-/** A self-signed certificate for that name. */
+/** Creates a self-signed certificate for that name. */
 export function makeCertificate(name: string): Certificate {
   const folder = mkdtempSync(join(tmpdir(), 'errand-cert-'))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]

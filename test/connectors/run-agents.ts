@@ -13,22 +13,22 @@ import {
 import { modelPricing } from '../models/model-agents.ts'
 import { blockThread } from '../support/block-thread.ts'
 
-/** In the arguments of every server started by this process, to find leftover ones. */
+/** Argument of every connector server that this process starts, used to find leftover servers. */
 export const mark = `errand-test-${process.pid}`
 
 export const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
 const rogue = fileURLToPath(new URL('./run-rogue-server.ts', import.meta.url))
 
-/** An operator's environment variable of a server, hidden from its users. */
+/** Value of an environment variable that the operator sets for a server. Hidden from users. */
 export const operatorKey = 'operator-key-5f0e1d2c'
-/** Has an innocuous variable name. */
+/** Value of such a variable with an innocuous name. */
 export const operatorPlace = 'operator-place'
 
 export type ToolUse = { name: string; args?: Record<string, unknown> }
 
 export const params = z.object({
   calls: z.array(z.object({ name: z.string(), args: z.looseObject({}).optional() })).default([]),
-  /** Receives the events so far, one word per line. */
+  /** File to which the run appends its events, one word per line. */
   file: z.string().optional(),
   /** Whether all calls are made in parallel. */
   atOnce: z.boolean().default(false),
@@ -123,5 +123,8 @@ export function runAgents(url: string): ErrandConfig {
   }
 }
 
-/** As a configuration file: agent threads load it and find the provider in their environment. */
+/**
+ * Default export, because agent threads load this file as their configuration. They find the provider in their
+ * environment.
+ */
 export default defineConfig(runAgents(process.env['TEST_MODEL_URL'] ?? 'http://127.0.0.1:9'))

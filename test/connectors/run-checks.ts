@@ -81,7 +81,7 @@ export async function endOf({ service }: World, { key }: Person, taskId: string)
   return (await service.get(`/api/tasks/${taskId}?wait=40`, key)).body
 }
 
-/** A task that must complete and be charged once. Returns its response. */
+/** Runs a task, which must complete and be charged once. Returns its response. */
 export async function completeTask(world: World, person: Person, task: TaskOf): Promise<any> {
   const taskId = await createTask(world, person, task)
   const ended = await endOf(world, person, taskId)
@@ -90,7 +90,7 @@ export async function completeTask(world: World, person: Person, task: TaskOf): 
   return ended.response
 }
 
-/** The task failed with one AGENT_ERROR and that message, and was refunded once. */
+/** Expects that the task failed with one AGENT_ERROR and that message, and was refunded once. */
 export async function expectTaskFailed(
   world: World,
   person: Person,
@@ -103,7 +103,10 @@ export async function expectTaskFailed(
   expect(await moneyOf(world.service, person.key, taskId)).toEqual(refundedOnce)
 }
 
-/** The task continued after a call without a response, received the reason for each such call, and was charged once. */
+/**
+ * Expects that the task continued after calls without a response, received the reason for each of them, and was charged
+ * once.
+ */
 export async function expectToldOnly(
   world: World,
   person: Person,
@@ -123,8 +126,8 @@ function toldIn(response: { text: string }): string {
 }
 
 /**
- * A chat ended by one of the caller's own connectors: its usage is charged, and the partial reply is stored. Returns
- * its events.
+ * Runs a chat, which one of the caller's own connectors must end. Its usage must be charged and the partial reply
+ * stored. Returns its events.
  */
 export async function expectOwnFailure(talker: Talker, message: RegExp, text: string): Promise<any[]> {
   const events = await talker.chat(text)
@@ -152,13 +155,13 @@ export function serverPids(): number[] {
   return found.map((line) => Number.parseInt(line, 10))
 }
 
-// A failed test may leave some behind.
+// Kills servers that a failed test has left behind.
 process.once('exit', () => {
   for (const pid of serverPids()) {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It has already exited.
+      // The server has already exited.
     }
   }
 })
@@ -172,7 +175,7 @@ export async function untilServers(count: number): Promise<number[]> {
   return serverPids()
 }
 
-/** The money adds up, and no server is left. */
+/** Expects that the ledger balances and no server is left. */
 export async function expectSound({ service }: World): Promise<void> {
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
   await expectNoServers()

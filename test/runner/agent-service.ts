@@ -21,7 +21,7 @@ export type AgentService = {
 
 type ServiceOptions = { port?: number; tls?: { key: string; cert: string } }
 
-/** An HTTP agent's service with this response to each request. */
+/** Starts the service of an HTTP agent, which sends this response to each request. */
 export async function startAgentService(answer: ServiceAnswer, options: ServiceOptions = {}): Promise<AgentService> {
   const requests: ServiceRequest[] = []
   const respond = async (incoming: IncomingMessage, response: ServerResponse) => {
@@ -38,7 +38,7 @@ export async function startAgentService(answer: ServiceAnswer, options: ServiceO
   return await listen(server, { requests, ...options })
 }
 
-/** A service without its own HTTP: the test gets each connection. */
+/** Starts a service without its own HTTP: the test handles each connection. */
 export function startTcpService(onConnection: (socket: Socket) => void): Promise<AgentService> {
   return listen(createTcpServer(onConnection), { requests: [] })
 }
@@ -117,7 +117,7 @@ export function chatRun(run: Partial<RunOf<ChatRun>> = {}): RunOf<ChatRun> {
   }
 }
 
-/** The parts until the reply ended, and its failure, if any. */
+/** Returns the parts of the reply, and its failure, if any. */
 export async function readReply(reply: AsyncIterable<ChatPart>): Promise<{ parts: ChatPart[]; failure: string }> {
   const parts: ChatPart[] = []
   try {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { defineConfig, defineEndpoint } from '../../server/agents/config/define-config.ts'
 
-/** Task ids by what their runs did. */
+/** Ids of tasks, by what their runs have done. */
 export type Watched = { begun: Set<string>; stopped: Set<string>; atWork: Set<string> }
 
 const priceUsd = '0.0100'

@@ -98,7 +98,7 @@ test('canceling tasks at any moment leaves no running agent, double refund or ch
   const { key, userId } = await service.createPerson()
   const endpoints = ['work.slow', 'work.retried']
   const one = async (n: number) => {
-    // Some never end on their own, others may have ended already.
+    // Some of these tasks never end on their own; others may have ended already.
     const ms = n % 4 === 0 ? 60_000 : n % 30
     const taskId = await created(service, key, endpoints[n % 2]!, { params: { ms } })
     if (n % 4 === 3) await service.get(`/api/tasks/${taskId}?wait=20`, key)
@@ -194,7 +194,7 @@ test("a request may shorten its run's timeout but not extend it", async () => {
       message: 'timeoutSeconds: Must be at most 300, the timeout of work.slow',
     })
   }
-  // Otherwise it could stop an agent that must not be stopped.
+  // Otherwise a timeout could stop an agent that must not be stopped.
   const bound = await service.post('/api/tasks', { endpointId: 'work.bound', params: {}, timeoutSeconds: 1 }, { key })
   expect(bound).toMatchObject({ status: 400, body: { details: [{ path: 'timeoutSeconds' }] } })
   for (const [field, value] of [

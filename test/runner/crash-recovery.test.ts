@@ -9,7 +9,7 @@ import { besideServer, openAccount, ProcessClient } from './process-client.ts'
 import { soon } from './task-checks.ts'
 
 const env = { ERRAND_EXECUTIONS_PER_MINUTE: '0', ERRAND_ABUSE_FAILURES: '0', ERRAND_TASK_CONCURRENCY: '16' }
-/** The rounds of a PostgreSQL server take longer. */
+/** Fewer rounds on PostgreSQL, where each takes longer. */
 const killsAfter = engine().name === 'SQLite' ? ofTier([30, 55, 80], [30, 55, 80, 105, 130]) : [30, 55, 80]
 const clients = 8
 
@@ -44,7 +44,7 @@ async function load(server: ServerProcess, key: string, killAfter: number): Prom
       if (!answer) return
       expect(answer.status).toBe(200)
       accepted.push({ taskId: answer.body.taskId, endpointId })
-      // During the load: other clients have requests in flight, and agents are running.
+      // Kills during the load, while other clients have requests in flight and agents are running.
       if (accepted.length === killAfter) exited = killAtWork()
     }
   }
@@ -91,7 +91,7 @@ test('after kill -9 under load, every accepted task is completed or refunded, ex
         if (task?.error?.code === 'AGENT_INTERRUPTED') interrupted.push(task)
       }
     }
-    // The crashes hit running tasks, and retryable ones ran three times.
+    // The crashes hit running tasks, and retryable tasks ran up to three times.
     expect(interrupted.length).toBeGreaterThan(0)
     for (const task of interrupted) expect(task.attempt).toBe(task.endpointId === 'test.retried' ? 3 : 1)
   })

@@ -97,7 +97,7 @@ test('a task being claimed when the stop begins gets the drain time', async () =
   const stopping = Promise.withResolvers<{ stopped: Promise<void> }>()
   store.claimTask = (taskId) => {
     const claimed = claimTask(taskId)
-    // In the same tick, before the claim is committed.
+    // Stops the service in the same tick, before the claim is committed.
     queueMicrotask(() => stopping.resolve({ stopped: service.stop() }))
     return claimed
   }

@@ -3,7 +3,9 @@ import { z } from 'zod'
 import { defineConfig, defineEndpoint } from '../../server/agents/config/define-config.ts'
 import type { TestService } from '../support/test-service.ts'
 
-/** Runs that record their owner and last until the test ends them. Plan `two` allows two running tasks per user. */
+/**
+ * Agent whose runs record their owner and last until the test ends them. Plan `two` allows two running tasks per user.
+ */
 export function heldRuns() {
   const begun: string[] = []
   const atWork = new Map<string, number>()

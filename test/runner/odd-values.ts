@@ -79,7 +79,7 @@ const returned: Record<string, () => unknown> = {
   symbol: () => Symbol('a symbol'),
   circular: () => circular(),
   deep: () => deep(100_000),
-  // An agent thread can still serialize this one; the main thread has a smaller stack.
+  // An agent thread can still serialize this value; the main thread has a smaller stack.
   fairlyDeep: () => deep(6000),
   throwingToJson: () => ({ toJSON: () => throwNow() }),
   toJsonOfNothing: () => ({ toJSON: () => undefined }),

@@ -5,7 +5,7 @@ import { unlimited } from './task-checks.ts'
 
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
 
-/** Params whose JSON has exactly that many bytes, with characters of one to four bytes. */
+/** Returns params whose JSON has exactly this many bytes, with characters of one to four bytes. */
 function paramsOf(bytes: number): { text: string } {
   const unit = 'aé€😀'
   const text = unit.repeat(Math.floor((bytes - 11) / Buffer.byteLength(unit)))

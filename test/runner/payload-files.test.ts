@@ -37,7 +37,7 @@ test('a rejected or repeated request leaves no payload behind', async () => {
   await service.createTask(key, 'test.free', large)
   expect((await service.createTask(key, 'test.free', large)).status).toBe(429)
   expect(await stored.ids()).toHaveLength(3)
-  // Not even briefly: a user without balance could fill the disk.
+  // Writes no file, not even briefly. Otherwise a user without a balance could fill the disk.
   expect(writes).toBe(3)
   await service.stop()
 })

@@ -5,7 +5,7 @@ import { resolveLimits } from '../../server/app/config.ts'
 import type { Store } from '../../server/store/store.ts'
 import { engine } from '../support/test-engine.ts'
 
-/** Uses the store of a data directory whose server is another process or stopped. */
+/** Opens the store of a data directory whose server is another process or stopped, and runs `work` on it. */
 export async function besideServer<Result>(dataDir: string, work: (store: Store) => Promise<Result>): Promise<Result> {
   const store = await engine().openBeside(dataDir, resolveLimits({ executionsPerMinute: 0 }, {}))
   try {
@@ -15,7 +15,7 @@ export async function besideServer<Result>(dataDir: string, work: (store: Store)
   }
 }
 
-/** A user with a key and a balance, by default 1,000 USD. */
+/** Creates a user with a key and a balance, by default 1,000 USD. */
 export function openAccount(
   dataDir: string,
   email = 'person@example.com',
@@ -67,7 +67,7 @@ export class ProcessClient {
   }
 }
 
-/** The response body; with a request body the method is POST. */
+/** Returns the response body. Uses POST if there is a request body, otherwise GET. */
 export async function send({ url }: ServerProcess, key: string, path: string, body?: unknown): Promise<any> {
   const response = await fetch(url + path, {
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },

@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { defineConfig, defineEndpoint, type TaskRun } from '../../server/agents/config/define-config.ts'
 
-// Agents that report progress and charge events as instructed. A configuration file for threads, and in memory for
-// inline runs.
+// Agents that report progress and charge events as instructed. Threads load this file as their configuration; inline
+// runs use it in memory.
 
 const pricing = { events: { page: '0.0020', figure: '0.0300' }, maxUsd: '0.1000' }
 const priceUsd = '0.0100'
@@ -24,7 +24,7 @@ function attempt<Value>(what: () => Value): Value | string {
   }
 }
 
-/** By the name that tests use. */
+/** Invalid progress values, by the name that tests use. */
 const odd: Record<string, unknown> = {
   'a number': 7,
   'a fraction above 1': { fraction: 1.1 },
@@ -50,7 +50,7 @@ function nested(levels: number): unknown {
   return value
 }
 
-/** Left by a run of `late` for the next one to try. */
+/** Functions that a run of `late` leaves for the next run to call. */
 let left: Pick<TaskRun, 'progress' | 'charge'> | undefined
 
 export default defineConfig({

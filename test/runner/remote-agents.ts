@@ -5,7 +5,7 @@ export const remoteUrlVariable = 'TEST_REMOTE_AGENT_URL'
 
 const endpoint = { priceUsd: '0.0100', params: { type: 'object' } }
 
-/** An agent whose service is a test; a configuration file for threads. */
+/** Configuration file for threads: an agent whose service is the test. */
 export default defineConfig({
   agents: [
     {

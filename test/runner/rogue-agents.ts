@@ -6,14 +6,14 @@ import { z } from 'zod'
 import { defineConfig, defineEndpoint } from '../../server/agents/config/define-config.ts'
 import { returnValue, throwValue } from './odd-values.ts'
 
-// Misbehaving agents, as a configuration file for threads. They communicate through files, because a blocked thread can
+// Configuration file for threads, with misbehaving agents. They communicate through files, because a blocked thread can
 // neither send nor receive.
 
 const priceUsd = '0.0100'
 const anything = z.record(z.string(), z.unknown())
 const what = z.object({ what: z.string() })
 const files = z.object({
-  /** Written when the run starts. */
+  /** File that the run writes when it starts. */
   begun: z.string(),
   /** The run ends when this file exists. */
   release: z.string(),

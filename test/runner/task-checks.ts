@@ -28,7 +28,7 @@ export async function untilBegun({ begun }: { begun: string }): Promise<void> {
   await expect.poll(() => existsSync(begun), soon).toBe(true)
 }
 
-/** Types and amounts of a task's transactions, oldest first. */
+/** Returns the types and amounts of a task's transactions, oldest first. */
 export async function moneyOf(service: TestService, key: string, taskId: string): Promise<[string, string][]> {
   const { body } = await service.get(`/api/transactions?taskId=${taskId}`, key)
   return body.transactions
@@ -42,7 +42,7 @@ export const refundedOnce = [
   ['task_refund', '0.0100'],
 ]
 
-/** Proves that the money adds up and that the service still runs tasks. */
+/** Expects that the ledger balances and that the service still runs tasks. */
 export async function expectSound(service: TestService, key: string, endpointId = 'rogue.echo'): Promise<void> {
   expect(await service.runTask(key, endpointId, { still: 'here' })).toMatchObject({
     status: 'completed',

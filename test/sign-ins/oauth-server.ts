@@ -11,13 +11,13 @@ const jwks = { keys: [{ ...privateKey.export({ format: 'jwk' }), use: 'sig', alg
 type Rogue = (request: IncomingMessage, response: ServerResponse) => unknown
 type Options = {
   clients?: Configuration['clients']
-  /** False: accepts only these clients. */
+  /** Whether clients can register. If false, the server accepts only `clients`. */
   registers?: boolean
   /** Lifetime of access tokens; can be changed later. */
   tokenSeconds?: number
 }
 
-/** A real authorization server without prompts: everyone is the same user, who allows everything. */
+/** A real authorization server without prompts. All browsers act as the same user, who allows everything. */
 export class OAuthServer {
   readonly issuer: string
   /** Token requests with their grant types and statuses. */
@@ -119,13 +119,13 @@ export class OAuthServer {
     }
   }
 
-  /** Whether this is one of its unexpired tokens, for that resource. */
+  /** Whether this is one of its unexpired access tokens, issued for that resource. */
   async isGood(token: string, resource: string): Promise<boolean> {
     const found = await this.#provider.AccessToken.find(token)
     return found !== undefined && !found.isExpired && [found.aud].flat().includes(resource)
   }
 
-  /** From now on allows only these client authentication methods. */
+  /** Allows only these client authentication methods from now on. */
   offer(authMethods: ('client_secret_basic' | 'client_secret_post' | 'none')[]): void {
     this.#authMethods = authMethods
     this.forget()

@@ -17,7 +17,7 @@ type Options = {
   mcp?: Partial<Parameters<typeof startProtectedServer>[0]>
 }
 
-/** A service, an MCP server whose tools require a sign-in, and its authorization server. */
+/** Starts a service, an MCP server whose tools require a sign-in, and its authorization server. */
 export async function startSignInWorld(options: Options = {}): Promise<SignInWorld> {
   const oauth = await OAuthServer.start(options.oauth)
   const mcp = await startProtectedServer({ issuer: () => oauth.issuer, ...options.mcp })
@@ -63,14 +63,14 @@ export async function begin(service: TestService, { browser }: Owner, connectorI
   return new URL(begun.authorizationUrl)
 }
 
-/** The URL at which the browser returns to the service, unopened. */
+/** Returns the URL at which the browser returns to the service, without opening it. */
 export async function comeBack({ tab }: Pick<Owner, 'tab'>, address: URL, service: TestService): Promise<URL> {
   const page = await tab.visit(address, { until: ({ origin }) => origin === service.url })
   if (!page.next) throw new Error(`not sent back: ${page.status} ${page.text}`)
   return page.next
 }
 
-/** The sign-in's result, from the URL of the final page. */
+/** Completes the sign-in and returns its result, from the URL of the final page. */
 export async function endOf({ tab }: Pick<Owner, 'tab'>, address: URL): Promise<string | null> {
   const page: Page = await tab.step(address)
   expect(page.next?.pathname).toBe('/settings/connectors')

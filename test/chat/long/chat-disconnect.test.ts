@@ -171,7 +171,7 @@ test('pauses a flood of events while its reader pauses, then delivers all of the
   const reader = await talker.do({ do: 'flood', times, delta, file })
   await reader.until('assistant_delta')
   reader.pause()
-  // The agent has stopped when it makes no step for half a second.
+  // Waits until the agent has made no step for half a second, which means that it has stopped.
   let steps = -1
   await expect
     .poll(

@@ -32,7 +32,7 @@ test('after kill -9 mid-chat, turns are closed without a charge and sessions sta
   }
 
   const again = await startProcess({ dataDir, config })
-  // If nodes share a database, a dead one keeps its turns until its lease expires.
+  // If nodes share a database, a dead node keeps its turns until its lease expires.
   await expect.poll(async () => (await send(again, key, '/api/account')).heldUsd, soon).toBe('0.0000')
   const { balanceUsd, heldUsd } = await send(again, key, '/api/account')
   expect([Number(balanceUsd).toFixed(4), heldUsd]).toEqual([(1000 - Number(costUsd)).toFixed(4), '0.0000'])

@@ -89,7 +89,7 @@ test('a charged reply that lost its last events in a crash breaks off on reading
   rmSync(dataDir, { recursive: true })
 })
 
-/** Runs an unread flood, and reads it after its end. */
+/** Runs a flood without a reader, and reads it after its end. */
 async function readFlood({ after = 0, times }: { times: number; after?: number }) {
   const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service, { agentId: 'free' })

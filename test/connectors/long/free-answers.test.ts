@@ -9,7 +9,7 @@ import config from '../free-agents.ts'
 import { stopAll } from '../guarded-server.ts'
 import { startMcpServer, say, type Handle } from '../run-http-server.ts'
 
-// A user whose connector received a run's answer must not get a refund for it.
+// A user whose connector received a run's result must not get a refund for the run.
 
 afterEach(stopAll)
 

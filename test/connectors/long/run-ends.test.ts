@@ -130,7 +130,8 @@ test.for(places)(
     const person = await world.service.createPerson()
     const wellIds = [await connect(world, person, { server: 'everything' })]
     const silentIds = [await connect(world, person, { server: 'no-answer' })]
-    // Loading code for an agent's first run keeps a busy thread from responding, which would end all its runs.
+    // Runs each agent once before. Loading code for an agent's first run could keep a busy thread from responding,
+    // which would end all of its runs.
     for (const agentId of agents) {
       await completeTask(world, person, { endpointId: `${agentId}.call`, params: {}, connectorIds: wellIds })
     }
@@ -197,14 +198,14 @@ test.for(ofTier([true], [false, true]))(
   },
 )
 
-/** With one slot: a task that runs until released, and a queued one that names that connector. */
+/** Starts a service with one slot, a task that runs until released, and a queued task that uses that connector. */
 async function queue(world: World, auth: object = { type: 'none' }) {
   const person = await world.service.createPerson()
   const waitedFor = await connect(world, person, { name: 'Waited for', server: 'keyed', auth })
   const file = join(world.service.dataDir, 'go')
   const first = await createTask(world, person, { endpointId: 'code.wait', params: { file }, connectorIds: [] })
   const status = async () => (await world.service.get(`/api/tasks/${first}`, person.key)).body.status
-  // If it had not started yet, the next start would run it and wait there forever.
+  // Waits for the start of the task. Otherwise the next start of the service would run it and wait forever.
   await expect.poll(status, soon).toBe('processing')
   const taskId = await createTask(world, person, { endpointId: 'code.call', params: {}, connectorIds: [waitedFor] })
   return { person, taskId, waitedFor, letGo: () => writeFileSync(file, '') }

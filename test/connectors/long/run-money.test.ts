@@ -15,7 +15,7 @@ import {
 } from '../run-checks.ts'
 import { result, say, startMcpServer, type Handle } from '../run-http-server.ts'
 
-// Tokens that users' own servers make a model read are paid for and bounded.
+// Tokens that a user's own server adds to a model's prompt are charged and bounded.
 
 afterEach(stopAll)
 
@@ -93,7 +93,7 @@ test('reserves money for tool descriptions before sending them to the provider',
   await leaving.until('assistant_delta')
   leaving.leave()
   await talker.settled()
-  // A prompt that was sent is charged by its counted tokens.
+  // Charges for the counted tokens of the prompt, because it was sent.
   const [charge] = await talker.charges()
   expect(charge.breakdown).toMatchObject({ isEstimated: true })
   expect(charge.breakdown.promptTokens).toBeGreaterThan(250_000 / 10)
@@ -149,7 +149,7 @@ test("limits the connector data sent to a task's model across all model calls", 
   world.provider.play(reply({ calls: [call] }), reply({ text: ['Done.'] }))
   expect(await completeTask(world, person, task)).toEqual({ text: 'Done.' })
   expect(choices()).toEqual(['auto', 'none'])
-  // A model that still calls one is not called again.
+  // A model that calls a tool nevertheless is not called again.
   world.provider.play(reply({ calls: [call] }), reply({ calls: [call] }), reply({ text: ['Done.'] }))
   const taskId = await createTask(world, person, task)
   expect(await endOf(world, person, taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_ERROR' } })
@@ -206,12 +206,12 @@ test.for([{ inThreads: false }, { inThreads: true }])(
     const made = existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n').length : 0
     const [{ amountUsd, breakdown }] = await talker.charges()
     expect(breakdown.toolCalls).toBe(made)
-    // Usage is reported last, so an unaffordable call may end the reply before it.
+    // The agent reports usage last, so an unaffordable call may end the reply before the report.
     expect(breakdown.completionTokens).toBeLessThanOrEqual(1000)
     if (breakdown.completionTokens === 1000) expect(made).toBeLessThanOrEqual(39)
     expect(breakdown).not.toHaveProperty('writtenOffUsd')
     expect(-unitsOf(amountUsd)).toBe(priceOf(breakdown))
-    // With sufficient balance all of them are made.
+    // With a sufficient balance, the agent makes all of the calls.
     const { userId } = person
     await world.service.app.store.credit({ userId, amount: 900_000, description: 'More', idempotencyKey: null })
     world.provider.play(reply({ calls: calls.slice(0, 3) }), reply({ text: ['Seen.'] }))

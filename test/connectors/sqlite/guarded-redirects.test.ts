@@ -42,7 +42,7 @@ async function failureOf(request: Promise<Response>): Promise<string> {
 const isPrivate =
   'The URL that this connector redirects to names a host that was not found or is not public, and the operator does not allow it.'
 
-/** All private, on ports that are not allowed. */
+/** URLs with private addresses, on ports that are not allowed. */
 const forbidden = (server: TestServer) => [
   server.origin,
   server.origin.replace('http:', 'https:'),

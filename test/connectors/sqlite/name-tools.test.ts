@@ -64,7 +64,7 @@ test('gives every tool a unique name that providers accept', () => {
   )
 })
 
-// A search from the first number each time took ten seconds.
+// Searching from the first number for each tool took ten seconds.
 test('gives ten thousand colliding tools unique names quickly', () => {
   const tools = Array.from({ length: 10_000 }, (_, n) => tool(`${letters(60, 'é')}${n % 20}`, 'x'))
   const before = threadMs()

@@ -84,7 +84,7 @@ test.each([
   expect(isPublicAddress(text)).toBe(false)
 })
 
-/** The IPv4 rule again, with numbers instead of a list of blocks. */
+/** Independent implementation of the IPv4 rule, with numbers instead of a list of blocks. */
 function isSpelledOutPublic([a, b, c]: readonly number[]): boolean {
   if (a === 0 || a === 10 || a === 127 || a! >= 224) return false
   if (a === 100) return b! < 64 || b! > 127

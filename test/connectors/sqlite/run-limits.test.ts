@@ -6,7 +6,7 @@ import { McpConnection } from '../../../server/connectors/thread/mcp-connection.
 import { mark } from '../run-agents.ts'
 import { expectNoServers } from '../run-checks.ts'
 
-// Silent servers with short timeouts; the service's own are 15 seconds, and 60 for a call.
+// Silent servers, with timeouts shorter than the service's own: 15 seconds to connect, 60 for a call.
 
 const bounds = new ConnectorBounds({ processesMax: 64, processesPerUserMax: 8 })
 const rogue = fileURLToPath(new URL('../run-rogue-server.ts', import.meta.url))

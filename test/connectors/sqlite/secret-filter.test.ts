@@ -13,7 +13,7 @@ test('removes all secrets from a string and nothing else', () => {
       const text = parts.join('')
       const clean = new SecretFilter(secrets).cleanText(text)
       for (const secret of secrets) expect(clean).not.toContain(secret)
-      // The remaining pieces occur in the text in that order.
+      // The text contains the remaining pieces in that order.
       let from = 0
       for (const kept of clean.split('…')) {
         const at = text.indexOf(kept, from)

@@ -146,7 +146,7 @@ test('a running vault picks up a rotated secret automatically', () => {
   expect(reads, 'known keys are kept').toBe(readsBefore)
   secrets = { current: third, previous: [second] }
   expect(only(third).open(vault.seal({ token: 'z' }, owner), owner)).toEqual({ token: 'z' })
-  // The oldest was dropped together with its secrets.
+  // The vault dropped the oldest secret, so it rejects what that secret encrypted.
   expectRefused(vault, old)
 })
 

@@ -7,7 +7,7 @@ import { soon, unlimited } from '../task-checks.ts'
 
 const flood = 10_000
 
-/** Runs that record their owner and last until the test ends them one by one. */
+/** Agent whose runs record their owner and last until the test ends them one by one. */
 function heldRuns() {
   const begun: string[] = []
   const running: (() => void)[] = []
@@ -25,7 +25,7 @@ function heldRuns() {
   return { begun, config, endNext: () => running.shift()!() }
 }
 
-/** Inserts waiting tasks in bulk, without their money. */
+/** Inserts queued tasks in bulk, without their charges. */
 async function writeWaiting({ dataDir }: TestService, userId: string, count: number): Promise<void> {
   const raw = await engine().openRaw(dataDir)
   await raw.query(`WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
@@ -64,7 +64,7 @@ test("a task starts in one of the next two slots despite another user's 10,000 q
     expect([await nextSlot(), await nextSlot()]).toContain('light')
     await nextSlot()
   }
-  // Each of several waits for one task of every other user.
+  // Each of several tasks waits for one task of every other user.
   for (let n = 0; n < 4; n++) await submit(key, 'light')
   const slots: string[] = []
   for (let slot = 0; slot < 8; slot++) slots.push(await nextSlot())

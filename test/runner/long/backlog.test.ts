@@ -48,7 +48,7 @@ async function countOpen(store: Store, userId: string): Promise<number> {
   return (await ofStatus('pending')) + (await ofStatus('processing'))
 }
 
-/** Each task takes several statements, which are ten times slower on a database server than on a file. */
+/** A task takes several statements, which are ten times slower on a database server than on a file. */
 const [many, some] = engine().name === 'SQLite' ? [2000, 500] : [400, 100]
 
 test('tasks pending at the start run in order, with only the running tasks in memory', async () => {
@@ -98,7 +98,7 @@ test('retries a backlog at a slow pace while the store fails, and runs it afterw
   store.claimTask = async (taskId) => {
     if (isWell) return await claimTask(taskId)
     refused++
-    // A disk fails in a later tick.
+    // Fails in a later tick, like a disk.
     await new Promise((resolve) => setImmediate(resolve))
     throw new Error('no space left on device')
   }
@@ -106,7 +106,7 @@ test('retries a backlog at a slow pace while the store fails, and runs it afterw
   setTimeout(() => (isWell = true), 2500)
   await expect.poll(() => isWell, soon).toBe(true)
   expect(refused).toBeGreaterThan(0)
-  // About one batch per second; without a pause there would be tens of thousands.
+  // The runner claims about one batch per second. Without a pause there would be tens of thousands of failed claims.
   expect(refused).toBeLessThan(1000)
   expect(runner.takenCount).toBeLessThanOrEqual(taskConcurrency)
   await expect.poll(() => countOpen(store, userId), soon).toBe(0)

@@ -13,7 +13,7 @@ import { besideServer } from '../process-client.ts'
 const main = fileURLToPath(new URL('../../../server/main.ts', import.meta.url))
 const email = 'person@example.com'
 
-/** Whether a login with this password would succeed. */
+/** Whether this is the user's password. */
 function fits(dataDir: string, password: string): Promise<boolean> {
   return besideServer(dataDir, async (store) => {
     const user = await store.findUser(email)
@@ -28,7 +28,7 @@ async function pipe(dataDir: string, args: string[], input: string): Promise<voi
   await running
 }
 
-/** Types the lines into a terminal, one for each prompt; returns what the terminal shows. */
+/** Types the lines into a terminal, one at each prompt. Returns the output of the terminal. */
 async function type(dataDir: string, args: string[], lines: string[]): Promise<string> {
   const env = { ...process.env, ...(await engine().environment(dataDir)) }
   const command = [process.execPath, main, ...args, '--data', dataDir].map((arg) => `'${arg}'`).join(' ')

@@ -9,7 +9,7 @@ import { openAccount, ProcessClient } from '../process-client.ts'
 import { chargedOnce, moneyOf, refundedOnce, soon, unlimited } from '../task-checks.ts'
 
 const noted = fileURLToPath(new URL('../../faults/noted-agents.ts', import.meta.url))
-/** Starts and ends of runs, without process and time. */
+/** Returns the starts and ends of runs, without process ids and times. */
 function linesOf(file: string): string[] {
   const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : []
   return lines.map((line) => line.split(' ').slice(0, 2).join(' '))
@@ -23,7 +23,7 @@ test('a run longer than every interval of the service runs once, even with a bac
   })
   const { key } = await service.createPerson()
   const file = join(service.dataDir, 'runs')
-  // The queue is reread a second after a failure, and threads are pinged every two seconds.
+  // The runner rereads the queue a second after a failure, and pings threads every two seconds.
   const { body } = await service.createTask(key, 'noted.once', { file, ms: 4500 })
   const short = Array.from({ length: 40 }, () => service.createTask(key, 'noted.again', { file, ms: 20 }))
   const ids = (await Promise.all(short)).map((answer) => answer.body.taskId as string)
@@ -49,7 +49,7 @@ test('a non-retryable run interrupted by kill -9 is refunded and never runs agai
     const client = new ProcessClient(server.url, key)
     const ended = (await client.get(`/api/tasks/${body.taskId}?wait=20`)).body
     expect(ended).toMatchObject({ status: 'failed', error: { code: 'AGENT_INTERRUPTED' } })
-    // A later task has run, so this task would have run too.
+    // A task created later has run, so this task would have run too.
     expect((await client.runTask('test.echo', {})).status).toBe('completed')
     expect((await client.get('/api/account')).body.balanceUsd).toBe(restart === 0 ? '999.9900' : '999.9800')
     await server.end('SIGTERM')

@@ -76,7 +76,7 @@ test('a million progress reports in a blocking loop become a few messages', asyn
   const task = (await service.get(`/api/tasks/${taskId}?wait=60`, key)).body
   const seconds = (performance.now() - startedAt) / 1000
   expect(task).toMatchObject({ status: 'completed', progress: { fraction: 1, data: { at: 1_000_000 } } })
-  // Ten per second, plus the first and the last.
+  // At most ten reports per second, plus the first and the last.
   expect(told).toBeLessThanOrEqual(10 * seconds + 2)
   expect(writes).toBeLessThanOrEqual(seconds + 1)
   await expectSound(service, key, 'tell.echo')

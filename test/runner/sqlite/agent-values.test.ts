@@ -19,7 +19,7 @@ const inThreads = {
   configFile: rogueFile,
   limits: { ...unlimited, agentThreads: 1, maxResultBytes: 1_000_000 },
 }
-/** Stack frames, or paths and URLs of the service's files. */
+/** Matches stack frames, and paths and URLs of the service's files. */
 const internals = /\n\s+at |file:\/\/|node:internal|node_modules|odd-values|\.ts\b/
 
 test('any value an agent throws fails only that run, with a complete error and one refund', async () => {

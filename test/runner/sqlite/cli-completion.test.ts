@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../support/resources.ts'
 import { missingCommand, testNeeding } from '../../support/test-needing.ts'
 import { runErrand } from '../../support/test-process.ts'
 
-/** Words before the cursor, and what completes them. */
+/** Words before the cursor, and the expected completions. */
 const cases: [words: string[], found: string[]][] = [
   [['us'], ['users']],
   [['users', 'se'], ['set-password']],

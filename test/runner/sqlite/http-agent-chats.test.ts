@@ -215,7 +215,7 @@ test('reads a response no faster than its parts are consumed', async () => {
     response.writeHead(200, streaming)
     for (; written < total; written += line.length) {
       if (response.write(line)) continue
-      // Nothing drained during many ticks: all buffers are full.
+      // Nothing has drained for many ticks, so all buffers are full.
       const stall = setTimeout(() => hasStalled.resolve(), 500)
       await new Promise((resolve) => response.once('drain', resolve))
       clearTimeout(stall)

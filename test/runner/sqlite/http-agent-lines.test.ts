@@ -18,7 +18,7 @@ import { moneyOf, soon, unlimited } from '../task-checks.ts'
 
 const metering = { prices: { page: 20 }, cap: 100 }
 
-/** Result of a metered task: value or failure, progress and charges. */
+/** Runs a metered task and returns its value or failure, progress and charges. */
 async function outcomeOf(answer: ServiceAnswer) {
   const service = await startAgentService(answer)
   const told: unknown[] = []
@@ -107,7 +107,7 @@ test('a line that is too long or has too many values fails before parsing', asyn
   expect(await outcome(cut, {})).toMatch(/closed the connection before its answer was complete/)
 })
 
-/** A service that sends a first line and continues until the client leaves. */
+/** Starts a service that sends lines until the client leaves. */
 async function startEndless(): Promise<AgentService & { left: () => number }> {
   let left = 0
   const service = await startAgentService(async (response) => {

@@ -12,7 +12,7 @@ import {
   type ServiceAnswer,
 } from '../agent-service.ts'
 
-/** A task's value or failure message. */
+/** Runs a task and returns its value or failure message. */
 async function outcomeOf(service: AgentService): Promise<{ value?: unknown; failure?: string }> {
   try {
     return { value: await httpRun(agentAt(service.url), 'count')(taskRun()) }
@@ -25,7 +25,7 @@ async function outcomeOf(service: AgentService): Promise<{ value?: unknown; fail
 
 const outcomeOfAnswer = async (answer: ServiceAnswer) => outcomeOf(await startAgentService(answer))
 
-/** The same for raw bytes, after which the connection ends. */
+/** Does the same with a response of raw bytes, after which the connection ends. */
 const outcomeOfBytes = async (bytes: string) =>
   outcomeOf(
     await startTcpService((socket) => {

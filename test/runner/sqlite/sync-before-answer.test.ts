@@ -9,7 +9,7 @@ import { openAccount, ProcessClient } from '../process-client.ts'
 import { rogueFile, signalFiles, untilBegun } from '../task-checks.ts'
 
 const main = fileURLToPath(new URL('../../../server/main.ts', import.meta.url))
-// Also if the system forbids tracing, as some containers do.
+// Runs a traced command, because strace may be installed but forbidden, as in some containers.
 const missing = missingCommand('strace', '-o', '/dev/null', 'true')
 const created = 20
 
@@ -33,7 +33,7 @@ async function startTraced(dataDir: string, trace: string) {
   return {
     url,
     stop: async () => {
-      // strace blocks the signal, so the group gets it.
+      // Signals the whole process group, because strace blocks the signal.
       process.kill(-child.pid!, 'SIGTERM')
       await exited
     },

@@ -30,7 +30,7 @@ test('refreshes an expired access token once for concurrent runs', async () => {
   await expect.poll(() => oauth.isGood(first!, mcp.url), { timeout: 10_000, interval: 100 }).toBe(false)
   const before = oauth.grants.length
   await Promise.all(Array.from({ length: 6 }, () => completeTask(world, owner, task(connectorId))))
-  // Each token lives for two seconds, in which all of them start.
+  // Each token is valid for two seconds, within which all tasks start.
   expect(oauth.grants.slice(before).filter((grant) => !grant.endsWith('200'))).toEqual([])
   expect(oauth.grants.slice(before).length).toBeLessThanOrEqual(3)
   expect(new Set(oauth.tokenBodies.slice(before).map((body) => body.get('resource')))).toEqual(new Set([mcp.url]))
@@ -90,7 +90,7 @@ test('a denied refresh ends the sign-in, refunds the running task and rejects ne
   })
   expect(now.statusMessage.length).toBeLessThan(400)
   await expectStatus(424, service.post('/api/tasks', task(connectorId), { key: owner.key }))
-  // The next one needs no new client.
+  // The next sign-in needs no new client.
   oauth.rogue.clear()
   isRefused = false
   await signIn(service, owner, connectorId)
@@ -134,7 +134,7 @@ test('revokes refreshed tokens if the connector was deleted or got another URL d
   const world = await startSignInWorld()
   const { mcp, oauth, service } = world
   const owner = await createOwner(service)
-  // The server claims to have revoked tokens but has not, so those in refresh are still valid.
+  // The server claims to have revoked tokens but has not, so tokens that are being refreshed stay valid.
   oauth.rogue.set('/token/revocation', (_request, response) => response.writeHead(200).end())
   for (const end of ['url', 'delete']) {
     const connectorId = await createConnector(world, owner)
@@ -159,7 +159,7 @@ test('revokes refreshed tokens if the connector was deleted or got another URL d
     oauth.hold = undefined
     expect((await checked).status).toBe(end === 'delete' ? 404 : 200)
     expect(await service.app.store.grants.get({ userId: owner.userId, connectorId })).toBeUndefined()
-    // The earlier tokens and the new ones.
+    // Revokes both the earlier tokens and the new ones.
     expect(oauth.asked.filter((one) => one === 'POST /token/revocation')).toHaveLength(revoked + 2)
     if (end === 'url') expect(await read(service, owner, connectorId)).toMatchObject({ status: 'needs_sign_in' })
     mcp.check = isGood

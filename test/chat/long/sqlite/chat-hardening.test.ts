@@ -88,7 +88,8 @@ test.for(doors)('starts no chat if the client leaves while its request is read (
     started.resolve(turn)
     return turn
   }
-  // Closes the connection at the last byte of a body large enough for its own tick.
+  // Closes the connection when the last byte of the body arrives. The body is large enough to be parsed in a tick of
+  // its own.
   const onRequest = (given: unknown) => {
     const { request } = given as { request: IncomingMessage }
     if (request.url === door.path) request.once('end', () => request.socket.destroy())
@@ -116,7 +117,7 @@ test.for([
 ])('usage reports above a billion tokens fail the reply for free, and DELETE works ($what)', async ({ report }) => {
   const service = await startTalk({ isInline: false })
   for (const agentId of ['talk', 'free']) {
-    // Each report is held before the agent continues.
+    // The service holds the cost of each report before the agent continues.
     const talker = await Talker.create(service, { agentId, balanceUsd: '1000000.0000' })
     const before = await talker.state()
     const usage: Step = { do: 'usage', ...report }
@@ -152,7 +153,8 @@ test("a client that leaves its chat does not end a thread that runs another user
   const reader = await talker.do({ do: 'flood', times: 1_000_000, delta: 'x', everyMs: 1, file })
   await expect.poll(() => readNumber(file), soon).toBeGreaterThan(0)
   const { body: task } = await service.createTask(worker.key, 'test.block', { ms: 8000 })
-  // The thread is blocked when the chat makes no step on it for most of the thread's response timeout.
+  // Waits until the chat has made no step for most of the thread's response timeout, which means that the thread is
+  // blocked.
   let steps = -1
   await expect
     .poll(

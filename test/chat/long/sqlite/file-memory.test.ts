@@ -183,7 +183,7 @@ test('quotes beyond the write rate get 429 and open no stored file', async () =>
   const { key, sessionId } = talker
   const quote = (message: unknown, of = talker) =>
     service.post('/api/quotes', { chat: { sessionId: of.sessionId, message } }, { key: of.key })
-  // The session was the first change.
+  // Creating the session was the first change.
   for (let nth = 2; nth <= 10; nth++) expect((await quote([file])).status).toBe(200)
   const refused = await quote([file])
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
@@ -230,7 +230,7 @@ test("two accounts with hanging chats leave room for others and free the server 
   expect(textOf(reply)).toBe(JSON.stringify(Array(filesOfMessage).fill(fileBytes)))
   await expect.poll(() => external() - before, soon).toBeLessThan(filesOfMessage * fileBytes)
   for (const reader of readers) reader.leave()
-  // Their memory is free once they have ended.
+  // The memory of these replies is free once they have ended.
   const again = await first.another('hangs')
   const own = await messageOf(first, 'Hello')
   await expect.poll(async () => (await again.open(own)).status, soon).toBe(200)

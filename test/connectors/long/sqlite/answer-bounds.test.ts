@@ -11,7 +11,7 @@ import { until } from '../../../support/until.ts'
 import { completeTask, connect, createTask, endOf, expectSound, startWorld } from '../../run-checks.ts'
 import { beginEvents, startMcpServer } from '../../run-http-server.ts'
 
-// Memory of a connector response in transit, and its parsing.
+// Bounds on the memory of incomplete connector responses, and on the work to parse them.
 
 afterEach(stopAll)
 

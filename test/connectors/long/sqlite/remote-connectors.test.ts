@@ -259,7 +259,7 @@ test('replaces a blocked connector thread; all its connections are lost', { time
   expect(await host.probe(missing, signal)).toMatchObject({ kind: 'failed' })
   const port = host.connect()
   const closed = new Promise((resolve) => port.once('close', resolve))
-  // It searches one server's tools, which takes far too long.
+  // Keeps the connector thread busy for far too long with a huge number of connectors.
   const specs = Array.from({ length: 300_000 }, () => missing)
   const begunAt = performance.now()
   port.postMessage({ type: 'open', run: 1, specs, reservedNames: [], waitMs: 1000 } satisfies ToConnectors)

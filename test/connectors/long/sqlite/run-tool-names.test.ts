@@ -4,7 +4,7 @@ import { stopAll } from '../../guarded-server.ts'
 import { completeTask, connect, createTask, endOf, expectSound, startWorld, talkWith } from '../../run-checks.ts'
 import { say, startMcpServer } from '../../run-http-server.ts'
 
-// Tools offered to an agent, their names, and calls of other tools.
+// Tools offered to an agent, their names, and calls to other tools.
 
 afterEach(stopAll)
 

@@ -18,7 +18,7 @@ const ownerFile = fileURLToPath(new URL('../../stdio-owner.ts', import.meta.url)
 const PATH = process.env['PATH'] ?? ''
 const megabyte = 1024 * 1024
 
-/** A transport whose process counts as left over until it is gone. */
+/** Creates a transport. Its process counts as a leftover until it has exited. */
 function transportFor(target: Partial<StdioTarget>, options: Partial<StdioOptions> = {}) {
   const pids: number[] = []
   const transport = new StdioTransport(
@@ -287,7 +287,7 @@ test('a process outside the group holding the output delays neither failure nor 
   await expectGone(escaped)
 })
 
-// Both ignore the end of their input, and SIGTERM.
+// The server and its child ignore the end of their input, and SIGTERM.
 test('killing the owner process ends the server and its children', async () => {
   const owner = spawn(process.execPath, [ownerFile, rogue, 'stubborn'], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = (await once(owner.stdout, 'data')) as [Buffer]

@@ -8,7 +8,7 @@ import { runErrand, startProcess } from '../../../support/test-process.ts'
 import { newDataDir } from '../../../support/test-service.ts'
 import { until, waitMsMax } from '../../../support/until.ts'
 
-// A failed start reports cause and remedy in one line. A degraded start logs them.
+// A failed start reports cause and remedy in one line. A start with reduced function logs them.
 
 const another = 65_534
 const isRoot = process.getuid?.() === 0
@@ -104,7 +104,7 @@ test('a service ends when its npx shell is killed', async () => {
   const server = await startProcess({
     dataDir,
     env: { npm_lifecycle_event: 'npx' },
-    // The shell stays, because another command follows.
+    // The shell keeps running as the parent, because another command follows.
     under: ['sh', '-c', '"$@"; true', 'sh'],
     onSpawn: (child) => (shell = child),
   })
@@ -116,7 +116,7 @@ test('a service ends when its npx shell is killed', async () => {
 
 test('an outdated Node is reported before anything is loaded', async () => {
   const entry = new URL('../../../../server/errand.cjs', import.meta.url)
-  // The entry checks only this value, so faking it simulates an old Node.
+  // The entry point checks only this value, so a fake value simulates an old Node.
   const script = `Object.defineProperty(process.versions, 'node', { value: '16.20.2' }); require(${JSON.stringify(entry.pathname)})`
   const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'ignore', 'pipe'] })
   let said = ''

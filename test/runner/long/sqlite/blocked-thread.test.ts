@@ -49,7 +49,7 @@ test('replaces an unresponsive thread; its other runs are refunded or retried', 
   await Promise.all([untilBegun(beside), untilBegun(retried)])
   const { body: spinning } = await service.createTask(key, 'rogue.spin', { begun: spin.begun })
   await untilBegun(spin)
-  // Sent before the block is detected, so the thread never starts it.
+  // This task is sent to the thread before the block is detected, so the thread never starts it.
   const { body: behind } = await service.createTask(key, 'rogue.echo', { sent: 'behind' })
 
   const read = async (taskId: string) => (await service.get(`/api/tasks/${taskId}?wait=20`, key)).body
@@ -82,7 +82,7 @@ test("a short run that blocks its thread forever does not make the thread's othe
   const { body: behind } = await service.createTask(key, 'rogue.echo', { sent: 'behind' })
   const read = async (taskId: string) => (await service.get(`/api/tasks/${taskId}?wait=20`, key)).body
   expect(await read(spinning.taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_TIMEOUT' } })
-  // Both have their own five minutes.
+  // Each task has its own timeout of five minutes.
   expect(await read(behind.taskId)).toMatchObject({ status: 'completed', response: { sent: 'behind' } })
   expect(await read(held.taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_INTERRUPTED' } })
   await expectSound(service, key)

@@ -34,7 +34,7 @@ function sealedOf(dataDir: string): Promise<ConnectorRecord[]> {
   return besideServer(dataDir, (store) => store.sealedConnectors({ afterId: '', limit: 1000 }))
 }
 
-/** Tokens of all connectors that this secret alone decrypts. */
+/** Returns the tokens of all connectors that can be decrypted with this secret alone. */
 async function tokensUnder(dataDir: string, current: string): Promise<string[]> {
   const vault = new SecretVault(() => ({ current, previous: [] }))
   const records = await sealedOf(dataDir)
@@ -127,7 +127,7 @@ async function startConnecting(service: ServerProcess, key: string) {
       const auth = { type: 'bearer', token: `token-of-${name}` }
       return (await call('POST', '/api/connectors', { name, url: server.url, auth })).id
     },
-    /** The token that the service sends for this connector. */
+    /** Returns the token that the service sends for this connector. */
     tokenOf: async (id: string): Promise<string | undefined> => {
       server.seen.length = 0
       expect(await call('POST', `/api/connectors/${id}/test`)).toMatchObject({ status: 'ok' })
@@ -191,7 +191,7 @@ test('reports unreadable connectors with exit 1, leaves them unchanged and rotat
   const failure = await runErrand(['secret', 'rotate', '--data', dataDir], change).catch((error: Failure) => error)
   expect(failure).toMatchObject({ code: 1, stdout: expect.stringMatching(/^0 secrets .*, 2 already used/) })
   for (const id of lost) expect((failure as Failure).stdout).toContain(`${id} is encrypted with an unknown secret`)
-  // With their secret they are read again.
+  // With the secret that encrypted them, they can be decrypted again.
   expect(await rotate(dataDir, { ERRAND_SECRET: given.second, ERRAND_SECRET_PREVIOUS: given.third })).toEqual({
     code: 0,
     counts: counts(2, 2),

@@ -21,7 +21,7 @@ test('a start waits until it can settle interrupted tasks, and is not ready befo
   let isReady = false
   const starting = startProcess({ dataDir, config: rogueFile })
   void starting.then(() => (isReady = true))
-  // Absence cannot be awaited; a start takes a second.
+  // Waits a second, which a start takes, because the absence of a start cannot be awaited.
   await new Promise((resolve) => setTimeout(resolve, 3000))
   expect(isReady).toBe(false)
   db.exec('INSERT INTO counters SELECT * FROM kept; DROP TABLE kept')

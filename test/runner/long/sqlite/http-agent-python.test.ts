@@ -13,7 +13,7 @@ import { agentAt, chatRun, readReply, secret, taskRun } from '../../agent-servic
 const folder = fileURLToPath(new URL('../../../../examples/python-agent/', import.meta.url))
 type PythonAgent = { url: string; child: ChildProcess; stop: () => Promise<void> }
 
-/** The example, started as its README says, on a free port. */
+/** Starts the example as its README says, on a free port. */
 async function startPython(): Promise<PythonAgent> {
   const child = spawn('python3', [`${folder}agent.py`, '--port', '0'], {
     stdio: ['ignore', 'pipe', 'ignore'],

@@ -9,7 +9,7 @@ const configFile = fileURLToPath(new URL('../../remote-agents.ts', import.meta.u
 
 type World = { remote: AgentService; service: TestService; person: Person; stop: () => Promise<void> }
 
-/** The complete service with agents in threads, and an HTTP agent with this response. */
+/** Starts the complete service with agents in threads, and an HTTP agent that sends this response. */
 async function startWorld(answer: ServiceAnswer): Promise<World> {
   const remote = await startAgentService(answer)
   process.env[remoteUrlVariable] = remote.url

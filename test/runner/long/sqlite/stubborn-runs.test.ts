@@ -30,7 +30,7 @@ test('an agent ignoring its signal gets AGENT_TIMEOUT, a refund and later a new 
   })
   expect(await moneyOf(service, key, task.id)).toEqual(refundedOnce)
   await expect.poll(threadOf, { timeout: 20_000, interval: 100 }).not.toBe(first)
-  // The other run has continued.
+  // The other run continued meanwhile.
   expect((await service.get(`/api/tasks/${held.taskId}`, key)).body.status).toBe('processing')
   writeFileSync(files.release, '')
   expect((await service.get(`/api/tasks/${held.taskId}?wait=20`, key)).body).toMatchObject({

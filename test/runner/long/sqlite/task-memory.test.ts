@@ -38,7 +38,7 @@ test('an ended task leaves nothing in memory', async () => {
   const before = heapBytes()
   const count = 8000
   await runMany(service, userId, count)
-  // One retained promise per task is about 300 bytes.
+  // A retained promise takes about 300 bytes per task.
   expect((heapBytes() - before) / count).toBeLessThan(100)
   await service.stop()
 })

@@ -5,7 +5,7 @@ import rogueAgents from '../../rogue-agents.ts'
 import { openAccount, ProcessClient } from '../../process-client.ts'
 import { expectSound, moneyOf, refundedOnce, rogueFile, unlimited } from '../../task-checks.ts'
 
-// process.kill(process.pid) is missing: a process cannot prevent code inside it from sending it a signal.
+// process.kill(process.pid) is not tested, because a process cannot prevent its own code from signaling it.
 
 const inThreads = {
   config: rogueAgents,
@@ -80,6 +80,6 @@ test('floods of logs, output or rejections from a run stay bounded', async () =>
     { taskId: ids[0], msg: expect.stringContaining('19000 log lines of this run') },
     { taskId: ids[1], msg: expect.stringContaining('19000 log lines of this run') },
   ])
-  // With --json standard output is one object, already read.
+  // With --json, standard output contains one object, which was already read.
   expect(printed).toBe('')
 })

@@ -217,7 +217,7 @@ test('a server without metadata is treated as its own authorization server', asy
   const { mcp, service } = world
   const owner = await createOwner(service)
   const connectorId = await createConnector(world, owner)
-  // It does not register clients, not even at the path of the protocol's first revision.
+  // The server does not register clients, not even at the path of the protocol's first revision.
   const refused = await expectStatus(424, owner.browser.post(`/api/connectors/${connectorId}/sign-in`, {}))
   expect(refused.message).toMatch(/is invalid/)
   expect(mcp.asked).toEqual(
