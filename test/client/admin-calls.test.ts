@@ -7,7 +7,7 @@ import { rejection, rejections } from './rejection.ts'
 
 type Page = { client: ErrandClient; browser: Browser; authorizations: (string | null)[] }
 
-/** A client in a page of the service, without a key: the browser adds the cookie and the origin. */
+/** Returns a client for a page of the service, without a key. The browser adds the cookie and the origin. */
 function openPage(service: TestService, browser = new Browser(service)): Page {
   const authorizations: (string | null)[] = []
   const send = async (url: string, init: RequestInit): Promise<Response> => {

@@ -32,7 +32,7 @@ function reply(...events: ChatEvent[]): StubAnswer {
   return (response) => void startStream(response, { 'Errand-Turn-Id': turnId }).end(lines.join(''))
 }
 
-/** The response's events as the page parses them. */
+/** Returns the response's events as the page parses them. */
 async function chunksOf(response: Response): Promise<unknown[]> {
   const messages = (await response.text()).split('\n\n')
   expect(messages.splice(-2)).toEqual(['data: [DONE]', ''])

@@ -21,7 +21,7 @@ test('a platform creates and credits users, acts for them and issues client toke
   expect(task).toMatchObject({ userId: ada.id, status: 'completed' })
   const { sessionId } = await asAda.sessions.create({ agentId: 'one' })
   const asBob = errand.asUser({ userId: bob.id })
-  // Simultaneous reads share a request, but never with another user's.
+  // Simultaneous reads on behalf of one user share a request, but never one of another user.
   const [ofAda, ofBob] = await Promise.all([asAda.account.get(), asBob.account.get()])
   expect([ofAda.userId, ofBob.userId]).toEqual([ada.id, bob.id])
   expect(await asBob.tasks.get({ taskId: task.id }).catch((error: unknown) => error)).toMatchObject({

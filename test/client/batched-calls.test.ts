@@ -38,7 +38,7 @@ test('an aborted call does not affect others in its batch', async () => {
     apiKey: key,
     fetch: (url, init) => {
       const response = fetch(url, init)
-      // Between the request and its response.
+      // Aborts between the request and its response.
       controller.abort('enough')
       return response
     },

@@ -8,7 +8,7 @@ import { createBrowserFetch } from './browser-fetch.ts'
 import { delta, done, hello, startStream, toLine } from './chat-answers.ts'
 import { startStub } from './stub-server.ts'
 
-/** Globals of any web page, without Node's. */
+/** Globals of every web page, without Node's. */
 const webNames =
   'AbortController AbortSignal Blob DOMException File FormData Headers Request Response TextDecoder TextEncoder URL URLSearchParams console crypto performance queueMicrotask'
 
@@ -16,7 +16,7 @@ function webGlobals(fetch: unknown): Record<string, unknown> {
   return {
     ...Object.fromEntries(webNames.split(' ').map((name) => [name, Reflect.get(globalThis, name)])),
     fetch,
-    // Timers of browsers are numbers.
+    // Returns a number, as timers in browsers do.
     setTimeout: (work: () => void, ms: number) => Number(setTimeout(work, ms)),
     clearTimeout: (timer: number | undefined) => clearTimeout(timer),
   }

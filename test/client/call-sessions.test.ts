@@ -33,7 +33,7 @@ const priced = defineConfig({
         async *reply({ message }) {
           for (const delta of message.match(/.{100}/g)!) {
             yield { type: 'text', delta }
-            // Deltas that arrive together are held together, so pause after each.
+            // Pauses after each delta, because the service holds the cost of deltas that arrive together in one step.
             await delay(5)
           }
         },

@@ -5,7 +5,7 @@ import { collect, delta, done, startStream, streamOf, streamRefusal, toLine } fr
 import { rejection } from './rejection.ts'
 import { startStub } from './stub-server.ts'
 
-// A component that is mounted, unmounted and mounted again: an effect, its abort, the effect.
+// Simulates a component that is mounted, unmounted and mounted again: it starts a chat, aborts it, and starts it again.
 
 test('a chat restarted right after leaving succeeds without SESSION_BUSY', async () => {
   const service = await startService()
@@ -15,7 +15,7 @@ test('a chat restarted right after leaving succeeds without SESSION_BUSY', async
   for (let mounts = 0; mounts < 3; mounts++) {
     const controller = new AbortController()
     const left = collect(client.chat.stream({ sessionId, message: 'hello' }, { signal: controller.signal }))
-    // Long enough for the service to have started.
+    // Waits longer each time, so that the service has started the turn.
     if (mounts > 0) await new Promise((resolve) => setTimeout(resolve, 20 * mounts))
     controller.abort('unmounted')
     await left.catch((reason: unknown) => expect(reason).toBe('unmounted'))

@@ -5,7 +5,7 @@ import { answer, startStub, type StubAnswer, type StubServer } from './stub-serv
 const timestamp = '2026-01-01T00:00:00.000Z'
 export const usage = { promptTokens: 10, completionTokens: 5, totalTokens: 15, reasoningTokens: 0, toolCalls: 0 }
 
-/** An event of a service that does not number its events. */
+/** Returns an event of a service that does not number its events. */
 function event(fields: object): ChatEvent {
   return { timestamp, ...fields } as ChatEvent
 }
@@ -37,7 +37,7 @@ export function streamOf(...events: readonly unknown[]): StubAnswer {
   return (response) => void startStream(response).end(events.map(toLine).join(''))
 }
 
-/** An error as the service sends it to stream readers. */
+/** Returns an error as the service sends it to stream readers. */
 export function streamRefusal(status: number, code: string, headers: Record<string, string> = {}): StubAnswer {
   const event = { type: 'error', timestamp, error: { code, message: 'No.' }, message: 'No.', statusCode: status }
   return answer(status, toLine(event), { 'Content-Type': 'application/x-ndjson', 'X-Request-Id': 'req_1', ...headers })

@@ -3,9 +3,9 @@ import { createClient, type ClientFetch } from '../../client/client.ts'
 import { collect, delta, done, hello, startChatStub, startStream, toLine } from './chat-answers.ts'
 import { startStub, type StubAnswer } from './stub-server.ts'
 
-// Callers that stop reading. The service must notice immediately, because further output is charged.
+// If a caller stops reading, the service must notice immediately, because further output is charged.
 
-/** Streams that many events and then stalls; `ended` resolves when the client has left early. */
+/** Streams this many events and then stalls. `ended` resolves when the client has left early. */
 function endless(count: number): { given: StubAnswer; ended: Promise<void> } {
   const ended = Promise.withResolvers<void>()
   const given: StubAnswer = (response) => {

@@ -5,7 +5,7 @@ import { collect, done, failed, hello as anyHello, startChatStub, streamRefusal,
 import { rejection } from './rejection.ts'
 import { answer, type StubAnswer } from './stub-server.ts'
 
-/** A session that no other test has left early: after that the client retries for some seconds. */
+/** A session that no other test leaves early, because after that the client would retry for some seconds. */
 const hello = { ...anyHello, sessionId: 'ses_refused' }
 
 const refusals: [status: number, code: string][] = [
@@ -39,7 +39,10 @@ for (const [status, code] of refusals) {
   })
 }
 
-/** The code derived from a body without a code: several codes with the same status and text share one. */
+/**
+ * Returns the code that the client derives from a body without a code. Codes with the same status and text cannot be
+ * told apart.
+ */
 function codeFromBody(code: ErrorCode): ErrorCode {
   if (code === 'ACCOUNT_BLOCKED') return 'FORBIDDEN'
   if (code === 'CONNECTOR_NOT_FOUND') return 'NOT_FOUND'

@@ -6,7 +6,7 @@ import { createBrowserFetch } from './browser-fetch.ts'
 import { collect } from './chat-answers.ts'
 import { rejection } from './rejection.ts'
 
-// The client and the service together; each also has separate tests.
+// Tests the client together with the service; each also has separate tests.
 
 /** Replies depend on the message. */
 const config = defineConfig({

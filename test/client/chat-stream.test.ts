@@ -130,7 +130,7 @@ test('a connection is reused after a reply, even if the caller stops reading at 
   for (let count = 0; count < 5; count++) {
     for await (const event of client.chat.stream(hello)) if (event.type === 'done') break
     leave()
-    // During these calls, the end of the response is read. They need at most a second connection.
+    // The client reads the end of the response during these calls, which therefore need at most a second connection.
     for (let other = 0; other < 5; other++) await rejection(client.account.get())
   }
   expect(ports).toHaveLength(5)

@@ -134,7 +134,7 @@ test('a stopping service gives 503 for new tasks but still serves reads', async 
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key, maxRetries: 0 })
   const { taskId } = await client.tasks.create({ endpointId: 'test.wait', params: { ms: 1000 } })
-  // Only running tasks delay a shutdown.
+  // Waits until the task is running, because only running tasks delay a shutdown.
   while ((await client.tasks.get({ taskId })).status === 'pending') continue
   const stopping = service.stop()
   expect(await rejection(client.tasks.create({ endpointId: 'test.echo', params: {} }))).toMatchObject({

@@ -22,7 +22,7 @@ import type { AppRouter } from '../../server/edge/root-router.ts'
 type In = inferRouterInputs<AppRouter>
 type Out = inferRouterOutputs<AppRouter>
 
-/** By path as in the generated file, without streams. */
+/** Procedures by path, as in the generated file, without streams. */
 type Paths = {
   [Slice in keyof In]: `${Slice}.${Extract<keyof In[Slice], string>}`
 }[keyof In]

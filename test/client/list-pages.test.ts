@@ -8,7 +8,7 @@ import { rejection } from './rejection.ts'
 
 type Item = { id: string }
 
-/** A list that changes before each page is read, newest first. */
+/** Returns a list, newest first, that changes before each page is read. */
 function listOf(items: string[], change: (page: number, items: string[]) => void = () => {}, bytesMax = Infinity) {
   const asked: PageInput[] = []
   const read = (input: PageInput) => {

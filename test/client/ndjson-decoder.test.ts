@@ -5,7 +5,7 @@ import { NdjsonDecoder } from '../../client/streams/ndjson-decoder.ts'
 
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 
-/** The decoded events, then the code of the error, if any. */
+/** Returns the decoded events, followed by the code of the error, if any. */
 function decode(chunks: Iterable<Uint8Array>, lineBytesMax?: number): unknown[] {
   const decoder = new NdjsonDecoder(lineBytesMax)
   const found: unknown[] = []
@@ -19,7 +19,7 @@ function decode(chunks: Iterable<Uint8Array>, lineBytesMax?: number): unknown[] 
   return found
 }
 
-/** One by one, so that events before an error are kept. */
+/** Collects the events one by one, so that events before an error are kept. */
 function collect(events: Iterable<unknown>, found: unknown[]): void {
   for (const event of events) found.push(event)
 }

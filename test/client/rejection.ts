@@ -1,6 +1,6 @@
 import { ErrandClientError } from '../../client/client.ts'
 
-/** The error that a call must fail with; anything else is thrown. */
+/** Returns the ErrandClientError with which the call must fail. Throws anything else. */
 export async function rejection(call: Promise<unknown>): Promise<ErrandClientError> {
   const outcome = await call.then(
     () => new Error('the call succeeded'),
@@ -10,7 +10,7 @@ export async function rejection(call: Promise<unknown>): Promise<ErrandClientErr
   throw outcome
 }
 
-/** The same for concurrent calls. */
+/** Does the same for concurrent calls. */
 export function rejections(calls: readonly Promise<unknown>[]): Promise<ErrandClientError[]> {
   return Promise.all(calls.map(rejection))
 }

@@ -3,7 +3,10 @@ import { createClient, type ChatEvent, type ClientFetch } from '../../client/cli
 import { say, type Step } from '../support/chat-agents.ts'
 import { startTalk } from '../chat/chat-checks.ts'
 
-/** Cuts streamed responses (or those to that method) after this many bytes, and records the requests. */
+/**
+ * Returns a fetch that cuts streamed responses, or those to a certain method, after this many bytes. Records the paths
+ * of the requests.
+ */
 function cutting(bytes: number, method = /./): { fetch: ClientFetch; paths: string[] } {
   const paths: string[] = []
   const fetch: ClientFetch = async (url, init) => {
@@ -130,7 +133,7 @@ test('stopping a turn ends it for every reader; a disconnected reply reports its
   expect(end.value).toMatchObject({ type: 'error', error: { message: 'The reply was stopped.' } })
   expect((await second).at(-1)).toEqual(end.value)
   expect(await client.chat.stop({ turnId: stream.turnId! })).toMatchObject({ stopped: false })
-  // With onDisconnect 'stop' the service stops replies that are cut, and reports that to the client.
+  // With onDisconnect 'stop', the service stops a reply whose stream is cut, and reports this to the client.
   const cut = createClient({ baseUrl: service.url, apiKey: key, fetch: cutting(60, /POST/).fetch })
   const events = await collect(cut.chat.stream({ sessionId, message, onDisconnect: 'stop' }))
   const [charge] = (await client.transactions.list({ type: 'chat_charge' })).transactions

@@ -1,6 +1,7 @@
 import type { ClientFetch } from '../../client/client.ts'
 
-// Responses without a connection: on a busy machine a real request may not even be sent within a test's short timeout.
+// Responses without a connection, because on a busy machine a real request may not even be sent within a test's short
+// timeout.
 
 type FetchAnswer = (signal: AbortSignal) => Response
 
@@ -31,7 +32,10 @@ export const unfinished =
     return new Response(body, { status, headers: { 'Content-Type': 'application/json' } })
   }
 
-/** Gives each request the next answer, and further requests none. `ended` resolves when one is aborted. */
+/**
+ * Returns a fetch that gives each request the next answer, and never answers further requests. `ended` resolves when a
+ * request is aborted.
+ */
 export function scriptedFetch(...answers: FetchAnswer[]) {
   const sent: Headers[] = []
   const { promise: ended, resolve } = Promise.withResolvers<void>()

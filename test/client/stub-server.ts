@@ -12,7 +12,7 @@ export type StubServer = {
   stop: () => Promise<void>
 }
 
-/** A server that gives each request the next answer, then repeats the last one. */
+/** Starts a server that gives each request the next answer, and then repeats the last one. */
 export async function startStub(...answers: [StubAnswer, ...StubAnswer[]]): Promise<StubServer> {
   const requests: StubRequest[] = []
   const respond = async (incoming: IncomingMessage, response: ServerResponse) => {

@@ -7,7 +7,7 @@ import { collect, delta, done, hello, startStream, streamOf, streamRefusal, toLi
 import { rejection } from './rejection.ts'
 import { answer, completedTask, cut, result, startStub } from './stub-server.ts'
 
-// A service older or newer than the client, restarts, and proxies that cut responses.
+// Services older or newer than the client, restarts, and proxies that cut responses.
 
 test('passes through fields, states, events and codes of a newer service', async () => {
   const task = {
@@ -78,7 +78,7 @@ test('a stream cut off by a proxy throws NETWORK_ERROR after its events, without
   await stub.stop()
 })
 
-/** One URL for successive services. */
+/** Returns a client with one URL, at which services replace each other. */
 function clientOf(key: string, url: () => string): ErrandClient {
   const base = 'http://errand.test'
   return createClient({ baseUrl: base, apiKey: key, fetch: (asked, init) => fetch(asked.replace(base, url()), init) })

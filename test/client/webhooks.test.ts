@@ -16,7 +16,7 @@ const event = { test: 2432232314 }
 beforeEach(() => void vi.useFakeTimers({ now: sentAt * 1000, toFake: ['Date'] }))
 afterEach(() => void vi.useRealTimers())
 
-/** An independent implementation that signs any string. */
+/** Signs any string, independently of the implementation under test. */
 function sign(text: string, { at = sentAt, key = secret } = {}): string {
   const bytes = Buffer.from(key.replace(/^whsec_/, ''), 'base64')
   return `v1,${createHmac('sha256', bytes).update(`${id}.${at}.${text}`).digest('base64')}`

@@ -7,7 +7,7 @@ import { readSchema } from '../../console/parts/schema-form/read-schema.ts'
 import { shortened } from '../../console/parts/schema-form/shortened.ts'
 import { durationText, secondsText } from '../../console/pages/tasks/duration-text.ts'
 
-// The form of an endpoint's params, tested without a browser: the fields of a schema, and the values to submit.
+// The form for an endpoint's params, tested without a browser: the fields of a schema, and the values to submit.
 
 function fieldOf(schema: unknown): FormField {
   const form = readSchema({ type: 'object', properties: { it: schema } })

@@ -110,7 +110,7 @@ test('an export contains each transaction before its start once, even while new 
   let pages = 0
   const list: ListTransactions = async (input, options) => {
     const page = await client.transactions.list(input, options)
-    // The first time, more than a page is added, so that the next page contains only new rows.
+    // Adds more than a page of rows after the first page, so that the next page contains only new rows.
     for (const end = next + (pages++ === 0 ? 130 : 3); next < end; next++) await credit(next)
     return page
   }

@@ -10,7 +10,7 @@ export const screenshots = fileURLToPath(new URL('../.output/screenshots/', impo
 const desktop = { width: 1280, height: 800 }
 const phone = { width: 360, height: 740 }
 type Scheme = 'light' | 'dark'
-/** The schemes differ only in their colors. */
+/** Accessibility rules by color scheme. The schemes differ only in their colors. */
 const rules: Record<Scheme, axe.RunOnly> = {
   light: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice'] },
   dark: { type: 'rule', values: ['color-contrast'] },

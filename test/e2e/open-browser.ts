@@ -51,7 +51,7 @@ function packagedArgs(): string[] {
     // Saves memory, but the browser dies with the first page that closes.
     '--single-process',
     '--no-zygote',
-    // These let a page read data from other origins.
+    // These options let a page read data from other origins.
     '--disable-web-security',
     '--disable-site-isolation-trials',
     '--allow-running-insecure-content',

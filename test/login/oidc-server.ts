@@ -14,14 +14,14 @@ export type Claims = { email?: string; email_verified?: unknown }
 type ProviderOptions = {
   redirectUris: readonly string[]
   client?: Partial<ClientMetadata>
-  /** Client authentication methods, also in the discovery document. */
+  /** Client authentication methods that it accepts and declares. */
   authMethods?: readonly ('client_secret_basic' | 'client_secret_post' | 'none')[]
-  /** Whether the ID token contains the email, too. Otherwise only the userinfo endpoint does. */
+  /** Whether the ID token also contains the email address. Otherwise only the userinfo endpoint returns it. */
   tellsInIdToken?: boolean
 }
 
 export const clientId = 'errand'
-/** Contains characters that Basic's form encoding changes. */
+/** A client secret with characters that Basic's form encoding changes. */
 export const clientSecret = 'a+secret/of the:client%20&='
 
 /**
@@ -29,7 +29,7 @@ export const clientSecret = 'a+secret/of the:client%20&='
  * and denies access without it.
  */
 export class OidcServer {
-  /** By subject. */
+  /** Claims by subject. */
   readonly people = new Map<string, Claims>()
   /** Requested paths with their queries. */
   readonly asked: string[] = []
@@ -38,7 +38,7 @@ export class OidcServer {
   readonly tokenBodies: URLSearchParams[] = []
   /** Access tokens received by the userinfo endpoint. */
   readonly accessTokens = new Set<string>()
-  /** Paths for which it drops the connection. */
+  /** Matches paths for which it drops the connection. */
   downAt: RegExp | undefined
   readonly issuer: string
   readonly #server: Server
@@ -58,7 +58,7 @@ export class OidcServer {
     })
   }
 
-  /** Listens; drops every connection until `open`. */
+  /** Starts to listen, but drops every connection until `open` is called. */
   static async listen(): Promise<OidcServer> {
     const server = createServer()
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

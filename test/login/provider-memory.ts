@@ -1,6 +1,6 @@
 import type { Adapter, AdapterPayload } from 'oidc-provider'
 
-/** In-memory storage for the test provider; its own in-memory adapter warns at every start. */
+/** Creates in-memory storage for the test provider, whose own in-memory adapter warns at every start. */
 export function createProviderMemory(): (model: string) => Adapter {
   const kept = new Map<string, AdapterPayload>()
   return (model) => {

@@ -31,7 +31,7 @@ export function unsigned(claims: Json): string {
 
 export const publicPem = (): string => own.publicKey.export({ type: 'spki', format: 'pem' }) as string
 
-/** An honest provider whose responses a test can change. So the change is the only reason for a rejection. */
+/** An honest provider whose responses a test can change, so that the change is the only reason for a rejection. */
 export class RogueProvider {
   readonly issuer: string
   document: (document: Json) => Json = (document) => document

@@ -17,7 +17,7 @@ type SignOnOptions = {
 }
 
 export type SignOn = {
-  /** Named `corp` in the service. */
+  /** Provider named `corp` in the service. */
   provider: OidcServer
   /** A second provider, named `other`. */
   other: OidcServer
@@ -75,16 +75,16 @@ export async function comeBack(
 }
 
 const isCallback = (url: URL) => url.pathname.endsWith('/callback')
-/** The final page of a single sign-on, in the console. */
+/** Whether this is the final page of a single sign-on, in the console. */
 const isPage = (url: URL) => /^\/(?:$|login$|tasks)/.test(url.pathname)
 
-/** The browser's user; undefined without a login. */
+/** Returns the browser's user; undefined without a login. */
 export async function whoIs({ service }: { service: TestService }, browser: TestBrowser): Promise<any> {
   const { status, text } = await browser.step(`${service.url}/api/account`)
   return status === 200 ? JSON.parse(text) : undefined
 }
 
-/** The single sign-on was rejected for that reason, without a login. */
+/** Expects that the single sign-on was rejected for that reason, without a login. */
 export function expectRefused({ next, setCookies, status }: Page, reason: string): void {
   expect({ status, next: next && next.pathname + next.search }).toEqual({ status: 303, next: `/login?error=${reason}` })
   expect(setCookies.filter((line) => /^(?:__Host-)?errand=/.test(line))).toEqual([])

@@ -10,7 +10,7 @@ import { ChatReader } from '../support/chat-reader.ts'
 import { startProcess } from '../support/test-process.ts'
 import { startService, type Person, type TestService } from '../support/test-service.ts'
 
-// A SQLite installation with data of every kind, created by its users and left behind by a kill.
+// A SQLite installation with data of every kind, created by its users. Its server was killed.
 
 export const secret = 'the secret of the moved installation'
 export const secrets = () => ({ current: secret, previous: [] })
@@ -57,7 +57,7 @@ export async function fill(
   const blocked = await service.createPerson({ email: 'blocked@example.com' })
   const busy = await service.createPerson({ email: 'busy@example.com', balanceUsd: '5.0000' })
   const { key } = rich
-  // Nothing listens there, so its deliveries stay queued.
+  // Nothing listens at this URL, so its deliveries stay queued.
   const { id: webhookId } = await expectStatus(
     200,
     service.post('/api/webhooks', { url: 'http://127.0.0.1:9/', types: ['task.failed'] }, { key }),
@@ -127,7 +127,7 @@ async function keepGrant(service: TestService, { key, userId }: Person): Promise
   return connectorId
 }
 
-/** Tasks and a chat in progress, and queued tasks, when the process is killed. */
+/** Kills the process with tasks and a chat in progress, and with queued tasks. */
 async function cutOff(dataDir: string, { key }: Person): Promise<Filled['cutOff']> {
   const service = await startProcess({ dataDir, env: environment })
   const post = async (path: string, body: object): Promise<any> => {
@@ -171,7 +171,7 @@ export async function chat(
   return String(answer.body)
 }
 
-/** Users' view of everything that has ended, without time-dependent fields. */
+/** Returns the users' view of everything that has ended, without time-dependent fields. */
 export async function look(
   service: TestService,
   { blocked, rich }: Pick<Filled, 'rich' | 'blocked'>,

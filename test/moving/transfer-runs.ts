@@ -10,7 +10,7 @@ const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
 
 type Failure = { code: number; stderr: string }
 
-/** Exit code and output of a command that has to fail. */
+/** Returns the exit code and output of a command, which must fail. */
 export async function refusal(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
   const { code, stderr } = await runErrand(args, env).then(
     (stdout): Failure => ({ code: 0, stderr: stdout }),
@@ -19,7 +19,7 @@ export async function refusal(args: readonly string[], env: Record<string, strin
   return `${code} ${stderr}`
 }
 
-/** The users of a database that a failed import left. */
+/** Returns the users in a database after a failed import. */
 export async function usersIn(args: string[], env: Record<string, string> = {}): Promise<unknown[]> {
   return (JSON.parse(await runErrand(['users', 'list', '--json', ...args], env)) as { users: unknown[] }).users
 }
@@ -28,10 +28,12 @@ export function linesOf(file: string): string[] {
   return readFileSync(file, 'utf8').split(/(?<=\n)/)
 }
 
-/** The rows of an export, with the counts and the checksum, which do not depend on the engine. */
+/**
+ * Returns the lines of an export without the first one: rows, counts and checksum. They do not depend on the engine.
+ */
 export const rowsOf = (file: string) => linesOf(file).slice(1)
 
-/** Gives changed rows the checksum that belongs to them. */
+/** Recomputes the checksum of changed rows. */
 export function withChecksum(lines: readonly string[]): string[] {
   const rows = lines.slice(1, -1)
   const sha256 = createHash('sha256').update(rows.join('')).digest('hex')

@@ -1,7 +1,10 @@
 import { expect } from 'vitest'
 import type { TestService } from '../support/test-service.ts'
 
-/** A task with a megabyte each way: read, and downloaded with its signed links but not with altered ones. */
+/**
+ * Runs a task with a request and a response of a megabyte. Expects that both can be read, and downloaded with their
+ * signed links but not with altered ones.
+ */
 export async function expectLargeTask(service: TestService): Promise<{ ids: string[] }> {
   const { key } = await service.createPerson()
   const params = { text: 'aé€😀'.repeat(105_000) }

@@ -26,7 +26,7 @@ export type PayloadPlace = {
 export type PayloadEngine = { name: string; open(): Promise<PayloadPlace> }
 
 const hourMs = 3_600_000
-/** Even in the future, because buckets round times. */
+/** Includes payloads dated slightly in the future, because buckets round times. */
 const anyAge = -5000
 const mebibyte = 1_048_576
 
@@ -43,7 +43,7 @@ async function streamed(store: PayloadStore, payloadId: string, digest: PayloadD
   return content.toString()
 }
 
-/** Contract of every payload store. */
+/** Defines the tests of the contract of every payload store. */
 export function testPayloadStore({ name, open }: PayloadEngine): void {
   const promises = (what: string, run: (place: PayloadPlace) => Promise<void>, timeoutMs = 60_000) =>
     test(
@@ -164,7 +164,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     for (const { id } of rest) await store.release(id)
     for (const { id } of rest.slice(0, 5)) named.add(id)
     const kept = [unsettled!, ...rest.slice(0, 5)].map(({ id }) => id)
-    // No content is an hour old, from either node.
+    // No content of either node is an hour old.
     expect(await store.collectOrphans(hourMs, hasRow)).toBe(0)
     expect(await stored()).toHaveLength(12)
     named.add(ofOther!.id)
@@ -172,7 +172,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     expect(await store.collectOrphans(anyAge, hasRow)).toBe(0)
     expect(new Set(await stored())).toEqual(new Set([...kept, ofOther!.id]))
     expect(await store.read(unsettled!.id, unsettled!.digest)).toBe(texts[0])
-    // A payload spared because it was being referenced is not forgotten.
+    // A new payload, spared until its release, is collected after it.
     await store.release(unsettled!.id)
     const { id: later } = await store.write('y'.repeat(20_000))
     await store.release(later)
@@ -233,14 +233,14 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
       const chunks = checkedChunks((await store.openStream(id))!.stream(), { payloadId: id, digest })
       await chunks.next()
       await chunks.return()
-      // Not even started.
+      // Destroys a stream before it was read.
       ;(await store.openStream(id))!.stream().destroy()
     }
     expect(await store.read(id, digest)).toHaveLength(12_000_000)
   })
 }
 
-/** Additional contract of stores on a network. */
+/** Defines the additional tests of stores on a network. */
 export function testFarPayloads({ name, open }: PayloadEngine): void {
   test(`${name}: reads and writes survive a lost response`, async () => {
     const place = await open()

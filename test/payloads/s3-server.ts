@@ -57,7 +57,7 @@ async function startS3(): Promise<S3Server> {
   const [line] = (await within('OpenStack Swift listens', startMsMax, answered).catch(() => [''])) as [string]
   if (line === '') {
     await stop()
-    // It is installed, so this is not a machine without it.
+    // OpenStack Swift is installed, so a failure to start is not a reason to skip.
     throw new Error(`OpenStack Swift does not start: ${log}`)
   }
   const port = Number(line)

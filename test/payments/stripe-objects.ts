@@ -1,4 +1,4 @@
-// Stripe's API and event objects, as far as the service reads them.
+// Stripe's API and event objects, with only the fields that the service reads.
 
 export type Metadata = Record<string, string>
 
@@ -62,7 +62,7 @@ export type StubDispute = {
   amount: number
   currency: string
   status: 'needs_response' | 'warning_needs_response' | 'won' | 'lost'
-  /** In the currency of the Stripe balance, which may differ from the payment's. */
+  /** Amounts in the currency of the Stripe balance, which may differ from the payment's. */
   balance_transactions: { amount: number; currency: string }[]
 }
 export type StubEvent = {

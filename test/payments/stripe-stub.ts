@@ -63,7 +63,7 @@ export class StripeStub {
     await new Promise((resolve) => this.#server.close(resolve))
   }
 
-  /** The latest session of a top-up. */
+  /** Returns a top-up's latest session. */
   sessionOf(topupId: string): StubSession {
     const found = [...this.sessions.values()].find(({ metadata }) => metadata['errand_topup'] === topupId)
     if (!found) throw new Error(`no page was made for ${topupId}`)
@@ -128,7 +128,7 @@ export class StripeStub {
     return this.event('charge.refunded', charge)
   }
 
-  /** The payer's bank returns the last refund; the charge's total still includes it. */
+  /** Fails the last refund, as if the payer's bank had returned it. The charge's total still includes the refund. */
   failRefund(intent: StubIntent): StubEvent {
     const refund = [...this.refunds.values()].findLast(({ payment_intent: of }) => of === intent.id)!
     refund.status = 'failed'
@@ -155,7 +155,7 @@ export class StripeStub {
     return { id, created, withdrawn: this.event('charge.dispute.funds_withdrawn', dispute) }
   }
 
-  /** Ends a dispute. A won one returns its money. */
+  /** Ends a dispute. A won dispute returns the money. */
   endDispute(id: string, outcome: 'won' | 'lost'): StubEvent[] {
     const dispute = this.disputes.get(id)!
     dispute.status = outcome
@@ -390,7 +390,7 @@ export class StripeStub {
   }
 }
 
-/** As Stripe's signature documentation describes. */
+/** Signs as Stripe's documentation describes. */
 export function signed(body: string, secret: string, at: number): string {
   return `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')}`
 }

@@ -13,7 +13,7 @@ async function ask(method: string, path: string, body?: object): Promise<any> {
   const sent = { method, headers, ...(body && { body: JSON.stringify(body) }) }
   const answer = await fetch(`${service}/api${path}`, sent)
   const json: any = await answer.json()
-  // The number of concurrent checks per user is limited, and the suite tries all its cases.
+  // Retries, because the number of concurrent checks per user is limited and the suite runs all of its cases.
   if (answer.status === 409) return await sleep(200).then(() => ask(method, path, body))
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${json.message}`)
   return json

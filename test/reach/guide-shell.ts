@@ -34,7 +34,7 @@ export function otherBlocks(): GuideBlock[] {
   return blocks.filter((one) => !run.has(one))
 }
 
-/** In the tests, nothing is installed and no server started by npm. Everything else it does as usual. */
+/** Prelude in which npm installs nothing and starts no server, but otherwise works as usual. */
 const prelude = `
   npm() { case "$1" in install | start) ;; *) command npm "$@" ;; esac; }
 `
@@ -44,9 +44,9 @@ type Shell = {
   /** Default: a new folder. */
   cwd?: string
   env: Record<string, string>
-  /** Replaces what a reader replaces, too: addresses and placeholders. */
+  /** Replacements that a reader would make: URLs and placeholders. */
   replace?: Record<string, string>
-  /** What the reader types. */
+  /** Input that the reader types. */
   input?: string
 }
 
@@ -86,7 +86,7 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch (error) {
-    // No process of the group is left.
+    // No process of the group is left to kill.
     if (codeOf(error) !== 'ESRCH') throw error
   }
 }

@@ -9,8 +9,8 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const installMsMax = 900_000
 
 /**
- * Installs the packages of a folder in `tools` and returns their `node_modules`. They are too many to install with the
- * service. They stay installed across runs, keyed by the lock file. Failures reject with npm's output.
+ * Installs the packages of a folder in `tools` and returns their `node_modules`. The packages are too many to install
+ * with the service. They stay installed across runs, keyed by the lock file. Rejects with npm's output on failure.
  */
 export async function installTools(name: string): Promise<string> {
   const tools = join(root, 'test/reach/tools', name)

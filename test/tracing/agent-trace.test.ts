@@ -39,7 +39,7 @@ test('an HTTP agent receives the trace context of its run', async () => {
   const run = (await spans.one('run remote.run')).spanContext()
   const turn = (await spans.one('chat remote')).spanContext()
   expect(sent).toEqual([`00-${run.traceId}-${run.spanId}-01`, `00-${turn.traceId}-${turn.spanId}-01`])
-  // The chat belongs to its client's trace, the task's run to a new one.
+  // The chat belongs to its client's trace; the task's run starts a new trace.
   expect([turn.traceId, run.traceId === turn.traceId]).toEqual(['a'.repeat(32), false])
 })
 

@@ -7,7 +7,7 @@ import {
 } from '@opentelemetry/sdk-trace-base'
 import { expect } from 'vitest'
 
-/** The OpenTelemetry SDK, registered as in an operator's file, with in-memory spans. */
+/** Registers the OpenTelemetry SDK as an operator's file does, and keeps the spans in memory. */
 export class KeptSpans {
   readonly #exporter = new InMemorySpanExporter()
   readonly #provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(this.#exporter)] })

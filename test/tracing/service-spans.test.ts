@@ -65,7 +65,7 @@ test.each([
   expect(span.parentSpanContext).toBeUndefined()
   expect(span.spanContext().traceId).not.toBe(traceId)
   expect(span.attributes['http.response.status_code']).toBe(401)
-  // A rejection is the client's error.
+  // A rejection is the client's error, so the span has no error status.
   expect(span.status.code).toBe(SpanStatusCode.UNSET)
   await service.stop()
 })
@@ -112,7 +112,7 @@ test('a task run has its own trace, linked to its request, with its outcome', as
   const failed = await spans.one('run test.fail')
   expect(failed.status).toEqual({ code: SpanStatusCode.ERROR, message: 'AGENT_ERROR' })
   expect(failed.attributes).toMatchObject({ 'errand.run.end': 'failed', 'error.type': 'AGENT_ERROR' })
-  // A task admitted by another process has no request here.
+  // A task admitted by another process has no request span in this process.
   const queued = await startService({ limits: { taskConcurrency: 0 } })
   const person = await queued.createPerson()
   await queued.createTask(person.key, 'test.dear')

@@ -8,7 +8,7 @@ import { until, waitMsMax } from '../support/until.ts'
 import { createWebhook } from './process-webhook.ts'
 import { startReceiver } from './receiver.ts'
 
-// Events sent despite a kill of the service.
+// Events must be sent even if the service is killed.
 
 test('reports the refund of a running task after the service was killed and restarted', async () => {
   const dataDir = newDataDir()

@@ -7,7 +7,7 @@ import { startService, type Person, type TestService } from '../support/test-ser
 import { until, waitMsMax } from '../support/until.ts'
 import { startReceiver, type Received, type Receiver } from './receiver.ts'
 
-// Deliveries to real endpoints, and reactions to their responses.
+// Deliveries to real endpoints, and the service's reactions to their responses.
 
 let clock: FakeClock
 let receiver: Receiver
@@ -163,7 +163,7 @@ test('tries a failed delivery nine times in total, with the same id and bytes', 
   for (const [n, pause] of pauses.entries()) {
     await receiver.waitFor(n + 1, '/down')
     let one = (await deliveries(id))[0]
-    // Until the outcome is stored, the end of the lease is due.
+    // The due time is the end of the lease until the outcome is stored.
     await until('the outcome is kept', waitMsMax, async () => {
       one = (await deliveries(id))[0]
       return one.attempts === n + 1 && one.error !== null && Date.parse(one.nextAttemptAt) - clock.now() !== leaseMs

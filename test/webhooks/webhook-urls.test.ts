@@ -123,7 +123,7 @@ test('does not send to a name that first resolves to a public, then a private ad
   for (const host of ['rebinding.example.com', 'nowhere.example.com', '127.0.0.1', '[::ffff:127.0.0.1]']) {
     const url = `http://${host}:${port}/`
     const sent = posts.send({ target: 'hook_1', userId: 'user_1', url, body: '{}', headers, signal })
-    // The same message for every target. Otherwise users could find out which internal names exist.
+    // Every target gets the same message. Otherwise users could find out which internal names exist.
     await expect(sent).rejects.toThrow("The URL's host was not found or is not public.")
     const again = posts.send({ target: 'hook_1', userId: 'user_1', url, body: '{}', headers, signal })
     await expect(again).rejects.toThrow("The URL's host was not found or is not public.")

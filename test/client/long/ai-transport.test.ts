@@ -12,7 +12,7 @@ import { createClient, isErrandError } from '../../../client/client.ts'
 import { expectSound, filesIn, soon, startTalk, Talker } from '../../chat/chat-checks.ts'
 import { say, type Step } from '../../support/chat-agents.ts'
 
-// The chat of `ai` with our transport, against the service.
+// Runs the chat of the package `ai` with our transport, against the service.
 
 type Told = UIMessage<ErrandMetadata>
 
@@ -70,7 +70,7 @@ async function open({ balanceUsd = '10' }: { balanceUsd?: string } = {}) {
   const talker = await Talker.create(service, { balanceUsd })
   const client = createClient({ baseUrl: service.url, apiKey: talker.key })
   const ends: ChatEnd[] = []
-  /** A page with the chat; a reload creates a new one. */
+  /** Creates a page with the chat; a reload creates a new page. */
   const openPage = (options: Partial<ErrandChatTransportOptions> = {}, init: ChatInit<Told> = {}) => {
     const transport = new ErrandChatTransport({ client, onEnd: (end) => ends.push(end), ...options })
     return new PlainChat({ id: talker.sessionId, transport, ...init })
@@ -218,7 +218,7 @@ test('a reload or a second tab replays the reply from the start without another 
   const pages = [openPage({}, { messages: [question] }), openPage({}, { messages: [question] })]
   const resumed = pages.map((page) => page.resumeStream())
   for (const page of pages) await page.showing('One. ')
-  // Mounted or resumed twice: the earlier reader is dropped, and the reply stays.
+  // If the chat is mounted or resumed twice, the earlier reader is dropped and the reply stays.
   resumed.push(pages[0]!.resumeStream())
   await pages[0]!.showing('One. ')
   writeFileSync(file, '')

@@ -140,7 +140,7 @@ testConsole(
     expect(await afterIt(page)).toBe('−$3.00')
     await opened.check('admin-user-too-much')
 
-    // The service books it, but the page never gets the response.
+    // The service books the credit, but the page never gets the response.
     await page.route('**/trpc/users.credit*', async (route) => {
       const headers = { ...(await route.request().allHeaders()), origin: opened.service.url }
       const response = await route.fetch({ headers })

@@ -67,7 +67,7 @@ testConsole(
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
     await page.getByText('No saved payment method').waitFor()
 
-    // The money is spent, then the payments are reversed.
+    // Spends the money, and then reverses the payments.
     await store.credit({ userId, amount: -280_000, description: 'Spent', idempotencyKey: null })
     const first = (await store.payments.listTopups({ userId, limit: 10 })).at(-1)!
     const intent = stub.intentOf(first.id)

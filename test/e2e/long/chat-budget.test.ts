@@ -6,7 +6,7 @@ testConsole(
   'a session at its cap rejects the next message until the cap is raised',
   async (opened) => {
     const { page } = opened
-    // For an invalid cap, a cap below the amount spent, and a message beyond the cap.
+    // Allows the errors for an invalid cap, a cap below the amount spent, and a message beyond the cap.
     opened.allow(/status of (400|403|409)/)
     await opened.open('/')
     const sessionId = await createChat(page, 'writer', ['Hello'])

@@ -85,7 +85,7 @@ testConsole(
     opened.allow(/status of 409/)
     await send(page, 'And from here')
     await page.getByText('Another reply is in progress').waitFor()
-    // The reply has not ended yet, so there is nothing to show.
+    // The other reply has not ended yet, so there are no new messages to show.
     await page.getByRole('button', { name: 'Load messages' }).click()
     await page.getByText('Another reply is in progress').waitFor({ state: 'detached' })
     writeFileSync(go, '')

@@ -29,7 +29,7 @@ testConsole(
       }
       clock.advance(dayMs)
     }
-    // Logs in again, because the days have made the first login expire.
+    // Logs in again, because the first login has expired during the simulated days.
     await opened.start(visitor)
     const page = await opened.open('/chat?new=yes')
     await page.getByRole('radio', { name: /assistant/i }).check()

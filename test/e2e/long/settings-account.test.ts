@@ -30,7 +30,7 @@ testConsole('changing the password ends all other logins, but not the current on
   await page.getByText('Is not the current password').waitFor()
   await page.waitForFunction(() => document.activeElement?.getAttribute('name') === 'currentPassword')
 
-  // From here on the keyboard is enough.
+  // Uses only the keyboard from here on.
   await page.keyboard.press('Control+A')
   await page.keyboard.type(visitor.password)
   await page.keyboard.press('Enter')

@@ -103,7 +103,7 @@ testConsole(
     await dialog.getByText(/The charge of \$0\.0100 is refunded/).waitFor()
     await dialog.getByText(/The task stops now/).waitFor()
     await opened.check('task-cancel')
-    // The button with the focus cancels nothing.
+    // The focused button closes the dialog without canceling the task.
     await page.keyboard.press('Enter')
     await dialog.waitFor({ state: 'detached' })
     expect(wasStopped).toBe(false)

@@ -49,7 +49,7 @@ async function flaws(page: Page): Promise<string[]> {
     }
     const buttons = Array.from(document.querySelectorAll('main button[aria-label^="Copy"]'))
     for (const text of document.querySelectorAll('main pre')) {
-      // Text outside its own scroll area is invisible.
+      // Ignores text outside of its own scroll area, which is invisible.
       const window = text.getBoundingClientRect()
       const seen = lines(text).filter(({ top, bottom }) => bottom > window.top && top < window.bottom)
       for (const button of buttons) {

@@ -86,7 +86,7 @@ testConsole(
     await opened.open('/tasks')
     const range = page.getByRole('navigation', { name: 'Pages of tasks' })
     await range.getByText('1–25 of 10,000').waitFor()
-    // A header and the maximum rows of a page.
+    // Expects a header and the maximum number of rows of a page.
     expect(await page.getByRole('row').count()).toBe(26)
     await opened.check('tasks')
     await page.getByRole('button', { name: 'Next' }).click()

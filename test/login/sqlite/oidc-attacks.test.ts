@@ -18,7 +18,7 @@ async function startWithAda(options: Parameters<typeof startSignOn>[0] = {}): Pr
   return on
 }
 
-/** No login was created, and the provider received no request for the code. */
+/** Expects that no login was created, and that the provider received no token request. */
 async function expectNotAsked(on: SignOn, browser: TestBrowser): Promise<void> {
   expect(await whoIs(on, browser)).toBeUndefined()
   expect([...on.provider.asked, ...on.other.asked]).not.toContain('/token')
@@ -63,7 +63,7 @@ test('a callback opened in another browser does not log in there', async () => {
   const victim = new TestBrowser({ person: 'subject-ada' })
   expectRefused(await victim.step(answer), 'expired')
   await expectNotAsked(on, victim)
-  // Not even during the victim's own login.
+  // The attack must fail even during the victim's own login.
   await comeBack(on, victim)
   expectRefused(await victim.step(answer), 'oidc-failed')
   await expectNotAsked(on, victim)

@@ -7,7 +7,7 @@ import { expectRefused, signOn, whoIs } from '../sign-on.ts'
 
 type Parts = { rogue: RogueProvider; service: TestService; failures: string[] }
 
-/** The service with a provider whose responses the test controls, and an account of ada@example.com. */
+/** Runs a test on a service with a provider whose responses the test controls, and an account of ada@example.com. */
 async function withRogue(prove: (parts: Parts) => Promise<void>): Promise<void> {
   const rogue = await RogueProvider.listen()
   const provider = { id: 'corp', name: 'Corp', issuer: rogue.issuer, clientId, clientSecret }
@@ -32,7 +32,7 @@ async function expectIn({ service }: Parts): Promise<void> {
   expect(await whoIs({ service }, browser)).toMatchObject({ email: 'ada@example.com' })
 }
 
-/** Rejected, with the reason in the log. */
+/** Expects that the login was rejected, with the reason in the log. */
 async function expectOut({ failures, service }: Parts, reason: RegExp): Promise<void> {
   failures.length = 0
   const { browser, page } = await signOn({ service }, 'anybody')

@@ -28,7 +28,7 @@ await describeS3('transferring an installation to a bucket', (server) => void bu
 for (const s3 of buckets)
   await describePostgres('transferring an installation to a bucket', (server) => transfersTo(s3, server))
 
-/** The exit code and one-line message of a failed command. */
+/** Returns the exit code and one-line message of a failed command. */
 async function failureOf(ran: Promise<string>): Promise<string> {
   const said = await ran.then(
     (stdout) => `0 ${stdout}`,
@@ -39,7 +39,7 @@ async function failureOf(ran: Promise<string>): Promise<string> {
   return said
 }
 
-/** Stored payloads of tasks with large requests and responses, by payload id. */
+/** Runs tasks with large requests and responses, and returns the stored payloads by id. */
 async function runLarge(service: TestService, { key }: Person, texts: string[]): Promise<Map<string, Buffer>> {
   const stored = new Map<string, Buffer>()
   for (const text of texts) {
@@ -68,7 +68,7 @@ async function downloadAll(url: string, { key }: Person): Promise<Map<string, Bu
 
 const keyOf = (id: string) => `installation/${id.slice(-1)}/${id}.json`
 
-/** A user's payloads, in files or in the bucket. */
+/** Creates an installation with a user's payloads, in files or in the bucket. */
 async function newInstallation(payloadBucket?: PayloadBucket) {
   const dataDir = newDataDir()
   const service = await startService({ dataDir, secrets, ...(payloadBucket && { payloadBucket }) })
@@ -178,7 +178,7 @@ function transfersTo(s3: S3Server, server: PostgresServer): void {
     expect(await usersIn([], env)).toEqual([])
     await runErrand(['import', file], env)
 
-    // The mark of another installation.
+    // Another installation finds the mark of this one in the bucket.
     const other = { ERRAND_DATABASE_URL: await server.newDatabase({ isEmpty: true }) }
     expect(await fails({ ...other, ERRAND_SECRET: 'the secret of somebody else' })).toMatch(
       /^1 errand: The bucket .* is in use by an installation with another secret: .*\n$/,

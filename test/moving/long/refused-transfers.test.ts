@@ -12,7 +12,7 @@ import { linesOf, refusal, usersIn, withChecksum } from '../transfer-runs.ts'
 const incomplete = '1 errand: The export is incomplete or was changed. Export again.\n'
 const otherVersion = '1 errand: Another version of Errand wrote this export. Import it with that version.\n'
 
-/** A data directory with one user and its export. */
+/** Creates a data directory with one user, and exports it. */
 async function newExport(): Promise<{ dataDir: string; file: string; lines: string[] }> {
   const dataDir = newDataDir()
   await openAccount(dataDir)
@@ -213,7 +213,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
     )
     expect(existsSync(file)).toBe(false)
 
-    // Without any payloads left nodes start anyway, and never serve unwritten ones.
+    // Nodes start even if no payloads are left, and never serve payloads that were not written.
     rmSync(fileOf(ids[2]!))
     await runErrand([...args, '--without-damaged'])
     const databaseUrl = await server.newDatabase({ isEmpty: true })

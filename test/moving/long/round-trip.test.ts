@@ -37,7 +37,7 @@ await describePostgres('export and import', (server) => {
       transactions: 3 + 18 + 4 + 2,
     })
 
-    // Killed on both engines, and then imported.
+    // Kills an import on both engines, and then imports completely.
     const databaseUrl = await server.newDatabase({ isEmpty: true })
     const onPostgres = { ERRAND_DATABASE_URL: databaseUrl }
     const back = newDataDir()
@@ -51,7 +51,7 @@ await describePostgres('export and import', (server) => {
     })
     expect(await verified([], onPostgres)).toBe(true)
 
-    // And back.
+    // Moves the installation back to SQLite.
     const second = join(dataDir, 'second.ndjson')
     await runErrand(['export', '--to', second], onPostgres)
     expect(rowsOf(second)).toEqual(rowsOf(first))
@@ -77,7 +77,7 @@ await describePostgres('export and import', (server) => {
     )
     expect(texts).toContain(longText)
 
-    // Links, idempotency keys, secrets, logins and invitations.
+    // Links, idempotency keys, secrets, logins and invitations still work.
     const link = await service.get(filled.link.path)
     expect([link.status, JSON.stringify(link.body)]).toEqual([200, filled.link.content])
     const replayed = await service.post('/api/tasks', filled.keyed.body, { key: rich.key, headers: keyedHeaders })
@@ -91,7 +91,7 @@ await describePostgres('export and import', (server) => {
     const checked = service.post(`/api/connectors/${filled.connectorId}/test`, {}, { key: rich.key })
     expect(await expectStatus(200, checked)).toMatchObject({ status: 'ok' })
     expect(mcp.seen[0]?.authorization).toBe('Bearer token-of-rich')
-    // Pending webhook deliveries, and their signing secret.
+    // Pending webhook deliveries are sent, signed with the same secret.
     const ofWebhook = `/api/webhooks/${filled.webhookId}`
     const { deliveries } = (await service.get(`${ofWebhook}/deliveries`, rich.key)).body
     expect(deliveries).toMatchObject([{ type: 'task.failed', status: 'pending' }])

@@ -10,13 +10,16 @@ import { runErrand, startProcess } from '../../support/test-process.ts'
 import { startService, type TestService } from '../../support/test-service.ts'
 import { block, otherBlocks, root, runShell, type GuideBlock } from '../guide-shell.ts'
 
-// Every shell block of the guides runs as written, in a shell next to a service, or `elsewhere` names why it does not.
+// Runs every shell block of the guides as written, next to a service, except those for which `elsewhere` has a reason.
 
 const local = 'http://127.0.0.1:3000'
 const email = 'ada@example.com'
 const testMsMax = 200_000
 
-/** Blocks that this test does not run, as page and part of the text, by the reason or the test that covers them. */
+/**
+ * Blocks that this test does not run, as page and part of the text. Each key is the reason, or the test that covers
+ * them.
+ */
 const elsewhere: Record<string, [page: string, text: string][]> = {
   'readme.test.ts': [
     ['README.md', 'api() {'],

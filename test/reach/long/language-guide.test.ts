@@ -13,7 +13,7 @@ import { missingCommand, testNeeding } from '../../support/test-needing.ts'
 import type { TestPart } from '../../support/test-parts.ts'
 import { startService, type TestService } from '../../support/test-service.ts'
 
-// The guide's programs, unchanged, behind a proxy that loses the first response and rejects the next request.
+// Runs the guide's programs unchanged, behind a proxy that loses the first response and rejects the next request.
 
 const guide = readFileSync(fileURLToPath(new URL('../../../docs/guides/languages.md', import.meta.url)), 'utf8')
 const programMsMax = 200_000
@@ -29,7 +29,7 @@ const programs: [TestPart, Program][] = [
   ['go', { language: 'go', file: 'main.go', command: 'go', args: ['run'], version: ['go', 'version'] }],
 ]
 
-/** The last block of that language, which is the complete program. */
+/** Returns the last block in that language, which is the complete program. */
 function programOf(language: string): string {
   const blocks = Array.from(guide.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)).filter(([, own]) => own === language)
   return must(blocks.at(-1)?.[2], `the guide has a program in ${language}`)

@@ -58,7 +58,7 @@ const config = defineConfig({
           run: async ({ progress }) => {
             for (const fraction of [0, 0.5, 1]) {
               progress({ fraction })
-              // As the suite requires.
+              // The suite requires this pause.
               await new Promise((resolve) => setTimeout(resolve, 50))
             }
             return {}

@@ -13,7 +13,7 @@ import type { TestPart } from '../../support/test-parts.ts'
 import { startService } from '../../support/test-service.ts'
 import { until, waitMsMax } from '../../support/until.ts'
 
-// The guide's receivers, unchanged, which receive real and forged events.
+// Runs the guide's receivers unchanged, and sends them real and forged events.
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const guide = readFileSync(join(root, 'docs/guides/webhooks.md'), 'utf8')
@@ -28,7 +28,7 @@ function programOf(language: string): string {
   return must(blocks.at(-1)?.[2], `the guide has a program in ${language}`)
 }
 
-/** A project with that program, in which the client can be imported by name. */
+/** Creates a project with that program, in which the client can be imported by name. */
 function projectOf(file: string, text: string): string {
   const cwd = temporaryFolder('receiver')
   mkdirSync(join(cwd, 'node_modules/errand-client'), { recursive: true })

@@ -8,7 +8,7 @@ import { startService, type Person, type TestService } from '../../support/test-
 import { until, waitMsMax } from '../../support/until.ts'
 import { startReceiver, type Receiver } from '../receiver.ts'
 
-// Dead, slow or many endpoints of one user, and the delay of another user's events.
+// Dead, slow or many endpoints of one user must not delay another user's events for long.
 
 const origins = Array.from({ length: ofTier(300, 600) }, (_, n) => `127.1.${n >> 8}.${n & 255}`)
 const soonMs = 5000

@@ -28,7 +28,7 @@ test(
 declare const process: { env: Record<string, string> }
 const errand = createClient({ baseUrl: process.env['BASE_URL']!, apiKey: process.env['ERRAND_API_KEY']! })
 const task = await errand.tasks.run({ endpointId: 'test.typed', params: { text: 'typed', count: 2 } })
-// @ts-expect-error The count is no number.
+// @ts-expect-error The count is not a number.
 const wrong = () => errand.tasks.run({ endpointId: 'test.typed', params: { text: 'typed', count: 'two' } })
 // @ts-expect-error The text is missing.
 const missing = () => errand.tasks.create({ endpointId: 'test.typed', params: {} })

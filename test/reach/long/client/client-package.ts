@@ -32,9 +32,10 @@ export async function run(
 
 let packed: Promise<string> | undefined
 
-/** The tarball of the package as published, built from this checkout once per test file. */
+/** Returns the tarball of the package as published, built from this checkout once per test file. */
 export async function packClient(): Promise<string> {
-  // A worker's files share this module, but folders are removed after each file.
+  // Checks that the tarball still exists: test files of a worker share this module, but folders are removed after each
+  // file.
   if (packed && existsSync(await packed)) return await packed
   packed = pack('errand-client', 'scripts/build-client.ts')
   return await packed
@@ -60,7 +61,7 @@ export async function packFolder(folder: string): Promise<string> {
   return join(target, filename)
 }
 
-/** Takes the lock, even over from a dead owner. */
+/** Tries to take the lock. Removes the lock of a dead owner, so that the next try succeeds. */
 function isLocked(lock: string): boolean {
   try {
     writeFileSync(lock, String(process.pid), { flag: 'wx' })
@@ -75,7 +76,7 @@ function isLocked(lock: string): boolean {
   }
 }
 
-/** An empty project outside of the checkout with only the package installed. */
+/** Creates an empty project outside of the checkout with only the package installed. */
 export async function installedProject(files: Record<string, string> = {}, manifest: object = {}): Promise<string> {
   const tarball = await packClient()
   const folder = temporaryFolder('client-project')

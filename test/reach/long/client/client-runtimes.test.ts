@@ -10,7 +10,7 @@ import { installTools } from '../../install-tools.ts'
 import { installedProject, run } from './client-package.ts'
 import { journeyProgram, journeyResult, journeySettings, journeyText, type JourneySettings } from './journey.ts'
 
-// Every runtime makes the same journey with the published package, from an empty folder.
+// Every runtime runs the same program (the journey) with the published package, from an empty folder.
 
 const setUpMsMax = 600_000
 const runMsMax = 120_000
@@ -22,7 +22,7 @@ beforeAll(async () => {
   project = await installedProject({ 'journey.mjs': journeyProgram('esm'), 'journey.cjs': journeyProgram('cjs') })
 }, setUpMsMax)
 
-/** A journey against a new service. */
+/** Defines a test that runs a journey against a new service. */
 function runtimeTest(name: string, travel: (settings: JourneySettings) => Promise<unknown>): void {
   test(`creates, waits, streams, aborts, verifies a webhook: ${name}`, { timeout: runMsMax }, async () => {
     const service = await startService()
@@ -73,7 +73,7 @@ runtimeTest(
   ),
 )
 
-/** Journey and package as one script, as edge bundlers create it. */
+/** Bundles journey and package into one script, as edge bundlers do. */
 async function bundled(entry: string, format: 'es' | 'iife'): Promise<string> {
   const id = join(project, `entry-${format}.mjs`)
   const built = (await build({
@@ -140,7 +140,7 @@ runtimeTest('a Metro bundle', async (settings) => {
   await run(process.execPath, ['metro-build.cjs', tools], project)
   const context = createContext(webGlobals())
   runInContext(readFileSync(join(project, 'metro-bundle.js'), 'utf8'), context)
-  // Values of the other context have other prototypes.
+  // Copies the value, because values of the other context have other prototypes.
   return JSON.parse(
     JSON.stringify(await (context['journey'] as (settings: JourneySettings) => Promise<unknown>)(settings)),
   )
@@ -166,7 +166,7 @@ async function build() {
 build().then(() => process.exit(0), (error) => { console.error(error); process.exit(1) })
 `
 
-/** Globals of a program without Node's modules. */
+/** Returns the globals of a program without Node's modules. */
 function webGlobals(): Record<string, unknown> {
   const names =
     'AbortController AbortSignal Headers Request Response TextDecoder TextEncoder URL atob clearTimeout console crypto fetch performance queueMicrotask setTimeout'

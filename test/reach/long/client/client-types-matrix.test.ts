@@ -49,7 +49,7 @@ export async function main(): Promise<void> {
   if (typeof ended.response === 'object' && ended.response) ended.response.summary satisfies string
   // @ts-expect-error The text is missing.
   await client.tasks.run({ endpointId: 'text.summarize', params: {} })
-  // @ts-expect-error The text is no string.
+  // @ts-expect-error The text is not a string.
   void client.tasks.create({ endpointId: 'text.summarize', params: { text: 1 } })
   // @ts-expect-error There is no such field.
   void task.reply

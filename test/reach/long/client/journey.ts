@@ -53,7 +53,7 @@ export type JourneySettings = {
   webhook: { body: string; headers: Record<string, string>; secret: string }
 }
 
-/** Settings of a new user's journey, with a webhook signed now. */
+/** Returns the settings of a new user's journey, with a webhook signed now. */
 export async function journeySettings(service: TestService): Promise<JourneySettings> {
   const { key } = await service.createPerson()
   const secret = Buffer.alloc(24, 7).toString('base64')
@@ -64,7 +64,7 @@ export async function journeySettings(service: TestService): Promise<JourneySett
   return { baseUrl: service.url, apiKey: key, webhook: { body, headers, secret: `whsec_${secret}` } }
 }
 
-/** A program that makes the journey with the settings in `JOURNEY` and prints its result as JSON. */
+/** Returns a program that runs the journey with the settings in `JOURNEY` and prints its result as JSON. */
 export function journeyProgram(kind: 'esm' | 'cjs'): string {
   const imports =
     kind === 'esm'

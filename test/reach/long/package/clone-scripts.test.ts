@@ -5,13 +5,13 @@ import { temporaryFolder } from '../../../support/resources.ts'
 import { run } from '../client/client-package.ts'
 import { addressOf, install, root, runTask, start } from './server-package.ts'
 
-// Scripts of a clone: signals to npm reach the service, and installed or built files are judged by content, not by
-// time.
+// Scripts of a clone. Signals to npm must reach the service, and scripts must judge installed and built files by
+// content, not by time.
 
 const runMsMax = 300_000
 const installedMbMax = 150
 
-/** A copy of the checkout with new file times. */
+/** Copies the checkout, with new file times. */
 function copyCheckout(): string {
   const folder = temporaryFolder('clone')
   const left = new Set(['.errand', '.git', '.setup-node', 'coverage', 'dist', 'node_modules'])

@@ -32,7 +32,7 @@ test(
   runMsMax,
 )
 
-/** The settings in a Dockerfile's last stage. */
+/** Returns the settings in a Dockerfile's last stage. */
 function lastStage(file: string) {
   const stage = read(file)
     .replaceAll(/^#.*\n/gm, '')
@@ -83,7 +83,7 @@ test(
       HOME: '/nonexistent',
     }
     const begin = () => {
-      // Only the service gets the image's environment: setpriv aborts if jemalloc is preloaded.
+      // Sets the image's environment only for the service, because setpriv aborts if jemalloc is preloaded.
       const given = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
       const [first = '', ...rest] = [...as, 'env', ...given, process.execPath, ...command.slice(1)]
       return start(first, rest, app)

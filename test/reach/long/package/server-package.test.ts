@@ -263,7 +263,7 @@ test(
   async () => {
     const mains = [join(project, 'node_modules/errand/server/errand.cjs'), join(root, 'server/main.ts')]
     const times = mains.map((): number[] => [])
-    // Alternates, so that other load affects both equally.
+    // Alternates between both, so that other load affects them equally.
     for (let round = 0; round < 5; round++) {
       for (const [n, main] of mains.entries()) {
         const startedAt = performance.now()

@@ -15,7 +15,7 @@ const endMsMax = 60_000
 
 let packed: Promise<string> | undefined
 
-/** The tarball of the package `errand` as published, built from this checkout once per test file. */
+/** Returns the tarball of the package `errand` as published, built from this checkout once per test file. */
 export async function packServer(): Promise<string> {
   if (packed && existsSync(await packed)) return await packed
   packed = pack('errand', 'scripts/build-server.ts')
@@ -23,7 +23,8 @@ export async function packServer(): Promise<string> {
 }
 
 /**
- * An empty folder outside of the checkout with the package installed as by a user, without development dependencies.
+ * Creates a folder outside of the checkout and installs the package there as a user does, without development
+ * dependencies.
  */
 export async function installedServer({ withClient = false } = {}): Promise<string> {
   const tarballs = [await packServer(), ...(withClient ? [await packClient()] : [])]
@@ -97,7 +98,7 @@ function isGroupAlive(pid: number): boolean {
   }
 }
 
-/** The URL printed by a starting service. */
+/** Returns the URL that a starting service prints. */
 export async function addressOf(started: Started): Promise<string> {
   const address = () => /"url":"(http:\/\/127\.0\.0\.1:\d+)"/.exec(started.output())?.[1]
   const isOver = () => address() !== undefined || started.child.exitCode !== null
@@ -107,7 +108,7 @@ export async function addressOf(started: Started): Promise<string> {
   return url
 }
 
-/** The demo's user in a folder, once that file exists. */
+/** Returns the demo user's credentials in a folder, once their file exists. */
 export async function demoOf(folder: string): Promise<{ email: string; key: string; password: string }> {
   const file = join(folder, '.errand/demo.json')
   await until(`${file} is there`, listenMsMax, () => existsSync(file) && readFileSync(file, 'utf8').endsWith('}'))

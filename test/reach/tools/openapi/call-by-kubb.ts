@@ -30,7 +30,7 @@ const completed = await listTasks({ status: 'completed' })
 const session = await createSession({ agentId: 'assistant' })
 const { sessionId } = session
 
-// Its own clients read complete responses.
+// Reads the reply as text, because Kubb's own clients read only complete responses.
 const reply = await chat({ sessionId, message }, undefined, { responseType: 'text' })
 const events = reply
   .trimEnd()

@@ -1,4 +1,4 @@
-/** The lines of a chat reply as they arrive, each a JSON event. */
+/** Yields the lines of a chat reply as they arrive. Each line is a JSON event. */
 export async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''
