@@ -23,7 +23,7 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const files = globSync('**/*.md', { cwd: root, exclude })
 
 test('every relative link of a page leads to an existing file and heading', () => {
-  // A package's README is checked where it will be.
+  // Checks a package's README at its path in the package.
   const pages = new Map(files.filter((file) => file !== packageReadmes.errand).map((file) => [file, read(file)]))
   expect(pages.size).toBeGreaterThan(35)
   expect([...pages].flatMap(([file, text]) => linksOf(file, text)).length).toBeGreaterThan(150)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 
 const words = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
-/** What one of a unit can be, in milliseconds, bytes or plain numbers. Docs use MB for both 10^6 and 2^20 bytes. */
+/** Possible sizes of each unit, in milliseconds, bytes or plain numbers. Docs use MB for both 10^6 and 2^20 bytes. */
 const units: Record<string, number[]> = {
   ms: [1],
   s: [1000],

@@ -11,9 +11,8 @@ import { eventsPath } from '../../server/payments/receive-events.ts'
 import { bounds } from './doc-bounds.ts'
 import { constantOf, escaped, means, quantity } from './doc-quantities.ts'
 
-// Compares values that README.md, the guides and the reference repeat with the code. Each test is a rule for one kind
-// of value and counts what it saw, so that no rule passes by finding nothing. doc-bounds.ts lists the numbers that no
-// rule can find.
+// Compares the values in README.md, the guides and the reference with the code. Each test checks one kind of value and
+// counts its matches, so that none passes without finding any. doc-bounds.ts lists the numbers that no rule can find.
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
@@ -125,7 +124,7 @@ const otherPaths = new Set([
     Array.from(read(file).matchAll(/'(\/[\w./{}-]+)'/g), ([, path]) => general(path!)),
   ),
 ])
-/** A user's own agent in an example, and an operation of OpenAI's that the page says is missing. */
+/** An agent of a user in an example, and an OpenAI operation that the page calls unsupported. */
 const foreignPaths = new Set(['/errand'])
 
 const named = find(/\b(GET|POST|PUT|PATCH|DELETE)`? `?([/…][^\s`|,;)"\\]*)(?:` `\{ ([^}`]*) \}`)?/g, 'text')

@@ -1,7 +1,7 @@
 import type { Checker } from './documented-answers.ts'
 import { checkFullAccount } from './documented-people.ts'
 
-/** Exhausts an account's maximums and its changes per minute. */
+/** Exhausts an account's limits on objects and on changes per minute. */
 export async function checkBounds(checker: Checker, userId: string): Promise<void> {
   const { service } = checker
   const { writeRate } = service.app.services
@@ -10,7 +10,7 @@ export async function checkBounds(checker: Checker, userId: string): Promise<voi
   try {
     for (;;) writeRate.count(userId)
   } catch {
-    // The minute's maximum of changes is reached.
+    // The limit on changes per minute is now reached.
   }
   const own = {
     'POST /api/sessions': { agentId: 'gate' },

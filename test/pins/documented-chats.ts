@@ -39,7 +39,7 @@ export async function checkChats(checker: Checker): Promise<void> {
   await check(400, `POST /api/chat/${long}/stop`, {})
   await check(413, `POST ${turn}/stop`, { name: 'x'.repeat(20_000) })
   await checker.check(415, `POST ${turn}/stop`, { body: '{}', headers: { 'Content-Type': 'text/plain' }, key })
-  // Like a long reply from before a restart.
+  // Simulates a long reply from before a restart.
   const { store } = service.app
   const lost = 'turn_of_before'
   await store.openTurn({ turnId: lost, sessionId, userId, idempotency: null, required: 0, hold: 0 })

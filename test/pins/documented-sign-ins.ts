@@ -5,7 +5,9 @@ import type { Checker } from './documented-answers.ts'
 
 type Rest = { other: string; task: object }
 
-/** Starts two sign-ins, one of which fails. The rest is checked once the user may not start more. */
+/**
+ * Starts two sign-ins, one of which fails. The other responses are checked once the user may not start more sign-ins.
+ */
 export async function checkSignIns(checker: Checker) {
   const oauth = await OAuthServer.start()
   const mcp = await startProtectedServer({ issuer: () => oauth.issuer })

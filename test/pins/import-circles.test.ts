@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { imports, type Import } from './read-imports.ts'
 
-// Files that import each other, even types only, can be read, moved and understood only together.
+// Files that import each other, even if only types, cannot be read, moved or understood separately.
 
 /** The files of a cycle, each importing the next; undefined if there is none. */
 function circleIn(of: readonly Pick<Import, 'from' | 'to'>[]): string | undefined {

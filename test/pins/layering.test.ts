@@ -178,7 +178,7 @@ test('the client imports only types from the server', () => {
     ({ from, isTypeOnly, to }) => from.startsWith('client/') && /^(?:server|openapi)\//.test(to) && !isTypeOnly,
   )
   expect(bad.map(describe)).toEqual([])
-  // Except for its command.
+  // Its command is exempt.
   const ofNode = imports.filter(({ from, to }) => from.startsWith('client/') && to.startsWith('node:'))
   expect(ofNode.map(describe)).toEqual(['client/bin/errand-client.ts → node:process'])
 })

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { document, operations } from './documented-answers.ts'
 
-// Promises of the document about each operation. The linter's test proves that a running service keeps them.
+// The document's promises about each operation. The linter's test proves that a running service keeps them.
 
 test('the document is OpenAPI 3.1 and names the credentials that each operation accepts', () => {
   expect(document['openapi']).toMatch(/^3\.1\./)

@@ -13,7 +13,7 @@ export const files = ['server', 'openapi', 'client', 'bench', 'examples', 'test'
       .filter((name) => /\.(?:ts|tsx|mjs)$/.test(name))
       .map((name) => `${folder}/${name}`),
 )
-/** All their imports; our own files are named the same way. */
+/** All imports of these files, which name our own files in the same way. */
 export const imports = files.flatMap(importsOf)
 
 function importsOf(file: string): Import[] {

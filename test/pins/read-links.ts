@@ -33,7 +33,7 @@ export function brokenLinks({ has, pages }: Folder): Link[] {
     })
 }
 
-/** As GitHub derives them from headings: the second of the same text ends in `-1`. */
+/** Anchors as GitHub derives them from headings: a repeated heading gets the suffix `-1`. */
 function anchorsOf(text: string): Set<string> {
   const counts = new Map<string, number>()
   const anchors = Array.from(withoutFences(text).matchAll(/^#{1,6} (.+)$/gm), ([, heading]) => {

@@ -11,7 +11,7 @@ import { errorBody, errorCatalogue, ErrandError, toErrandError, type ErrorCode }
 import { isId, newId } from '../../server/kernel/ids.ts'
 import { formatUsd, parseUsd } from '../../server/kernel/money.ts'
 
-// Values that clients compare, store and match. Changes break clients, so they must be made twice.
+// Values that clients compare, store and match. A change breaks clients, so it must be made here as well.
 
 const server = fileURLToPath(new URL('../../server', import.meta.url))
 

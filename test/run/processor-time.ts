@@ -5,9 +5,9 @@ const ticksPerSecond = 100
 const sampleMs = 1000
 
 /**
- * Measures the share of CPU time that other processes had during a test run, so that a busy machine does not count as a
- * slow test. Includes CPU time taken by other virtual machines. Only Linux reports these times; elsewhere the share is
- * 0.
+ * Measures the share of CPU time that other processes used during a test run, so that a busy machine does not count as
+ * a slow test. Includes CPU time taken by other virtual machines. Only Linux reports these times; elsewhere the share
+ * is 0.
  */
 export class ProcessorShare {
   readonly #mark: string
@@ -25,7 +25,7 @@ export class ProcessorShare {
     this.#timer = setInterval(() => this.#sample(), sampleMs).unref()
   }
 
-  /** Returns the share of other processes since the start, from 0 to 1. */
+  /** Returns the share of CPU time that other processes have used since the start, from 0 to 1. */
   ofOthers(): number {
     this.#sample()
     const machineSeconds = readMachine()

@@ -19,8 +19,8 @@ const memory = '/dev/shm'
 export const compileCache = 'compile-cache'
 
 /**
- * Creates the temporary folders of a test run, on disk and in memory. Whatever the tests start has one of them as
- * TMPDIR or works in it. So a guardian finds it after the run, even if the run was killed.
+ * Creates the temporary folders of a test run, on disk and in memory. All processes that the tests start have one of
+ * them as TMPDIR or working directory, so a guardian finds them after the run, even if the run was killed.
  */
 export function openRunFolder(): RunFolder {
   const folder = mkdtempSync(join(tmpdir(), 'errand-run-'))
@@ -35,7 +35,8 @@ export function openRunFolder(): RunFolder {
     folders.push(inMemory)
     env['ERRAND_TESTS_MEMORY'] = inMemory
   }
-  // Outside the terminal's process group, so that an interrupt ends the tests first and then the remaining processes.
+  // Runs outside the terminal's process group, so that an interrupt ends the tests first and then the remaining
+  // processes.
   const child = spawn(process.execPath, [guardian, String(process.pid), ...folders], {
     cwd: '/',
     detached: true,

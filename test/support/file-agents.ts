@@ -5,7 +5,7 @@ import type { ErrandConfig, MessagePart } from '../../server/agents/config/defin
 
 export const accepts = ['image/*', 'application/pdf', 'text/*']
 export const imageTokensMax = 2000
-/** A small context, because a document without its own token bound reserves all of the context that remains. */
+/** Context size. Small, because a document without its own token bound reserves all of the remaining context. */
 export const smallContext = 8000
 export const rates = { inputPer1kUsd: '0.1', outputPer1kUsd: '0.2' }
 

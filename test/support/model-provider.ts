@@ -14,7 +14,7 @@ export type ModelRequest = {
   headers: IncomingHttpHeaders
   body: any
   at: number
-  /** When the client closed the connection before the response was complete; null if it did not. */
+  /** Time at which the client closed the connection before the response was complete; null if it did not. */
   abortedAt: number | null
 }
 

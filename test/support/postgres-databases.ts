@@ -4,9 +4,9 @@ import { openPostgresStoreBeside } from '../../server/store/postgres/postgres-st
 import type { PostgresServer } from './postgres-server.ts'
 import type { RawDatabase, TestEngine } from './test-engine.ts'
 
-/** A fixed secret, because all processes of an installation share it. */
+/** Fixed secret, because all processes of an installation share it. */
 const secret = 'a secret of the tests only'
-/** Short, because a dead node's leases last this long. */
+/** Short leases, so that tests need not wait long for the leases of a dead node to expire. */
 const limits = { leaseSeconds: 1 }
 
 /** Gives each data directory its own database, created on first use. */

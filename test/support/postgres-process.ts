@@ -29,7 +29,7 @@ const logCharsMax = 4000
 const portTriesMax = 3
 const ready = 'database system is ready to accept connections'
 const password = 'password'
-/** Keeps everything in the data folder, so that nothing remains when it is removed. */
+/** Settings that keep everything in the data folder, so that nothing remains when the folder is removed. */
 const ownSettings = { listen_addresses: '127.0.0.1', unix_socket_directories: '', dynamic_shared_memory_type: 'mmap' }
 const initFlags = ['--no-sync', '--encoding=UTF8', '--locale=C', '--auth=password', '--username=postgres']
 

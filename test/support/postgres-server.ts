@@ -87,7 +87,7 @@ export function connectPostgres(serverUrl: string): OwnDatabases {
   }
 }
 
-/** Opens a pool of its own, independent of any store. */
+/** Runs `use` with its own connection pool, independent of any store. */
 export async function withPool<Result>(url: string, use: (pool: PgPool) => Promise<Result>): Promise<Result> {
   const pool = openPool(url, 1)
   try {

@@ -1,8 +1,8 @@
 import type { ChatRates } from '../../server/billing/chat-price.ts'
 
 /**
- * Rates of input and output tokens in billionths of a USD per token, and of tool calls in millionths. Classes that are
- * not named cost the same as the class that contains them.
+ * Returns rates: billionths of a USD per input and output token, and millionths per tool call. A class without a rate
+ * costs the same as the class that contains it.
  */
 export function ratesAt(of: Partial<Omit<ChatRates, 'longContext'>>): ChatRates {
   const { input = 0, output = 0, toolCall = 0 } = of

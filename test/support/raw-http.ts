@@ -59,7 +59,7 @@ export class RawConnection {
     this.#socket.resume()
   }
 
-  /** Closes only the sending side. Responses can still be read. */
+  /** Closes only the sending side, so responses can still be read. */
   finishSending(): void {
     this.#socket.end()
   }

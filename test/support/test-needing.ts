@@ -5,8 +5,8 @@ import { demandPart, type TestPart } from './test-parts.ts'
 type Run = (context: TestContext) => Promise<void> | void
 
 /**
- * Returns `test` for tests that need a part of the machine. `missing` is the reason why that part is unavailable;
- * undefined if it is available.
+ * Returns `test` for tests that need a part of the machine. `missing` is the reason why the part is unavailable, or
+ * undefined.
  */
 export function testNeeding(part: TestPart, missing: string | undefined) {
   return (title: string, run: Run, timeoutMs?: number): void =>

@@ -93,7 +93,7 @@ export async function startProcess({
   }
 }
 
-/** Replaces the JSON error that `--json` prints by its message. */
+/** Replaces the JSON error that `--json` prints with its message. */
 function inWords(log: string): string {
   return log.replace(/^\{"error":.*\}$/m, (line) => `errand: ${(JSON.parse(line) as { message: string }).message}`)
 }

@@ -74,7 +74,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     trustedProxies: options.trustedProxies ?? [],
     connectorPrivateHosts: options.privateHosts ?? [],
     webhookPrivateHosts: options.privateHosts ?? [],
-    // A test runs in the service's thread and blocks it, which would count as overload.
+    // The test runs in the service's thread and blocks it, which would count as overload.
     limits: {
       ...resolveLimits({}, {}),
       agentThreads: 2,

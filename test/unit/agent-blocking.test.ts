@@ -13,14 +13,14 @@ function block(ms: number): void {
   for (const until = performance.now() + ms; performance.now() < until;) continue
 }
 
-/** A credit window that never fills. */
+/** Returns a credit window that never fills. */
 function openWindow(): CreditWindow {
   const window = new CreditWindow()
   window.sent = () => {}
   return window
 }
 
-/** For each part, whether its agent is expected to block the thread before the next one. */
+/** Returns for each part whether the agent is expected to block the thread before the next one. */
 async function resumesOf(beforePart: () => void): Promise<boolean[]> {
   const resumes: boolean[] = []
   async function* reply(): AsyncGenerator<ChatPart> {

@@ -14,7 +14,7 @@ function batch(serial: number, { bound, used }: { bound: ChatUsed; used: ChatUse
   return { serial, lines, events: 1, text: 'x', toolCalls: [], used, bound, isStepOpen: false, reported: null }
 }
 
-/** A turn that holds `held` and cannot hold more. Its agent has sent these batches and ended. */
+/** Creates a turn that holds `held` and cannot hold more. Its agent has sent these batches and ended. */
 function turnWith(batches: readonly ChatBatch[], held: number): ChatTurn {
   const { used } = batches.at(-1)!
   const summary = { used, reported: used, isEstimated: false, messageTokens: 1, replyTokens: 1 }

@@ -7,7 +7,7 @@ const text = (delta: string) => ({ type: 'text-delta', id: 't', delta })
 const start = { type: 'text-start', id: 't' }
 const call = { type: 'tool-call', toolCallId: 'c', toolName: 'look', input: '{}' }
 
-/** The stream that the SDK reads instead of the model's, and the parts that bypassed it. */
+/** Returns the stream that the SDK reads instead of the model's, and the parts that bypassed the SDK. */
 async function divert(parts: object[]) {
   const queue = new PartQueue<ChatPart>(() => {})
   const bypass = new DeltaBypass(queue, { onAnswer: () => {}, onUsage: () => {}, onWritten: () => {} })

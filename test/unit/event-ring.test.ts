@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { EventRing } from '../../server/chat/events/event-ring.ts'
 
-/** Lines numbered from `from` to `to`. */
+/** Returns lines numbered from `from` to `to`. */
 const linesOf = (from: number, to: number, chars = 10) =>
   Array.from({ length: to - from + 1 }, (_, n) => `${`${from + n} `.padEnd(chars - 1, 'x')}\n`).join('')
 
@@ -30,7 +30,7 @@ test('keeps a bounded length of the newest events and reports dropped events as 
   expect(ring.read(pieces - kept)).toMatchObject({ firstSeq: pieces - kept + 1 })
   ring.shrink()
   expect([ring.firstSeq, held]).toEqual([pieces, pieceChars])
-  // The newest event stays, no matter how large it is.
+  // The ring keeps the newest event, however large it is.
   ring.append(linesOf(pieces + 1, pieces + 1, 2_000_000), pieces + 1)
   ring.shrink()
   expect([ring.firstSeq, held]).toEqual([pieces + 1, 2_000_000])

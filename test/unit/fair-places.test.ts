@@ -5,7 +5,7 @@ import { FairPlaces, type Place } from '../../server/kernel/fair-places.ts'
 
 const { signal } = new AbortController()
 
-/** Slots, `taken` of which belong to that many other users. */
+/** Creates slots. `taken` other users have one slot each. */
 async function slots({ perUser, taken, total }: { perUser: number; taken: number; total: number }) {
   const places = new FairPlaces({ perUser, total })
   for (let n = 0; n < taken; n++) await places.take(`other ${n}`, { signal })

@@ -45,7 +45,7 @@ test('reads width and height from the header of every image format', () => {
   for (const [content, mediaType] of images) {
     expect(knownContent(content)).toEqual({ mediaType, image: { width: 640, height: 480 } })
     expect(contentFault(mediaType, content)).toBeUndefined()
-    // Truncated or random content is at worst not an image.
+    // Truncated or random content must not throw; at worst it is not an image.
     for (let end = 0; end < content.length; end++) knownContent(content.subarray(0, end))
     for (let at = 0; at < Math.min(content.length, 60); at++) {
       const broken = Buffer.from(content)

@@ -15,13 +15,13 @@ test('keeps only as much text as is stored, and knows the full size', () => {
 
 test('keeps all of a reply within the bound', () => {
   const reply = new KeptReply()
-  // Its JSON has two quotes.
+  // Leaves room for the two quotes that JSON adds.
   const text = 'x'.repeat(messageTextBytesMax / 2 - 1)
   for (const _ of [1, 2]) reply.add({ text, toolCalls: [] })
   expect(keptText(reply.text)).toEqual({ text: text + text, isCut: false })
 })
 
-/** Calls with arguments of this many characters, then their results in reverse order. */
+/** Returns calls with arguments of this many characters, then their results in reverse order. */
 function steps({ argsChars, count, outputChars }: Record<'argsChars' | 'count' | 'outputChars', number>) {
   const ids = Array.from({ length: count }, (_, n) => `call-${n}`)
   const calls = ids.map((id): ToolCallStep => ({

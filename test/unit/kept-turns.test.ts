@@ -10,7 +10,7 @@ const charsMax = 67_108_864
 const line = `${'x'.repeat(65_535)}\n`
 const linesOfOne = 15
 
-/** Emits as many lines as requested. */
+/** Returns a turn that emits as many lines as requested. */
 function sayer(turnId: string): ChatTurn {
   const said = { turnId, lastSeq: 0, isEnding: false, stop: () => {}, next: () => Promise.resolve(line) }
   said.next = () => Promise.resolve((said.lastSeq++, line))
@@ -27,7 +27,7 @@ test('simultaneous turns keep their events within the shared bound', async () =>
   const held = await Promise.all(turnIds.map((turnId) => kept.find({ turnId, userId: 'u' })))
   const lines = held.map((one) => one!.feed.ring.lastSeq - one!.feed.ring.firstSeq + 1)
   expect(lines.reduce((sum, one) => sum + one, 0) * line.length).toBeLessThanOrEqual(charsMax)
-  // The newest line of each turn stays.
+  // Each turn keeps its newest line.
   expect(Math.min(...lines)).toBeGreaterThanOrEqual(1)
   await kept.close()
 })
@@ -74,7 +74,7 @@ test('stores the newest events of a longer unread reply, up to the bound', async
 
 type Kept = { firstSeq: number; lastSeq: number }
 
-/** Turns whose events are written to a store that fails this often. */
+/** Starts turns whose events are written to a store that fails this many times. */
 function startWriting({ failures = 0 } = {}) {
   const written: Kept[] = []
   const logged: string[] = []
@@ -90,7 +90,7 @@ function startWriting({ failures = 0 } = {}) {
   return { kept, logged, told, written }
 }
 
-/** Each event once, in order. */
+/** Expects each event once, in order. */
 function expectWhole(written: readonly Kept[], lastSeq: number): void {
   expect(written.map(({ firstSeq }) => firstSeq)).toEqual([
     1,
@@ -99,7 +99,7 @@ function expectWhole(written: readonly Kept[], lastSeq: number): void {
   expect(written.at(-1)!.lastSeq).toBe(lastSeq)
 }
 
-/** Emits this many lines and ends. */
+/** Returns a turn that emits this many lines and ends. */
 function sayerOf(turnId: string, lines: number, text = line): ChatTurn {
   const said = sayer(turnId) as unknown as { lastSeq: number; next: () => Promise<string | undefined> }
   said.next = () => Promise.resolve(said.lastSeq < lines ? (said.lastSeq++, text) : undefined)
@@ -231,7 +231,7 @@ test('writes the last event even if its turn ends during another write', async (
   end.resolve()
   const held = await kept.find({ turnId: 'turn_0', userId: 'u' })
   await expect.poll(() => held!.endedAt).toBeDefined()
-  // The end's timer is due now, before this one.
+  // Waits until after the timer of the turn's end, which is already due.
   await new Promise((resolve) => setTimeout(resolve, 10))
   told.isHeld = false
   told.release()

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { isoTime, SystemClock } from '../../server/kernel/clock.ts'
 
-// The machine's clocks are moved by hand: Date as set by an operator, performance by real time.
+// Fakes the machine's clocks: Date, which an operator can set, and performance, which measures elapsed time.
 beforeEach(() => vi.useFakeTimers({ toFake: ['Date', 'performance'], now: start }))
 afterEach(() => vi.useRealTimers())
 

@@ -4,7 +4,7 @@ import { isId, newId, type IdPrefix } from '../../server/kernel/ids.ts'
 
 const prefixes: IdPrefix[] = ['task', 'txn', 'user', 'key', 'pay', 'req', 'ses', 'msg', 'turn', 'run', 'con']
 const times = fc.integer({ min: 0, max: 2 ** 48 })
-/** Digits and letters without ambiguous ones. */
+/** Digits and letters, without the ambiguous letters. */
 const form = /^[a-z]+_[0-9a-hjkmnp-tv-z]{26}$/
 
 test('an id consists of its prefix, an underscore and 26 unambiguous characters', () => {

@@ -57,7 +57,7 @@ test('counts a file without a token limit as the rest of the context', async () 
   const bounded = await maxOf([50, 50])
   expect(await maxOf([null, 50])).toBe(bounded - 50 + (1000 - 100 - 2))
   expect(await maxOf([null, null])).toBe(bounded - 100 + (1000 - 100))
-  // In a prompt that fills the context, a file counts only its estimate.
+  // In a prompt that fills the context, a file counts only with its estimate.
   expect(await maxOf([null], 'x'.repeat(8000))).toBe((await maxOf([0], 'x'.repeat(8000))) + 2)
 })
 

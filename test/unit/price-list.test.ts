@@ -81,7 +81,7 @@ test('reads models.dev, with tiers in the old and in the new form', () => {
     outputPerMillionUsd: '45',
     cacheReadPerMillionUsd: '1',
   })
-  // Rates that the tier omits grow like the rate of input.
+  // Rates that the tier omits grow in proportion to the input rate.
   expect(price(text, 'anthropic/claude-sonnet-4-5')?.longContext).toEqual({
     aboveTokens: 200_000,
     inputPerMillionUsd: '6',

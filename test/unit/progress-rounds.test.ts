@@ -4,7 +4,7 @@ import { TaskEnds, type TaskWait } from '../../server/tasks/task-ends.ts'
 
 afterEach(() => void vi.useRealTimers())
 
-/** Followers of one task, and how often each was woken. */
+/** Starts followers of one task, and counts how often each was woken. */
 function startFollowers(ends: TaskEnds, count: number) {
   const woken: number[] = Array(count).fill(0)
   const follow = async (wait: TaskWait, at: number) => {

@@ -9,14 +9,17 @@ import type { TurnRecord } from '../../server/store/sessions/turn-types.ts'
 const line = '{"type":"assistant_delta"}\n'
 const owner = { userId: 'user_1', agents: null, credential: { kind: 'operator' } as const }
 
-/** A client token bound to that session. */
+/** Returns a client token bound to that session. */
 const boundTo = (sessionId: string) => ({
   userId: 'user_1',
   agents: null,
   credential: { kind: 'clientToken', tokenId: 'token_1', sessionId, taskId: null } as const,
 })
 
-/** A turn of `owner` in memory that emits one line and continues or ends, and a stored one that runs elsewhere. */
+/**
+ * Starts a turn of `owner` in memory, which emits one line and then continues or ends. Also adds a stored turn that
+ * runs elsewhere.
+ */
 function start({ ends = false } = {}) {
   const stopped: string[] = []
   const elsewhere: TurnRecord = {

@@ -3,7 +3,7 @@ import { setImmediate as nextTick, setTimeout as delay } from 'node:timers/promi
 import { expect, test } from 'vitest'
 import { RequestQueue } from '../../server/http/limits/request-queue.ts'
 
-/** A queue whose requests each take this long, with the callers served in each tick. */
+/** Creates a queue whose requests take this long each. `ticks` has the callers served in each tick. */
 function newQueue(requestMs: number, hasBacklog = () => false) {
   const ticks: string[][] = [[]]
   const turnedAway: string[] = []
@@ -119,7 +119,7 @@ test("many credentials of one user evict no other user's, and spelling variants 
   take('bEARER    key')
   take('gone')
   await served(32)
-  // Behind the unknown callers admitted immediately, and one more per rotation.
+  // Both wait only for the unknown callers admitted immediately, and for one more per rotation.
   const places = ['bEARER    key', 'gone'].map((written) => ticks.flat().indexOf(written))
   expect(Math.max(...places)).toBeLessThanOrEqual(12)
 })

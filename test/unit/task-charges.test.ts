@@ -13,7 +13,7 @@ test('a task pays the rates of the model that answered, wherever the configurati
     chargeOf(use(model), { rates: [cheap, dear], cap: 10_000, models })
   expect(charged(1, ['cheap', 'dear'])).toMatchObject({ cost: 3000, used: { model: 'dear', modelIndex: 1 } })
   expect(charged(2, ['cheap', 'new', 'dear'])).toMatchObject({ cost: 3000, used: { model: 'dear', modelIndex: 1 } })
-  // Nobody agreed to the price of a model that was configured later.
+  // The user did not agree to the price of a model that was configured later.
   expect(charged(1, ['cheap', 'new', 'dear'])).toMatchObject({ cost: 30, used: { model: 'new', modelIndex: 0 } })
   const alone = chargeOf(use(1), { rates: [cheap], cap: 10_000, models: ['cheap', 'new'] })
   expect(alone).toMatchObject({ cost: 30, used: { modelIndex: 0 } })

@@ -10,7 +10,7 @@ const output = (completionTokens: number) => chatUse({ completionTokens })
 
 type Begin = { free: number; failures?: unknown[]; cap?: number }
 
-/** A turn that holds 100 of an account with `free` left, and may hold `cap` in total. */
+/** Creates a turn that holds 100 of an account with `free` left, and may hold `cap` in total. */
 function beginTurn({ cap = Infinity, failures = [], free }: Begin) {
   const faults: unknown[] = []
   let held = 100

@@ -57,7 +57,7 @@ test('a failed write of outcomes never lets two leases run at a time', async () 
     lease: async ({ wanted }: Lease) => {
       const { count, target } = wanted[0]!
       expect(++atOnce).toBe(1)
-      // Longer than the pause after the failure.
+      // Takes longer than the pause after the failure.
       if (++leases === 2) await new Promise((resolve) => setTimeout(resolve, 1500))
       atOnce--
       return Array.from({ length: count }, (_, n) => delivery(target, n))

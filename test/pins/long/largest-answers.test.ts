@@ -18,7 +18,7 @@ import { startService, type Person, type TestService } from '../../support/test-
 
 const kb = 1024
 
-/** For lists from the operator's configuration, which determines their size. */
+/** Lists from the operator's configuration, which determines their size. */
 const configured = 'the configuration'
 
 const bounds: Record<string, number | typeof configured> = {
@@ -190,7 +190,7 @@ test('the largest response of each list and object kind is within its bound', as
   }
   const over = Object.entries(sizes).filter(([operation, bytes]) => bytes > Number(bounds[operation]))
   expect(over).toEqual([])
-  // Pages contain as much as they should.
+  // Checks that the pages are full.
   for (const list of ['sessions.messages', 'connectors.list']) expect(sizes[list]).toBeGreaterThan(pageBytesMax / 2)
   for (const list of ['transactions.list', 'connectors.tools']) expect(sizes[list]).toBeGreaterThan(100 * kb)
   await service.stop()
@@ -290,7 +290,7 @@ async function fill(service: TestService, url: string): Promise<World> {
   const { body } = await service.createTask(key, 'mute.run', params)
   ids['task'] = body.taskId
   await service.get(`/api/tasks/${body.taskId}?wait=20`, key)
-  // Nothing listens there.
+  // Nothing listens on this port.
   const told = { endpointId: 'mute.run', params: {}, webhookUrl: `http://127.0.0.1:9/${'u'.repeat(2020)}` }
   for (let n = 0; n < 99; n++) await service.post('/api/tasks', told, { key })
   const credit = { userId, amount: 1, description: wide(500), idempotencyKey: null }

@@ -10,7 +10,7 @@ import { rawRequest, RawConnection } from '../../support/raw-http.ts'
 
 const bytesMax = 1_000_000
 
-// Counting objects takes seconds in a worker with a large heap.
+// Uses one case in the small tier, because counting objects takes seconds in a worker with a large heap.
 test.each(ofTier([1], [1, 3, 1000]))(
   'keeps a body in chunks of %i bytes without one object per chunk',
   async (size) => {

@@ -6,7 +6,7 @@ const leaseSeconds = 1
 const leaseMs = leaseSeconds * 1000
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** A reachable database, until `trouble` is set. */
+/** A database that is reachable until `trouble` is set. */
 class Reached {
   trouble: (() => Promise<void>) | undefined
   clockStepMs = 0

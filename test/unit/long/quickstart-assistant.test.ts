@@ -26,7 +26,7 @@ function openRun({ before = [], message }: { before?: readonly string[]; message
   return assistantChat.reply({ message, history, params: {}, ...ids, signal, log: () => {} })
 }
 
-/** Asks after earlier user messages, and checks that a call is followed by its result and then by the text. */
+/** Asks after these earlier user messages, and checks that the reply contains a call, its result and then text. */
 async function ask(asked: { before?: readonly string[]; message: string }) {
   const calls: Record<string, unknown>[] = []
   const outputs: unknown[] = []

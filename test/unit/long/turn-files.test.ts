@@ -61,7 +61,7 @@ test('writes no file for a message that the balance does not cover', async () =>
 test('limits file memory to 512 MB in total and 128 or 64 MB per user', () => {
   const { files } = startFiles()
   const megabyte = 1024 * 1024
-  /** Reserves memory for 16 MB files until rejected, and returns the reservations. */
+  /** Reserves memory for 16 MB files until a reservation is rejected, and returns the reservations. */
   const fill = (userId: string): Place[] => {
     const places: Place[] = []
     for (;;) {
