@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Files other than connections that the process opens, such as the database, payloads, threads and connectors. */
+/** Max files that the process opens in addition to connections: the database, payloads, threads, connectors. */
 const ownFilesMax = 1000
 /**
  * Enough for normal use; `maxConnections` is only the upper bound. Old systems limit a process to 1,024 or 4,096 files,

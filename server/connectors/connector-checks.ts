@@ -13,7 +13,7 @@ type Parts = {
   agents: { probe: (spec: ConnectorSpec, signal: AbortSignal) => Promise<ProbeOutcome> }
   clock: Clock
   store: Store
-  /** Max checks of one user per minute on this node; 0 for no limit. A check does not count as an execution. */
+  /** Max checks per minute and user on this node; 0 for no limit. A check does not count as an execution. */
   checksPerMinute: number
 }
 

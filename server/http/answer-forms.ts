@@ -29,7 +29,7 @@ export const restForm: AnswerForm = {
 }
 
 export const eventsType = 'text/event-stream'
-/** Less than the half minute after which some proxies close a silent connection. */
+/** Interval of keep-alive lines, below the 30 seconds after which some proxies close a silent connection. */
 export const silentMs = 15_000
 
 /** Comments of server-sent events that keep a silent connection open. */

@@ -218,7 +218,7 @@ function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules):
   }
   const head = { status, headers, statusText: STATUS_CODES[status] ?? '' }
   if (method === 'HEAD' || bodylessStatuses.has(status)) {
-    // Only 205 can have a body, which is not needed. The other responses free the connection when they end.
+    // Drops the body, which only a 205 can have here. The other responses free the connection when they end.
     if (status === 205) answer.destroy()
     else answer.resume()
     return new Response(null, head)

@@ -4,7 +4,7 @@ import { currentRevision, revisions, revisionWithoutHeader } from './revisions.t
 export type RequestId = string | number
 export type Fields = Record<string, unknown>
 
-/** One message from a client, read by the rules of the protocol revision that it names. */
+/** A message from a client, parsed by the rules of the protocol revision that it names. */
 export type McpMessage = {
   /** Undefined for a notification, which gets no response. */
   id: RequestId | undefined

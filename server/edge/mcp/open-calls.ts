@@ -5,7 +5,7 @@ export type CalledTask = {
   readonly taskId: string
   /** Equal for calls with the same caller, tool and arguments. */
   readonly what: string
-  /** Cancels the task if that is possible. */
+  /** Cancels the task if possible. */
   readonly cancel: () => Promise<'canceled' | 'ended' | 'at work'>
   /**
    * Records for other nodes that no call waits for the task. Resolves with a function that withdraws the record. That

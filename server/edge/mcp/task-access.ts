@@ -4,7 +4,7 @@ import type { CreateTaskParts } from '../../tasks/create-task.ts'
 
 type Call = ReturnType<typeof directCall>
 
-/** The store of tasks, and the operations on tasks that messages can request. */
+/** The task store, and the operations on tasks that messages can request. */
 export type TaskAccess = {
   procedures: { cancel: Call; create: Call; get: Call }
   tasks: CreateTaskParts & CancelTaskParts

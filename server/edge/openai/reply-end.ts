@@ -10,7 +10,7 @@ export type ReplyEnd =
   | { kind: 'finished' | 'cut'; usage: ChatUsage; costUsd: string; code: string | null; error: null }
   | { kind: 'failed' | 'stopped'; usage: ChatUsage | null; costUsd: string; error: ErrandError }
 
-/** Codes that cut off a reply but leave a useful part. */
+/** Codes of errors that cut off a reply but leave a useful part. */
 const cutting = new Set(['INSUFFICIENT_BALANCE', 'BUDGET_REACHED', 'LIMIT_REACHED', 'AGENT_TIMEOUT'])
 
 type Of = { userId: string; turnId: string; hasText: boolean }

@@ -86,7 +86,7 @@ export async function requestTurn(request: IncomingMessage, owner: string | null
   if (!request.socket.destroyed) bodyArrived(request)
 }
 
-/** Returns the number of calls, because a batch of typed RPC is as much work as its calls. */
+/** Returns the number of calls in a request, because a batch of typed RPC is as much work as all of its calls. */
 function callsIn({ url = '' }: IncomingMessage): number {
   if (!url.includes('/trpc/')) return 1
   let calls = 1

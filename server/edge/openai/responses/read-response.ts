@@ -18,7 +18,7 @@ import { toResponse, type ResponseRequest } from './response-resource.ts'
 type Named = { caller: Caller; id: string; param?: string }
 type Kept = { turn: TurnRecord; session: SessionRecord }
 
-/** Max wait for a canceled response to be settled. */
+/** Max time to wait until a canceled response is settled. */
 const cancelMsMax = 10_000
 
 /** Throws 404 for a response that is unknown, belongs to another user, or is not stored. */
