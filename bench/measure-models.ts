@@ -72,7 +72,7 @@ async function streamAll({ ours }: ModelServers, { message, users }: { users: re
   return { deltas: ends.reduce((sum, { events }) => sum + events - 1, 0), seconds }
 }
 
-/** Time to the first delta on an idle server, alternating between one chat and one bare reply. */
+/** Measures the time to the first delta on an idle server, alternating between one chat and one bare reply. */
 export async function firstRows({ floor, ours }: ModelServers, { isQuick, users }: Options): Promise<Row[]> {
   const pairs = isQuick ? 50 : 200
   // Enough runs for V8 to compile the code in every thread.
@@ -98,7 +98,10 @@ export async function firstRows({ floor, ours }: ModelServers, { isQuick, users 
   ]
 }
 
-/** The slowest first delta of chats that start simultaneously, alternating with as many bare replies. */
+/**
+ * Measures the slowest first delta of chats that start simultaneously, alternating with the same number of bare
+ * replies.
+ */
 async function crowdRows({ floor, ours }: ModelServers, { isQuick, users }: Options): Promise<Row[]> {
   const rounds = isQuick ? 20 : 60
   const slowest = { floor: [] as number[], ours: [] as number[] }

@@ -123,7 +123,7 @@ async function reads(database: BenchDatabase, { perRound, rounds, users }: Sizes
   return [{ what: 'GET /api/tasks/:id on PostgreSQL', value: median(rates), unit: '/s' }]
 }
 
-/** Rates of no-op tasks, from creation to stored completion, and of chats with one event. */
+/** Measures the rates of no-op tasks, from creation to stored completion, and of chats with one event. */
 async function throughTasks(database: BenchDatabase, { perRound, users }: Sizes): Promise<Row[]> {
   const nodes = await startNodes(await database.newDatabase(users), { roles: ['all'], env: unlimited })
   const [server] = nodes.servers
@@ -154,7 +154,7 @@ async function throughTasks(database: BenchDatabase, { perRound, users }: Sizes)
   ]
 }
 
-/** Latency of one task at a time on an otherwise idle service, measured with the database's clock. */
+/** Measures the latency of one task at a time on an otherwise idle service, with the database's clock. */
 async function atRest(database: BenchDatabase, { users }: Sizes): Promise<Row[]> {
   const nodes = await startNodes(await database.newDatabase(users.slice(0, 1)), { roles: ['all'], env: unlimited })
   const one = taskRequests(users.slice(0, 1))

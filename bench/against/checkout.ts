@@ -10,7 +10,7 @@ export type Checkout = { root: string; template: string; users: readonly BenchUs
 
 const here = fileURLToPath(new URL('../../', import.meta.url))
 
-/** This checkout, including uncommitted changes. */
+/** Returns this checkout, including uncommitted changes. */
 export function thisCheckout(userCount: number): Checkout {
   return prepared(here, userCount, () => {})
 }

@@ -45,7 +45,7 @@ const postsPerUser = 9
 const unlimited = { ERRAND_EXECUTIONS_PER_MINUTE: '0' }
 const body = JSON.stringify({ endpointId: 'bench.noop', params: { n: 1 } })
 
-/** The benchmark groups. Each group uses only HTTP, so that it can measure any commit. */
+/** Returns the benchmark groups. Each group uses only HTTP, so that it can measure any commit. */
 export function groupsOf({ isQuick }: { isQuick: boolean }): Record<string, Group> {
   const rounds = isQuick ? 6 : 12
   const streams = (count: number, deltas: number): Group => ({
