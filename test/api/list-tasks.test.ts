@@ -4,7 +4,7 @@ import { soon } from '../runner/task-checks.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 
-/** Agents `one` and `two`. A run waits for the gate or fails if its params say so. */
+/** Defines agents `one` and `two`. A run waits for the gate or fails if its params say so. */
 function gated() {
   const gate = Promise.withResolvers<void>()
   const agent = (id: string): CodeAgentConfig => ({

@@ -23,7 +23,7 @@ type StubOptions = {
   refuse?: (request: IncomingMessage, response: ServerResponse) => unknown
 }
 
-/** An MCP server that only lists its tools. */
+/** Starts an MCP server that only lists its tools. */
 export async function startStubMcpServer(options: StubOptions = {}): Promise<StubMcpServer> {
   const { isSilent = false, refuse } = options
   const seen: IncomingHttpHeaders[] = []

@@ -70,7 +70,7 @@ export class Talker {
     return this.open(say(...steps))
   }
 
-  /** The events of a complete chat, which must be admitted. */
+  /** Runs a complete chat, which must be admitted, and returns its events. */
   async chat(message: unknown, params?: unknown): Promise<any[]> {
     const reader = await this.open(message, { params })
     expect(reader.status, reader.text).toBe(200)
@@ -98,7 +98,7 @@ export class Talker {
     await expect.poll(async () => (await this.account()).heldUsd, soon).toBe('0.0000')
   }
 
-  /** State that rejected or free chats do not change. */
+  /** Returns the state that rejected or free chats do not change. */
   async state(): Promise<object> {
     const { messageCount, updatedAt } = await this.session()
     return {

@@ -45,12 +45,12 @@ export function answer(status: number, body: string, headers: Record<string, str
   return (response) => void response.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(body)
 }
 
-/** A result of typed RPC for a single call. */
+/** Returns a result of typed RPC for a single call. */
 export function result(value: unknown): StubAnswer {
   return answer(200, JSON.stringify({ result: { data: { json: value } } }))
 }
 
-/** An error of typed RPC for a single call. */
+/** Returns an error of typed RPC for a single call. */
 export function refusal(errorCode: string, httpStatus: number, retryAfterSeconds?: number): StubAnswer {
   const data = { code: 'BAD_REQUEST', httpStatus, errorCode, retryAfterSeconds }
   return answer(httpStatus, JSON.stringify({ error: { json: { code: -32600, message: 'Refused.', data } } }))

@@ -4,7 +4,7 @@ import { noConnectors } from '../../server/connectors/thread/run-connectors.ts'
 
 const look = { name: 'look', connectorId: 'con_1', connectorName: 'Eyes', description: '', inputSchema: {} }
 
-/** The part of a tool's result that a model sees. */
+/** Returns the part of a tool's result that a model sees. */
 async function read(output: object): Promise<unknown> {
   const { look: tool } = await connectorTools({ ...noConnectors, tools: [look] })
   return await tool!.toModelOutput!({ toolCallId: 'a', input: {}, output })

@@ -83,7 +83,7 @@ export const megabyte = 1024 * 1024
 
 type GuardOptions = Partial<GuardedFetchOptions> & { lookup?: typeof lookUpHost }
 
-/** A guard that allows no private hosts by default, closed after the test. */
+/** Opens a guard that allows no private hosts by default, and closes it after the test. */
 export function openGuard({ lookup = lookUpHost, ...options }: GuardOptions = {}): GuardedFetch {
   const lookups = { userId: 'user_1', places: new FairPlaces({ perUser: lookupsPerUserMax }), lookUp: lookup }
   const guard = createGuardedFetch({ privateHosts: [], bytesMax: megabyte, connectMs: 10_000, lookups, ...options })
@@ -91,7 +91,7 @@ export function openGuard({ lookup = lookUpHost, ...options }: GuardOptions = {}
   return guard
 }
 
-/** A guard that allows these servers, each on its port only. */
+/** Opens a guard that allows these servers, each on its port only. */
 export function openGuardFor(servers: TestServer[], options: GuardOptions = {}): GuardedFetch {
   return openGuard({ privateHosts: servers.map(({ origin }) => new URL(origin).host), ...options })
 }

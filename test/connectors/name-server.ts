@@ -16,7 +16,7 @@ export type NameServer = {
 
 const codes = { unknown: 3, refused: 5 }
 
-/** A name server over UDP for both address families. */
+/** Starts a name server over UDP for both address families. */
 export async function startNameServer(zone: Zone): Promise<NameServer> {
   const socket = createSocket('udp4')
   const names = new Set<string>()

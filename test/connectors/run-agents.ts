@@ -57,7 +57,7 @@ async function waitForFile({ params: { file }, signal }: TaskRun<z.output<typeof
   return {}
 }
 
-/** Agents that make the requested calls, and the servers that users may connect. */
+/** Returns agents that make the requested calls, and the servers that users may connect. */
 export function runAgents(url: string): ErrandConfig {
   const ask = (of: z.output<typeof params>) => JSON.stringify(of.calls)
   const model: ModelAgentConfig = {

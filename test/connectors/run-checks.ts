@@ -14,7 +14,7 @@ export type World = { provider: ModelProvider; service: TestService; stop: () =>
 
 type WorldOptions = Parameters<typeof startService>[0] & { inThreads?: boolean }
 
-/** A service with agents that use connectors, and a provider whose model makes the requested calls. */
+/** Starts a service with agents that use connectors, and a provider whose model makes the requested calls. */
 export async function startWorld({ inThreads = false, limits, ...options }: WorldOptions = {}): Promise<World> {
   const provider = await ModelProvider.start()
   provider.play(obedient)
@@ -148,7 +148,7 @@ export async function expectPaidFor(talker: Talker, { costUsd }: { costUsd: stri
   expect((await talker.messages())[1]).toMatchObject({ role: 'assistant', truncated: true })
 }
 
-/** Process ids of running connector servers and their children. */
+/** Returns the process ids of running connector servers and their children. */
 export function serverPids(): number[] {
   const lines = execFileSync('ps', ['-A', '-o', 'pid=,args='], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
   const found = lines.split('\n').filter((line) => line.includes(` ${mark}`))

@@ -16,7 +16,7 @@ export const json = (response: ServerResponse, body: unknown, status = 200) =>
 export const result = (response: ServerResponse, { id }: Message, of: object) =>
   json(response, { jsonrpc: '2.0', id, result: of })
 
-/** A text result of a call. */
+/** Sends a text result for a call. */
 export const say = (response: ServerResponse, message: Message, text: string) =>
   result(response, message, { content: [{ type: 'text', text }] })
 
@@ -42,7 +42,7 @@ const handlers: Record<string, Handle> = {
   'tools/call': (response, message) => say(response, message, `used ${message.params.name}`),
 }
 
-/** An MCP server over HTTP with custom handlers for some methods; `stopAll` stops it. */
+/** Starts an MCP server over HTTP with custom handlers for some methods; `stopAll` stops it. */
 export function startMcpServer(own: Record<string, Handle> = {}): Promise<TestServer & { host: string }> {
   const answer: Answer = (response, { body, headers, method }) => {
     if (method !== 'POST') return void response.writeHead(method === 'DELETE' ? 200 : 405).end()
@@ -56,7 +56,7 @@ export function startMcpServer(own: Record<string, Handle> = {}): Promise<TestSe
   return startServer(answer).then((server) => ({ ...server, host: `127.0.0.1:${server.port}` }))
 }
 
-/** A server with the complete protocol, as a process on its own port. */
+/** Starts a server with the complete protocol, as a process on its own port. */
 export async function startEverything(): Promise<{ url: string; host: string; stop: () => Promise<unknown> }> {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')

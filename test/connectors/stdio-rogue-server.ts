@@ -9,7 +9,7 @@ const stay = () => void setInterval(() => {}, 60_000)
 const print = (message: object) => void process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 const flood = (text: string) => void process.stdout.write(text, () => flood(text))
 
-/** A child that keeps our standard output open and ends only by SIGKILL. */
+/** Starts a child that keeps our standard output open and ends only on SIGKILL. */
 function spawnStubborn(isOfTheGroup: boolean): number {
   const script = 'process.on("SIGTERM", () => {}); setInterval(() => {}, 60_000); process.send("up")'
   const stubborn = spawn(process.execPath, ['-e', script], {

@@ -58,7 +58,7 @@ test('a self-referencing schema ends in a JSON input', () => {
   for (let level = 0; level < 40; level++) {
     wide[`l${level}`] = { properties: { a: { $ref: `#/$defs/l${level + 1}` }, b: { $ref: `#/$defs/l${level + 1}` } } }
   }
-  // Unfolded completely, this schema would have 2^40 inputs.
+  // If expanded completely, this schema would have 2^40 inputs.
   const count = (field: FormField): number =>
     field.kind === 'object' ? field.properties.reduce((sum, { field: own }) => sum + count(own), 1) : 1
   expect(count(readSchema({ $ref: '#/$defs/l0', $defs: wide }))).toBeLessThan(2000)

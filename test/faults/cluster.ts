@@ -160,7 +160,7 @@ class Cluster {
     for (const folder of this.#folders) rmSync(folder, { recursive: true, force: true })
   }
 
-  /** The errors and last log lines of each node. */
+  /** Returns the errors and the last log lines of each node. */
   logs(): string {
     const texts = [...this.#nodes].map((node) => {
       const lines = node.log().trimEnd().split('\n')

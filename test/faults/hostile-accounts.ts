@@ -46,7 +46,9 @@ export async function openAccounts(place: Place): Promise<HostileAccounts> {
   return accounts
 }
 
-/** Tops up poor accounts. They would soon be empty, and all their requests would be rejected immediately. */
+/**
+ * Tops up poor accounts, which would otherwise soon be empty, so that all their requests would be rejected immediately.
+ */
 export async function topUpAll(place: Place, poor: HostileAccounts['poor']): Promise<void> {
   await besidePlace(place, async (store) => {
     for (const { amount, userId } of poor) {

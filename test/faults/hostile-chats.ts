@@ -41,7 +41,7 @@ export function largeMessages(): Attack {
   }
 }
 
-/** Many clients request one user's largest page but read none of it. */
+/** Requests one user's largest page with many clients that read none of it. */
 export function stalledPages(): Attack {
   let sessionId: string | undefined
   return {

@@ -48,7 +48,7 @@ export class HostileClient {
     this.answers = of.answers
   }
 
-  /** Rotates through the attack's accounts, because each of them has limits. */
+  /** Returns the attack's accounts in rotation, because each of them has limits. */
   next(): HostileUser {
     return this.users[this.#turn++ % this.users.length]!
   }
@@ -82,7 +82,7 @@ export class HostileClient {
     return status === 200 ? JSON.parse(text) : undefined
   }
 
-  /** Status 0 means no response. */
+  /** Sends a request. Status 0 means that there was no response. */
   send({ body, headers, key, leaveAt, method, path, timeoutMs = answerMsMax }: Ask): Promise<HostileAnswer> {
     const bytes = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
     return new Promise((resolve) => {

@@ -45,7 +45,7 @@ function result(response: ServerResponse, { id }: Message, of: object): void {
   response.end(JSON.stringify({ jsonrpc: '2.0', id, result: of }))
 }
 
-/** The beginning of a response of nearly 10 MB. */
+/** Sends the beginning of a large response. */
 function beginLarge(response: ServerResponse, { id }: Message): void {
   beginJson(response)
   response.write(`{"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":"`)

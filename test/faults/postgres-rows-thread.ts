@@ -32,7 +32,7 @@ async function answer(client: PgClient, request: Exclude<RowsRequest, { close: t
   return { rows: results.slice(1, -1).map(({ rows }) => rows) }
 }
 
-/** Retries, because the server may have restarted since the last query or may be restarting. */
+/** Queries the server. Retries, because it may have restarted since the last query or may be restarting. */
 async function ask(request: Exclude<RowsRequest, { close: true }>): Promise<RowsReply> {
   for (let tries = 1; ; tries++) {
     let client: PgClient | undefined

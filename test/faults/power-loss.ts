@@ -66,7 +66,9 @@ function mirrorOf(dataDir: string): string {
   return `${dataDir}+`
 }
 
-/** Environment of a server that mirrors its syncs. The mirror starts as a copy of the stopped server's data. */
+/**
+ * Returns the environment of a server that mirrors its syncs. The mirror starts as a copy of the stopped server's data.
+ */
 function mirrored(dataDir: string, library: string): Record<string, string> {
   const mirror = mirrorOf(dataDir)
   const contents = `${mirror}.contents`

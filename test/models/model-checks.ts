@@ -10,7 +10,7 @@ const agentsFile = fileURLToPath(new URL('./model-agents.ts', import.meta.url))
 
 export type ModelWorld = { provider: ModelProvider; service: TestService; stop: () => Promise<void> }
 
-/** A provider, and a service with agents on its models: inline or in agent threads. */
+/** Starts a provider, and a service with agents that use its models, inline or in agent threads. */
 export async function startModels({
   inThreads = false,
   limits = {},

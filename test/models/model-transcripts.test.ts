@@ -9,7 +9,7 @@ import { expectFailedChat, onlyCharge, startModels } from './model-checks.ts'
 
 const read = (name: string) => readFileSync(new URL(`./transcripts/${name}.sse`, import.meta.url))
 
-/** The transcript in chunks of this many bytes, which may split characters and events. */
+/** Sends the transcript in chunks of this many bytes, which may split characters and events. */
 function play(name: string, chunkBytes = 37): Script {
   const bytes = read(name)
   const count = Math.ceil(bytes.length / chunkBytes)

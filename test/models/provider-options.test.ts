@@ -8,7 +8,7 @@ import { noConnectors } from '../../server/connectors/thread/run-connectors.ts'
 const baseURL = 'http://provider.invalid/v1'
 const agent = { kind: 'model', id: 'agent', name: 'Agent' } as const
 
-/** A provider that keeps the body of the request. */
+/** Returns a provider that records the body of the request. */
 function recorder(answer: () => Response) {
   const bodies: any[] = []
   const fetch = async (_: unknown, init?: RequestInit) => {

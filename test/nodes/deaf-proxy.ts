@@ -5,8 +5,8 @@ import { openResources } from '../support/resources.ts'
 const notification = 'A'.charCodeAt(0)
 
 /**
- * A proxy to a PostgreSQL server that drops only notifications, like a pooler in transaction mode: LISTEN succeeds as
- * usual.
+ * Starts a proxy to a PostgreSQL server that drops only notifications. As with a pooler in transaction mode, LISTEN
+ * succeeds as usual.
  */
 export async function startDeafProxy(databaseUrl: string): Promise<{ url: string; stop: () => Promise<void> }> {
   const url = new URL(databaseUrl)

@@ -16,7 +16,7 @@ export type Nodes = {
 /** Leases long enough for a busy machine. */
 const limits = { leaseSeconds: 20 }
 
-/** Nodes of one database in this process, each with its own data directory and `options`. */
+/** Starts nodes of one database in this process, each with its own data directory and `options`. */
 export async function startNodes(...options: [NodeOptions, ...NodeOptions[]]): Promise<Nodes> {
   const databaseOf = `nodes-${randomUUID()}`
   const databaseUrl = await engine().databaseUrl(databaseOf)

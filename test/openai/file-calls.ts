@@ -32,7 +32,7 @@ export class FileCalls extends WireCalls {
     return this.post('/responses', { model, input: [user(input)], ...more })
   }
 
-  /** Ids of payloads, in rows and in storage. */
+  /** Returns the ids of payloads, in rows and in storage. */
   async payloads(): Promise<string[][]> {
     const { app, dataDir } = this.service
     const rows = await app.store.listPayloads({ afterId: '', limit: 100 })

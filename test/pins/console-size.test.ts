@@ -14,7 +14,7 @@ function readManifest(): Manifest {
   return JSON.parse(readFileSync(join(folder, '.vite/manifest.json'), 'utf8')) as Manifest
 }
 
-/** The entry and those lazy chunks, with all their imports. */
+/** Returns the size of the entry and these lazy chunks, with all their imports. */
 function bytesOf(manifest: Manifest, lazy: readonly string[]): number {
   const seen = new Set<string>()
   const visit = (name: string) => {

@@ -9,7 +9,7 @@ const files = ['README.md', 'CONTRIBUTING.md', ...globSync('{docs/**,examples/*,
 const pages = files.map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }))
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object }
 
-/** Each text in code that `pattern` matches, without its comment. */
+/** Returns the words of each command that `pattern` matches in shell blocks and inline code, without comments. */
 function inCode(pattern: RegExp): { file: string; words: string[] }[] {
   return pages.flatMap(({ file, text }) => {
     const blocks = [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].flatMap(([, block]) =>

@@ -33,7 +33,7 @@ export const operations: Operation[] = Object.entries(dereference(document['path
     })),
 )
 
-/** A copy that rejects unknown fields: the document itself allows future ones. */
+/** Returns a copy of the schema that rejects unknown fields, because the document itself allows future fields. */
 function closed(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema
   if (Array.isArray(schema)) return schema.map(closed)

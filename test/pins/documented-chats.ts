@@ -5,7 +5,7 @@ import type { Checker } from './documented-answers.ts'
 
 const long = 'x'.repeat(201)
 
-/** Replies of a new user that are reread and stopped. */
+/** Checks replies of a new user that are reread and stopped. */
 export async function checkChats(checker: Checker): Promise<void> {
   const { service } = checker
   const { key, userId } = await service.createPerson()

@@ -6,7 +6,7 @@ const long = 'x'.repeat(201)
 const large = 'x'.repeat(25_000)
 const text = { 'content-type': 'text/plain' }
 
-/** Top-ups, with each response of their operations. Responses without payments come from another service. */
+/** Checks each response of the operations on top-ups. Responses without payments come from another service. */
 export async function checkPayments(checker: Checker): Promise<void> {
   const { service } = checker
   const create = (status: number, body: unknown, headers: Record<string, string> = {}) =>

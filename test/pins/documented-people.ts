@@ -35,7 +35,7 @@ async function checkBodies(check: Check, requests: string[]): Promise<void> {
   }
 }
 
-/** Two Host headers: the service rejects the request before it looks up the operation. */
+/** Sends a request with two Host headers, which the service rejects before it looks up the operation. */
 async function askTwoHosts(url: string): Promise<Answer> {
   const { promise, reject, resolve } = Promise.withResolvers<Answer>()
   get(url, { headers: { Host: 'a.example, b.example' } }, (response) => {
@@ -231,7 +231,7 @@ export async function checkPlatformKeys(checker: Checker): Promise<void> {
   await check(409, 'POST /api/platform-keys', draft)
 }
 
-/** This user already has the maximum number of keys. */
+/** Checks the responses for a user who has the maximum number of keys. */
 export async function checkFullAccount(checker: Checker, userId: string): Promise<void> {
   const { browser } = await signUpAdmin(checker.service)
   await checkAs(partsOf(checker), browser)(409, `POST /api/users/${userId}/keys`, { name: 'more' })

@@ -3,7 +3,7 @@ import { imports, type Import } from './read-imports.ts'
 
 // Files that import each other, even if only types, cannot be read, moved or understood separately.
 
-/** The files of a cycle, each importing the next; undefined if there is none. */
+/** Returns the files of a cycle, each importing the next; undefined if there is none. */
 function circleIn(of: readonly Pick<Import, 'from' | 'to'>[]): string | undefined {
   const targets = new Map<string, string[]>()
   for (const { from, to } of of) targets.set(from, [...(targets.get(from) ?? []), to])

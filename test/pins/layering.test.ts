@@ -55,7 +55,7 @@ const floors = [
   ['cli', 'testing'],
 ]
 
-/** Folder of a file of the server, undefined for the others and for its entry points. */
+/** Returns the folder of a server file; undefined for entry points and other files. */
 function folderOf(file: string): string | undefined {
   return /^server\/(.+?)\//.exec(file)?.[1]
 }

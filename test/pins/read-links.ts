@@ -9,7 +9,7 @@ type Folder = {
   has: (path: string) => boolean
 }
 
-/** The links of a page to other pages, files and headings, in Markdown and in HTML. */
+/** Returns a page's links to other pages, files and headings, in Markdown and in HTML. */
 export function linksOf(page: string, text: string): Link[] {
   const inline = /\]\(\s*<?([^)\s>]+)/g
   const reference = /^ {0,3}\[[^\]]+\]:\s*<?([^\s>]+)/gm
@@ -33,7 +33,7 @@ export function brokenLinks({ has, pages }: Folder): Link[] {
     })
 }
 
-/** Anchors as GitHub derives them from headings: a repeated heading gets the suffix `-1`. */
+/** Returns the anchors that GitHub derives from headings: a repeated heading gets the suffix `-1`. */
 function anchorsOf(text: string): Set<string> {
   const counts = new Map<string, number>()
   const anchors = Array.from(withoutFences(text).matchAll(/^#{1,6} (.+)$/gm), ([, heading]) => {

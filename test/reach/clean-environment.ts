@@ -4,9 +4,9 @@ import { temporaryFolder } from '../support/resources.ts'
 let folder: string | undefined
 
 /**
- * The environment of an unrelated user: without variables of the npm that runs the tests, which would affect other npm
- * runs, and with a temporary folder for the tools' files. Trusted certificates stay, because npm needs them to reach a
- * registry behind a proxy.
+ * Returns the environment of an unrelated user: without variables of the npm that runs the tests, which would affect
+ * other npm runs, and with a temporary folder for the tools' files. Trusted certificates stay, because npm needs them
+ * to reach a registry behind a proxy.
  */
 export function cleanEnvironment(): Record<string, string> {
   if (folder === undefined || !existsSync(folder)) {

@@ -9,7 +9,7 @@ import { startService } from '../support/test-service.ts'
 
 const file = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
-/** The README's commands between the start and the ledger's check, for a service at that URL. */
+/** Returns the README's commands from the start of the service to the ledger check, for a service at that URL. */
 function commandsFor(url: string): string {
   const blocks = Array.from(
     readFileSync(file('README.md'), 'utf8').matchAll(/^```sh\n([\s\S]*?)^```$/gm),

@@ -72,7 +72,7 @@ export function answerWith(status: number, body: string | Buffer, headers: Recor
   return (response) => void response.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(body)
 }
 
-/** Each piece is sent as its own chunk. */
+/** Sends each piece as its own chunk. */
 export function replyWith(...pieces: (string | Buffer)[]): ServiceAnswer {
   return async (response) => {
     response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })

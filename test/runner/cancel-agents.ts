@@ -8,7 +8,7 @@ export type Watched = { begun: Set<string>; stopped: Set<string>; atWork: Set<st
 const priceUsd = '0.0100'
 const params = z.object({ ms: z.number().default(60_000) })
 
-/** In-process agents that record their runs: `slow` obeys its signal, `deaf` ignores it. */
+/** Returns in-process agents that record their runs: `slow` obeys its signal, `deaf` ignores it. */
 export function cancelAgents() {
   const watched: Watched = { begun: new Set(), stopped: new Set(), atWork: new Set() }
   const slow = async ({

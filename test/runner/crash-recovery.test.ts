@@ -15,7 +15,10 @@ const clients = 8
 
 type Created = { taskId: string; endpointId: string }
 
-/** Short and long runs: some retryable, some failing, some with large payloads. */
+/**
+ * Returns the endpoint and params of the nth task: short and long runs, some retryable, failing, or with large
+ * payloads.
+ */
 function work(n: number): [string, object] {
   const kinds: [string, object][] = [
     ['test.echo', { n }],

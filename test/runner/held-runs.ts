@@ -4,7 +4,8 @@ import { defineConfig, defineEndpoint } from '../../server/agents/config/define-
 import type { TestService } from '../support/test-service.ts'
 
 /**
- * Agent whose runs record their owner and last until the test ends them. Plan `two` allows two running tasks per user.
+ * Creates an agent whose runs record their owner and last until the test ends them. Plan `two` allows two running tasks
+ * per user.
  */
 export function heldRuns() {
   const begun: string[] = []

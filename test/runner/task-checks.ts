@@ -18,7 +18,7 @@ export const unlimited = {
   connectorTasksAtWork: 0,
 } as const
 
-/** Files through which a test and a rogue agent's run communicate, in the service's data directory. */
+/** Returns files in the data directory, through which a test and a rogue agent's run communicate. */
 export function signalFiles(dataDir: string): { begun: string; release: string } {
   const folder = mkdtempSync(join(existsSync(dataDir) ? dataDir : tmpdir(), 'run-'))
   return { begun: join(folder, 'begun'), release: join(folder, 'release') }

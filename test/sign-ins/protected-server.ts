@@ -26,7 +26,7 @@ type Options = {
   challenges?: boolean
 }
 
-/** An MCP server whose tools require a token. */
+/** Starts an MCP server whose tools require a token. */
 export async function startProtectedServer({ challenges = true, issuer, metadata }: Options): Promise<ProtectedServer> {
   const server = createServer((request, response) => void answer(request, response))
   server.listen(0, '127.0.0.1')

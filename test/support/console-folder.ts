@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 let folder: string | undefined
 
 /**
- * The console built from these sources, on demand. `ERRAND_CONSOLE_DIST` overrides the folder, so that the checkout's
- * own build stays untouched.
+ * Builds the console from these sources if needed, and returns its folder. `ERRAND_CONSOLE_DIST` overrides the folder,
+ * so that the checkout's own build stays untouched.
  */
 export function builtConsole(): string {
   folder ??= process.env['ERRAND_CONSOLE_DIST'] ?? build()

@@ -99,7 +99,7 @@ export const plainUsage: WireUsage = { prompt_tokens: 100, completion_tokens: 20
 
 const head = { id: 'chatcmpl-1', created: 1_767_225_600, model: 'stub-1' }
 
-/** A correct response, streamed if the request asks for it. */
+/** Sends a correct response, streamed if the request asks for it. */
 export function reply(content: Reply): Script {
   return async (response, { body }) => {
     if (!body.stream) return sendJson(response, wholeAnswer(content))

@@ -9,7 +9,7 @@ const secret = 'a secret of the tests only'
 /** Short leases, so that tests need not wait long for the leases of a dead node to expire. */
 const limits = { leaseSeconds: 1 }
 
-/** Gives each data directory its own database, created on first use. */
+/** Returns an engine that gives each data directory its own database, created on first use. */
 export function postgresDatabases(server: PostgresServer): TestEngine & { removeAll(): Promise<void> } {
   const databases = new Map<string, Promise<string>>()
   const urlOf = (dataDir: string) => {

@@ -85,7 +85,7 @@ function rawSqlite(db: Database.Database): RawDatabase {
 
 let current = sqlite
 
-/** The engine of this test file's project. */
+/** Returns the engine of this test file's project. */
 export function engine(): TestEngine {
   return current
 }

@@ -20,7 +20,7 @@ export function testNeeding(part: TestPart, missing: string | undefined) {
     )
 }
 
-/** Why a command cannot run; undefined if it can. */
+/** Returns why a command cannot run; undefined if it can. */
 export function missingCommand(command: string, ...args: readonly string[]): string | undefined {
   try {
     execFileSync(command, args, { stdio: 'ignore' })

@@ -9,7 +9,7 @@ import { startService, type TestService } from '../../support/test-service.ts'
 const script = 'export const text = "a script of the console"\n'.repeat(20)
 const page = '<!doctype html><meta name="csp-nonce" content="__CSP_NONCE__"><title>Errand</title>'
 
-/** A service with a minimal built console. */
+/** Starts a service with a minimal built console. */
 async function startWithConsole(): Promise<{ service: TestService; folder: string; stop: () => Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'errand-console-'))
   mkdirSync(join(folder, 'assets'))

@@ -43,7 +43,7 @@ test('a long unread reply takes no more memory than its stored text and newest e
 })
 
 const balanceUsd = '10000.0000'
-/** Slow enough for its thread to send it in small pieces. */
+/** A flood slow enough for its thread to send it in small pieces. */
 const long = (kilobytes: number) => ({ do: 'flood', times: kilobytes, delta: 'x'.repeat(1000), everyMs: 1 }) as const
 
 test('a reply beyond the shared reply memory is cut off, charged and stored as shown', async () => {

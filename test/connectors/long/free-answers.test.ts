@@ -20,7 +20,7 @@ const waitSeconds = 40
 type Taken = { service: TestService; person: Person; connectorIds: string[]; calls: number; stop: () => Promise<void> }
 type Start = Parameters<typeof startService>[0] & { onCall?: Handle }
 
-/** A service, and a user's own connector that counts the answers it received. */
+/** Starts a service, and a user's own connector that counts the results it received. */
 async function start({ onCall = (response, message) => say(response, message, 'thanks'), ...options }: Start = {}) {
   const server = await startMcpServer({
     'tools/call': (response, message) => {

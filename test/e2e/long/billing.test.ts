@@ -6,7 +6,7 @@ import { testConsole, type OpenConsole } from '../open-console.ts'
 
 const read = async (download: Download) => await readFile(await download.path(), 'utf8')
 
-/** A failed task, a successful one, and a chat. */
+/** Runs a failing task, a successful one, and a chat. */
 async function spend({ service, visitor }: OpenConsole) {
   const key = await service.createKey(visitor.userId)
   const failed = await service.runTask(key, 'demo.fail')

@@ -6,7 +6,7 @@ import { testConsole } from '../open-console.ts'
 
 const dayMs = 86_400_000
 const days = 13
-/** Number of tasks per day. Every fifth task fails and is refunded. */
+/** Returns the number of tasks on a day. Every fifth task fails and is refunded. */
 const tasksOf = (day: number) => 2 + ((day * 7) % 9)
 const table = 'city,month,amount\nBerlin,May,1204.50\nParis,May,980.00\nBerlin,June,1310.25\nParis,June,1122.75'
 

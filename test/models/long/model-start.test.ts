@@ -9,7 +9,10 @@ import { modelAgents } from '../model-agents.ts'
 
 const configFile = fileURLToPath(new URL('../encoding-agents.ts', import.meta.url))
 
-/** A service with agent threads, and the file in which they record loading the token encoding. */
+/**
+ * Starts a service with agent threads. Also returns the file in which they record that they have loaded the token
+ * encoding.
+ */
 async function start(kind: 'models' | 'code') {
   const dataDir = newDataDir()
   const notes = join(dataDir, 'notes')

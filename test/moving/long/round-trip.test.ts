@@ -105,7 +105,7 @@ await describePostgres('export and import', (server) => {
     await expectStatus(200, new Browser(service).post('/api/invitations/accept', accepted))
     expect((await service.createTask(blocked.key, 'test.echo')).status).toBe(403)
 
-    // Interrupted work: refunded, retried, or run now. The chat is closed without a charge.
+    // Interrupted work was refunded, retried, or is run now. The chat was closed without a charge.
     const ends = async () => {
       const ids = [cutOff.processing, cutOff.retried, ...cutOff.pending]
       const read = ids.map(async (id) => (await service.get(`/api/tasks/${id}`, busy.key)).body)

@@ -102,7 +102,10 @@ const text = { 'Content-Type': 'text/plain' }
 const long = 'x'.repeat(201)
 const large = 'x'.repeat(20_000)
 
-/** Three executions, one of which continues until the gate opens. Resolves with the link of a stored payload. */
+/**
+ * Checks tasks with three executions, one of which continues until the gate opens. Resolves with the link to a stored
+ * payload.
+ */
 async function checkTasks(checker: Checker): Promise<string> {
   const named = { 'Idempotency-Key': 'once' }
   const create = (status: number, body: unknown, headers: Record<string, string> = {}) =>
@@ -161,7 +164,7 @@ async function checkReads(checker: Checker): Promise<void> {
   await checker.check(404, 'GET /api/agents/nothing')
 }
 
-/** Two executions, one of which continues until the gate opens. */
+/** Checks sessions with two executions, one of which continues until the gate opens. */
 async function checkSessions(checker: Checker, clock: FakeClock): Promise<void> {
   const named = { 'Idempotency-Key': 'session' }
   const create = (status: number, body: unknown, headers: Record<string, string> = {}) =>
@@ -238,7 +241,7 @@ async function checkKeys(checker: Checker): Promise<void> {
   }
 }
 
-/** The connectors of one user; a server that never responds is checking four of them. */
+/** Checks connectors of one user, while checks of four of them are waiting for a server that never responds. */
 async function checkConnectors(checker: Checker): Promise<void> {
   const create = (status: number, body: unknown) => checker.check(status, 'POST /api/connectors', { body })
   const server = await startStubMcpServer({ tools: [{ name: 'look', inputSchema: { type: 'object' } }] })
@@ -286,7 +289,10 @@ async function checkConnectors(checker: Checker): Promise<void> {
   }
 }
 
-/** Shared responses of operations: 401 for a stranger, and 403 for a key without the scope, or for any key. */
+/**
+ * Checks the responses that operations share: 401 for a request without credentials, and 403 for a key without the
+ * scope, or for any key.
+ */
 async function checkAccess(checker: Checker, userId: string): Promise<void> {
   const [execute, read] = [
     await checker.service.createKey(userId, ['execute']),

@@ -7,7 +7,7 @@ import { soon, unlimited } from '../task-checks.ts'
 
 const flood = 10_000
 
-/** Agent whose runs record their owner and last until the test ends them one by one. */
+/** Creates an agent whose runs record their owner and last until the test ends them one by one. */
 function heldRuns() {
   const begun: string[] = []
   const running: (() => void)[] = []

@@ -31,7 +31,7 @@ test.each([
   await untilBegun(files)
   const second = { fraction: 0.2, message: 'Step 2', data: { step: 2 }, at: time }
   await expect.poll(async () => (await read(service, key, taskId)).progress, soon).toEqual(second)
-  // The state that a restart or another node would find.
+  // Returns the state that a restart or another node would find.
   const kept = async () => (await service.app.store.getTask({ userId, taskId }))?.progress
   await expect.poll(async () => JSON.parse((await kept()) ?? 'null'), soon).toEqual(second)
   writeFileSync(files.release, '')

@@ -11,7 +11,7 @@ function readDocument(name: string): string {
   return readFileSync(new URL(`../../../examples/quickstart/documents/${name}`, import.meta.url), 'utf8')
 }
 
-/** Text without whitespace and control characters, which a summary may change. */
+/** Removes whitespace and control characters, which a summary may change. */
 function squeeze(text: string): string {
   return text.replace(/[\s\p{Cc}]/gu, '')
 }

@@ -12,7 +12,7 @@ import type { SignedLinks } from '../../../server/payloads/signed-links.ts'
 
 const limits = { fileBytesMax: 1000, messageFileBytesMax: 3000 }
 
-/** An in-memory file store that records its calls. */
+/** Creates TurnFiles on an in-memory file store that records its calls. */
 function startFiles({ balance = 1000 } = {}) {
   const rows = new Map<string, Partial<OwnedPayload>>()
   const contents = new Map<string, Buffer>()

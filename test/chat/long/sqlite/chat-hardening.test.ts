@@ -18,7 +18,7 @@ const text: Step = { do: 'text', delta: 'Some text. ' }
 const tellHistory = say({ do: 'tell', what: 'history' })
 const historyIn = async (talker: Talker) => JSON.parse(textOf(await talker.chat(tellHistory)))
 
-/** An in-memory variant of the agent `talk`. */
+/** Returns an in-memory variant of the agent `talk`. */
 function only(chat: Partial<NonNullable<CodeAgentConfig['chat']>>) {
   return { isInline: true, config: defineConfig({ agents: [{ ...talk, chat: { ...talk.chat!, ...chat } }] }) }
 }

@@ -223,7 +223,7 @@ test("two accounts with hanging chats leave room for others and free the server 
       readers.push(reader)
     }
   }
-  // 120 MB each.
+  // Each account has six replies, with 20 MB of files each.
   expect(readers).toHaveLength(12)
   const reply = await (await honest.another('hangs')).chat(message)
   expectOneEnd(reply, 'done')

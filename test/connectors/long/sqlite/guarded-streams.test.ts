@@ -34,7 +34,7 @@ async function messageOf(promise: Promise<unknown>): Promise<string> {
   return (error as ConnectorError).message
 }
 
-/** The test writes the server's response piece by piece. */
+/** Starts a server whose response the test writes piece by piece. */
 async function startHeldServer(): Promise<{ server: TestServer; answered: Promise<ServerResponse> }> {
   const { promise, resolve } = Promise.withResolvers<ServerResponse>()
   return { server: await startServer(resolve), answered: promise }
@@ -72,7 +72,7 @@ test('reads a body from the connection only as it is consumed', async () => {
   expect((await response.arrayBuffer()).byteLength).toBe(32 * megabyte)
 })
 
-/** Enough ticks for more loopback traffic than buffers hold. */
+/** Waits enough ticks for more loopback traffic than buffers hold. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -71,7 +71,7 @@ test('a lookup ends when its signal aborts, regardless of the name servers', asy
   await expect(looking).rejects.toBe(reason)
 })
 
-/** Looks names up on that server, together with the user's other lookups. */
+/** Returns lookups that use this name server, and share slots with the user's other lookups. */
 function lookupsAt(server: NameServer, { places = new FairPlaces({ perUser: 8 }), userId = 'one' } = {}): Lookups {
   const lookUp: typeof lookUpHost = (host, options) => lookUpHost(host, { ...options, nameServers: [server.address] })
   return { userId, places, lookUp }

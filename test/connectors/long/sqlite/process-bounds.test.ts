@@ -19,7 +19,7 @@ import {
 
 type Owner = Parameters<typeof connect>[1]
 
-/** Connectors to one server with different tokens, so that each needs its own process. */
+/** Creates connectors to one server with different tokens, so that each needs its own process. */
 const tokens = (world: World, person: Owner, count: number) =>
   Promise.all(
     Array.from({ length: count }, (_, n) =>

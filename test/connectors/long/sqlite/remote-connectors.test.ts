@@ -36,7 +36,7 @@ const spec: ConnectorSpec = {
   secrets: [],
 }
 
-/** Runs whose connectors are served from another thread. */
+/** Returns connectors whose connections are served through a message port, as from another thread. */
 function start(processesMax = 8) {
   const ends: MessagePort[] = []
   const bounds = new ConnectorBounds({ processesMax, processesPerUserMax: processesMax })
@@ -136,7 +136,7 @@ test('a task whose connectors were lost is interrupted, regardless of what its a
 
 type Reply = NonNullable<CodeAgentConfig['chat']>['reply']
 
-/** A chat with one tool, which its agent uses as instructed. */
+/** Starts a chat whose agent sends this reply and may call one connector tool. */
 function chatWith(reply: Reply, signal: AbortSignal, connect?: Connect) {
   const pricing = { inputPer1kUsd: '0.001', outputPer1kUsd: '0.001' }
   const catalogue = new Catalogue(

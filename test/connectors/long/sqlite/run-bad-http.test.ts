@@ -21,7 +21,7 @@ afterEach(stopAll)
 
 type Bad = { url: string; good: string; message: RegExp; token?: string; isAtCall?: boolean }
 
-/** Fails tasks and chats of both kinds of agents. */
+/** Expects that tasks and chats of both kinds of agents fail. */
 async function expectAllFailed(world: World, { good, isAtCall = false, message, token, url }: Bad): Promise<void> {
   const person = await world.service.createPerson()
   const params = { calls: [{ name: 'use' }] }

@@ -18,7 +18,6 @@ import { json, startMcpServer } from '../../run-http-server.ts'
 
 afterEach(stopAll)
 
-// 1. Belongs to run-bad-stdio.test.ts / run-secrets.test.ts (server/connectors/thread/mcp-connection.ts, listTools)
 test.for(['code', 'model'])(
   "an error when listing tools fails a %s agent's run without leaking secrets",
   async (agentId) => {
@@ -41,7 +40,6 @@ test.for(['code', 'model'])(
   },
 )
 
-// 2.-3. Belongs to run-secrets.test.ts (server/connectors/thread/tool-answer.ts, withoutSecrets)
 const oddSecrets = [
   {
     what: 'with quotes, inside a JSON string',
@@ -87,7 +85,6 @@ test('replaces both of two secrets with the same prefix', async () => {
   await world.stop()
 })
 
-// 4.-5. Belongs to run-bad-stdio.test.ts (server/connectors/thread/tool-answer.ts, answerError and toToolAnswer)
 const largeAnswers = [
   { name: 'refuse', args: { chars: 9_000_000 }, text: /^a must be a number!{3000,}$/ },
   { name: 'nest', args: { levels: 501 }, text: /nested deeper than \d+ levels\.$/ },
@@ -107,7 +104,6 @@ test.for(largeAnswers)('a result of $name is limited in size and still passed on
   await world.stop()
 })
 
-// 6. Belongs to run-bad-http.test.ts (server/connectors/thread/mcp-connection.ts, fetch of #transport)
 const refusals = [
   { method: 'initialize', code: 401, says: 'The server rejected the credentials \\(HTTP 401\\)\\.' },
   { method: 'tools/call', code: 401, says: 'The server rejected the credentials \\(HTTP 401\\)\\.' },

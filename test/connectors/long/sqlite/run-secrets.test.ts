@@ -17,7 +17,7 @@ afterEach(stopAll)
 const token = 'users-token-8a7b6c5d'
 const bearer = { type: 'bearer', token }
 
-/** Everything that the service reports, stores and sends to the model provider for runs with these calls. */
+/** Runs these calls, and returns everything that the service reports, stores and sends to the model provider. */
 async function tellAll(world: World, person: Person, { calls, id }: { calls: ToolUse[]; id: string }): Promise<string> {
   const { provider, service } = world
   const told: unknown[] = []

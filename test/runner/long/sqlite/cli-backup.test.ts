@@ -12,7 +12,7 @@ const text = 'x'.repeat(10_000)
 /** Makes the database many times larger than a backup step. */
 const tasksBefore = 500
 
-/** Tasks admitted while no server runs. */
+/** Admits tasks while no server runs. */
 function admitMany(dataDir: string, userId: string): Promise<string[]> {
   const ids = Array.from({ length: tasksBefore }, () => newId('task', Date.now()))
   return besideServer(dataDir, async (store) => {

@@ -234,7 +234,7 @@ test('tries three times to connect if TLS handshakes hang, and sends no request'
 
 const opensslTest = testNeeding('openssl', missingCommand('openssl', 'version'))
 
-/** A self-signed certificate for that name. */
+/** Creates a self-signed certificate for that name. */
 function makeCertificate(name: string): { key: string; cert: string } {
   const folder = mkdtempSync(join(tmpdir(), 'errand-cert-'))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
