@@ -317,7 +317,7 @@ export function dropOldSecrets(dataDir: string, env: Environment = process.env):
 function writeSecretFile(dataDir: string, secrets: Secrets): Secrets {
   const file = secretFile(dataDir)
   const draft = `${file}.${process.pid}.partial`
-  // The complete file is renamed into place, so that a crash leaves either the old or the new file.
+  // Renames a complete file into place, so that a crash leaves either the old or the new file.
   writeFileSync(draft, [secrets.current, ...secrets.previous, ''].join('\n'), { mode: 0o600, flush: true })
   renameSync(draft, file)
   return secrets

@@ -111,7 +111,7 @@ export class LeaseKeeper {
 
   /**
    * Returns false if there was a break: a failed, slow or late renewal, or a step of the database's clock. After a
-   * break, the other nodes get a complete lease to renew theirs.
+   * break, the other nodes have the duration of a full lease to renew their own leases.
    */
   #isSteady(databaseMs: number, askedAt: number): boolean {
     const now = performance.now()

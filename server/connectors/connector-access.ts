@@ -37,7 +37,7 @@ const secretName = /key|token|secret|pass|credential|auth(?!or)|cookie|dsn|datab
 
 /**
  * Max words of one secret to redact individually. In an auth header, one word or a few parameters follow the scheme.
- * Further words are redacted only as part of the complete secret.
+ * Further words are redacted only as part of the whole secret.
  */
 const wordsMax = 16
 

@@ -11,7 +11,7 @@ export type HttpTarget = {
   privateHosts: readonly string[]
 }
 
-/** An MCP server defined by the operator, started for each run. `env` is its complete environment, including PATH. */
+/** An MCP server defined by the operator, started for each run. `env` is its entire environment, including PATH. */
 export type StdioTarget = {
   kind: 'stdio'
   command: string

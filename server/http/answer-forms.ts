@@ -11,7 +11,7 @@ import type { RoutedRequest } from './routed-request.ts'
 /** Wire format of a route's results and errors. */
 export type AnswerForm = {
   isStream?: true
-  /** Returns an error body that belongs to no call; by default that of REST. */
+  /** Returns the body of an error that belongs to no call. Default: the REST error body. */
   errorText?: (error: ErrandError) => string
   answer: (routed: RoutedRequest, result: unknown) => Promise<void>
   /** Returns the response to an error. Status and headers default to those of the error. */

@@ -7,7 +7,7 @@ import type { ErrandError } from '../kernel/errors.ts'
  */
 export type HeaderList = string[]
 
-/** A complete response; JSON unless `type` is set. `headers` is appended to. */
+/** A complete response; JSON unless `type` is set. `respond` appends to `headers`. */
 type Whole = { status: number; text: string; type?: string | undefined; headers: HeaderList }
 
 export const jsonType = 'application/json; charset=utf-8'

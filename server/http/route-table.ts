@@ -18,7 +18,7 @@ export type Route = {
   auth: ((caller: AnyCaller, routed: RoutedRequest) => void) | null
   /** Type of the body, which is read once the caller is authenticated. A missing optional object counts as empty. */
   body?: 'object' | 'optional object' | 'json' | 'text' | undefined
-  /** Max size of an unauthenticated body; by default that of a login. */
+  /** Max size of an unauthenticated body. Default: the limit for login bodies. */
   strangerBytesMax?: number
   takesIdempotencyKey?: boolean
   /** Headers that pages of other origins may send, in addition to those of all routes. */

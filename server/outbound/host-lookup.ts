@@ -27,7 +27,7 @@ export class HostNotFoundError extends Error {
   }
 }
 
-/** Time limit for the complete lookup. */
+/** Time limit for the entire lookup. */
 const lookupMs = 5000
 const tryMs = 2000
 const tries = 2

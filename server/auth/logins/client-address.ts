@@ -17,7 +17,7 @@ export class ClientAddresses {
 
   /**
    * Returns the client's public IPv4 address, or the network of its public IPv6 address, because one client usually has
-   * a whole network. Returns null for a private address: it may belong to a proxy through which all clients connect.
+   * an entire network. Returns null for a private address: it may belong to a proxy through which all clients connect.
    */
   of(request: IncomingMessage): string | null {
     const address = this.addressOf(request)

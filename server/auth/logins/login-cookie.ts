@@ -3,7 +3,7 @@ import type { OwnOrigins } from './own-origin.ts'
 
 /**
  * The service's cookies. With https their names begin with `__Host-`. Browsers accept such cookies only from this host,
- * over https and for the complete host. With http on this machine the names have no prefix.
+ * over https, and for all of its paths. With http on this machine the names have no prefix.
  */
 export class ServiceCookie {
   readonly #name: string

@@ -5,7 +5,7 @@ import { scopes } from '../../store/access/key-types.ts'
 import type { Store } from '../../store/store.ts'
 import { withStore } from '../open-store.ts'
 
-/** The command line has all rights, because anyone who can read and write the database can do everything anyway. */
+/** The command line has all rights, because anyone who can write to the database can do everything anyway. */
 export const operator: Caller = {
   ...unlimited,
   userId: 'operator',

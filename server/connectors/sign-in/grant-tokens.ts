@@ -18,7 +18,7 @@ export type Kept = Omit<Target, 'userId'> & {
   scope?: string | null
 }
 
-/** A token is refreshed this long before it expires, or a quarter of its lifetime before if that is shorter. */
+/** Tokens are refreshed this long before they expire, or a quarter of their lifetime before if that is shorter. */
 const earlyMsMax = 60_000
 /** Duration of the claim on a token exchange: longer than the request can take. */
 const claimMs = 30_000

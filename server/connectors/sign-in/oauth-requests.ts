@@ -15,7 +15,7 @@ export type OAuthRequest = {
 
 const peer: Peer = { name: 'authorization server', isOperators: false, Failure: ConnectorError }
 const connectMs = 5000
-/** Time limit for one request, to the end of its response. */
+/** Time limit for one request, including its response. */
 const requestMs = 10_000
 /** Limit for one response; far less of it is stored. */
 const bytesMax = 256 * 1024

@@ -50,8 +50,8 @@ export function guardedSpawn({ args, command, env }: StdioTarget, cwd: string, s
 }
 
 /**
- * Signals the complete group of a server that has not been reaped. Ignores errors for a group without members, or with
- * members that may not be signaled.
+ * Signals the entire process group of a server that has not been reaped. Ignores errors for a group that is empty or
+ * has members that this process may not signal.
  */
 export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {

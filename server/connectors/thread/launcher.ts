@@ -33,7 +33,7 @@ export type Launched = {
   stderr: Readable
   /** Resolves when the server has exited and the rest of its group was killed. */
   exited: Promise<Exit>
-  /** Signals the complete process group until the server has exited. */
+  /** Signals the entire process group until the server has exited. */
   signal(signal: NodeJS.Signals): void
 }
 

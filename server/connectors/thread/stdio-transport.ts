@@ -15,9 +15,7 @@ export type StdioOptions = {
   answers?: AnswerRoom
   /** How long the server may take to exit on its own, and again after SIGTERM. */
   graceMs?: number
-  /**
-   * Called on spawn and when the complete group has ended, with the server's pid, which is also its process group id.
-   */
+  /** Called on spawn and when the entire group has ended, with the server's pid, which is also its process group id. */
   onSpawn?: (pid: number) => void
   onGone?: (pid: number) => void
 }

@@ -52,8 +52,7 @@ export function rpcRoutes(parts: RpcParts): Route[] {
           return call({ context, input: envelope.deserialize(sent), signal })
         },
       },
-      // The wrong method for this kind of procedure. tRPC rejects it in its own format; its clients send it only by
-      // mistake.
+      // Route for the wrong method. tRPC rejects it in its own format; tRPC clients use it only by mistake.
       {
         ...ofProcedure,
         methods: [isQuery ? 'POST' : 'GET'],
