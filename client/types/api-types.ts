@@ -51,7 +51,7 @@ export type Agent = {
   endpoints: Endpoint[]
   /** Null if the agent does not support chat */
   chat: AgentChat | null
-  /** Whether the plan and limits of the account allow the agent; if false, its tasks and chats are rejected */
+  /** Whether the plan and limits of the account include the agent; if false, runs of it are rejected */
   inPlan: boolean
   /** Names of the plans that include the agent. Only present if `inPlan` is false */
   plans?: string[] | undefined
@@ -641,7 +641,7 @@ export type Message = {
     /** Original size, if only a `preview` of the output is stored */
     outputBytes?: number | undefined
   }> | undefined
-  /** True if the reply was cut off, or if only its first 1 MB is stored */
+  /** True if the reply was cut off or exceeded 1 MB, of which the rest is not stored */
   truncated?: boolean | undefined
   /** Only for a user's message: the `turnId` of the chat that this one replaced in the history */
   replaces?: string | undefined

@@ -74,7 +74,8 @@ const servers: Record<string, (errand: Errand) => RequestListener> = {
       return Promise.resolve(RESPONSE_ALREADY_SENT)
     })
     app.post('/own', async (context) => context.json(await context.req.json()))
-    return getRequestListener(app.fetch)
+    const listener = getRequestListener(app.fetch)
+    return (request, response) => void listener(request, response)
   },
 }
 
