@@ -240,7 +240,7 @@ test('rejects unsupported types, mismatched content and oversized files, and nam
       /image\/\*, application\/pdf, text\/\*/,
     ],
     [[filePartOf('no image')], 'message[0].data', /not an image/],
-    [[filePartOf(jpeg())], 'message[0].data', /content of image\/jpeg/],
+    [[filePartOf(jpeg())], 'message[0].data', /Contains image\/jpeg/],
     [[filePartOf(png().subarray(0, 20))], 'message[0].data', /not an image/],
     [[filePartOf('<svg/>', { mediaType: 'image/svg+xml' })], 'message[0].data', /image\/png/],
     [[filePartOf('text', { mediaType: 'application/pdf' })], 'message[0].data', /PDF/],

@@ -9,7 +9,7 @@ import { ofTier } from '../run/tiers.ts'
 import type { TestService } from '../support/test-service.ts'
 import { expectOneEnd, expectSound, filesIn, priceOf, soon, startTalk, Talker, unitsOf } from './chat-checks.ts'
 
-const sessions = ofTier(60, 200)
+const sessions = ofTier(40, 200)
 
 type Crowd = { service: TestService; talkers: Talker[]; ends: any[]; charged: number }
 

@@ -71,7 +71,7 @@ test('a model endpoint accepts a fixed price or the price of its tokens', () => 
   const priced = open('model', { pricing: { tokens, maxUsd: '0.5' } }).endpoint('agent.run')
   expect(priced).toMatchObject({ price: 5000, meters: null, rates: { input: 3_000_000, output: 15_000_000 } })
   expect(() => open('model', { pricing: { ...pricing, tokens } })).toThrow(
-    `${at}.pricing.events: is only for agents of kind code and http`,
+    `${at}.pricing.events: is only for agents of kind code or http`,
   )
   expect(() => open('model', { pricing: { tokens, maxUsd: '0.5' }, priceUsd: '1' })).toThrow(
     `${at}: must have exactly one of priceUsd and pricing`,

@@ -234,7 +234,7 @@ const bad: [string, object, object, string, RegExp, string?][] = [
     image(urlOf(jpeg())),
     image(urlOf(jpeg()), 'input_image'),
     '.image_url',
-    /content of image\/jpeg/,
+    /Contains image\/jpeg/,
   ],
   [
     'a type that the agent does not take',
