@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts'
 import type { Economics, EconomicsInput } from './economics-schema.ts'
 
 export async function readEconomics(
-  store: Pick<Store, 'books' | 'getUser'>,
+  store: Pick<Store, 'books'>,
   { from, groupBy, to }: z.output<typeof EconomicsInput>,
 ): Promise<Economics> {
   const { groups, total } = await sumBooks(store, { groupBy, ...daysOf({ from, to }) })
@@ -26,13 +26,9 @@ export async function readEconomics(
   }
 }
 
-async function emailsOf(store: Pick<Store, 'getUser'>, groups: readonly { value: string | number }[]) {
-  const emails = new Map<string, string>()
-  for (const { value } of groups) {
-    const user = await store.getUser(String(value))
-    if (user) emails.set(String(value), user.email)
-  }
-  return emails
+async function emailsOf(store: Pick<Store, 'books'>, groups: readonly { value: string | number }[]) {
+  const users = await store.books.readEmails(groups.map(({ value }) => String(value)))
+  return new Map(users.map(({ email, id }) => [id, email]))
 }
 
 function written(sums: BookSums): Economics['total'] {

@@ -1,5 +1,5 @@
 import type { Units } from '../../kernel/money.ts'
-import type { Op, Reads } from '../commands/command.ts'
+import type { Answer, Op, Reads } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 import { bookGroups, columnOf, type BookGroup } from './book-groups.ts'
 import { closedUntil, isByMonth, monthStart, nextMonth } from './book-closing.ts'
@@ -26,8 +26,12 @@ export type BookRow = BookSums & { value: string | number; day?: number }
  */
 export type ReadBooks = { groupBy: BookGroup; fromDay: number; toDay: number; userId?: string }
 
+export type UserEmail = { id: string; email: string }
+
 export type BookStore = {
   read(input: ReadBooks): Promise<BookRow[]>
+  /** Reads the emails of those users that exist. */
+  readEmails(userIds: readonly string[]): Promise<UserEmail[]>
   /** Closes a day. Returns false if there is no day to close. */
   close(): Promise<boolean>
 }
@@ -67,6 +71,15 @@ const closedByDay = statement<BookRow>(
   `SELECT from_day AS value, ${sums} FROM book_totals
     WHERE grouping = 'day' AND from_day >= :fromDay AND to_day <= :toDay GROUP BY from_day`,
 )
+
+const emails = statement<UserEmail>(
+  'books_emails',
+  ({ members }) => `SELECT id, email FROM users WHERE id IN (SELECT id FROM ${members(':ids')})`,
+)
+
+export function readEmails(on: Reads, userIds: readonly string[]): Answer<UserEmail[]> {
+  return on.all(emails, { ids: JSON.stringify(Object.fromEntries(userIds.map((userId) => [userId, 0]))) })
+}
 
 /** Reads closed days and months from their totals, and all others from the per-user sums. */
 export function* readBooks(on: Reads, { fromDay, groupBy, toDay, userId }: ReadBooks): Op<BookRow[]> {

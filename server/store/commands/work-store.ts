@@ -19,7 +19,7 @@ import { expireTopups } from '../payments/topup-commands.ts'
 import * as sessions from '../sessions/session-commands.ts'
 import { listSessions } from '../sessions/list-sessions.ts'
 import { closeBooks } from '../books/book-closing.ts'
-import { readBooks } from '../books/book-reads.ts'
+import { readBooks, readEmails } from '../books/book-reads.ts'
 import { readSpend } from '../accounts/spend-reads.ts'
 import * as tasks from '../tasks/task-commands.ts'
 import * as attempts from '../tasks/attempt-notes.ts'
@@ -115,6 +115,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     payments: paymentStore(engine),
     books: {
       read: (input) => engine.read((on) => readBooks(on, input)),
+      readEmails: (userIds) => engine.read((on) => readEmails(on, userIds)),
       close: () => engine.run((tx) => closeBooks(tx)),
     },
     turnEvents: {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { ErrandConfig } from '../../server/agents/config/define-config.ts'
-import { priceOf, unitsOf } from '../chat/chat-checks.ts'
-import { ChatReader } from '../support/chat-reader.ts'
-import { FakeClock } from '../support/fake-clock.ts'
-import { newDataDir, startService, type Answer, type Person, type TestService } from '../support/test-service.ts'
+import type { ErrandConfig } from '../../../server/agents/config/define-config.ts'
+import { priceOf, unitsOf } from '../../chat/chat-checks.ts'
+import { ChatReader } from '../../support/chat-reader.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { newDataDir, startService, type Answer, type Person, type TestService } from '../../support/test-service.ts'
 
 const params = { text: 'Hello', n: 1 }
 const lifeMs = 600_000

@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { expectOneEnd, soon, Talker, textOf } from '../chat/chat-checks.ts'
-import { temporaryFolder } from '../support/resources.ts'
-import { engine } from '../support/test-engine.ts'
-import { startProcess } from '../support/test-process.ts'
-import type { TestService } from '../support/test-service.ts'
-import { at, startNodes } from './start-nodes.ts'
+import { expectOneEnd, soon, Talker, textOf } from '../../chat/chat-checks.ts'
+import { temporaryFolder } from '../../support/resources.ts'
+import { engine } from '../../support/test-engine.ts'
+import { startProcess } from '../../support/test-process.ts'
+import type { TestService } from '../../support/test-service.ts'
+import { at, startNodes } from '../start-nodes.ts'
 
 const noRate = { limits: { executionsPerMinute: 0 } }
 
