@@ -64,6 +64,6 @@ export function clientLeft(): ErrandError {
 export function busy(): ErrandError {
   return new ErrandError(
     'SESSION_BUSY',
-    'Another message of this session is being answered. Wait for its reply to end.',
+    'This session is already replying to another message. Wait for that reply to end.',
   )
 }

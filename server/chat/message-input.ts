@@ -124,7 +124,7 @@ export function checkEarlier(
   { draft, earlier }: { draft: MessageDraft; earlier: readonly EarlierDraft[] },
 ): void {
   if (earlier.length === 0 || earlierTokens(earlier) + tokensOf(draft) <= contextTokens) return
-  throw badField('messages', `Are longer than the ${contextTokens} tokens this agent accepts`)
+  throw badField('messages', `Must have at most ${contextTokens} tokens in total, the maximum of this agent`)
 }
 
 export function modelParams(setting: MessageSetting | undefined) {

@@ -175,7 +175,7 @@ async function openOwnPayloads({ data }: Common): Promise<PayloadStore> {
 function assertLedger({ differences, ok }: LedgerReport): void {
   if (ok) return
   throw new Error(
-    `The ledger does not add up (${differences.length} differences, the first: ${differences[0]?.what}): see \`errand ledger verify\`.`,
+    `The ledger is inconsistent (${differences.length} differences). The first violated rule is "${differences[0]?.what}". Run \`errand ledger verify\`.`,
   )
 }
 

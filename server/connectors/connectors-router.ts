@@ -205,7 +205,7 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
           if (!connectors.origins.mayLogIn) {
             throw new ErrandError(
               'FORBIDDEN',
-              'A sign-in requires a browser login and therefore HTTPS, but the base URL of the service is http.',
+              'Signing in to a connector requires a login in the console, and therefore HTTPS. Set ERRAND_BASE_URL to an https URL.',
             )
           }
           return signIn(connectors, {

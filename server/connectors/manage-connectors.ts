@@ -104,7 +104,7 @@ export async function updateConnector(
     changes.url = checkUrl(url, access.privateHosts)
     // Otherwise anyone who may change a connector could have its secrets sent to any server.
     if (!auth && old.sealed !== null && new URL(changes.url).origin !== new URL(old.url).origin) {
-      throw badField('auth', 'Must be sent again when the URL changes to another host')
+      throw badField('auth', 'Must be sent again if the URL changes to another origin')
     }
   }
   if (auth) {

@@ -35,9 +35,9 @@ const tries = 2
 const graceMs = 300
 
 /**
- * Resolves a host from the machine's hosts file or DNS. Avoids the system's getaddrinfo, which cannot be stopped. It
- * occupies one of the process's four threads while a name server does not answer. A few names on dead servers would
- * block all other lookups and file access.
+ * Resolves a host from the machine's hosts file or DNS. Avoids the system's getaddrinfo, which cannot be
+ * canceled and occupies one of libuv's four pool threads until the name server answers. A few names on dead servers
+ * would block all other lookups and file access.
  */
 export async function lookUpHost(host: string, options: HostLookup): Promise<LookupAddress[]> {
   const { accepts = () => true, isOperators, signal } = options

@@ -13,7 +13,7 @@ export type RefreshParts = Pick<PaymentParts, 'log' | 'port' | 'store'>
 
 type Refresh = { ref: TopupRef; about: object }
 
-/** Reads a top-up's current state at the provider and applies it, for an event or a difference. */
+/** Reads a top-up's current state at the provider and applies it. Called for payment events and by the reconciliation. */
 export async function refreshTopup(parts: RefreshParts, { about, ref: named }: Refresh): Promise<void> {
   const { log } = parts
   const ref = await resolveRef(parts, named)

@@ -43,7 +43,7 @@ export async function readState(stripe: Stripe, of: StateOf): Promise<FoundPayme
 
 type Read = { topupId: string; intent: Stripe.PaymentIntent | undefined; session?: Stripe.Checkout.Session | undefined }
 
-/** Derives the state from a PaymentIntent and its page. */
+/** Derives the state from a PaymentIntent and its Checkout Session. */
 export async function stateIn(stripe: Stripe, { intent, session, topupId }: Read): Promise<PaymentState> {
   const status = statusOf({ intent, session })
   const base = { topupId, status, checkoutId: null, paymentId: intent?.id ?? null, reason: null, paid: null }

@@ -332,7 +332,7 @@ export class SimWorld {
     return undefined
   }
 
-  /** Whether the person has the maximum number of started tasks that their plan allows. */
+  /** Whether the person has as many running tasks as the plan allows. */
   isAtLimit(person: SimPerson): boolean {
     return this.#tasksAtWork.isAtLimit(person)
   }

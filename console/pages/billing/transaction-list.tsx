@@ -107,7 +107,7 @@ function NoTransactions({ isFiltered, offset, onFirst }: NoTransactionsProps) {
           </Button>
         }
       >
-        The list has fewer pages.
+        This page is past the end of the list.
       </EmptyState>
     )
   }

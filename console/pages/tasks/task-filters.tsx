@@ -118,7 +118,7 @@ export function TaskFilters({ agents, filters: { clear, clears, fields, isFilter
   return (
     <>
       <Group gap="sm" mb="sm" align="flex-end">
-        {/* Remounted when the filters are cleared, which also drops text that is not sent yet. */}
+        {/* Clearing the filters remounts the box, which also discards unsubmitted text. */}
         <SearchBox key={clears} label="Search inputs and errors" maxLength={searchMax} />
         <TagsField label="Tags" value={tag} onChange={fields.setTags} maxTags={tagsMax} w={240} />
       </Group>

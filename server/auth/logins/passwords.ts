@@ -68,7 +68,7 @@ export function assertNotObvious(path: string, { email, password }: { email: str
   const name = email.split('@')[0]!
   const rest = password.toLowerCase().replaceAll(email.toLowerCase(), '').replaceAll(name.toLowerCase(), '')
   if (new Set(rest).size >= 4) return
-  throw badField(path, 'Must not be the email address or repeat a few characters')
+  throw badField(path, 'Must have at least four different characters besides the email address')
 }
 
 /** Normalizes a password, because Unicode has several forms of the same letter. */

@@ -13,7 +13,7 @@ const contentBlock = z.discriminatedUnion('type', [
 ])
 const blocksOnly = z.strictObject({ content: z.array(contentBlock).min(1) })
 
-/** The content block of an MCP tool result. */
+/** A content block of an MCP tool result. */
 export type ContentBlock = z.infer<typeof contentBlock>
 
 /**

@@ -32,7 +32,7 @@ export function createMetricsPage({
       throw token === null
         ? new ErrandError(
             'FORBIDDEN',
-            'Metrics are available only from this machine. Set ERRAND_METRICS_TOKEN to read them from elsewhere.',
+            'Without a token, only this machine can read the metrics, and only if the base URL is loopback. Set ERRAND_METRICS_TOKEN and send it as a bearer token.',
           )
         : new ErrandError('UNAUTHORIZED', 'Send the header Authorization: Bearer <ERRAND_METRICS_TOKEN>.')
     }

@@ -6,8 +6,8 @@ import type { Socket } from 'node:net'
 type ConnectionLimits = { connectionsMax: number; stallMs: number }
 
 /**
- * Max connections beyond the limit. Each still gets one response: 503, or the page that an operator's tool requests. A
- * silent one is closed after `spareMsMax`, to make room for others.
+ * Max connections beyond the limit. Each gets one response: the requested page if its route is not gated (health,
+ * metrics), otherwise 503. An idle one is closed after `spareMsMax`, to make room for others.
  */
 const spareMax = 256
 const spareMsMax = 2000
@@ -50,8 +50,8 @@ export function limitConnections(server: Server, { connectionsMax, stallMs }: Co
   })
   server.timeout = stallMs
   server.on('timeout', (socket: Socket & { _httpMessage?: ServerResponse }) => {
-    // Only a client with unread data has stopped reading. Otherwise the response is still being prepared, or a stream
-    // has nothing to send yet.
+    // Unsent data means that the client has stopped reading. Otherwise the response is still being prepared, or a
+    // stream has nothing to send.
     if (socket._httpMessage && socket.writableLength === 0) socket.setTimeout(stallMs)
     else socket.destroy()
   })

@@ -204,7 +204,7 @@ export type Engine = {
   dropOwner(id: string): void
   /** Number of commands that upkeep runs concurrently. */
   readonly atOnce: number
-  /** If `listOf` is set, queues the read behind that user's other list reads. */
+  /** Runs a read. If `listOf` is the id of a user, the read queues behind this user's other list reads. */
   read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>, listOf?: string): Promise<Value>
   /**
    * Reads the data that a credential is checked against, by token hash. Includes all changes by this process, and those

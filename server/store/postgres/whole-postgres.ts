@@ -21,7 +21,10 @@ const expiredLease: Record<string, string> = {
   turns: 'CASE WHEN settled_at IS NULL THEN 0 END',
 }
 
-/** Opens a database without running nodes. Creates the tables in an empty database unless `mustExist`. */
+/**
+ * Opens a database for exclusive access, and fails if a node uses it. Creates the tables in an empty database unless
+ * `mustExist`.
+ */
 export async function openWholePostgres(databaseUrl: string, mustExist: boolean): Promise<WholeDatabase> {
   const change = mustExist ? 'none' : 'create'
   await (await SchemaHold.open({ databaseUrl, change, mayBeExported: true })).close()

@@ -154,7 +154,7 @@ function readToolCalls(json: string): ToolCallRecord[] {
   return JSON.parse(keptToolCalls(shortened) ?? '[]') as ToolCallRecord[]
 }
 
-// Messages sent in parts. The content is the joined text parts, so clients that do not know parts can read it. In
+// Multi-part messages. The content is the joined text parts, so clients without support for parts can read it. In
 // addition to the content, the row stores only the files and the length of each text part.
 
 /** Separator between text parts in the content. */

@@ -60,8 +60,8 @@ export class RowMemory<Row> {
   }
 
   /**
-   * Call before a statement that changes such rows directly. Writes the unwritten rows and forgets all of them, so that
-   * they are read again after the statement.
+   * Call before a statement that changes cached rows directly. Writes the changed rows and empties the cache, so that
+   * later reads come from the database.
    */
   writeOut(): void {
     this.#before ??= {

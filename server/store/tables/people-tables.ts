@@ -145,7 +145,7 @@ export function peopleTables(
       /** 1 if the token admits only one execution. */
       isOnce: number('is_once').notNull(),
       usedAt: number('used_at'),
-      /** Id of the key, login or platform key that created the token. The token ends with its creator. */
+      /** Id of the key, login or platform key that created the token. The token becomes invalid when its creator does. */
       createdBy: text('created_by').notNull(),
       createdAt: number('created_at').notNull(),
       expiresAt: number('expires_at').notNull(),

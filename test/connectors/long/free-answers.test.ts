@@ -221,7 +221,7 @@ test('fifty simultaneous tasks get one free answer, then connector tasks are blo
     body: { code: 'ACCOUNT_BLOCKED', message: expect.stringContaining(connectorsBlockedUntil) },
   })
   expect(refused.headers.get('retry-after')).toBe('86400')
-  // Other users, and tasks without connectors, continue.
+  // The block affects only tasks with connectors, and ends after a day.
   expect(await endOf(world, (await create(world, {})).body.taskId)).toMatchObject({ status: 'completed' })
   clock.advance(86_400_001)
   expect((await create(world, { connectorIds })).status).toBe(200)

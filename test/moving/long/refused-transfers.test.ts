@@ -105,7 +105,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
       [
         'a wrong balance',
         withChecksum(changed(lines, 'accounts', balanceOf)).join(''),
-        /^1 errand: The ledger does not add up \(\d differences, the first: .*\): see `errand ledger verify`\.\n$/,
+        /^1 errand: The ledger is inconsistent \(\d differences\)\. The first violated rule is ".*"\. Run `errand ledger verify`\.\n$/,
       ],
     ]
     const target = newDataDir()
@@ -157,7 +157,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
     const database = new Database(join(own, 'errand.db'))
     database.exec('UPDATE accounts SET balance = balance + 1')
     database.close()
-    expect(await refusal(['export', '--to', out, '--data', own])).toMatch(/^1 errand: The ledger does not add up .*\n$/)
+    expect(await refusal(['export', '--to', out, '--data', own])).toMatch(/^1 errand: The ledger is inconsistent .*\n$/)
     expect(existsSync(out)).toBe(false)
     expect(await runErrand(['users', 'list', '--data', own])).toContain('person@example.com')
 

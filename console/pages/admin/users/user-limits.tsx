@@ -27,7 +27,7 @@ export function UserLimits({ user }: { user: User }) {
     onSuccess: (next) => {
       keepUser(next)
       setDraft(draftOf(next))
-      notifyDone(`Limits of ${next.email} saved.`)
+      notifyDone(`Saved the limits of ${next.email}.`)
     },
   })
   const { fields, rest } = fieldErrors(update.error, [

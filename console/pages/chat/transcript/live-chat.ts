@@ -225,7 +225,7 @@ export class LiveChat {
   #refuse({ files, message, replaced }: Sent, error: unknown): void {
     rememberSent(this.sessionId, undefined)
     const note = { code: 'REFUSED', message: 'The service rejected it.', costUsd: undefined, requestId: undefined }
-    // A message that was sent again as it was is still in the conversation.
+    // If the message was resent unchanged, the conversation still contains it.
     const isBack = replaced?.isSame || putBack(this.sessionId, message, files)
     if (isBack) this.#set({ exchange: undefined })
     else this.#change({ phase: 'failed', note })

@@ -29,7 +29,7 @@ const labels: Record<AuthType, string> = {
   oauth: 'Sign in (OAuth)',
 }
 
-/** Authentication of the connector at its server. Stored secrets are never shown. */
+/** Fields for how the connector authenticates to its server. Stored secrets are never shown. */
 export function ConnectorAuthFields({ draft, onChange, errors, isByUrl, kept }: ConnectorAuthFieldsProps) {
   const types: AuthType[] = isByUrl ? ['none', 'bearer', 'headers', 'oauth'] : ['none', 'bearer']
   const { authType, clientId, clientSecret, token } = draft

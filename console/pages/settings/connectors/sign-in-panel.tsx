@@ -40,7 +40,7 @@ export function SignInPanel({ connector }: { connector: Connector }) {
       <Text size="sm" c="dimmed" mb="sm">
         {isNeeded
           ? 'Sign in to let tasks and chats use this connector.'
-          : 'You are signed in. Access is renewed automatically and stored encrypted.'}
+          : 'You are signed in. Access tokens are stored encrypted and renewed automatically.'}
       </Text>
       <Group gap="xs">
         <Button

@@ -18,7 +18,7 @@ export function KeyLimitsForm({ of, onClose }: { of: Key; onClose: () => void })
   const update = useMutation({
     mutationFn: () => client.keys.update(input),
     onSuccess: () => {
-      notifyDone(`Limits of ${of.name} saved.`)
+      notifyDone(`Saved the limits of ${of.name}.`)
       void queryClient.invalidateQueries({ queryKey: ['keys'] })
       onClose()
     },

@@ -23,7 +23,7 @@ const wrong = {
   code: 'UNAUTHORIZED',
 }
 
-/** Returns the attributes of a Set-Cookie line in sorted order, without name and value. */
+/** Returns the sorted attributes of a Set-Cookie header, without the cookie's name and value. */
 const attributes = (line: string) => line.split('; ').slice(1).toSorted()
 
 test('returns user and expiry and sets a host-only HttpOnly cookie', async () => {

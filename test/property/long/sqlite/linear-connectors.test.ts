@@ -13,7 +13,7 @@ import { expectLinear } from '../../measured-work.ts'
 // The tests cover `initialize`, `tools/list` and calls, as JSON and as events, with errors, statuses and headers.
 
 afterEach(stopAll)
-// Responses of several megabytes take long on a busy machine.
+// Processing responses of several megabytes is slow on a busy machine.
 vi.setConfig({ testTimeout: 300_000 })
 
 const limits: Limits = { chars: 9_900_000, values: 49_000, names: 49_000 }

@@ -41,7 +41,7 @@ export async function install(folder: string, ...what: string[]): Promise<void> 
 
 export type Started = {
   child: ChildProcess
-  /** Output so far, of both streams. */
+  /** Combined output on stdout and stderr so far. */
   output: () => string
   /**
    * Sends the signal to the process alone. Resolves with its exit code or fatal signal once its children have exited,

@@ -18,7 +18,7 @@ const known = [
   // Counts one account's top-ups. An account can create at most 50 unpaid top-ups per day.
   /count\(\*\) AS count FROM topups/,
   // Skips the account's other sessions, of which there are at most 50,000.
-  /FROM sessions WHERE user_id[^]*is_completed = /,
+  /FROM sessions\s+WHERE user_id[^]*is_completed = /,
   // An account has at most 10,000 keys.
   /UPDATE api_keys SET [^]* WHERE user_id = \S+ AND \(id = /,
   // Only admins create invitations.
