@@ -97,6 +97,8 @@ export type App = {
   services: Services
   /** URL on which the server listens, for example `http://127.0.0.1:3000`; otherwise the base URL. */
   url: string
+  /** URL at which clients reach the service. */
+  baseUrl: string
   /** Opens a connection within this process. */
   connect: () => Duplex
   /** Answers a request of another server. */
@@ -194,6 +196,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       store,
       services,
       url: listensOn,
+      baseUrl: baseUrl(),
       connect: () => {
         const [ours, theirs] = duplexPair()
         server.emit('connection', ours)

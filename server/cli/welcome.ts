@@ -7,7 +7,7 @@ export type Demo = { email: string; key: string; password?: string }
 
 type Served = { demo: Demo; configFile: string; isQuickstart: boolean }
 
-export function welcome({ services, url }: App, { configFile, demo, isQuickstart }: Served): string {
+export function welcome({ baseUrl: url, services }: App, { configFile, demo, isQuickstart }: Served): string {
   const { email, key, password } = demo
   const { catalogue } = services
   const lines = [
