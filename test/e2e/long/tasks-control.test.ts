@@ -100,7 +100,7 @@ testConsole(
     await cancel.focus()
     await page.keyboard.press('Enter')
     const dialog = page.getByRole('dialog', { name: 'Cancel this task?' })
-    await dialog.getByText(/The charge of \$0\.0100 is refunded/).waitFor()
+    await dialog.getByText(/The charge of \$0\.0100 will be refunded/).waitFor()
     await dialog.getByText(/The task stops now/).waitFor()
     await opened.check('task-cancel')
     // The focused button closes the dialog without canceling the task.
