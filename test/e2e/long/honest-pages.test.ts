@@ -64,8 +64,10 @@ testConsole(
     expect(await page.getByRole('button', { name: /^Run/ }).count()).toBe(0)
     await opened.open('/agents/assistant')
     expect(await page.getByText('Not in your plan').count()).toBe(0)
-    await page.getByRole('button', { name: 'Start a chat with Assistant' }).first().click()
-    await page.getByLabel('Message Assistant').waitFor()
+    await page.getByRole('link', { name: 'Start a chat with Assistant' }).first().click()
+    await page.getByLabel('Message Assistant').fill('Hello')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/chat\/ses_/)
     const { store } = opened.service.app
     await store.changeAccountLimits({ userId: opened.visitor.userId, changes: { agents: ['demo'] } })
     await page.reload()
