@@ -68,13 +68,16 @@ export async function openEmbedded({
       })
     },
   })
-  const { current: secret } = resolveSecrets(dataDir)
-  const apiKey = await openEmbeddingKey({ log, store: app.store }, secret)
-  const fetch = inProcessFetch(app.connect)
-  return {
-    basePath: basePathOf(baseUrl),
-    client: createClient({ baseUrl, apiKey, fetch }),
-    handler: app.handler,
-    close: () => app.stop(),
+  try {
+    const apiKey = await openEmbeddingKey({ log, store: app.store }, resolveSecrets(dataDir).current)
+    return {
+      basePath: basePathOf(baseUrl),
+      client: createClient({ baseUrl, apiKey, fetch: inProcessFetch(app.connect) }),
+      handler: app.handler,
+      close: () => app.stop(),
+    }
+  } catch (error) {
+    await app.stop()
+    throw error
   }
 }
