@@ -1,7 +1,7 @@
 import { streamCode } from '../server/chat/event-lines.ts'
 import { errorCatalogue, type ErrorCode } from '../server/kernel/errors.ts'
 import { clientOnlyWords, errorWords, taskFailureWords, turnEndWords } from './error-words.ts'
-import { markdownTable } from './markdown-table.ts'
+import { markdownTable } from '../site/markdown-table.ts'
 
 type Words = { cause: string; remedy: string }
 

@@ -12,7 +12,7 @@ export type RootManifest = {
 
 /** The modules that programs can import, without extensions. */
 export const exported = {
-  '.': 'server/package-entry',
+  '.': 'server/app/package-entry',
   './testing': 'server/testing/testing',
 }
 

@@ -9,7 +9,7 @@ import {
   type Variable,
 } from '../server/kernel/settings.ts'
 import { fieldSections, unitOf } from './config-fields.ts'
-import { markdownTable } from './markdown-table.ts'
+import { markdownTable } from '../site/markdown-table.ts'
 
 /** Generates docs/reference/settings.md: every variable, limit, option and field, from the code that reads them. */
 export function settingsPage(): string {

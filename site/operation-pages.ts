@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { markdownTable } from '../scripts/markdown-table.ts'
+import { markdownTable } from './markdown-table.ts'
 import { githubAnchor } from './github-anchor.ts'
 import type { Body, OpenApiDocument, Operation, Schema } from './openapi-types.ts'
 

@@ -22,7 +22,7 @@ import type { Quotes } from '../billing/quotes.ts'
 import type { RouterParts } from '../edge/root-router.ts'
 import { WriteRate } from '../procedures/write-rate.ts'
 import type { Store } from '../store/store.ts'
-import type { ServiceTracing } from '../tracing/service-tracing.ts'
+import type { ServiceTracing } from '../kernel/tracing/service-tracing.ts'
 
 type Settings = {
   limits: Limits

@@ -23,7 +23,7 @@ import { WebhookDispatcher } from '../webhooks/webhook-dispatcher.ts'
 import { WebhookPosts } from '../webhooks/webhook-post.ts'
 import { SigningKeys } from '../webhooks/signing-keys.ts'
 import type { SecretVault } from '../kernel/secret-vault.ts'
-import type { ServiceTracing } from '../tracing/service-tracing.ts'
+import type { ServiceTracing } from '../kernel/tracing/service-tracing.ts'
 
 type WorkParts = {
   access: ConnectorAccess

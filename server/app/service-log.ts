@@ -1,5 +1,5 @@
 import pino, { type DestinationStream, type Logger } from 'pino'
-import { describeFault } from '../kernel/describe-fault.ts'
+import { describeFault } from './describe-fault.ts'
 import { codeOf } from '../kernel/thrown.ts'
 
 const minuteMs = 60_000

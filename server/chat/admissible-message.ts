@@ -8,7 +8,7 @@ import type { Place } from '../kernel/fair-places.ts'
 import { connectorIdsOf } from '../sessions/session-connectors.ts'
 import { sessionNotFound, sessionRefusal } from '../sessions/session-operations.ts'
 import type { Store } from '../store/store.ts'
-import type { RequestTrace } from '../tracing/request-trace.ts'
+import type { RequestTrace } from '../kernel/tracing/request-trace.ts'
 import type { ChatInput } from './chat-schema.ts'
 import { hasFiles, readMessage, requestFilesMax, type DraftParts, type MessageDraft } from './files/message-draft.ts'
 import {

@@ -35,7 +35,7 @@ import { foreseeRefusal } from './foresee-refusal.ts'
 import { noFiles, TurnFiles, type TurnFilesParts } from './files/turn-files.ts'
 import { openTurn } from './open-turn.ts'
 import { settleSurely } from './settle-turn.ts'
-import { traceParentOf } from '../tracing/trace-parent.ts'
+import { traceParentOf } from '../kernel/tracing/trace-parent.ts'
 import { isCached, weighMessage, type Weighed, type WeighMessage, type WeighParts } from './weigh-message.ts'
 
 export type ChatTurnsParts = ChatTurnParts &

@@ -5,7 +5,7 @@ import { chatUse, type ChatUsed } from '../billing/chat-price.ts'
 import { isDebug, type Logger } from '../kernel/logger.ts'
 import type { Meter } from '../kernel/meter.ts'
 import { formatUsd, type Units } from '../kernel/money.ts'
-import { endChatSpan } from '../tracing/service-tracing.ts'
+import { endChatSpan } from '../kernel/tracing/service-tracing.ts'
 
 type EndedTurn = {
   request: ChatRequest

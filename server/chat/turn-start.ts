@@ -9,7 +9,7 @@ import type { Meter } from '../kernel/meter.ts'
 import type { Units } from '../kernel/money.ts'
 import type { MessagePart } from '../store/sessions/session-types.ts'
 import type { Store } from '../store/store.ts'
-import type { ServiceTracing } from '../tracing/service-tracing.ts'
+import type { ServiceTracing } from '../kernel/tracing/service-tracing.ts'
 
 export type ChatTurnParts = {
   agents: AgentHost

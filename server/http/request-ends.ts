@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { isDebug, type Logger } from '../kernel/logger.ts'
-import type { RequestTrace } from '../tracing/request-trace.ts'
-import type { ServiceTracing } from '../tracing/service-tracing.ts'
+import type { RequestTrace } from '../kernel/tracing/request-trace.ts'
+import type { ServiceTracing } from '../kernel/tracing/service-tracing.ts'
 import { shownPath } from '../kernel/request-url.ts'
 import type { RoutedRequest } from './routed-request.ts'
 

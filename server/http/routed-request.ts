@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from '../procedures/context.ts'
-import type { RequestTrace } from '../tracing/request-trace.ts'
+import type { RequestTrace } from '../kernel/tracing/request-trace.ts'
 import type { HeaderList } from './respond.ts'
 
 export type RoutedRequest = {

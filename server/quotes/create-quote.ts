@@ -9,7 +9,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { quoteTask } from '../tasks/check-task.ts'
 import type { Store } from '../store/store.ts'
-import type { RequestTrace } from '../tracing/request-trace.ts'
+import type { RequestTrace } from '../kernel/tracing/request-trace.ts'
 import type { Quote, QuoteInput } from './quote-schema.ts'
 import type { Quotes } from '../billing/quotes.ts'
 

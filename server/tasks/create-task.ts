@@ -28,8 +28,8 @@ import { checkWebhookUrl } from '../webhooks/webhook-url.ts'
 import { checkTask, priceOf, ticksFor } from './check-task.ts'
 import type { CreateTaskInput, CreateTaskOutput } from './task-schema.ts'
 import type { TaskRunner } from './task-runner.ts'
-import type { RequestTrace } from '../tracing/request-trace.ts'
-import type { ServiceTracing } from '../tracing/service-tracing.ts'
+import type { RequestTrace } from '../kernel/tracing/request-trace.ts'
+import type { ServiceTracing } from '../kernel/tracing/service-tracing.ts'
 
 export type CreateTaskParts = {
   access: ConnectorAccess

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
 import { beginLogin } from '../../server/auth/logins/log-in.ts'
-import { RequestTrace } from '../../server/tracing/request-trace.ts'
+import { RequestTrace } from '../../server/kernel/tracing/request-trace.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { Browser, password, type Credentials } from './browser-login.ts'

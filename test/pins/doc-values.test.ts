@@ -91,7 +91,7 @@ test('the stated default of a configuration field matches the schema', () => {
 
 test('every metric that the docs name is exported', () => {
   const known = new Set(
-    globSync('server/metrics/*.ts', { cwd: root }).flatMap((file) => read(file).match(/errand_\w+/g)),
+    globSync('server/admin/metrics/*.ts', { cwd: root }).flatMap((file) => read(file).match(/errand_\w+/g)),
   )
   const named = find(/\b(errand_[a-z_]+?)(?:_bucket|_count|_sum)?(?=[`{[ ])/g, 'text')
   expectAll(named, 20, ({ first }) => known.has(first) || /^errand_(?:[spc]k|ct|restored|topup|user)$/.test(first))

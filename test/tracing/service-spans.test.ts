@@ -3,7 +3,7 @@ import { BasicTracerProvider, BatchSpanProcessor, type ReadableSpan } from '@ope
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createServiceLog } from '../../server/app/service-log.ts'
 import { ErrandError } from '../../server/kernel/errors.ts'
-import { ServiceTracing } from '../../server/tracing/service-tracing.ts'
+import { ServiceTracing } from '../../server/kernel/tracing/service-tracing.ts'
 import { say } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import { startService, type TestService } from '../support/test-service.ts'

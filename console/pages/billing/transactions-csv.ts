@@ -1,5 +1,5 @@
 import type { Transaction } from '../../../client/client.ts'
-import { csvRow } from '../../../server/http/csv-text.ts'
+import { csvRow } from '../../../server/kernel/csv-text.ts'
 
 export const csvHeader = csvRow([
   'id',

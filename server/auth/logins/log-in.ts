@@ -13,7 +13,7 @@ import {
   type LoginRecord,
 } from '../../store/access/people-types.ts'
 import type { Store } from '../../store/store.ts'
-import type { RequestTrace } from '../../tracing/request-trace.ts'
+import type { RequestTrace } from '../../kernel/tracing/request-trace.ts'
 import type { ClientAddresses } from './client-address.ts'
 import type { ServiceCookie } from './login-cookie.ts'
 import type { LoggedIn, LoginInput } from './login-schema.ts'

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { finishSignIn, type SignInParts } from '../../connectors/sign-in/connector-sign-in.ts'
 import { ErrandError } from '../../kernel/errors.ts'
 import type { Logger } from '../../kernel/logger.ts'
-import type { RequestTrace } from '../../tracing/request-trace.ts'
+import type { RequestTrace } from '../../kernel/tracing/request-trace.ts'
 import type { Authenticator } from '../authenticate.ts'
 import type { OwnOrigins } from './own-origin.ts'
 

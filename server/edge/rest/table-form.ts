@@ -1,5 +1,5 @@
 import { answerJson, restForm, tableType, type AnswerForm } from '../../http/answer-forms.ts'
-import { csvRow } from '../../http/csv-text.ts'
+import { csvRow } from '../../kernel/csv-text.ts'
 
 type Value = string | number | boolean | undefined
 type Row = Record<string, Value | readonly Value[]>

@@ -7,7 +7,7 @@ import { defineConfig, type CodeAgentConfig } from '../../../../server/agents/co
 import { nothingUsed } from '../../../../server/store/sessions/turn-endings.ts'
 import { smallBodyBytesMax } from '../../../../server/http/limits/body-room.ts'
 import { ErrandError } from '../../../../server/kernel/errors.ts'
-import { RequestTrace } from '../../../../server/tracing/request-trace.ts'
+import { RequestTrace } from '../../../../server/kernel/tracing/request-trace.ts'
 import { newId } from '../../../../server/kernel/ids.ts'
 import { say, talk, type Step } from '../../../support/chat-agents.ts'
 import { ChatReader } from '../../../support/chat-reader.ts'

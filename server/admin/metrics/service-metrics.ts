@@ -1,10 +1,10 @@
-import { taskFailureCodes } from '../store/tasks/task-types.ts'
+import { taskFailureCodes } from '../../store/tasks/task-types.ts'
 import { Counter, Histogram, Registry } from 'prom-client'
-import { errorCatalogue, type ErrorCode } from '../kernel/errors.ts'
-import type { Meter } from '../kernel/meter.ts'
-import { unitsPerUsd } from '../kernel/money.ts'
-import { billionthsPerUnit } from '../store/sessions/carried-cost.ts'
-import type { Committed } from '../store/committed.ts'
+import { errorCatalogue, type ErrorCode } from '../../kernel/errors.ts'
+import type { Meter } from '../../kernel/meter.ts'
+import { unitsPerUsd } from '../../kernel/money.ts'
+import { billionthsPerUnit } from '../../store/sessions/carried-cost.ts'
+import type { Committed } from '../../store/committed.ts'
 import { StateMetrics, type StateParts } from './state-metrics.ts'
 
 /** Metric series of one kind of request, created once because label lookups cost more than counting. */

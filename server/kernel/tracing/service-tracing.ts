@@ -13,9 +13,9 @@ import {
   type TracerProvider,
 } from '@opentelemetry/api'
 import type { IncomingMessage } from 'node:http'
-import { shownPath, splitTarget } from '../kernel/request-url.ts'
-import { formatUsd, type Units } from '../kernel/money.ts'
-import { packageVersion } from '../kernel/package-version.ts'
+import { shownPath, splitTarget } from '../request-url.ts'
+import { formatUsd, type Units } from '../money.ts'
+import { packageVersion } from '../package-version.ts'
 import { remoteContext } from './trace-parent.ts'
 import type { RequestTrace } from './request-trace.ts'
 
