@@ -3,6 +3,7 @@ import { readMetrics } from '../api/exposition.ts'
 import { say, type Step } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import { expectOneEnd, expectSound, priceOf, soon, startTalk, Talker, textOf, unitsOf } from './chat-checks.ts'
+import { ofTier } from '../run/tiers.ts'
 
 // Caps of chats and budgets of sessions. For the agent `talk` 1,000 prompt tokens cost 0.15 USD, and text tokens 0.6
 // USD.
@@ -31,7 +32,7 @@ async function chargeOf(talker: Talker, end: any): Promise<any> {
   return charge
 }
 
-test.for([{ isInline: true }, { isInline: false }])(
+test.for(ofTier([{ isInline: false }], [{ isInline: true }, { isInline: false }]))(
   'ends a chat before it exceeds its cap; what was sent is charged and stored (inline: $isInline)',
   async ({ isInline }) => {
     const service = await startTalk({ isInline })
@@ -167,21 +168,21 @@ test.for([
 test("a session cap raised during a chat applies to that chat; a cap below the chat's hold is rejected", async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
-  await patch(talker, '3.0000')
+  await patch(talker, '0.5000')
   const reader = await open(talker, [flood])
   await reader.until('assistant_delta')
   const low = await patch(talker, '0.0100')
   expect([low.status, low.body.code]).toEqual([409, 'CONFLICT'])
   const [least] = /\d+\.\d{4}/.exec(low.body.message)!
   expect(unitsOf(least)).toBeGreaterThan(100)
-  expect(await talker.session()).toMatchObject({ maxCostUsd: '3.0000' })
-  expect((await patch(talker, '4.5000')).status).toBe(200)
+  expect(await talker.session()).toMatchObject({ maxCostUsd: '0.5000' })
+  expect((await patch(talker, '0.7500')).status).toBe(200)
   const events = await reader.all()
   expect(expectOneEnd(events, 'error').error.code).toBe('BUDGET_REACHED')
   const end = expectOneEnd(events, 'error')
-  expect(unitsOf(end.costUsd)).toBeGreaterThan(45_000 - deltaUnits)
-  expect(unitsOf(end.costUsd)).toBeLessThanOrEqual(45_000)
-  expect(await talker.session()).toMatchObject({ maxCostUsd: '4.5000' })
+  expect(unitsOf(end.costUsd)).toBeGreaterThan(7500 - deltaUnits)
+  expect(unitsOf(end.costUsd)).toBeLessThanOrEqual(7500)
+  expect(await talker.session()).toMatchObject({ maxCostUsd: '0.7500' })
   await service.stop()
 }, 60_000)
 

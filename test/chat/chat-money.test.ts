@@ -203,7 +203,7 @@ test('a reply whose settlement fails is free and does not end with done', async 
   await service.stop()
 })
 
-test.for([{ isInline: true }, { isInline: false }])(
+test.for(ofTier([{ isInline: false }], [{ isInline: true }, { isInline: false }]))(
   'an agent makes only tool calls whose cost can be held, without a write-off (inline: $isInline)',
   async ({ isInline }) => {
     const service = await startTalk({ isInline })

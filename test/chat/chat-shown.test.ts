@@ -3,11 +3,12 @@ import { countTokens } from '../../server/agents/run/count-tokens.ts'
 import { say, type Step } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import { expectOneEnd, priceOf, soon, startTalk, Talker, textOf, unitsOf } from './chat-checks.ts'
+import { ofTier } from '../run/tiers.ts'
 
 // All charged and stored text is shown, and a cap ends a reply with its own code. For the agent `talk` 1,000 prompt
 // tokens cost 0.150005 USD, and text tokens 0.6 USD.
 
-const modes = [{ isInline: true }, { isInline: false }]
+const modes = ofTier([{ isInline: false }], [{ isInline: true }, { isInline: false }])
 const words = Array.from({ length: 44 }, (_, n) => `word-${n} `)
 const spoken: Step[] = words.map((delta) => ({ do: 'text', delta }))
 

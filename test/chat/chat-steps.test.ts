@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Step } from '../support/chat-agents.ts'
 import { expectOneEnd, expectSound, filesIn, priceOf, startTalk, Talker, unitsOf } from './chat-checks.ts'
+import { ofTier } from '../run/tiers.ts'
 
 // Code agents that report their model calls.
 
@@ -10,7 +11,7 @@ const step = (promptTokens: number, outputTokensMax?: number): Step => ({
   part: { type: 'step', promptTokens, ...(outputTokensMax !== undefined && { outputTokensMax }) },
 })
 
-test.for([{ isInline: true }, { isInline: false }])(
+test.for(ofTier([{ isInline: false }], [{ isInline: true }, { isInline: false }]))(
   'skips a model call that the balance does not cover, and charges earlier usage (inline: $isInline)',
   async ({ isInline }) => {
     const service = await startTalk({ isInline })

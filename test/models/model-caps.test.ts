@@ -4,8 +4,9 @@ import { ChatReader } from '../support/chat-reader.ts'
 import { reply, type Script } from '../support/model-provider.ts'
 import { maxOutputTokens } from './model-agents.ts'
 import { onlyCharge, startModels } from './model-checks.ts'
+import { ofTier } from '../run/tiers.ts'
 
-const modes = [{ inThreads: false }, { inThreads: true }]
+const modes = ofTier([{ inThreads: true }], [{ inThreads: false }, { inThreads: true }])
 
 /** Writes the maximum, one token per byte. */
 const longest: Script = (response, request) => {

@@ -8,7 +8,7 @@ import { expectFailedChat, onlyCharge, startModels, type ModelWorld } from './mo
 const usage = { prompt_tokens: 1000, completion_tokens: 100 }
 const answer = reply({ text: ['Hello.'], usage })
 const down = refuse(503, 'The model is overloaded.')
-const modes = [{ inThreads: false }, { inThreads: true }]
+const modes = ofTier([{ inThreads: true }], [{ inThreads: false }, { inThreads: true }])
 
 const talk = ({ service }: ModelWorld, balanceUsd = '5.0000') =>
   Talker.create(service, { agentId: 'backed', balanceUsd })

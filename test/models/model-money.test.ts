@@ -5,8 +5,9 @@ import { expectOneEnd, priceOf, soon, Talker, textOf, unitsOf } from '../chat/ch
 import { hang, reply, replyThen, type ModelRequest, type Script } from '../support/model-provider.ts'
 import { maxOutputTokens, modelPricing } from './model-agents.ts'
 import { onlyCharge, startModels, type ModelWorld } from './model-checks.ts'
+import { ofTier } from '../run/tiers.ts'
 
-const modes = [{ inThreads: false }, { inThreads: true }]
+const modes = ofTier([{ inThreads: true }], [{ inThreads: false }, { inThreads: true }])
 const none = { cachedPromptTokens: 0, reasoningTokens: 0, toolCalls: 0, rates: { ...modelPricing } }
 
 /** A model that counts one token per byte and writes the maximum. */

@@ -4,12 +4,13 @@ import { unitsOf } from '../chat/chat-checks.ts'
 import { refuse, reply } from '../support/model-provider.ts'
 import { queryRows } from '../support/test-engine.ts'
 import { startModels, type ModelWorld } from './model-checks.ts'
+import { ofTier } from '../run/tiers.ts'
 
 const usage = { prompt_tokens: 1000, completion_tokens: 100 }
 const answer = reply({ text: ['Bees hum.'], usage })
 const call = { id: 'call-1', name: 'weather', args: '{"city":"Bern"}' }
 const toolCall = reply({ calls: [call], finish: 'tool_calls', usage })
-const modes = [{ inThreads: false }, { inThreads: true }]
+const modes = ofTier([{ inThreads: true }], [{ inThreads: false }, { inThreads: true }])
 
 async function draft(
   world: ModelWorld,

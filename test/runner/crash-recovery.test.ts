@@ -10,7 +10,7 @@ import { soon } from './task-checks.ts'
 
 const env = { ERRAND_EXECUTIONS_PER_MINUTE: '0', ERRAND_ABUSE_FAILURES: '0', ERRAND_TASK_CONCURRENCY: '16' }
 /** Fewer rounds on PostgreSQL, where each takes longer. */
-const killsAfter = engine().name === 'SQLite' ? ofTier([30, 55, 80], [30, 55, 80, 105, 130]) : [30, 55, 80]
+const killsAfter = engine().name === 'SQLite' ? ofTier([30, 80], [30, 55, 80, 105, 130]) : [30, 55, 80]
 const clients = 8
 
 type Created = { taskId: string; endpointId: string }

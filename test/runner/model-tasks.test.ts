@@ -6,6 +6,7 @@ import { taskRun } from './agent-service.ts'
 import { soon } from './task-checks.ts'
 import { instructions, maxOutputTokens, modelAgents } from '../models/model-agents.ts'
 import { expectFailedTask, startModels } from '../models/model-checks.ts'
+import { ofTier } from '../run/tiers.ts'
 
 test("the prompt in the params is the model's message, and the model's text is the response", async () => {
   const { provider, service, stop } = await startModels()
@@ -136,7 +137,7 @@ test.for([
   },
 )
 
-test.for([{ inThreads: false }, { inThreads: true }])(
+test.for(ofTier([{ inThreads: true }], [{ inThreads: false }, { inThreads: true }]))(
   'an unresponsive model gives AGENT_TIMEOUT, a refund and an aborted request (threads: $inThreads)',
   async ({ inThreads }) => {
     const { provider, service, stop } = await startModels({ inThreads, limits: { agentThreads: 1 } })

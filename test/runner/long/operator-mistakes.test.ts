@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { unknownVariables } from '../../server/app/unknown-variables.ts'
-import { queryRows } from '../support/test-engine.ts'
-import { runErrand } from '../support/test-process.ts'
-import { newDataDir } from '../support/test-service.ts'
+import { unknownVariables } from '../../../server/app/unknown-variables.ts'
+import { queryRows } from '../../support/test-engine.ts'
+import { runErrand } from '../../support/test-process.ts'
+import { newDataDir } from '../../support/test-service.ts'
 
 test('sets a plan missing from the configuration only with --force', async () => {
   const dataDir = newDataDir()

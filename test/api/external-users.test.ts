@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { queryRows } from '../../support/test-engine.ts'
-import { startService } from '../../support/test-service.ts'
-import { PlatformCalls } from '../platform-calls.ts'
-import { signUpAdmin } from '../signed-in.ts'
+import { queryRows } from '../support/test-engine.ts'
+import { startService } from '../support/test-service.ts'
+import { PlatformCalls } from './platform-calls.ts'
+import { signUpAdmin } from './signed-in.ts'
 
 test('creates a user by external id and finds it by internal and external id', async () => {
   const service = await startService()

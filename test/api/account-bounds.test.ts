@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { emptySessionsMax, keyedSessionsMax, sessionsMax } from '../../../server/store/limits/account-bounds.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { withRaw } from '../../support/test-engine.ts'
-import { startService, type TestService } from '../../support/test-service.ts'
-import { sessionAgents } from '../session-calls.ts'
+import { emptySessionsMax, keyedSessionsMax, sessionsMax } from '../../server/store/limits/account-bounds.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { withRaw } from '../support/test-engine.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+import { sessionAgents } from './session-calls.ts'
 
 const unlimited = { executionsPerMinute: 0, writesPerMinute: 0 }
 const dayMs = 86_400_000

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
-import config from '../connectors/free-agents.ts'
-import { stopAll } from '../connectors/guarded-server.ts'
-import { say, startMcpServer } from '../connectors/run-http-server.ts'
-import { moneyOf } from '../runner/task-checks.ts'
-import { startNodes } from './start-nodes.ts'
+import config from '../../connectors/free-agents.ts'
+import { stopAll } from '../../connectors/guarded-server.ts'
+import { say, startMcpServer } from '../../connectors/run-http-server.ts'
+import { moneyOf } from '../../runner/task-checks.ts'
+import { startNodes } from '../start-nodes.ts'
 
 afterEach(stopAll)
 

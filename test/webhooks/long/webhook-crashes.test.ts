@@ -1,12 +1,12 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { unwrap } from '../../client/webhooks.ts'
-import { openAccount, ProcessClient } from '../runner/process-client.ts'
-import { startProcess } from '../support/test-process.ts'
-import { newDataDir } from '../support/test-service.ts'
-import { until, waitMsMax } from '../support/until.ts'
-import { createWebhook } from './process-webhook.ts'
-import { startReceiver } from './receiver.ts'
+import { unwrap } from '../../../client/webhooks.ts'
+import { openAccount, ProcessClient } from '../../runner/process-client.ts'
+import { startProcess } from '../../support/test-process.ts'
+import { newDataDir } from '../../support/test-service.ts'
+import { until, waitMsMax } from '../../support/until.ts'
+import { createWebhook } from '../process-webhook.ts'
+import { startReceiver } from '../receiver.ts'
 
 // Events must be sent even if the service is killed.
 

@@ -1,12 +1,12 @@
 import { chmodSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openSqliteStore, openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
-import { openAccount, ProcessClient } from '../runner/process-client.ts'
-import { FakeClock } from '../support/fake-clock.ts'
-import { runErrand, startProcess } from '../support/test-process.ts'
-import { newFolder, throwCause } from './sqlite-engine.ts'
-import { noLimits } from './store-world.ts'
+import { openSqliteStore, openSqliteStoreBeside } from '../../../server/store/sqlite/sqlite-store.ts'
+import { openAccount, ProcessClient } from '../../runner/process-client.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { runErrand, startProcess } from '../../support/test-process.ts'
+import { newFolder, throwCause } from '../sqlite-engine.ts'
+import { noLimits } from '../store-world.ts'
 
 let folder: string
 let dataDir: string

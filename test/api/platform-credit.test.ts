@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { startService } from '../../support/test-service.ts'
-import { PlatformCalls } from '../platform-calls.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { startService } from '../support/test-service.ts'
+import { PlatformCalls } from './platform-calls.ts'
 
 const dayMs = 86_400_000
 

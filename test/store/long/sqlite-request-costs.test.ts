@@ -3,9 +3,9 @@ import { Worker } from 'node:worker_threads'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { expect, test, vi } from 'vitest'
-import chatAgents, { say } from '../support/chat-agents.ts'
-import { startService, type TestService } from '../support/test-service.ts'
-import { until } from '../support/until.ts'
+import chatAgents, { say } from '../../support/chat-agents.ts'
+import { startService, type TestService } from '../../support/test-service.ts'
+import { until } from '../../support/until.ts'
 
 // Costs of requests in counts instead of times: statements, B-trees, messages between threads, and allocations.
 
@@ -194,7 +194,7 @@ test('a task takes twelve write statements from submission to completion', async
 
 test('a hundred busy replies on two threads send far fewer messages than events', async () => {
   const service = await startService({
-    configFile: fileURLToPath(new URL('../support/chat-agents.ts', import.meta.url)),
+    configFile: fileURLToPath(new URL('../../support/chat-agents.ts', import.meta.url)),
     limits: { executionsPerMinute: 0, agentThreads: 2 },
   })
   const { key } = await service.createPerson({ balanceUsd: '1000' })
