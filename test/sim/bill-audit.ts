@@ -1,5 +1,5 @@
 import { receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
-import { simPricing } from './sim-agents.ts'
+import type { simRatesOf } from './sim-agents.ts'
 import type { Checks } from './sim-checks.ts'
 import type { BilledCall, SimProvider } from './sim-provider.ts'
 import type { SeenRows } from './row-audit.ts'
@@ -22,6 +22,8 @@ export type ModelMoney = {
   freeTurns: number
 }
 
+type Rates = ReturnType<typeof simRatesOf>
+
 type SentMessage = {
   n: number
   turnId: string | null
@@ -29,10 +31,10 @@ type SentMessage = {
   mayFail: boolean
   /** Whether the service reads each call to its end even if the reply ends early. */
   isReadOn: boolean
+  rates: Rates
 }
 
 const dayUnitsMin = 400_000
-const rates = simPricing
 const none = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
 
 export class BillAudit {
@@ -70,7 +72,7 @@ export class BillAudit {
     }
     checks.same(this.#provider.faults, [], 'what the provider did not expect')
     const cachedIn = new Set<string>()
-    for (const { isReadOn, mayFail, n, turnId } of this.#sent) {
+    for (const { isReadOn, mayFail, n, rates, turnId } of this.#sent) {
       const calls = this.#provider.callsOf(n)
       if (turnId === null) {
         checks.same(calls.length, 0, `calls of a model for the refused message ${n}`)
@@ -87,7 +89,7 @@ export class BillAudit {
       const charge = turnMoney.get(turnId)
       const receipt = charge && (JSON.parse(charge.breakdown!) as ChatReceipt)
       const toolCalls = receipt?.toolCalls ?? 0
-      const bill = costOf(calls, { toolCalls, carriedBeforeUsd: receipt?.carriedBeforeUsd })
+      const bill = costOf(calls, { rates, toolCalls, carriedBeforeUsd: receipt?.carriedBeforeUsd })
       if (!receipt) {
         checks.that(bill === 0 || mayFail || this.#interrupted.has(turnId), `${what}, is free and was billed ${bill}`)
         if (bill === 0) continue
@@ -107,7 +109,7 @@ export class BillAudit {
       const isCut = turn.outcome === 'truncated'
       // If the provider reported usage just as the reader left, the report may have come too late.
       const unknown = isCut && !isReadOn ? [...untold, ...calls.slice(-1)] : untold
-      const most = Math.max(0, ...unknown.map(estimateOf))
+      const most = Math.max(0, ...unknown.map((call) => estimateOf(call, rates)))
       // The service prices an estimated prompt as cached if the session's prompt was cached before. The provider may
       // not have cached it this time.
       const promptTokens = Math.max(0, receipt.cachedPromptTokens - told)
@@ -146,10 +148,10 @@ export function checkDay(checks: Checks, { billed, uncounted }: ModelMoney): voi
   checks.that(apart < percent, `what is asked for without those who left is ${apart} apart from ${billed}`)
 }
 
-type Besides = { toolCalls: number; carriedBeforeUsd: string | undefined }
+type Besides = { rates: Rates; toolCalls: number; carriedBeforeUsd: string | undefined }
 
 /** Returns the cost of these calls at user rates, including tool calls and the carried remainder. */
-function costOf(calls: readonly BilledCall[], { carriedBeforeUsd = '0', toolCalls }: Besides): number {
+function costOf(calls: readonly BilledCall[], { carriedBeforeUsd = '0', rates, toolCalls }: Besides): number {
   const sum = { ...none, toolCalls, carriedBeforeUsd }
   for (const call of calls) {
     sum.promptTokens += call.promptTokens
@@ -168,7 +170,7 @@ function isWithinBounds(call: BilledCall): boolean {
  * Returns the maximum error of the charge for a call without reported usage: the cost of the allowed difference between
  * the two token counts, or the highest possible cost.
  */
-function estimateOf(call: BilledCall): number {
+function estimateOf(call: BilledCall, rates: Rates): number {
   const { completionTokens, completionTokensMax, promptTokensMax, slackTokens } = call
   if (slackTokens !== null) {
     const slack = { promptTokens: slackTokens, completionTokens: slackTokens, reasoningTokens: slackTokens }

@@ -28,7 +28,8 @@ const chatKinds = [
 export async function modelChatStep(world: SimWorld): Promise<number> {
   const { random } = world
   const person = await prepareRich(world, 1)
-  const [session] = await sessionsOf(world, { count: 1, person })
+  const agentId = random.pick(['model', 'fallback'] as const)
+  const [session] = await sessionsOf(world, { count: 1, agentId, person })
   const { density, text } = denseText(random, random.pick([20, 200, 4000]))
   const kind = random.chance(uncountedShare) ? 'untold' : random.pick(chatKinds)
   const own: Partial<ModelScript> = {

@@ -3,7 +3,7 @@ import { ChatReader } from '../support/chat-reader.ts'
 import { usdOfUnits } from './chat-cost.ts'
 import { denseText, englishText, plainScript, someWords, type Density, type ModelScript } from './model-answers.ts'
 import { newSession } from './session-steps.ts'
-import { modelStepsMax, type SimModelAgent } from './sim-agents.ts'
+import { modelStepsMax, simRatesOf, type SimModelAgent } from './sim-agents.ts'
 import { Violation } from './sim-checks.ts'
 import { credentialHeaders, type SimCredential } from './sim-client.ts'
 import type { ExpectedTurn, SimPerson, SimSession } from './sim-state.ts'
@@ -150,7 +150,7 @@ export async function open(world: SimWorld, of: Message): Promise<Opened> {
   world.refresh()
   const turns = [...world.audit.seen.turns.values()]
   const turnId = reader.status === 200 ? turns.findLast((row) => row.session_id === session.id)!.id : null
-  world.bills.sent(n, { turnId, mayFail, isReadOn: session.agentId === 'hidden' })
+  world.bills.sent(n, { turnId, mayFail, isReadOn: session.agentId === 'hidden', rates: simRatesOf(session.agentId) })
   return { n, reader, turnId, node, message }
 }
 

@@ -20,7 +20,7 @@ type Ending = { chat: Gated; session: SimSession; how: 'leave' | 'stop' | 'delet
  */
 export async function modelLeaveStep(world: SimWorld): Promise<number> {
   const { random } = world
-  const kind = random.pick(['model', 'exact', 'hidden'] as const)
+  const kind = random.pick(['model', 'fallback', 'exact', 'hidden'] as const)
   const count = random.between(1, 3)
   const person = await prepareRich(world, count)
   const isExact = kind === 'exact'

@@ -66,6 +66,19 @@ const modelPricing = {
   toolCallUsd: simPricing.toolCallUsd,
 } as const
 
+/** Rates of the model that answers in place of one that is down. Some are above those of `simPricing`, some below. */
+const fallbackPricing = {
+  inputPerMillionUsd: '7.000007',
+  cacheReadPerMillionUsd: '4.5',
+  outputPerMillionUsd: '44.4',
+  reasoningPerMillionUsd: '44.5',
+  toolCallUsd: '0.0009',
+} as const
+
+/** Returns the rates of the model that answers for the agent. */
+export const simRatesOf = (agentId: 'sim' | SimModelAgent) =>
+  agentId === 'fallback' ? { ...simPricing, ...fallbackPricing } : simPricing
+
 export const simPrices = {
   'sim.echo': 100,
   'sim.free': 0,
@@ -92,8 +105,8 @@ export type SimEndpoint = keyof typeof simPrices
 const retries: Partial<Record<SimEndpoint, number>> = { 'sim.retried': 2, 'sim.metered': 1 }
 export const simRetries = (endpoint: SimEndpoint): number => retries[endpoint] ?? 0
 
-/** Agents with models: a plain one, one with declared hidden reasoning, and one that reads files. */
-export const simModelAgents = ['model', 'hidden', 'reader'] as const
+/** Agents with models: a plain one, one whose first model is down, one with hidden reasoning, and one that reads files. */
+export const simModelAgents = ['model', 'fallback', 'hidden', 'reader'] as const
 export type SimModelAgent = (typeof simModelAgents)[number]
 
 /** Spend limits are in units per day, `tasksRunning` in tasks. */
@@ -131,7 +144,7 @@ const told = {
   supportedUrls: {},
   doGenerate: async ({ prompt }: { prompt: { content: { text: string }[] }[] }) => {
     const { input, isDown, output } = JSON.parse(prompt.at(-1)!.content[0]!.text) as Told
-    if (isDown) throw Object.assign(new Error('It is down.'), { isRetryable: true, statusCode: 503 })
+    if (isDown) throw unreachable()
     return answerOf({ input, output })
   },
   doStream: async () => {
@@ -145,6 +158,13 @@ const spare = {
   modelId: 'spare',
   doGenerate: async ({ prompt }: { prompt: { content: { text: string }[] }[] }) =>
     answerOf(JSON.parse(prompt.at(-1)!.content[0]!.text) as Told),
+}
+
+/** A model that cannot be reached. */
+const down = { ...told, modelId: 'down', doStream: async () => Promise.reject(unreachable()) }
+
+function unreachable() {
+  return Object.assign(new Error('It is down.'), { isRetryable: true, statusCode: 503 })
 }
 
 function answerOf({ input, output }: Pick<Told, 'input' | 'output'>) {
@@ -300,6 +320,7 @@ export default defineConfig({
       },
     },
     { ...talker, id: 'model' },
+    { ...talker, id: 'fallback', model: down, fallbacks: [{ model, pricing: fallbackPricing }] },
     { ...talker, id: 'hidden', hiddenReasoning: true },
     {
       ...talker,

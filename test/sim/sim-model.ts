@@ -1,7 +1,7 @@
 import type { RowEvents } from './row-audit.ts'
 import type { TaskRow, TopupRow, TransactionRow, TurnRow } from './audit-rows.ts'
 import { countsIn, receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
-import { simPrices, simPricing, simRetries } from './sim-agents.ts'
+import { simPrices, simRatesOf, simRetries } from './sim-agents.ts'
 import type { Checks } from './sim-checks.ts'
 import { endOf, pickTokens, responseOf } from './task-model.ts'
 import type { GateEnd } from './sim-gates.ts'
@@ -367,13 +367,14 @@ export class SimModel {
     const receipt = charge && (JSON.parse(charge.breakdown!) as ChatReceipt)
     this.#checks.same(row.max_cost, expected.maxCost ?? null, `the cap of ${what}`)
     if (receipt) {
-      this.person(row.user_id).worth -= chatCost(receipt)
+      const chatCost = costOf(receipt, simRatesOf(session?.agentId ?? 'sim'))
+      this.person(row.user_id).worth -= chatCost
       chargeIn(this.state, row.counted_in, {
-        amount: chatCost(receipt),
+        amount: chatCost,
         now: row.settled_at!,
         createdAt: row.created_at,
       })
-      if (session) session.spent += chatCost(receipt)
+      if (session) session.spent += chatCost
     }
     if (outcome === 'finished') {
       if (expected.receipt) this.#checks.same(countsIn(receipt), countsIn(expected.receipt), `the counts of ${what}`)
@@ -386,7 +387,7 @@ export class SimModel {
 }
 
 /** Returns the cost of a receipt's counts at the agent's prices, not at those in the receipt. */
-function chatCost(receipt: ChatReceipt): number {
+function costOf(receipt: ChatReceipt, rates: ReturnType<typeof simRatesOf>): number {
   const writtenOff = receipt.writtenOffUsd === undefined ? 0 : unitsOfUsd(receipt.writtenOffUsd)
-  return receiptCost({ ...receipt, rates: simPricing }) - writtenOff
+  return receiptCost({ ...receipt, rates }) - writtenOff
 }
