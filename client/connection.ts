@@ -1,12 +1,15 @@
 import { invalidArgument, type ErrandClientError } from './client-error.ts'
+import { withRenewedKey, type KeySource } from './renewed-key.ts'
 
 export type ErrandClientOptions = {
   /** URL of the service, for example `https://errand.example.com`. A path prefix is preserved. */
   baseUrl: string | URL
   /**
-   * API key sent with every call. Null only in pages of the service itself, where the browser sends the login cookie.
+   * API key or token sent with every call, or a function that returns one. The function is called before the first
+   * request, and again when the service rejects the token (401), for example because it has expired. Null only in pages
+   * of the service itself, where the browser sends the login cookie.
    */
-  apiKey: string | null
+  apiKey: string | KeySource | null
   /** Function to use instead of the global fetch. */
   fetch?: ClientFetch | undefined
   /** Timeout of one request in milliseconds, in addition to its long-poll time. Default: 60,000. */
@@ -74,10 +77,8 @@ const defaultMaxRetries = 2
 /** Throws INVALID_ARGUMENT for invalid options. */
 export function toConnection(options: ErrandClientOptions): Connection {
   const { baseUrl, apiKey, requestTimeoutMs = defaultRequestTimeoutMs, maxRetries = defaultMaxRetries } = options
-  // The message never quotes the key, not even an invalid one, because errors are often logged.
-  if (apiKey !== null && (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey))) {
-    throw invalidArgument('apiKey', 'Must be an API key: visible ASCII characters without spaces')
-  }
+  const isSource = typeof apiKey === 'function'
+  if (apiKey !== null && !isSource) checkKey(apiKey)
   for (const name of ['fetch', 'onRequest', 'onResponse', 'onRetry'] as const) {
     if (options[name] !== undefined && typeof options[name] !== 'function') {
       throw invalidArgument(name, 'Must be a function')
@@ -85,14 +86,24 @@ export function toConnection(options: ErrandClientOptions): Connection {
   }
   checkTimeout('requestTimeoutMs', requestTimeoutMs)
   checkRetries(maxRetries)
+  const observed = observedFetch(options)
   return {
     baseUrl: checkBaseUrl(baseUrl),
-    headers: { ...checkHeaders(options.defaultHeaders), ...(apiKey !== null && { authorization: `Bearer ${apiKey}` }) },
-    fetch: observedFetch(options),
+    headers: {
+      ...checkHeaders(options.defaultHeaders),
+      ...(apiKey !== null && !isSource && { authorization: `Bearer ${apiKey}` }),
+    },
+    fetch: isSource ? withRenewedKey(observed, async () => checkKey(await apiKey())) : observed,
     requestTimeoutMs,
     maxRetries,
     onRetry: (retry) => observe(options.onRetry, retry),
   }
+}
+
+/** The message never quotes the key, not even an invalid one, because errors are often logged. */
+function checkKey(apiKey: unknown): string {
+  if (typeof apiKey === 'string' && /^[\x21-\x7e]+$/.test(apiKey)) return apiKey
+  throw invalidArgument('apiKey', 'Must be an API key: visible ASCII characters without spaces')
 }
 
 /** Returns a connection to the same service that acts on behalf of the user. */

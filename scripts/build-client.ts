@@ -14,7 +14,12 @@ const path = (name: string) => fileURLToPath(new URL(name, root))
 const write = (name: string, text: string) => writeFileSync(new URL(name, target), text)
 
 /** Entry modules by import subpath. */
-const modules = { index: 'client/client.ts', webhooks: 'client/webhooks.ts', 'ai-sdk': 'client/ai-sdk/ai-sdk.ts' }
+const modules = {
+  index: 'client/client.ts',
+  webhooks: 'client/webhooks.ts',
+  'ai-sdk': 'client/ai-sdk/ai-sdk.ts',
+  react: 'client/react/react.ts',
+}
 
 rmSync(target, { recursive: true, force: true })
 mkdirSync(target, { recursive: true })
@@ -22,9 +27,7 @@ await bundle(modules, 'es')
 await bundle(modules, 'cjs')
 await bundle({ 'errand-client': 'client/bin/errand-client.ts' }, 'es')
 
-const names = Object.keys(modules) as (keyof typeof modules)[]
-for (const [index, declarations] of flatDeclarations(Object.values(modules)).entries()) {
-  const name = names[index]!
+for (const [name, declarations] of Object.entries(flatDeclarations(modules))) {
   // Both formats share one declaration file. If each had its own copy of an interface, a program could extend one copy
   // and use the other.
   write(`${name}.d.cts`, declarations)
@@ -52,7 +55,7 @@ async function bundle(entry: Record<string, string>, format: 'es' | 'cjs'): Prom
         formats: [format],
         fileName: (_, name) => `${name}.${extension}`,
       },
-      rolldownOptions: { external: /^node:/, output: { chunkFileNames: `shared.${extension}` } },
+      rolldownOptions: { external: /^node:|^react\b/, output: { chunkFileNames: `shared.${extension}` } },
     },
     plugins: [
       {
@@ -89,7 +92,10 @@ function manifest() {
       '.': conditions('index'),
       './webhooks': conditions('webhooks'),
       './ai-sdk': conditions('ai-sdk'),
+      './react': conditions('react'),
       './package.json': './package.json',
     },
+    peerDependencies: { react: '>=18' },
+    peerDependenciesMeta: { react: { optional: true } },
   }
 }

@@ -10,11 +10,12 @@ const root = fileURLToPath(new URL('../', import.meta.url))
 type Declaration = { name: string; text: string; file: string }
 
 /**
- * Returns the declarations of each client module as one text without imports. Joins the compiler's output for all files
- * and keeps only what the module's exports refer to. Throws if two files declare the same name, even one that is not
- * exported.
+ * Returns the declarations of each client module as one text, by the module's name. Joins the compiler's output for all
+ * files and keeps only what the module's exports refer to. Imports only from packages and from the module `index`, whose
+ * interfaces programs may extend. Throws if two files declare the same name, even one that is not exported.
  */
-export function flatDeclarations(entries: readonly string[]): string[] {
+export function flatDeclarations<Name extends string>(modules: Record<Name, string>): Record<Name, string> {
+  const entries = Object.values<string>(modules)
   const folder = mkdtempSync(join(tmpdir(), 'errand-declarations-'))
   try {
     const options = { noEmit: false, declaration: true, emitDeclarationOnly: true, outDir: folder, rootDir: root }
@@ -28,24 +29,30 @@ export function flatDeclarations(entries: readonly string[]): string[] {
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
     const compiler = join(root, 'node_modules/typescript/bin/tsc')
     execFileSync(process.execPath, [compiler, '-p', join(folder, 'tsconfig.json')], { stdio: 'inherit' })
-    return entries.map((entry) => flatten(folder, entry))
+    const index = 'index' in modules ? join(folder, String(modules.index)) : undefined
+    const flat = Object.entries<string>(modules).map(([name, entry]) => [name, flatten(folder, entry, index)] as const)
+    return Object.fromEntries(flat) as Record<Name, string>
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-function flatten(folder: string, entry: string): string {
+function flatten(folder: string, entry: string, index: string | undefined): string {
   const declarations = new Map<string, Declaration>()
+  /** Names imported from elsewhere, by specifier. */
+  const imported = new Map<string, Set<string>>()
   const exported = new Set<string>()
   const waiting = [join(folder, entry)]
   for (const file of waiting) {
-    const source = readFileSync(file.replace(/\.ts$/, '.d.ts'), 'utf8')
+    const source = readFileSync(file.replace(/\.tsx?$/, '.d.ts'), 'utf8')
     const isEntry = file === waiting[0]
     for (const statement of statementsOf(source)) {
-      const [, from] = /^(?:import|export) [^;]*?from '(\.[^']+)';$/m.exec(statement.text) ?? []
+      const [, from] = /^(?:import|export) [^;]*?from '([^']+)';$/m.exec(statement.text) ?? []
       if (from !== undefined) {
-        const path = resolve(dirname(file), from.replace(/\.js$/, '.ts'))
-        if (!waiting.includes(path)) waiting.push(path)
+        const path = from.startsWith('.') ? sourceOf(resolve(dirname(file), from)) : undefined
+        const isElsewhere = path === undefined || (path === index && !isEntry)
+        if (isElsewhere) addNames(imported, path === undefined ? from : './index.cjs', namesIn(statement.text))
+        else if (!waiting.includes(path)) waiting.push(path)
       }
       if (isEntry && statement.isExported) for (const name of statement.names) exported.add(name)
       if (statement.name === undefined) continue
@@ -58,13 +65,28 @@ function flatten(folder: string, entry: string): string {
       declarations.set(statement.name, { name: statement.name, text, file: own })
     }
   }
-  return [...reached(declarations, exported)]
+  const texts = [...reached(declarations, exported)]
     .map(({ name, text }) =>
       exported.has(name) ? text.replace(/^(?:declare |type |interface )/gm, 'export $&') : text,
     )
     .map((text) => text.replace(/^ {4,}/gm, (indent) => indent.slice(indent.length / 2)))
-    .concat('export {}\n')
-    .join('\n')
+  return [...importsOf(imported, texts.join('\n')), ...texts, 'export {}\n'].join('\n')
+}
+
+function addNames(imported: Map<string, Set<string>>, from: string, names: readonly string[]): void {
+  imported.set(from, new Set([...(imported.get(from) ?? []), ...names]))
+}
+
+function sourceOf(path: string): string {
+  return path.replace(/\.js(x?)$/, '.ts$1')
+}
+
+/** Returns an import for each specifier of which the text uses a name. */
+function importsOf(imported: ReadonlyMap<string, ReadonlySet<string>>, text: string): string[] {
+  return [...imported].flatMap(([from, names]) => {
+    const used = [...names].filter((name) => new RegExp(`\\b${name}\\b`).test(text)).toSorted()
+    return used.length > 0 ? [`import type { ${used.join(', ')} } from '${from}'\n`] : []
+  })
 }
 
 /** `name` is the declared name. `names` are the exported names. */

@@ -1,0 +1,64 @@
+import { useState, type ReactNode } from 'react'
+import { announceCharge, useErrandContext } from './errand-provider.tsx'
+import { formatUsd } from './format-usd.ts'
+
+export type AddCreditProps = {
+  /** Amounts to choose from, in USD. Default: 10, 25 and 50. */
+  amounts?: readonly string[] | undefined
+  /**
+   * Adds the credit in your product, for example through a page of your own. Default: starts a top-up with the service,
+   * and leaves for the payment page.
+   */
+  onAdd?: ((amountUsd: string) => void | Promise<void>) | undefined
+  /** Page to return to after the payment. Default: this page. Its origin must be one that the operator allows. */
+  returnUrl?: string | undefined
+  /** Name of the group of buttons. Default: `Add credit`. */
+  label?: string | undefined
+  locale?: string | undefined
+}
+
+/** A button for each amount. */
+export function AddCredit({
+  amounts = ['10.00', '25.00', '50.00'],
+  label = 'Add credit',
+  locale,
+  onAdd,
+  returnUrl,
+}: AddCreditProps): ReactNode {
+  const errand = useErrandContext()
+  const [isBusy, setIsBusy] = useState(false)
+  const [error, setError] = useState<Error>()
+
+  async function add(amountUsd: string): Promise<void> {
+    setIsBusy(true)
+    setError(undefined)
+    try {
+      if (onAdd) await onAdd(amountUsd)
+      else await leaveForPayment(amountUsd)
+      announceCharge(errand)
+    } catch (thrown) {
+      setError(thrown as Error)
+    }
+    setIsBusy(false)
+  }
+
+  async function leaveForPayment(amountUsd: string): Promise<void> {
+    const { checkoutUrl } = await errand.client.topups.create({ amountUsd, returnUrl: returnUrl ?? location.href })
+    if (checkoutUrl) location.assign(checkoutUrl)
+  }
+
+  return (
+    <div className="errand-add-credit" role="group" aria-label={label}>
+      {amounts.map((amountUsd) => (
+        <button key={amountUsd} type="button" disabled={isBusy} onClick={() => void add(amountUsd)}>
+          {formatUsd(amountUsd, locale)}
+        </button>
+      ))}
+      {error && (
+        <p className="errand-error" role="alert">
+          {error.message}
+        </p>
+      )}
+    </div>
+  )
+}

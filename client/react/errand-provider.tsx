@@ -1,0 +1,35 @@
+import { createContext, useContext, useMemo, type ReactNode } from 'react'
+import type { ErrandClient } from '../client.ts'
+
+/** The client that the parts use, and listeners that are called after something was charged or credited. */
+type Errand = { client: ErrandClient; listeners: Set<() => void> }
+
+const ErrandContext = createContext<Errand | undefined>(undefined)
+
+export type ErrandProviderProps = {
+  /** A client with a client token of the user. Create it outside of the component, or with `useMemo`. */
+  client: ErrandClient
+  children?: ReactNode
+}
+
+/** Provides a client to the parts inside it. */
+export function ErrandProvider({ children, client }: ErrandProviderProps): ReactNode {
+  const errand = useMemo(() => ({ client, listeners: new Set<() => void>() }), [client])
+  return <ErrandContext.Provider value={errand}>{children}</ErrandContext.Provider>
+}
+
+/** Returns the client of the nearest provider. */
+export function useErrand(): ErrandClient {
+  return useErrandContext().client
+}
+
+export function useErrandContext(): Errand {
+  const errand = useContext(ErrandContext)
+  if (!errand) throw new Error('Put this component inside <ErrandProvider client={…}>.')
+  return errand
+}
+
+/** Makes all balances of the provider load again. */
+export function announceCharge({ listeners }: Errand): void {
+  for (const listener of listeners) listener()
+}

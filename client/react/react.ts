@@ -1,0 +1,10 @@
+// React parts for products built on Errand: unstyled, with class names. They run on a client token in the browser.
+
+export { AddCredit, type AddCreditProps } from './add-credit.tsx'
+export { Balance, type BalanceProps } from './balance.tsx'
+export { Chat, type ChatLabels, type ChatProps } from './chat.tsx'
+export { ErrandProvider, useErrand, type ErrandProviderProps } from './errand-provider.tsx'
+export { Receipt, type ReceiptProps } from './receipt.tsx'
+export { useBalance, type BalanceState } from './use-balance.ts'
+export { useChat, type ChatItem, type ChatState } from './use-chat.ts'
+export { useTask, type TaskState } from './use-task.ts'

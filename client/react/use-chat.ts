@@ -1,0 +1,161 @@
+import { useCallback, useEffect, useReducer, useRef } from 'react'
+import type { ChatEvent, ChatStream, ChatUsage, Message } from '../client.ts'
+import { announceCharge, useErrandContext } from './errand-provider.tsx'
+
+/** A message of the chat. */
+export type ChatItem = {
+  /** Unique in the chat. */
+  id: string
+  role: 'user' | 'assistant'
+  text: string
+  /** Tools that the reply has called, by name. */
+  toolNames: readonly string[]
+  /** Whether the reply is in progress. */
+  isReplying: boolean
+  /** Cost and token counts of the reply. Known once it has ended, but not for replies before the component was shown. */
+  costUsd: string | undefined
+  usage: ChatUsage | undefined
+  /** Why the reply ended early. What was written until then is charged. */
+  error: string | undefined
+}
+
+export type ChatState = {
+  items: readonly ChatItem[]
+  isReplying: boolean
+  /** The error if the service rejected a message, or could not be reached. */
+  error: Error | undefined
+  /** Sends a message. Ignored while a reply is in progress. Rejections are in `error`, and the message is removed. */
+  send: (text: string) => Promise<boolean>
+  /** Stops the reply. What was written until then is charged. */
+  stop: () => void
+}
+
+type State = { items: ChatItem[]; isReplying: boolean; error: Error | undefined }
+type Change =
+  | { do: 'load'; items: ChatItem[] }
+  | { do: 'add'; items: ChatItem[] }
+  | { do: 'event'; event: ChatEvent }
+  | { do: 'end' }
+  | { do: 'reject'; error: Error }
+  | { do: 'fail'; error: Error }
+
+const emptyChat: State = { items: [], isReplying: false, error: undefined }
+
+/**
+ * The conversation of one session. Loads its messages, and continues to show a reply that was in progress when the page
+ * was left. A reply goes on if the component is removed.
+ */
+export function useChat({ sessionId }: { sessionId: string }): ChatState {
+  const errand = useErrandContext()
+  const [state, change] = useReducer(reduce, emptyChat)
+  const stream = useRef<ChatStream>(undefined)
+
+  const read = useCallback(
+    async (opened: ChatStream, signal: AbortSignal, onFirst: () => void = () => {}) => {
+      stream.current = opened
+      let isFirst = true
+      try {
+        for await (const event of opened) {
+          if (signal.aborted) return
+          if (isFirst) onFirst()
+          isFirst = false
+          change({ do: 'event', event })
+        }
+      } finally {
+        stream.current = undefined
+        if (!signal.aborted) change({ do: 'end' })
+        announceCharge(errand)
+      }
+    },
+    [errand],
+  )
+
+  const leaving = useRef<AbortSignal>(AbortSignal.abort())
+  useEffect(() => {
+    const controller = new AbortController()
+    leaving.current = controller.signal
+    const { signal } = controller
+    const open = async () => {
+      const earlier: ChatItem[] = []
+      for await (const message of errand.client.sessions.messages({ sessionId })) earlier.push(itemOf(message))
+      if (signal.aborted) return
+      change({ do: 'load', items: earlier })
+      // The message of a reply in progress is stored when the reply ends.
+      const running = errand.client.chat.resumeSession({ sessionId }, { signal })
+      await read(running, signal, () => change({ do: 'add', items: [reply()] }))
+    }
+    open().catch((error: Error) => {
+      if (!signal.aborted) change({ do: 'fail', error })
+    })
+    return () => controller.abort()
+  }, [errand, read, sessionId])
+
+  const send = useCallback(
+    async (text: string) => {
+      const signal = leaving.current
+      if (stream.current !== undefined || signal.aborted || text.trim() === '') return false
+      change({ do: 'add', items: [{ ...reply(), role: 'user', text, isReplying: false }, reply()] })
+      try {
+        // Only `stop` ends the reply, so a reload of the page does not.
+        await read(errand.client.chat.stream({ sessionId, message: text, onDisconnect: 'continue' }), signal)
+        return true
+      } catch (error) {
+        if (!signal.aborted) change({ do: 'reject', error: error as Error })
+        return false
+      }
+    },
+    [errand, read, sessionId],
+  )
+
+  const stop = useCallback(() => {
+    const turnId = stream.current?.turnId
+    if (turnId === undefined) return
+    errand.client.chat.stop({ turnId }).catch((error: Error) => change({ do: 'fail', error }))
+  }, [errand])
+
+  return { ...state, send, stop }
+}
+
+function reduce(state: State, change: Change): State {
+  const { items } = state
+  switch (change.do) {
+    case 'load':
+      return { ...emptyChat, items: change.items }
+    case 'add':
+      return { items: [...items, ...change.items], isReplying: true, error: undefined }
+    case 'event':
+      return { ...state, items: items.with(items.length - 1, apply(items.at(-1)!, change.event)) }
+    case 'end':
+      return { ...state, isReplying: false, items: items.map((item) => ({ ...item, isReplying: false })) }
+    case 'reject':
+      return { items: items.slice(0, -2), isReplying: false, error: change.error }
+    case 'fail':
+      return { ...state, error: change.error }
+  }
+}
+
+function apply(item: ChatItem, event: ChatEvent): ChatItem {
+  switch (event.type) {
+    case 'assistant_delta':
+      return { ...item, text: item.text + event.delta }
+    case 'tool_call':
+      return { ...item, toolNames: [...item.toolNames, event.toolCall.name] }
+    case 'done':
+      return { ...item, costUsd: event.costUsd, usage: event.usage }
+    case 'error':
+      return { ...item, costUsd: event.costUsd, error: event.error.message }
+    default:
+      return item
+  }
+}
+
+function reply(): ChatItem {
+  const id = crypto.randomUUID()
+  return { ...emptyItem, id, role: 'assistant', isReplying: true }
+}
+
+const emptyItem = { text: '', toolNames: [], isReplying: false, costUsd: undefined, usage: undefined, error: undefined }
+
+function itemOf({ content, id, role, toolCalls = [] }: Message): ChatItem {
+  return { ...emptyItem, id, role, text: content, toolNames: toolCalls.map(({ name }) => name) }
+}

@@ -1,0 +1,75 @@
+import { useCallback, useEffect, useState } from 'react'
+import type { CreateOptions, CreateTaskInput, EndedTaskOf, EndpointId, TaskProgress } from '../client.ts'
+import { announceCharge, useErrandContext } from './errand-provider.tsx'
+
+export type TaskState<Id extends EndpointId> = {
+  /** Whether a task is being created, is queued or runs. */
+  isRunning: boolean
+  taskId: string | undefined
+  /** The last progress that the agent reported. */
+  progress: TaskProgress | undefined
+  /** The task once it has ended. A failed one has its `error`, and is refunded. */
+  task: EndedTaskOf<Id> | undefined
+  /** The error if the service rejected the task, or could not be reached. */
+  error: Error | undefined
+  /** Creates a task and follows it to its end. Follows only the latest one. The others continue and are charged too. */
+  run: (input: CreateTaskInput<Id>, options?: CreateOptions) => void
+  /** Cancels the task, which refunds it. */
+  cancel: () => void
+}
+
+type Run<Id extends EndpointId> = { input: CreateTaskInput<Id>; options: CreateOptions | undefined }
+type Followed<Id extends EndpointId> = Pick<TaskState<Id>, 'isRunning' | 'taskId' | 'progress' | 'task' | 'error'>
+
+const idle = { isRunning: false, taskId: undefined, progress: undefined, task: undefined, error: undefined }
+
+/** Runs a task and reports its progress. The task continues if the component is removed. */
+export function useTask<Id extends EndpointId = EndpointId>(): TaskState<Id> {
+  const errand = useErrandContext()
+  const [state, setState] = useState<Followed<Id>>(idle)
+  const [leaving] = useState(() => ({ controller: new AbortController() }))
+  useEffect(() => () => leaving.controller.abort(), [leaving])
+
+  const run = useCallback(
+    (input: CreateTaskInput<Id>, options?: CreateOptions) => {
+      leaving.controller.abort()
+      leaving.controller = new AbortController()
+      const { signal } = leaving.controller
+      const show = (change: Partial<Followed<Id>>) => {
+        if (!signal.aborted) setState((last) => ({ ...last, ...change }))
+      }
+      setState({ ...idle, isRunning: true })
+      follow({ input, options }, signal, show)
+        .catch((error: Error) => show({ error }))
+        .finally(() => {
+          show({ isRunning: false })
+          announceCharge(errand)
+        })
+    },
+    [errand, leaving],
+  )
+
+  async function follow(
+    { input, options }: Run<Id>,
+    signal: AbortSignal,
+    show: (change: Partial<Followed<Id>>) => void,
+  ) {
+    const { tasks } = errand.client
+    const { taskId } = await tasks.create(input, options)
+    show({ taskId })
+    announceCharge(errand)
+    for await (const event of tasks.events(taskId, { signal })) {
+      if (event.type === 'end') show({ task: event.task as unknown as EndedTaskOf<Id> })
+      else if (event.progress) show({ progress: event.progress })
+    }
+  }
+
+  const cancel = useCallback(() => {
+    if (state.taskId === undefined) return
+    errand.client.tasks
+      .cancel({ taskId: state.taskId })
+      .catch((error: Error) => setState((last) => ({ ...last, error })))
+  }, [errand, state.taskId])
+
+  return { ...state, run, cancel }
+}

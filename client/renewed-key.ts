@@ -1,0 +1,35 @@
+import type { ClientFetch } from './connection.ts'
+
+/** Returns the API key or token to send. */
+export type KeySource = () => string | Promise<string>
+
+/**
+ * Sends each request with the key that `getKey` returned last. After a 401, calls `getKey` again and repeats the request
+ * once. Concurrent requests share one call of `getKey`.
+ */
+export function withRenewedKey(fetch: ClientFetch, getKey: () => Promise<string>): ClientFetch {
+  let current: Promise<string> | undefined
+
+  async function send(url: string, init: RequestInit, key: Promise<string>): Promise<Response> {
+    const headers = { ...(init.headers as Record<string, string>), authorization: `Bearer ${await key}` }
+    return await fetch(url, { ...init, headers })
+  }
+
+  function renew(): Promise<string> {
+    const key = getKey()
+    current = key
+    // A failure must not be remembered.
+    key.catch(() => {
+      if (current === key) current = undefined
+    })
+    return key
+  }
+
+  return async (url, init) => {
+    const key = current ?? renew()
+    const response = await send(url, init, key)
+    if (response.status !== 401) return response
+    await response.body?.cancel()
+    return await send(url, init, current === undefined || current === key ? renew() : current)
+  }
+}
