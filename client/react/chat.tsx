@@ -2,7 +2,7 @@ import { useState, type FormEvent, type KeyboardEvent, type ReactNode } from 're
 import { Receipt } from './receipt.tsx'
 import { useChat, type ChatItem } from './use-chat.ts'
 
-/** Texts of the chat, to translate or replace. */
+/** Labels of the chat, to translate or replace. */
 export type ChatLabels = {
   message: string
   messages: string
@@ -80,7 +80,7 @@ function Composer({ isReplying, send, stop, words }: ComposerProps): ReactNode {
     event.preventDefault()
     if (isReplying || draft.trim() === '') return
     setDraft('')
-    // A rejected message returns to the box, unless the user has begun another one.
+    // If the message was rejected, put it back, unless the user has typed something else.
     if (!(await send(draft))) setDraft((last) => last || draft)
   }
 

@@ -75,14 +75,22 @@ export function useChat({ sessionId }: { sessionId: string }): ChatState {
     const controller = new AbortController()
     leaving.current = controller.signal
     const { signal } = controller
+    const load = async () => {
+      const items: ChatItem[] = []
+      for await (const message of errand.client.sessions.messages({ sessionId })) items.push(itemOf(message))
+      if (!signal.aborted) change({ do: 'load', items })
+    }
     const open = async () => {
-      const earlier: ChatItem[] = []
-      for await (const message of errand.client.sessions.messages({ sessionId })) earlier.push(itemOf(message))
+      await load()
       if (signal.aborted) return
-      change({ do: 'load', items: earlier })
-      // The message of a reply in progress is stored when the reply ends.
+      let isResumed = false
       const running = errand.client.chat.resumeSession({ sessionId }, { signal })
-      await read(running, signal, () => change({ do: 'add', items: [reply()] }))
+      await read(running, signal, () => {
+        isResumed = true
+        change({ do: 'add', items: [reply()] })
+      })
+      // The user's message is stored when its reply ends.
+      if (isResumed) await load()
     }
     open().catch((error: Error) => {
       if (!signal.aborted) change({ do: 'fail', error })
@@ -120,7 +128,7 @@ function reduce(state: State, change: Change): State {
   const { items } = state
   switch (change.do) {
     case 'load':
-      return { ...emptyChat, items: change.items }
+      return { ...emptyChat, items: [...change.items.slice(0, -1), ...withReceipt(change.items.at(-1), items.at(-1))] }
     case 'add':
       return { items: [...items, ...change.items], isReplying: true, error: undefined }
     case 'event':
@@ -132,6 +140,14 @@ function reduce(state: State, change: Change): State {
     case 'fail':
       return { ...state, error: change.error }
   }
+}
+
+/** Returns the last stored message, with the receipt of the reply that has just ended. */
+function withReceipt(stored: ChatItem | undefined, shown: ChatItem | undefined): ChatItem[] {
+  if (!stored) return []
+  if (!shown || shown.role !== stored.role) return [stored]
+  const { costUsd, error, usage } = shown
+  return [{ ...stored, costUsd, error, usage }]
 }
 
 function apply(item: ChatItem, event: ChatEvent): ChatItem {

@@ -240,7 +240,7 @@ export type CheckedInvitation = {
 export type ClientToken = {
   id: string
   userId: string
-  scopes: Array<"read" | "execute">
+  scopes: Array<"read" | "execute" | "pay">
   /** Ids of the agents that the token can run; null for all */
   agents: string[] | null
   /** The only session that the token can access */
@@ -310,7 +310,7 @@ export type ConnectorTool = {
 export type CreatedClientToken = {
   id: string
   userId: string
-  scopes: Array<"read" | "execute">
+  scopes: Array<"read" | "execute" | "pay">
   /** Ids of the agents that the token can run; null for all */
   agents: string[] | null
   /** The only session that the token can access */
@@ -385,7 +385,7 @@ export type CreatedPlatformKey = {
   name: string
   /** The key's last four characters */
   hint: string
-  scopes: Array<"users" | "credit" | "limits" | "act" | "economics">
+  scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "economics">
   /** IP addresses and networks allowed to use the key; null for all */
   addresses: string[] | null
   /** Credit limit per UTC day, which also applies separately to taking credit back; null for none */
@@ -740,7 +740,7 @@ export type PlatformKey = {
   name: string
   /** The key's last four characters */
   hint: string
-  scopes: Array<"users" | "credit" | "limits" | "act" | "economics">
+  scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "economics">
   /** IP addresses and networks allowed to use the key; null for all */
   addresses: string[] | null
   /** Credit limit per UTC day, which also applies separately to taking credit back; null for none */
@@ -2206,8 +2206,8 @@ export type Mutations = {
   }
   'clientTokens.create': {
     input: {
-      /** `read`, `execute` or both, limited to the scopes of the credential that creates the token; by default all of those */
-      scopes?: Array<"read" | "execute"> | undefined
+      /** `read`, `execute` and `pay` (to start top-ups), limited to the scopes of the credential that creates the token; `manage` includes `pay`. By default `read` and `execute`, as far as that credential has them */
+      scopes?: Array<"read" | "execute" | "pay"> | undefined
       /** Ids of the agents that the token can run in tasks, sessions and chats; all by default */
       agents?: string[] | undefined
       /** Limits the token to this session, with its messages and chats */
@@ -2366,7 +2366,7 @@ export type Mutations = {
       /** What the key is for */
       name: string
       /** `users`: create, read and suspend users and revoke their keys; `credit`: credit balances; `limits`: set limits; `act`: act on behalf of users and create keys for them; `economics`: read revenue, provider cost and margin */
-      scopes: Array<"users" | "credit" | "limits" | "act" | "economics">
+      scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "economics">
       /** IP addresses and networks allowed to use the key; all by default */
       addresses?: string[] | undefined
       /** Credit limit per UTC day, which also applies separately to taking credit back; none by default */

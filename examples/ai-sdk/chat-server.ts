@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
-import { build } from 'vite'
+import { bundlePage } from '../bundle-page.ts'
 import { createChatRoutes } from './chat-routes.ts'
 
 // Does what Next.js would do for the app: bundles the page and dispatches requests to routes.
@@ -25,7 +24,7 @@ const page = `<!doctype html>
 
 export async function createChatServer(options: ChatServerOptions): Promise<Server> {
   const routes = createChatRoutes(options)
-  const script = await (bundled ??= bundlePage())
+  const script = await (bundled ??= bundlePage(new URL('chat-page.tsx', import.meta.url)))
   const files: Record<string, () => Response> = {
     'GET /': () => new Response(page, { headers: { 'content-type': 'text/html; charset=utf-8' } }),
     'GET /page.js': () => new Response(script, { headers: { 'content-type': 'text/javascript' } }),
@@ -46,22 +45,6 @@ export async function createChatServer(options: ChatServerOptions): Promise<Serv
 }
 
 let bundled: Promise<string> | undefined
-
-async function bundlePage(): Promise<string> {
-  const here = fileURLToPath(new URL('.', import.meta.url))
-  const built = await build({
-    configFile: false,
-    envDir: false,
-    logLevel: 'silent',
-    root: here,
-    oxc: { jsx: { runtime: 'automatic', development: false } },
-    define: { 'process.env.NODE_ENV': '"production"' },
-    build: { write: false, lib: { entry: `${here}chat-page.tsx`, formats: ['es'] } },
-  })
-  const [bundle] = Array.isArray(built) ? built : [built]
-  if (!bundle || !('output' in bundle)) throw new Error('Could not bundle the page.')
-  return bundle.output[0].code
-}
 
 function toRequest(incoming: IncomingMessage): Request {
   const { headers, method = 'GET', url = '/' } = incoming

@@ -1,143 +1,111 @@
 import { randomUUID } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createClient, isErrandError, type ErrandClient } from 'errand/client'
-import { appPage, signUpPage } from './product-pages.ts'
+import { createErrand } from 'errand'
+import { bundlePage } from '../bundle-page.ts'
 
-// A product with its own users, whose assistant runs on Errand. The users pay the product and never see Errand. The
-// example stores users in memory and identifies them by name alone. A real product has a database and a login.
+// A product with its own users that sells agents. Errand runs inside its server, below /errand. The example stores users
+// in memory and identifies them by name alone. A real product has a database and a login.
 
-type ProductOptions = {
-  /** URL of Errand, for this server and for its users' browsers. */
-  errandUrl: string
-  /** Needs the scopes `users`, `credit` and `act`. Never leaves this server. */
-  platformKey: string
-  agentId: string
-}
+export type Product = { server: Server; close: () => Promise<void> }
+
+/** `errandConfig` is the path of the configuration with the agents, and `baseUrl` the URL of the product. */
+type ProductOptions = { baseUrl: string; dataDir: string; errandConfig: string }
 
 /** The product's own user record. Errand uses its id as the external id. */
-type Customer = { id: string; name: string; sessionId?: string; opening?: Promise<string> }
+type Customer = { id: string; name: string }
 
-const bodyCharsMax = 10_000
-/** Limits of one token: its maximum cost, and its lifetime. After that, the page must request another token. */
-const visit = { maxCostUsd: '0.50', expiresInSeconds: 900 }
+/** Limits of a page's token: its maximum cost, and its lifetime. After that, the page requests another token. */
+const visit = { scopes: ['read', 'execute', 'pay'], maxCostUsd: '2.00', expiresInSeconds: 900 } as const
 
-export function createProduct({ agentId, errandUrl, platformKey }: ProductOptions): Server {
-  const errand = createClient({ baseUrl: errandUrl, apiKey: platformKey })
+export async function createProduct({ baseUrl, dataDir, errandConfig }: ProductOptions): Promise<Product> {
+  const errand = await createErrand({ config: errandConfig, baseUrl: `${baseUrl}/errand`, dataDir })
+  const script = await bundlePage(new URL('product-page.tsx', import.meta.url))
   const customers = new Map<string, Customer>()
-  const routes: Record<string, (request: IncomingMessage, response: ServerResponse) => Promise<void>> = {
-    'GET /': async (request, response) => {
-      const customer = customerOf(request)
-      if (!customer) return sendPage(response, signUpPage())
-      const { balanceUsd } = await errand.asUser(customer.id).account.get()
-      sendPage(response, appPage({ name: customer.name, balanceUsd, orderId: randomUUID() }))
-    },
+  const customerOf = ({ headers }: IncomingMessage) =>
+    customers.get(/(?:^|; )product=([\w-]+)/.exec(headers.cookie ?? '')?.[1] ?? '')
+
+  const routes: Record<string, (request: IncomingMessage, response: ServerResponse) => Promise<void> | void> = {
+    'GET /': (_, response) => send(response, 'text/html; charset=utf-8', page),
+    'GET /page.js': (_, response) => send(response, 'text/javascript', script),
+
     'POST /sign-up': async (request, response) => {
-      const name = ((await readForm(request)).get('name') ?? '').trim().slice(0, 100)
-      if (name === '') return redirect(response)
-      const customer = { id: `customer-${randomUUID()}`, name }
-      // Creates the user on the first call with this external id. Later calls return the same user.
-      await errand.users.getOrCreate({ externalId: customer.id })
+      const { name } = await readJson(request)
+      const customer = { id: `customer-${randomUUID()}`, name: String(name).trim().slice(0, 100) }
+      if (customer.name === '') return sendJson(response, 400, { message: 'Enter your name.' })
+      // Creates the user on the first call with this external id, with a dollar to start. A repeated call changes nothing.
+      const { id: userId } = await errand.client.users.getOrCreate({ externalId: customer.id })
+      const welcome = { userId, amountUsd: '1.00', reason: 'Welcome' }
+      await errand.client.users.credit(welcome, { idempotencyKey: customer.id })
       const login = randomUUID()
       customers.set(login, customer)
       response.setHeader('Set-Cookie', `product=${login}; HttpOnly; SameSite=Lax; Path=/`)
-      redirect(response)
+      sendJson(response, 200, { name: customer.name })
     },
-    // A real product would do this when its payment provider confirms the payment.
-    'POST /top-up': async (request, response) => {
-      const customer = customerOf(request)
-      const orderId = (await readForm(request)).get('orderId') ?? ''
-      if (customer && /^[\w-]{36}$/.test(orderId)) await topUp(errand, customer, orderId)
-      redirect(response)
-    },
-    // Returns a token for the page, limited to one session, 15 minutes and 0.50 USD.
-    'POST /token': async (request, response) => {
+
+    // Returns what the page needs: the user's last session, and a token with which it calls Errand directly.
+    'POST /start': async (request, response) => {
       const customer = customerOf(request)
       if (!customer) return sendJson(response, 401, { message: 'Sign up first.' })
-      const own = errand.asUser(customer.id)
-      const sessionId = await sessionOf(customer)
-      const { token } = await own.clientTokens.create({ sessionId, ...visit })
-      sendJson(response, 200, { errandUrl, sessionId, token })
+      const own = errand.client.asUser(customer.id)
+      const { sessions } = await own.sessions.list({ status: 'active', limit: 1 })
+      const { sessionId } = sessions[0]
+        ? { sessionId: sessions[0].id }
+        : await own.sessions.create({ agentId: 'assistant' })
+      const { token } = await own.clientTokens.create({ ...visit, scopes: [...visit.scopes] })
+      sendJson(response, 200, { name: customer.name, sessionId, token })
     },
-    'GET /product-chat.js': async (_, response) => {
-      response.setHeader('Content-Type', 'text/javascript')
-      response.end(await readFile(new URL('product-chat.js', import.meta.url)))
-    },
   }
 
-  /**
-   * Concurrent requests, such as those of two tabs, share one call of `openSession`. The promise is dropped when it
-   * settles, so that a failure is not cached.
-   */
-  function sessionOf(customer: Customer): Promise<string> {
-    customer.opening ??= openSession(customer).finally(() => delete customer.opening)
-    return customer.opening
-  }
-
-  /**
-   * Returns the customer's session if it is still active, otherwise a new one. Sessions expire after a day without
-   * messages.
-   */
-  async function openSession(customer: Customer): Promise<string> {
-    const own = errand.asUser(customer.id)
-    if (customer.sessionId !== undefined && (await isActive(own, customer.sessionId))) return customer.sessionId
-    const { sessionId } = await own.sessions.create({ agentId })
-    customer.sessionId = sessionId
-    return sessionId
-  }
-
-  function customerOf({ headers }: IncomingMessage): Customer | undefined {
-    return customers.get(/(?:^|; )product=([\w-]+)/.exec(headers.cookie ?? '')?.[1] ?? '')
-  }
-
-  return createServer((request, response) => {
-    // Allows the page to connect only to its own server and to Errand.
-    const sources = `default-src 'self'; img-src data:; connect-src 'self' ${new URL(errandUrl).origin}`
-    response.setHeader('Content-Security-Policy', sources)
-    const route = routes[`${request.method} ${request.url}`]
+  const server = createServer((request, response) => {
+    const { method, url = '/' } = request
+    if (url === errand.basePath || url.startsWith(`${errand.basePath}/`)) return errand.handler(request, response)
+    const route = routes[`${method} ${new URL(url, baseUrl).pathname}`]
     if (!route) return void response.writeHead(404).end()
-    route(request, response).catch((error: unknown) => {
-      const message = isErrandError(error) ? error.message : 'Something went wrong.'
-      if (!isErrandError(error)) console.error(error)
-      if (!response.headersSent) sendJson(response, 502, { message })
+    Promise.resolve(route(request, response)).catch((error: unknown) => {
+      console.error(error)
+      if (!response.headersSent) sendJson(response, 502, { message: 'Something went wrong. Try again.' })
     })
   })
-}
-
-async function isActive(own: Pick<ErrandClient, 'sessions'>, sessionId: string): Promise<boolean> {
-  try {
-    return (await own.sessions.get({ sessionId })).status === 'active'
-  } catch (error) {
-    if (isErrandError(error) && error.code === 'NOT_FOUND') return false
-    throw error
+  return {
+    server,
+    close: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+      await errand.close()
+    },
   }
 }
 
-/** Passes the order id as the idempotency key, so that a repeated order is credited only once. */
-async function topUp(errand: ErrandClient, { id: externalId }: Customer, orderId: string): Promise<void> {
-  const { id: userId } = await errand.users.getByExternalId({ externalId })
-  const credit = { userId, amountUsd: '5.00', reason: `Order ${orderId}` }
-  await errand.users.credit(credit, { idempotencyKey: orderId })
-}
+const page = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width">
+    <title>A product</title>
+    <link rel="icon" href="data:,">
+    <style>body { font: 16px system-ui; margin: 2rem auto; max-width: 40rem; padding: 0 1rem }</style>
+  </head>
+  <body>
+    <div id="app"></div>
+    <script type="module" src="/page.js"></script>
+  </body>
+</html>
+`
 
-async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
+async function readJson(request: IncomingMessage): Promise<Record<string, unknown>> {
   let text = ''
   for await (const chunk of request.setEncoding('utf8')) {
     text += String(chunk)
-    if (text.length > bodyCharsMax) throw new Error('The form is too large.')
+    if (text.length > 10_000) throw new Error('The body is too large.')
   }
-  return new URLSearchParams(text)
+  return JSON.parse(text) as Record<string, unknown>
 }
 
-function sendPage(response: ServerResponse, html: string): void {
-  response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', 'Cache-Control': 'no-store' }).end(html)
+function send(response: ServerResponse, type: string, body: string): void {
+  response.writeHead(200, { 'Content-Type': type, 'Cache-Control': 'no-store' }).end(body)
 }
 
 function sendJson(response: ServerResponse, status: number, value: object): void {
   response.writeHead(status, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' })
   response.end(JSON.stringify(value))
-}
-
-function redirect(response: ServerResponse): void {
-  response.writeHead(303, { Location: '/' }).end()
 }

@@ -48,7 +48,7 @@ export const accountRouter = (parts: AccountParts) =>
       })
       .input(z.object({}).optional())
       .output(Account)
-      .query(withScope('read', ({ ctx }) => readAccount(parts, ctx.caller))),
+      .query(withScope('read', ({ ctx }) => readAccount(parts, ctx.caller), 'account')),
 
     update: procedure
       .meta({

@@ -139,7 +139,7 @@ async function actFor({ store }: AuthenticatorParts, key: PlatformKeyHolder, ask
     account: user.account,
     email: user.email,
     isAdmin: false,
-    scopes: ['read', 'execute'],
+    scopes: key.scopes.includes('pay') ? ['read', 'execute', 'pay'] : ['read', 'execute'],
     credential: { kind: 'acting', platformKeyId: key.id },
   }
 }

@@ -45,8 +45,10 @@ export const topupsRouter = (parts: PaymentParts) =>
       .input(CreateTopupInput)
       .output(Topup)
       .mutation(
-        withWrite('manage', ({ ctx, input }) =>
-          createTopup(parts, { caller: ctx.caller, idempotencyKey: ctx.idempotencyKey, input }),
+        withWrite(
+          ['manage', 'pay'],
+          ({ ctx, input }) => createTopup(parts, { caller: ctx.caller, idempotencyKey: ctx.idempotencyKey, input }),
+          'account',
         ),
       ),
 
@@ -66,7 +68,7 @@ export const topupsRouter = (parts: PaymentParts) =>
       })
       .input(ListTopupsInput)
       .output(ListTopupsOutput)
-      .query(withScope('read', ({ ctx, input }) => listTopups(parts, { input, userId: ctx.caller.userId }))),
+      .query(withScope('read', ({ ctx, input }) => listTopups(parts, { input, userId: ctx.caller.userId }), 'account')),
 
     get: procedure
       .meta({
@@ -89,7 +91,11 @@ export const topupsRouter = (parts: PaymentParts) =>
       .input(TopupInput)
       .output(Topup)
       .query(
-        withScope('read', ({ ctx, input }) => getTopup(parts, { topupId: input.topupId, userId: ctx.caller.userId })),
+        withScope(
+          'read',
+          ({ ctx, input }) => getTopup(parts, { topupId: input.topupId, userId: ctx.caller.userId }),
+          'account',
+        ),
       ),
 
     removeMethod: procedure

@@ -1,4 +1,4 @@
-import type { Scope } from '../store/access/key-types.ts'
+import type { CallerScope } from '../store/access/key-types.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import type { CredentialLimits } from '../store/limits/execution-limits.ts'
 import type { PlatformScope } from '../store/platform/platform-types.ts'
@@ -10,7 +10,7 @@ export type Caller = {
   userId: string
   email: string
   isAdmin: boolean
-  scopes: readonly Scope[]
+  scopes: readonly CallerScope[]
   account: AccountPlan
   /** Limits of the credential, if it permits less than its user may do. */
   limits: CredentialLimits | null
@@ -78,7 +78,7 @@ export function requireAgent({ agents }: Pick<Caller, 'agents'>, agentId: string
 }
 
 /** Throws 403 unless the caller is a user with one of the scopes. */
-export function requireScope(caller: AnyCaller, ...scopes: Scope[]): asserts caller is Caller {
+export function requireScope(caller: AnyCaller, ...scopes: CallerScope[]): asserts caller is Caller {
   const needed = scopes.map((scope) => `"${scope}"`).join(' or ')
   if ('platform' in caller) {
     const message = `This platform key does not have the scope ${needed}. To act on behalf of a user, it needs the scope "act" and the header Errand-User.`

@@ -1,4 +1,4 @@
-import type { Scope } from '../store/access/key-types.ts'
+import type { CallerScope } from '../store/access/key-types.ts'
 import { initTRPC, TRPCError, type AnyProcedure } from '@trpc/server'
 import { TRPC_ERROR_CODES_BY_KEY, type TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc'
 import { ZodError, type ZodType } from 'zod'
@@ -142,7 +142,7 @@ type WithAnyCaller<Options> = Omit<Options, 'ctx'> & { ctx: PlatformContext }
  * copies the options of every call, which takes a tenth of the time of a read.
  */
 export function withScope<Options extends { ctx: Context; input: unknown }, Output>(
-  scope: Scope | readonly Scope[],
+  scope: CallerScope | readonly CallerScope[],
   resolve: Resolver<WithCaller<Options>, Output>,
   reach: Reach = 'none',
 ): Resolver<Options, Output> {
@@ -168,7 +168,7 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
  * not revoke the stolen key.
  */
 export function withWrite<Options extends { ctx: Context; input: unknown }, Output>(
-  scope: Scope | readonly Scope[],
+  scope: CallerScope | readonly CallerScope[],
   resolve: Resolver<WithCaller<Options>, Output>,
   reach: Reach = 'none',
 ): Resolver<Options, Output> {

@@ -113,7 +113,6 @@ test("a token has at most its creator's scopes and cannot manage the account", a
     ['GET', '/api/client-tokens'],
     ['POST', '/api/keys'],
     ['GET', '/api/keys'],
-    ['GET', '/api/account'],
     ['GET', '/api/transactions'],
     ['GET', '/api/connectors'],
     ['GET', '/api/webhooks'],

@@ -1,9 +1,12 @@
 import { afterEach, expect, test } from 'vitest'
 import { eventsPath, startPaying, stopPaying } from './paying.ts'
+import { PlatformCalls } from './platform-calls.ts'
+import { sessionAgents } from './session-calls.ts'
 import type { StubEvent } from '../payments/stripe-objects.ts'
 import { signed } from '../payments/stripe-stub.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import type { TestService } from '../support/test-service.ts'
+import type { PlatformScope } from '../../server/store/platform/platform-types.ts'
 
 afterEach(stopPaying)
 
@@ -287,4 +290,35 @@ test('rejects a return URL that is too long once encoded, and creates nothing', 
   const made = await service.post('/api/topups', { amountUsd: '5', returnUrl: at(500) }, { key })
   expect(made.status).toBe(200)
   expect(stub.sessionOf(made.body.id).cancel_url.length).toBeGreaterThan(4500)
+})
+
+test('a page with the scope pay tops up its own user and reads the balance; other pages cannot', async () => {
+  const { service } = await startPaying({ config: sessionAgents })
+  const open = async (scopes: PlatformScope[]) => {
+    const platform = await PlatformCalls.open(service, { scopes })
+    return { platform, userId: (await platform.openUser('customer-1')).body.id as string }
+  }
+  const paying = await open(['users', 'act', 'pay'])
+  const pageOf = async ({ platform, userId }: typeof paying, scopes: string[]) =>
+    await platform.post('/api/client-tokens', { scopes }, { user: userId })
+  const { token } = (await pageOf(paying, ['read', 'pay'])).body
+  const begun = await service.post('/api/topups', { amountUsd: '10.00' }, { key: token })
+  expect(begun).toMatchObject({ status: 200, body: { amountUsd: '10.0000', status: 'open' } })
+  expect((await service.get(`/api/topups/${begun.body.id}`, token)).body).toEqual(begun.body)
+  expect((await service.get('/api/account', token)).body).toMatchObject({ userId: paying.userId, balanceUsd: '0.0000' })
+  expect((await service.request('PATCH', '/api/account', { key: token, body: { notifyBelowUsd: '1' } })).status).toBe(
+    403,
+  )
+
+  const withoutPay = await open(['users', 'act'])
+  expect(await pageOf(withoutPay, ['read', 'pay'])).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } })
+  const reading = (await pageOf(paying, ['read'])).body.token
+  expect((await service.post('/api/topups', { amountUsd: '10.00' }, { key: reading })).status).toBe(403)
+  const { sessionId } = (await paying.platform.post('/api/sessions', { agentId: 'one' }, { user: paying.userId })).body
+  const bound = await paying.platform.post(
+    '/api/client-tokens',
+    { scopes: ['read', 'pay'], sessionId },
+    { user: paying.userId },
+  )
+  expect((await service.post('/api/topups', { amountUsd: '10.00' }, { key: bound.body.token })).status).toBe(403)
 })

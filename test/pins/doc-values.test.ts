@@ -169,7 +169,7 @@ const foreignName =
   /^(?:beforeAll|onToolCall|addToolOutput|previousResponseId|maxDuration|resetTimeoutOnProgress|responseType|parseAs|runAsUser|fsGroup|readOnlyRootFilesystem|terminationGracePeriodSeconds)$/
 
 test('every camelCase name in backticks exists in the code', () => {
-  const files = globSync(['{server,client,openapi}/**/*.{ts,json}', 'examples/**/*.ts'], {
+  const files = globSync(['{server,client,openapi}/**/*.{ts,tsx,json}', 'examples/**/*.ts'], {
     cwd: root,
     exclude: ['**/node_modules/**'],
   })

@@ -214,6 +214,8 @@ test('served code imports no tests, benchmarks, examples or development tools', 
   const devDependencies = new Set(manifests.flatMap((manifest) => Object.keys(manifest.devDependencies)))
   const bad = imports.filter(({ from, isTypeOnly, to }) => {
     if (!/^(?:server|client)\//.test(from) || isTypeOnly) return false
+    // The optional peer of the package's React parts.
+    if (from.startsWith('client/react/') && to === 'react') return false
     const name = to
       .split('/')
       .slice(0, to.startsWith('@') ? 2 : 1)

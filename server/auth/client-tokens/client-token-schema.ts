@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isoTimestamp, maxCostUsd, pageInput, pageOutput, resourceId, usd } from '../../kernel/wire-types.ts'
 
-const TokenScope = z.enum(['read', 'execute'])
+const TokenScope = z.enum(['read', 'execute', 'pay'])
 const agentsMax = 50
 export const tokenSecondsMax = 3600
 
@@ -28,10 +28,10 @@ export const CreateClientTokenInput = z.object({
   scopes: z
     .array(TokenScope)
     .min(1)
-    .max(2)
+    .max(3)
     .optional()
     .describe(
-      '`read`, `execute` or both, limited to the scopes of the credential that creates the token; by default all of those',
+      '`read`, `execute` and `pay` (to start top-ups), limited to the scopes of the credential that creates the token; `manage` includes `pay`. By default `read` and `execute`, as far as that credential has them',
     ),
   agents: z
     .array(resourceId)

@@ -1,4 +1,4 @@
-import type { Scope } from '../../store/access/key-types.ts'
+import type { CallerScope } from '../../store/access/key-types.ts'
 import type { z } from 'zod'
 import { assertAgents, type Catalogue } from '../../agents/config/catalogue.ts'
 import { must } from '../../kernel/assert.ts'
@@ -66,16 +66,17 @@ export async function revokeClientToken(
   return (await toClientTokens(store, [record]))[0]!
 }
 
-function scopesOf(caller: Caller, { scopes }: TokenInput): Scope[] {
+function scopesOf(caller: Caller, { scopes }: TokenInput): CallerScope[] {
   const own = (['read', 'execute'] as const).filter((scope) => caller.scopes.includes(scope))
   const asked = [...new Set(scopes ?? own)]
-  const beyond = asked.find((scope) => !caller.scopes.includes(scope))
+  const mayPay = caller.scopes.includes('manage')
+  const beyond = asked.find((scope) => !caller.scopes.includes(scope) && !(scope === 'pay' && mayPay))
   if (beyond === undefined && asked.length > 0) return asked
   const message = `A client token cannot have scopes that its creator lacks: "${beyond ?? 'read'}".`
   throw new ErrandError('FORBIDDEN', message)
 }
 
-function maxCostOf({ maxCostUsd, once, sessionId, taskId }: TokenInput, scopes: readonly Scope[]): number | null {
+function maxCostOf({ maxCostUsd, once, sessionId, taskId }: TokenInput, scopes: readonly CallerScope[]): number | null {
   if (sessionId !== undefined && taskId !== undefined) throw badField('taskId', 'Must be omitted if sessionId is set')
   for (const [field, isGiven] of [
     ['maxCostUsd', maxCostUsd !== undefined],

@@ -1,4 +1,4 @@
-import type { KeyRecord, Scope } from '../../store/access/key-types.ts'
+import { scopes as allScopes, type KeyRecord, type Scope } from '../../store/access/key-types.ts'
 import type { z } from 'zod'
 import { isoTime, isoTimeOrNull, type Clock, type EpochMs } from '../../kernel/clock.ts'
 import { ErrandError } from '../../kernel/errors.ts'
@@ -28,7 +28,7 @@ export async function createKey(
   { clock, store }: KeyParts,
   { caller, input }: { caller: Caller; input: z.output<typeof CreateKeyInput> },
 ): Promise<z.output<typeof CreatedKey>> {
-  const scopes = [...new Set<Scope>(input.scopes ?? caller.scopes)]
+  const scopes = [...new Set(input.scopes ?? allScopes.filter((scope) => caller.scopes.includes(scope)))]
   assertWithin(caller, scopes)
   assertUnlimited(caller)
   const now = clock.now()

@@ -5,6 +5,8 @@ import type { Holder } from './people-types.ts'
 
 export const scopes = ['read', 'execute', 'manage'] as const
 export type Scope = (typeof scopes)[number]
+/** Scopes of a caller: those of API keys, and `pay`, which only client tokens and acting platform keys can have. */
+export type CallerScope = Scope | 'pay'
 
 export type KeyRecord = {
   id: string

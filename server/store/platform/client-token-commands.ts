@@ -1,4 +1,4 @@
-import type { Scope } from '../access/key-types.ts'
+import type { CallerScope } from '../access/key-types.ts'
 import type { Holder } from '../access/people-types.ts'
 import { newId } from '../../kernel/ids.ts'
 import { assertTokenRoom } from '../limits/account-bounds.ts'
@@ -148,7 +148,7 @@ function* getClientToken(on: Reads, token: { userId: string; tokenId: string }):
 
 function readFields({ agents, isOnce, scopes }: { scopes: string; agents: string | null; isOnce: 0 | 1 }) {
   return {
-    scopes: scopes.split(',') as Scope[],
+    scopes: scopes.split(',') as CallerScope[],
     agents: listOf(agents),
     isOnce: isOnce === 1,
   }

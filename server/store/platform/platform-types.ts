@@ -1,4 +1,4 @@
-import type { Scope } from '../access/key-types.ts'
+import type { CallerScope } from '../access/key-types.ts'
 import type { Page } from '../list-place.ts'
 import type { Holder } from '../access/people-types.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
@@ -10,9 +10,10 @@ import type { CredentialLimits } from '../limits/execution-limits.ts'
 
 /**
  * Scopes of a platform key: `users` to create, read and suspend users and revoke their keys; `credit` to credit them;
- * `limits` to set their limits; `act` to act on their behalf; `economics` to read the operator's totals.
+ * `limits` to set their limits; `act` to act on their behalf; `pay` to also start top-ups for them; `economics` to read
+ * the operator's totals.
  */
-export const platformScopes = ['users', 'credit', 'limits', 'act', 'economics'] as const
+export const platformScopes = ['users', 'credit', 'limits', 'act', 'pay', 'economics'] as const
 export type PlatformScope = (typeof platformScopes)[number]
 
 export type PlatformKeyRecord = {
@@ -62,7 +63,7 @@ export type ExternalUserResult =
 export type ClientTokenRecord = {
   id: string
   userId: string
-  scopes: Scope[]
+  scopes: CallerScope[]
   agents: string[] | null
   sessionId: string | null
   taskId: string | null

@@ -15,7 +15,9 @@ export const keyPresets: readonly { label: string; scopes: KeyScope[]; days: str
   { label: 'Everything, no expiry', scopes: scopeTexts.map(({ scope }) => scope), days: '' },
 ]
 
-export function describeScopes(scopes: readonly KeyScope[]): string {
+/** `pay` is a scope of client tokens only. */
+export function describeScopes(scopes: readonly (KeyScope | 'pay')[]): string {
   if (scopeTexts.every(({ scope }) => scopes.includes(scope))) return 'All'
-  return scopeTexts.flatMap(({ scope, label }) => (scopes.includes(scope) ? [label] : [])).join(', ')
+  const labels = scopeTexts.flatMap(({ scope, label }) => (scopes.includes(scope) ? [label] : []))
+  return (scopes.includes('pay') ? [...labels, 'Pay'] : labels).join(', ')
 }
