@@ -92,7 +92,8 @@ export async function unwrap<Event = WebhookEvent>(
   const signed = new Uint8Array(head.length + bytes.length)
   signed.set(head)
   signed.set(bytes, head.length)
-  if (!(await isSigned(keys, signed, signatures))) throw refused('no signature matches the body and the secret')
+  if (!(await isSigned(keys, signed, signatures)))
+    throw refused('no signature matches. Pass the unparsed body and the current secret')
   try {
     return JSON.parse(new TextDecoder().decode(bytes)) as Event
   } catch (cause) {

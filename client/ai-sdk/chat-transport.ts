@@ -100,7 +100,7 @@ export class ErrandChatTransport {
     const { maxCostUsd, onDisconnect = 'continue', params } = this.#options
     const message = newMessage(request)
     const sessionId = await this.#sessionOf(chatId, 'send')
-    if (sessionId === undefined) throw invalidArgument('sessionId', `Must be a session for the chat ${chatId}`)
+    if (sessionId === undefined) throw invalidArgument('sessionId', `Must return a session id for the chat ${chatId}`)
     const { chat } = await this.#client()
     await this.#stops.get(chatId)
     abortSignal?.throwIfAborted()
@@ -191,7 +191,8 @@ export class ErrandChatTransport {
 
   /** Stops a reply at the service, then reads it to its end to learn the cost. */
   #stop({ chat, chatId, stream }: Reply): void {
-    const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The reply is still being stopped.')
+    const createTimeoutError = () =>
+      new ErrandClientError('TIMEOUT', `The service did not confirm the stop within ${stopMsMax} ms.`)
     const stopped = withDeadline({ signal: undefined, timeoutMs: stopMsMax, createTimeoutError }, async () => {
       await stream.begin()
       const { turnId } = stream

@@ -60,7 +60,9 @@ export function createCall(connection: Connection): Call {
       // An abort also makes the request in progress fail. The caller gets the abort reason instead of that failure.
       signal?.throwIfAborted()
       if (thrown instanceof ErrandClientError) throw thrown
-      throw new ErrandClientError('BAD_RESPONSE', "Could not read the service's response.", { cause: thrown })
+      throw new ErrandClientError('BAD_RESPONSE', "Could not read the service's response. Check baseUrl.", {
+        cause: thrown,
+      })
     }
   }
 

@@ -159,7 +159,8 @@ function readItem({ itemAt, response }: Fetched, index: number, operation: strin
   const item = itemAt(index) as { error?: { json: RpcError }; result: { data: { json: unknown } } } | undefined
   const fields = responseFields(response)
   if (item?.error) throw toError(item.error.json, operation, fields)
-  if (!item) throw new ErrandClientError('BAD_RESPONSE', "Could not read the service's response.", fields)
+  if (!item)
+    throw new ErrandClientError('BAD_RESPONSE', "Could not read the service's response. Check baseUrl.", fields)
   return {
     data: item.result.data.json,
     status: response.status,
@@ -173,11 +174,11 @@ function toError({ message, data }: RpcError, operation: string, fields: ReturnT
     [field: string]: never
   }
   if (typeof errorCode !== 'string' || typeof message !== 'string') {
-    return new ErrandClientError('BAD_RESPONSE', "Could not read the service's response.", fields)
+    return new ErrandClientError('BAD_RESPONSE', "Could not read the service's response. Check baseUrl.", fields)
   }
   const isMissing = errorCode === 'NOT_FOUND' && message === 'There is no such operation.'
   const text = isMissing
-    ? `The service has no operation ${operation}. The service may be older than this client.`
+    ? `The service has no operation ${operation}. It may be older than this client: update the service.`
     : message
   const requestId = fields.requestId
   return new ErrandClientError(errorCode, text, { status: httpStatus, details, retryAfterSeconds, requestId })

@@ -143,7 +143,10 @@ export async function creditUser(
   if (result.outcome === 'refused') {
     if (result.reason === 'unknown-user') throw unknown()
     if (result.reason === 'idempotency-conflict') {
-      throw new ErrandError('CONFLICT', 'This Idempotency-Key was already used for this user with a different amount.')
+      throw new ErrandError(
+        'CONFLICT',
+        'This Idempotency-Key was already used for this user with a different amount. Use a new key.',
+      )
     }
     if (result.reason === 'ceiling') {
       const { keyId } = must(platform, 'only platform keys have a ceiling')
@@ -154,10 +157,8 @@ export async function creditUser(
       const message = `Platform keys can take back at most ${most} USD from this user, the remainder of what they credited. Ask an admin to take back more.`
       throw new ErrandError('FORBIDDEN', message)
     }
-    throw badField(
-      'amountUsd',
-      'Would take the balance below the amount held for running chats, or above 100 billion USD',
-    )
+    const bound = amount < 0 ? 'below the amount held for running chats' : 'above 100 billion USD'
+    throw badField('amountUsd', `Must not take the balance ${bound}`)
   }
   const { balance, transactionId } = result
   noteChange(parts, { caller, userId, transactionId, amountUsd: formatUsd(amount) }, 'credited a user')
@@ -168,7 +169,8 @@ type CeilingRefusal = { keyId: string; isTaken: boolean }
 
 async function ceilingRefusal({ clock, store }: UserParts, { isTaken, keyId }: CeilingRefusal): Promise<ErrandError> {
   const key = await store.platform.getKey(keyId)
-  if (!key || key.revokedAt !== null) return new ErrandError('UNAUTHORIZED', 'The platform key is invalid.')
+  if (!key || key.revokedAt !== null)
+    return new ErrandError('UNAUTHORIZED', 'The platform key is invalid or revoked. Use another one.')
   const now = clock.now()
   const resetsAt = (Math.floor(now / dayMs) + 1) * dayMs
   const most = formatUsd(key.creditPerDay ?? 0)

@@ -189,7 +189,7 @@ export function resolvePayloadBucket(env: Environment = process.env): PayloadBuc
   }
   const prefix = (given('PREFIX') ?? '').replace(/\/$/, '')
   if (prefix !== '' && !/^[\w!.*'()-]{1,100}(?:\/[\w!.*'()-]{1,100}){0,7}$/.test(prefix)) {
-    throw fail('PREFIX', "must be names of letters, digits and -_.!*'() with slashes between them")
+    throw fail('PREFIX', "must be up to 8 names of at most 100 letters, digits and -_.!*'() with slashes between them")
   }
   const pathStyle = given('PATH_STYLE') ?? String(endpoint !== undefined)
   if (pathStyle !== 'true' && pathStyle !== 'false') throw fail('PATH_STYLE', 'must be true or false')

@@ -76,13 +76,13 @@ function readToken(authorization: string): KnownToken {
   if (token === undefined) throw unauthorized('The Authorization header must be: Bearer <API_KEY>.')
   const kind = kindOfToken(token)
   // Malformed, unknown and revoked tokens get the same message, so that it does not reveal which keys exist.
-  if (kind === undefined) throw unauthorized('The API key is invalid.')
+  if (kind === undefined) throw unauthorized('The API key is invalid or revoked. Use another one.')
   return { kind, tokenHash: hashToken(token) }
 }
 
 async function byKey({ clock, keyUses, store }: AuthenticatorParts, tokenHash: string): Promise<Caller> {
   const key = await store.findKey(tokenHash)
-  if (!key || key.revokedAt !== null) throw unauthorized('The API key is invalid.')
+  if (!key || key.revokedAt !== null) throw unauthorized('The API key is invalid or revoked. Use another one.')
   const now = clock.now()
   assertNotExpired(key, now, 'API key')
   assertNotSuspended(key)
@@ -105,11 +105,14 @@ async function byPlatformKey(
 ): Promise<AnyCaller> {
   const { clients, clock, platformUses, store } = parts
   const key = await store.platform.findKey(tokenHash)
-  if (!key || key.revokedAt !== null) throw unauthorized('The platform key is invalid.')
+  if (!key || key.revokedAt !== null) throw unauthorized('The platform key is invalid or revoked. Use another one.')
   const now = clock.now()
   assertNotExpired(key, now, 'platform key')
   if (key.addresses && !new NetworkList(key.addresses).has(clients.addressOf(request))) {
-    throw new ErrandError('FORBIDDEN', 'This platform key does not allow requests from this IP address.')
+    throw new ErrandError(
+      'FORBIDDEN',
+      'This platform key does not allow requests from this IP address. Send them from an allowed one.',
+    )
   }
   const asked = readActingUser(request)
   platformUses.used(key.id, now)
@@ -184,11 +187,11 @@ async function byLogin({ clock, loginUses, store }: AuthenticatorParts, token: s
 }
 
 function assertNotExpired({ expiresAt }: { expiresAt: EpochMs | null }, now: EpochMs, what: string): void {
-  if (expiresAt !== null && expiresAt <= now) throw unauthorized(`The ${what} has expired.`)
+  if (expiresAt !== null && expiresAt <= now) throw unauthorized(`The ${what} has expired. Use another one.`)
 }
 
 function assertNotSuspended({ suspendedAt }: { suspendedAt: number | null }): void {
-  if (suspendedAt !== null) throw new ErrandError('FORBIDDEN', 'This account is suspended.')
+  if (suspendedAt !== null) throw new ErrandError('FORBIDDEN', 'This account is suspended. Contact an admin.')
 }
 
 function unauthorized(message: string): ErrandError {

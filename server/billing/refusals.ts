@@ -8,7 +8,7 @@ import type { LimitRefusal } from '../store/tasks/task-types.ts'
 
 export function rateRefusal(rate: RateState): ErrandError {
   const freeAt = (rate.oldestAt ?? rate.now) + rateWindowMs
-  const message = `At most ${rate.limit} agent executions per minute are allowed.`
+  const message = `At most ${rate.limit} agent executions per minute are allowed. Wait before you try again.`
   return new ErrandError('RATE_LIMIT_EXCEEDED', message, { retryAfterSeconds: secondsUntil(freeAt, rate.now) })
 }
 
@@ -43,7 +43,7 @@ export function writtenOffRefusal({ rate, until }: { rate: RateState; until: Epo
 
 /** Rejects an execution because its cost of at least `required` exceeds the amount `left` under its cap. */
 export function budgetRefusal({ left, required }: Record<'left' | 'required', Units>): ErrandError {
-  const message = `At least ${formatUsd(required)} USD is required, but maxCostUsd leaves only ${formatUsd(left)} USD.`
+  const message = `At least ${formatUsd(required)} USD is required, but maxCostUsd leaves only ${formatUsd(left)} USD. Raise it.`
   return new ErrandError('BUDGET_REACHED', message)
 }
 

@@ -50,16 +50,26 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
         message: 'An internal error stopped the reply. Nothing was charged. Send the message again.',
       }
     case 'balance':
-      return { code: 'INSUFFICIENT_BALANCE', message: 'The balance does not cover more of this reply.' }
+      return {
+        code: 'INSUFFICIENT_BALANCE',
+        message: 'The balance does not cover more of this reply. Add credit to continue.',
+      }
     case 'budget':
-      return { code: 'BUDGET_REACHED', message: 'The reply reached the cap (maxCostUsd) of the chat or its session.' }
+      return {
+        code: 'BUDGET_REACHED',
+        message: 'The reply reached the cap (maxCostUsd) of the chat or its session. Raise it to continue.',
+      }
     case 'limit':
       return {
         code: 'LIMIT_REACHED',
-        message: 'The reply reached the spending limit of this API key or your plan, or the cap of this client token.',
+        message:
+          'The reply reached the spending limit of this API key or your plan, or the cap of this client token. Wait until it resets, or have it raised.',
       }
     case 'timeout':
-      return { code: 'AGENT_TIMEOUT', message: 'The reply took longer than the maximum time for a chat.' }
+      return {
+        code: 'AGENT_TIMEOUT',
+        message: 'The reply took longer than the maximum time for a chat. Ask for a shorter one.',
+      }
     case 'memory':
       return {
         code: 'AGENT_INTERRUPTED',
@@ -83,7 +93,10 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
       }
     case undefined:
       if (outcome.kind === 'failed') return { code: 'AGENT_ERROR', message: outcome.error.message }
-      return { code: 'AGENT_INTERRUPTED', message: outcome.kind === 'interrupted' ? outcome.message : 'Interrupted' }
+      return {
+        code: 'AGENT_INTERRUPTED',
+        message: outcome.kind === 'interrupted' ? outcome.message : 'The reply was interrupted.',
+      }
   }
 }
 

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { z } from 'zod'
+import { issueMessage } from '../kernel/bad-input.ts'
 import { UsageError } from '../kernel/usage-error.ts'
 import { variables, type Variable } from '../kernel/settings.ts'
 
@@ -45,14 +46,7 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, options: ob
   const parsed = schema.safeParse(options)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  throw new UsageError(`${optionOf(String(issue?.path[0]))}: ${describe(issue!)}`)
-}
-
-function describe(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_value') return `Must be one of ${issue.values.join(', ')}`
-  if (issue.code === 'too_small' && issue.origin === 'number') return `Must be at least ${issue.minimum}`
-  if (issue.code === 'too_big' && issue.origin === 'number') return `Must be at most ${issue.maximum}`
-  return issue.message
+  throw new UsageError(`${optionOf(String(issue?.path[0]))}: ${issueMessage(issue!)}`)
 }
 
 /** Returns the option of an API field: `--amount-usd` for `amountUsd`. */

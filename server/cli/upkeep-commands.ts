@@ -37,7 +37,7 @@ export async function backup(file: string, options: Common): Promise<void> {
   }
   const folder = dirname(resolve(file))
   if (!(await stat(folder).catch(() => undefined))?.isDirectory()) {
-    throw new Error(`The folder ${folder} for the backup does not exist.`)
+    throw new Error(`The folder ${folder} for the backup does not exist. Create it first.`)
   }
   const bucket = resolvePayloadBucket()?.bucket
   const left = { ...drafts }
@@ -61,7 +61,9 @@ export async function backup(file: string, options: Common): Promise<void> {
   } catch (error) {
     for (const path of Object.values(left)) await rm(path, { recursive: true, force: true }).catch(() => {})
     throw ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(codeOf(error))
-      ? new Error(`The disk of ${folder} has no space for the backup. The incomplete backup was removed.`)
+      ? new Error(
+          `The disk of ${folder} has no space for the backup, so the incomplete backup was removed. Free up space or choose another folder.`,
+        )
       : error
   }
   const { bad, copied, deleted } = result
@@ -89,7 +91,9 @@ function report(options: Common, { bad, bucket, deleted, file, hasPayloads, payl
   )
   if (bad.length === 0) return
   // Keeps the incomplete backup, which is still worth having. Exits with an error, so that a nightly job reports it.
-  throw new Error(`the backup lacks payloads that are missing or damaged: ${bad.join(', ')}`)
+  throw new Error(
+    `The backup lacks payloads that are missing or damaged: ${bad.join(', ')}. Restore them from an earlier backup.`,
+  )
 }
 
 async function syncPath(path: string): Promise<void> {

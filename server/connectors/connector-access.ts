@@ -74,7 +74,7 @@ export class ConnectorAccess {
       [...new Set(connectorIds)].map(async (connectorId) => {
         const record = await this.#parts.store.getConnector({ userId, connectorId })
         if (record) return await this.specOf(record)
-        const target: UnusableTarget = { kind: 'unusable', reason: 'It was deleted.' }
+        const target: UnusableTarget = { kind: 'unusable', reason: 'It was deleted. Run without it.' }
         return { connectorId, userId, name: connectorId, allowedTools: null, target, secrets: [] }
       }),
     )
@@ -121,7 +121,7 @@ export class ConnectorAccess {
       return { kind: 'http', url, headers, privateHosts: this.#parts.privateHosts }
     }
     const server = this.#parts.servers.get(serverId ?? '')
-    if (!server) return unusable('The operator no longer offers its server.')
+    if (!server) return unusable('The operator no longer offers its server. Run without it.')
     const { args, command, cwd = null, tokenEnv } = server
     const env = { PATH: this.#parts.commandPath, ...server.env }
     if (tokenEnv !== undefined && token !== undefined) Object.assign(env, { [tokenEnv]: token })

@@ -84,7 +84,7 @@ export class ConnectorChecks {
     if (times.length >= checksPerMinute) {
       throw new ErrandError(
         'RATE_LIMIT_EXCEEDED',
-        `At most ${checksPerMinute} checks of connectors per minute are allowed.`,
+        `At most ${checksPerMinute} checks of connectors per minute are allowed. Wait before you try again.`,
         {
           isOtherRate: true,
           retryAfterSeconds: Math.ceil((times[0]! + minuteMs - now) / 1000),

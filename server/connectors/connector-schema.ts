@@ -21,12 +21,14 @@ const secret = z
   .min(1)
   .max(secretCharsMax)
   .regex(/^[!-~]+$/, 'Must be visible ASCII characters without spaces')
-const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, 'Must be a header name')
+const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, 'Must be a header name of at most 100 characters, such as X-Api-Key')
 const headerValue = z
   .string()
   .min(1)
   .max(secretCharsMax)
-  .regex(/^[!-~](?:[ -~]*[!-~])?$/, 'Must be ASCII characters')
+  .regex(/^[!-~](?:[ -~]*[!-~])?$/, 'Must be ASCII without control characters, and must not start or end with a space')
 
 const auth = z
   .discriminatedUnion('type', [

@@ -162,9 +162,9 @@ function answerParserError(error: Error & { code?: string }, socket: Socket): Er
   if (isAnswering(socket)) return void socket.destroy()
   const known =
     error.code === 'HPE_HEADER_OVERFLOW'
-      ? new ErrandError('HEADERS_TOO_LARGE', 'The request headers are too large.')
+      ? new ErrandError('HEADERS_TOO_LARGE', 'The request headers are too large. Send fewer or shorter ones.')
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? new ErrandError('REQUEST_TIMEOUT', 'The request did not arrive in time.')
+        ? new ErrandError('REQUEST_TIMEOUT', 'The request did not arrive in time. Send it again.')
         : badField('', 'The request is not valid HTTP.')
   socket.end(rawAnswer(known))
   return known

@@ -36,7 +36,12 @@ async function answer(parts: PipelineParts, routed: RoutedRequest, match: Match 
   if (request.method === 'OPTIONS' && (match || request.url === '*')) return answerOptions(routed, match)
   if (!match) throw badField('', 'The request target is malformed.')
   const { allow, route, sent } = match
-  if (!route) throw new ErrandError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here.`, { allow: allow! })
+  if (!route)
+    throw new ErrandError(
+      'METHOD_NOT_ALLOWED',
+      `${request.method} is not allowed here. The Allow header lists the methods that are.`,
+      { allow: allow! },
+    )
   routed.operation = route.operation
   if (route.methods) about.route = route.path
   about.isLong = route.form.isStream === true

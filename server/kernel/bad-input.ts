@@ -25,7 +25,7 @@ export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]
         ? issue.keys
             .slice(0, detailsMax)
             .map((key) => ({ path: issuePath(prefix, [...issue.path, key]), message: 'Unknown field' }))
-        : [{ path: issuePath(prefix, issue.path), message: issue.message }],
+        : [{ path: issuePath(prefix, issue.path), message: issueMessage(issue) }],
     )
   return details.slice(0, detailsMax)
 }
@@ -40,6 +40,52 @@ function ofAlternative(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   const [only, ...more] = issue.errors.filter((issues) => !issues.some(isOther))
   if (!only || more.length > 0) return [issue]
   return only.flatMap((inner) => ofAlternative({ ...inner, path: [...issue.path, ...inner.path] }))
+}
+
+const isZods = /^(?:Too (?:small|big): expected |Invalid (?:input|option): expected )/
+
+/** Returns the message of a Zod issue, with Zod's default messages rewritten in the words of our other errors. */
+export function issueMessage(issue: z.core.$ZodIssue): string {
+  if (!isZods.test(issue.message)) return issue.message
+  switch (issue.code) {
+    case 'invalid_type':
+      if (issue.message.endsWith('received undefined')) return 'Is required'
+      return issue.expected in typeNames ? `Must be ${typeNames[issue.expected]}` : issue.message
+    case 'invalid_value':
+      return `Must be ${issue.values.length === 1 ? '' : 'one of '}${issue.values.join(', ')}`
+    case 'too_small':
+      return sizeMessage(issue, issue.minimum, ['at least', 'more than']) ?? issue.message
+    case 'too_big':
+      return sizeMessage(issue, issue.maximum, ['at most', 'less than']) ?? issue.message
+    default:
+      return issue.message
+  }
+}
+
+const typeNames: Record<string, string> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+  record: 'an object',
+}
+
+const units: Record<string, string> = { string: 'character', array: 'item' }
+
+type Size = { code: string; exact?: boolean; inclusive?: boolean; origin: string }
+
+function sizeMessage(
+  { code, exact = false, inclusive = true, origin }: Size,
+  limit: number | bigint,
+  [within, beyond]: [string, string],
+): string | undefined {
+  if (origin === 'number' || origin === 'int') return `Must be ${inclusive ? within : beyond} ${limit}`
+  const unit = units[origin]
+  if (unit === undefined) return undefined
+  if (code === 'too_small' && limit === 1 && !exact) return 'Must not be empty'
+  return `Must have ${exact ? 'exactly' : within} ${limit} ${unit}${limit === 1 ? '' : 's'}`
 }
 
 /** Returns the 400 error for operation input that fails its schema. */

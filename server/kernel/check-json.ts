@@ -39,7 +39,7 @@ function frameOf(value: object): Frame {
 }
 
 function unfitness(key: string | number, value: unknown): string | undefined {
-  if (key === '__proto__') return 'Is a property name that is not allowed'
+  if (key === '__proto__') return 'Is not allowed as a property name: rename it'
   if (typeof key === 'string' && !key.isWellFormed()) return `Is a property name with ${halfCharacter}`
   if (typeof value === 'string' && !value.isWellFormed()) return `Contains ${halfCharacter}`
   if (typeof value === 'number' && !Number.isFinite(value)) return 'Is a number outside the range of a double'

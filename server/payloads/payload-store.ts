@@ -83,11 +83,11 @@ export abstract class NewPayloads {
  * Error for a failed write. A store on the network can fail temporarily, so this is a 503 and not an internal error.
  */
 export function notStored(cause: unknown): ErrandError {
-  return unavailable('The payload could not be stored. Nothing was changed.', cause)
+  return unavailable('The payload could not be stored, so nothing was changed. Try again.', cause)
 }
 
 export function notRead(cause: unknown): ErrandError {
-  return unavailable('The payload could not be read.', cause)
+  return unavailable('The payload could not be read. Try again.', cause)
 }
 
 function unavailable(message: string, cause: unknown): ErrandError {

@@ -118,15 +118,18 @@ function pageUrls(returnUrl: string, topupId: string) {
 function refusal({ reason }: Extract<CreateTopupResult, { outcome: 'refused' }>): ErrandError {
   switch (reason) {
     case 'idempotency-conflict':
-      return new ErrandError('CONFLICT', 'This Idempotency-Key was already used with a different request body.')
+      return new ErrandError(
+        'CONFLICT',
+        'This Idempotency-Key was already used with a different request body. Use a new key.',
+      )
     case 'suspended':
-      return new ErrandError('FORBIDDEN', 'This account is suspended.')
+      return new ErrandError('FORBIDDEN', 'This account is suspended. Contact an admin.')
     case 'too-many': {
       const message = `You already have ${unpaidTopupsMax} unpaid top-ups from the last 24 hours. Pay one first.`
       return new ErrandError('CONFLICT', message)
     }
     case 'balance':
-      return badField('amountUsd', 'Would take the balance above 100 billion USD')
+      return badField('amountUsd', 'Must not take the balance above 100 billion USD')
     default:
       return unreachable(reason)
   }

@@ -240,7 +240,8 @@ export function errandErrorOf(error: unknown): ErrandError {
   if (code === 'METHOD_NOT_SUPPORTED')
     return new ErrandError('METHOD_NOT_ALLOWED', 'Use a different HTTP method for this operation.')
   if (code === 'PAYLOAD_TOO_LARGE') return new ErrandError('PAYLOAD_TOO_LARGE', 'The request body is too large.')
-  if (code === 'UNSUPPORTED_MEDIA_TYPE') return new ErrandError('UNSUPPORTED_MEDIA_TYPE', 'Send application/json.')
+  if (code === 'UNSUPPORTED_MEDIA_TYPE')
+    return new ErrandError('UNSUPPORTED_MEDIA_TYPE', 'The Content-Type must be application/json.')
   if (code === 'PARSE_ERROR') {
     return new ErrandError('BAD_REQUEST', 'The request is malformed.', {
       details: [{ path: '', message: 'Malformed' }],

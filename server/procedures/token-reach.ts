@@ -11,7 +11,8 @@ export type Reach = 'none' | 'account' | 'session' | 'task' | 'turn'
 /** Throws 403 if a client token has no access to an operation, whatever its input. */
 export function requireReach({ credential }: Caller, reach: Reach): void {
   if (credential.kind !== 'clientToken') return
-  if (reach === 'none') throw new ErrandError('FORBIDDEN', 'Client tokens cannot call this operation.')
+  if (reach === 'none')
+    throw new ErrandError('FORBIDDEN', 'Client tokens cannot call this operation. Use another credential.')
   const bound = credential.sessionId !== null ? 'session' : credential.taskId !== null ? 'task' : 'account'
   if (bound === 'account' || bound === (reach === 'turn' ? 'session' : reach)) return
   throw new ErrandError('FORBIDDEN', `This client token only has access to its ${bound}.`)

@@ -31,10 +31,14 @@ export class WriteRate {
     }
     const count = this.#counts.get(userId) ?? 0
     if (count >= max) {
-      throw new ErrandError('RATE_LIMIT_EXCEEDED', `At most ${max} ${what} per ${per} are allowed.`, {
-        isOtherRate: true,
-        retryAfterSeconds: Math.max(1, Math.ceil((this.#endsAt - now) / 1000)),
-      })
+      throw new ErrandError(
+        'RATE_LIMIT_EXCEEDED',
+        `At most ${max} ${what} per ${per} are allowed. Wait before you try again.`,
+        {
+          isOtherRate: true,
+          retryAfterSeconds: Math.max(1, Math.ceil((this.#endsAt - now) / 1000)),
+        },
+      )
     }
     this.#counts.set(userId, count + 1)
   }

@@ -149,7 +149,7 @@ function createRefusal(reason: CreateRefusal): ErrandError {
     case 'too-many-keyed':
       return new ErrandError(
         'CONFLICT',
-        `This account already created ${keyedSessionsMax} sessions with an Idempotency-Key in the last 24 hours, the maximum.`,
+        `This account already created ${keyedSessionsMax} sessions with an Idempotency-Key in the last 24 hours, the maximum. Omit the key or retry later.`,
       )
     default:
       return unreachable(reason)
@@ -157,7 +157,7 @@ function createRefusal(reason: CreateRefusal): ErrandError {
 }
 
 function keyUsed(): ErrandError {
-  return new ErrandError('CONFLICT', 'This Idempotency-Key was already used for a different session.')
+  return new ErrandError('CONFLICT', 'This Idempotency-Key was already used for a different session. Use a new key.')
 }
 
 export async function getSession(store: Store, of: { userId: string; sessionId: string }): Promise<Session> {

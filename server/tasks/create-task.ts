@@ -226,5 +226,8 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
 }
 
 function idempotencyConflict(): ErrandError {
-  return new ErrandError('CONFLICT', 'This Idempotency-Key was already used with a different request body.')
+  return new ErrandError(
+    'CONFLICT',
+    'This Idempotency-Key was already used with a different request body. Use a new key.',
+  )
 }

@@ -94,7 +94,7 @@ export class TaskRunner {
 
   assertAccepting(): void {
     if (this.isAccepting) return
-    throw new ErrandError('SERVICE_UNAVAILABLE', 'The service is stopping and accepts no new work.', {
+    throw new ErrandError('SERVICE_UNAVAILABLE', 'The service is stopping and accepts no new work. Try again.', {
       retryAfterSeconds: 5,
     })
   }

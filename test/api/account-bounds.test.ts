@@ -115,7 +115,7 @@ test('rejects sessions with an Idempotency-Key beyond the daily maximum, but not
   )
   const headers = { 'Idempotency-Key': 'one-more' }
   expect(await refusalOf(service, key, headers)).toBe(
-    'This account already created 20000 sessions with an Idempotency-Key in the last 24 hours, the maximum.',
+    'This account already created 20000 sessions with an Idempotency-Key in the last 24 hours, the maximum. Omit the key or retry later.',
   )
   expect((await service.post('/api/sessions', { agentId: 'one' }, { key })).status).toBe(200)
   clock.advance(dayMs)

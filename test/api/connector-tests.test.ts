@@ -193,7 +193,7 @@ test("returns 429 for a user's 31st connector check per minute, without affectin
   for (const refused of [await one.test(id), await one.tools(id)]) {
     expect(refused.body).toEqual({
       error: 'Rate limit exceeded',
-      message: 'At most 30 checks of connectors per minute are allowed.',
+      message: 'At most 30 checks of connectors per minute are allowed. Wait before you try again.',
       statusCode: 429,
       code: 'RATE_LIMIT_EXCEEDED',
     })

@@ -86,7 +86,7 @@ test('rejects unknown users and admins identically; a suspended user gets its ow
   for (const { body, status } of rest) expect([status, body]).toEqual([first!.status, first!.body])
   await platform.call('PATCH', `/api/users/${userId}`, { body: { isSuspended: true } })
   const suspended = await platform.get('/api/account', userId)
-  expect([suspended.status, suspended.body.message]).toEqual([403, 'This account is suspended.'])
+  expect([suspended.status, suspended.body.message]).toEqual([403, 'This account is suspended. Contact an admin.'])
   await service.stop()
 })
 

@@ -8,7 +8,7 @@ import { newDataDir, startService, type Answer, type TestService } from '../supp
 const named = (key: string) => ({ 'Idempotency-Key': key })
 const conflict = {
   error: 'Conflict',
-  message: 'This Idempotency-Key was already used with a different request body.',
+  message: 'This Idempotency-Key was already used with a different request body. Use a new key.',
   statusCode: 409,
   code: 'CONFLICT',
 }

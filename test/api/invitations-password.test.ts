@@ -82,7 +82,7 @@ test('returns 403 for a suspended user and keeps the old password', async () => 
   await suspend(true)
   expect(await expectStatus(403, accept(service, token))).toEqual({
     error: 'Forbidden',
-    message: 'This account is suspended.',
+    message: 'This account is suspended. Contact an admin.',
     statusCode: 403,
     code: 'FORBIDDEN',
   })

@@ -12,7 +12,7 @@ const lacks = (scope: string) => ({
 })
 const beyond = (scope: string) => ({
   error: 'Forbidden',
-  message: `A key cannot have scopes that its creator lacks: "${scope}".`,
+  message: `A key cannot have scopes that its creator lacks: remove "${scope}".`,
   statusCode: 403,
   code: 'FORBIDDEN',
 })
@@ -75,7 +75,12 @@ test('a key has the scopes and expiry it was created with', async () => {
   const { body, status } = await service.get('/api/account', created.body.key)
   expect([status, body]).toEqual([
     401,
-    { error: 'Unauthorized', message: 'The API key has expired.', statusCode: 401, code: 'UNAUTHORIZED' },
+    {
+      error: 'Unauthorized',
+      message: 'The API key has expired. Use another one.',
+      statusCode: 401,
+      code: 'UNAUTHORIZED',
+    },
   ])
   await service.stop()
 })
@@ -201,7 +206,12 @@ test('rejects a revoked key on the next request; revoking it again changes nothi
   const refused = await service.get('/api/account', created.key)
   expect([refused.status, refused.body]).toEqual([
     401,
-    { error: 'Unauthorized', message: 'The API key is invalid.', statusCode: 401, code: 'UNAUTHORIZED' },
+    {
+      error: 'Unauthorized',
+      message: 'The API key is invalid or revoked. Use another one.',
+      statusCode: 401,
+      code: 'UNAUTHORIZED',
+    },
   ])
   expect((await service.get('/trpc/account.get', created.key)).status).toBe(401)
   clock.advance(5000)

@@ -195,7 +195,7 @@ test('suspension rejects keys and ends logins immediately; ended logins stay end
     const answer = await service.get(path, key)
     expect([answer.status, JSON.stringify(answer.body)], path).toEqual([
       403,
-      expect.stringContaining('This account is suspended.'),
+      expect.stringContaining('This account is suspended. Contact an admin.'),
     ])
     expect((await browser.get(path)).status, path).toBe(401)
   }

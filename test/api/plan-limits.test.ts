@@ -71,7 +71,10 @@ test('rate headers and rejections follow the plan', async () => {
     await service.get(`/api/tasks/${created.body.taskId}?wait=10`, key)
   }
   const refused = await run(service, key)
-  expect([refused.status, refused.body.message]).toEqual([429, 'At most 4 agent executions per minute are allowed.'])
+  expect([refused.status, refused.body.message]).toEqual([
+    429,
+    'At most 4 agent executions per minute are allowed. Wait before you try again.',
+  ])
   expect((await service.get('/api/account', key)).headers.get('x-ratelimit-limit')).toBe('4')
   await service.stop()
 })

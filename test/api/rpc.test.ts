@@ -67,7 +67,7 @@ test('simultaneous calls in one batch succeed or fail independently', async () =
   for (const error of errors) expect(error).toBeInstanceOf(TRPCClientError)
   expect(errors.map(({ data, message }) => [data.errorCode, data.httpStatus, message])).toEqual([
     ['NOT_FOUND', 404, 'Agent endpoint not found'],
-    ['BAD_REQUEST', 400, 'params.text: Invalid input: expected string, received number'],
+    ['BAD_REQUEST', 400, 'params.text: Must be a string'],
   ])
   expect((await service.get('/api/tasks', key)).body.total).toBe(1)
   await service.stop()
@@ -130,7 +130,7 @@ test('an error has exactly the message, errorCode, status and details of REST, p
   expect([limited.status, limited.headers.get('retry-after'), limited.body]).toEqual([
     429,
     '60',
-    error('At most 1 agent executions per minute are allowed.', {
+    error('At most 1 agent executions per minute are allowed. Wait before you try again.', {
       httpStatus: 429,
       path,
       errorCode: 'RATE_LIMIT_EXCEEDED',

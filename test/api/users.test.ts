@@ -189,7 +189,7 @@ test('suspending ends logins and rejects keys immediately; resuming accepts the 
   const refused = await withKey()
   expect([refused.status, refused.body]).toEqual([
     403,
-    { error: 'Forbidden', message: 'This account is suspended.', statusCode: 403, code: 'FORBIDDEN' },
+    { error: 'Forbidden', message: 'This account is suspended. Contact an admin.', statusCode: 403, code: 'FORBIDDEN' },
   ])
   expect((await service.createTask(key, 'test.echo')).status).toBe(403)
   expect(await other.browser.status()).toBe(200)

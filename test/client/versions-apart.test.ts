@@ -45,7 +45,7 @@ test('an operation missing in an older service gives a clear error without affec
     reason: {
       code: 'NOT_FOUND',
       status: 404,
-      message: 'The service has no operation account.usage. The service may be older than this client.',
+      message: 'The service has no operation account.usage. It may be older than this client: update the service.',
     },
   })
   expect(account).toMatchObject({ value: { userId } })

@@ -110,7 +110,7 @@ const mistakes: readonly [unknown, unknown, string | undefined][] = [
   [{ type: 'number', multipleOf: 5 }, 6, 'Must be a multiple of 5'],
   [{ type: 'number', multipleOf: 0.1 }, 0.3, undefined],
   [{ type: 'number' }, new Unfinished('-', 'Must be a number'), 'Must be a number'],
-  [{ type: 'array', items: { type: 'number' }, maxItems: 1 }, [1, 2], 'Add at most 1, not 2'],
+  [{ type: 'array', items: { type: 'number' }, maxItems: 1 }, [1, 2], 'Must have at most 1 item, not 2'],
   [{ type: 'array', items: { type: 'number' }, uniqueItems: true }, [1, 1], 'Items must be unique'],
   [{ enum: ['a', 'b'] }, 'c', 'Must be one of a, b'],
   [{ type: 'object', additionalProperties: true }, [], 'Must be a JSON object'],

@@ -166,7 +166,7 @@ test('a prompt longer than contextTokens fails before the provider is called', a
   const fits = await service.runTask(key, 'model.draft', { subject: '7'.repeat(bytes - around) })
   expect(fits.status).toBe('completed')
   const task = await service.runTask(key, 'model.draft', { subject: '7'.repeat(bytes - around + 1) })
-  const message = 'The prompt for these params is longer than the 128000 tokens this agent accepts.'
+  const message = 'The prompt for these params is longer than the 128000 tokens this agent accepts. Shorten the params.'
   expect(task).toMatchObject({ status: 'failed', error: { message } })
   expect(provider.requests).toHaveLength(1)
   expect((await service.get('/api/account', key)).body.balanceUsd).toBe('9.9900')

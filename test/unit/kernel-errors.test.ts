@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { assert, must, unreachable } from '../../server/kernel/assert.ts'
+import { issueMessage } from '../../server/kernel/bad-input.ts'
 import { badField, ErrandError, errorBody, errorCatalogue, toErrandError } from '../../server/kernel/errors.ts'
 
 test('error codes have the statuses and titles of the contract', () => {
@@ -72,4 +74,21 @@ test('failed assertions throw an error with their message', () => {
   expect(() => must(undefined, 'the row exists')).toThrow('the row exists')
   expect([must(0, ''), must('', ''), must(false, '')]).toEqual([0, '', false])
   expect(() => unreachable('lost' as never)).toThrow('Unreachable: "lost"')
+})
+
+test.each([
+  [z.string(), undefined, 'Is required'],
+  [z.string(), 1, 'Must be a string'],
+  [z.int(), 1.5, 'Must be a whole number'],
+  [z.enum(['a', 'b']), 'c', 'Must be one of a, b'],
+  [z.literal('a'), 'c', 'Must be a'],
+  [z.number().min(1), 0, 'Must be at least 1'],
+  [z.number().gt(1), 1, 'Must be more than 1'],
+  [z.string().min(1), '', 'Must not be empty'],
+  [z.string().length(2), 'abc', 'Must have exactly 2 characters'],
+  [z.array(z.string()).max(1), ['a', 'b'], 'Must have at most 1 item'],
+  [z.date(), 1, 'Invalid input: expected date, received number'],
+  [z.string('Must be a name'), 1, 'Must be a name'],
+])('words the issues of a Zod schema, case %#', (schema, input, message) => {
+  expect(schema.safeParse(input).error?.issues.map(issueMessage)).toEqual([message])
 })

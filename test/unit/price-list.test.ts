@@ -159,8 +159,8 @@ test.each([
   ['anthropic/free', 'is listed as free'],
   ['anthropic/audio', 'has a tier that does not depend on the prompt length'],
   ['anthropic/half', 'has no price for output tokens'],
-  ['anthropic/negative', 'has the price -1 (input), which is not a valid amount'],
-  ['anthropic/text', 'has the price "1" (input), which is not a valid amount'],
+  ['anthropic/negative', 'has the price -1 (input), which is not a number from 0 to 9999999.999999'],
+  ['anthropic/text', 'has the price "1" (input), which is not a number from 0 to 9999999.999999'],
   ['anthropic/fine', 'has the price 1e-7 (input) with more than 6 decimals per million tokens'],
   ['anthropic/euro', 'has prices in "EUR"; only USD is supported'],
 ])('%s has no usable price: it %s', (model, message) => {

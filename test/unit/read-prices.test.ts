@@ -118,19 +118,19 @@ test.each([
   [
     'a markup without a cost',
     { pricing: costPlus({ markup: '1.3' }) },
-    `${unreadable}costPlus requires a cost of the agent`,
+    `${unreadable}costPlus requires cost, the rates of the model provider`,
   ],
   ['a markup of zero', { cost, pricing: costPlus({ markup: '0' }) }, `${at}.pricing.costPlus.markup: must be a factor`],
   ['a markup in percent', { cost, pricing: costPlus({ markup: '30 %' }) }, `${at}.pricing.costPlus.markup: must be`],
   [
     'a cost with a markup',
     { cost: costPlus({ markup: '2' }), pricing: cost },
-    `${at}.cost: must be rates or a price list`,
+    `${at}.cost: must have rates or priceList, not costPlus`,
   ],
   [
     'rates beside a list',
     { pricing: { ...haiku, ...cost } },
-    `${at}.pricing.inputPerMillionUsd: cannot be combined with a price list or a markup`,
+    `${at}.pricing.inputPerMillionUsd: must be omitted if priceList or costPlus is set`,
   ],
 ])('rejects %s and names the field', (_, prices, message) => {
   expect(() => chatOf(prices)).toThrow(message)

@@ -1,10 +1,10 @@
 /** Messages for the codes in `/login?error=<code>`, to which the service redirects after a failed provider login. */
 const messages: Readonly<Record<string, string>> = {
   'oidc-failed': 'Login with the provider failed. Try again.',
-  'oidc-refused': 'The provider denied access.',
+  'oidc-refused': 'The provider denied access. Try again, or contact an admin.',
   'email-unverified': 'Your email address is not verified with the provider. Verify it there and try again.',
   'sign-up-closed': 'You have no account here yet. Ask an admin for an invitation.',
-  'domain-refused': 'Email addresses from this domain cannot log in here.',
+  'domain-refused': 'Email addresses from this domain cannot log in here. Contact an admin.',
   'email-taken': 'The account with this email address is linked to another login at the provider. Contact an admin.',
   suspended: 'This account is suspended. Contact an admin.',
   expired: 'Login timed out. Try again.',

@@ -101,17 +101,18 @@ const formats: Record<string, { isValid: (text: string) => boolean; example: str
 }
 
 function checkText({ format, maxLength, minLength, pattern }: TextField, text: string): string[] {
-  if (minLength !== undefined && text.length < minLength) return [`Must have at least ${characters(minLength)}`]
+  if (minLength !== undefined && text.length < minLength)
+    return [`Must have at least ${counted(minLength, 'character')}`]
   if (maxLength !== undefined && text.length > maxLength) {
-    return [`Must have at most ${characters(maxLength)}, not ${text.length}`]
+    return [`Must have at most ${counted(maxLength, 'character')}, not ${text.length}`]
   }
   const known = format !== undefined && Object.hasOwn(formats, format) ? formats[format] : undefined
   if (known && (!known.isValid(text) || pattern?.test(text) === false)) return [`Must be ${known.example}`]
   return pattern?.test(text) === false ? [`Must match the pattern ${pattern.source}`] : []
 }
 
-function characters(count: number): string {
-  return count === 1 ? '1 character' : `${count} characters`
+function counted(count: number, noun: string): string {
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`
 }
 
 function checkNumber(field: NumberField, value: number): string[] {
@@ -133,8 +134,9 @@ function checkNumber(field: NumberField, value: number): string[] {
 type Counted = Extract<FormField, { kind: 'tags' | 'list' }>
 
 function checkCount({ isUnique, item, maxItems, minItems }: Counted, items: readonly unknown[]): string[] {
-  if (minItems !== undefined && items.length < minItems) return [`Add at least ${minItems}`]
-  if (maxItems !== undefined && items.length > maxItems) return [`Add at most ${maxItems}, not ${items.length}`]
+  if (minItems !== undefined && items.length < minItems) return [`Must have at least ${counted(minItems, 'item')}`]
+  if (maxItems !== undefined && items.length > maxItems)
+    return [`Must have at most ${counted(maxItems, 'item')}, not ${items.length}`]
   const written = items.map((one) => JSON.stringify(toJson(item, one)))
   return isUnique && new Set(written).size < written.length ? ['Items must be unique'] : []
 }

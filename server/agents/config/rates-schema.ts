@@ -52,8 +52,8 @@ export const pricing = z.strictObject(fields).superRefine((rates, context) => {
   const fail = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
   if (rates.priceList ?? rates.costPlus) {
     const own = setFields(rates).find((name) => !['toolCallUsd', 'priceList', 'costPlus'].includes(name))
-    if (own !== undefined) fail([own], 'cannot be combined with a price list or a markup')
-    else if (rates.priceList && rates.costPlus) fail(['costPlus'], 'cannot be combined with a price list')
+    if (own !== undefined) fail([own], 'must be omitted if priceList or costPlus is set')
+    else if (rates.priceList && rates.costPlus) fail(['costPlus'], 'must be omitted if priceList is set')
     return
   }
   for (const [old, name] of Object.entries(namesPerMillion) as [keyof typeof namesPerMillion, string][]) {
@@ -69,7 +69,10 @@ export const pricing = z.strictObject(fields).superRefine((rates, context) => {
 })
 export type ParsedPricing = z.output<typeof pricing>
 
-export const cost = pricing.refine(({ costPlus }) => costPlus === undefined, 'must be rates or a price list')
+export const cost = pricing.refine(
+  ({ costPlus }) => costPlus === undefined,
+  'must have rates or priceList, not costPlus',
+)
 
 const markupPattern = /^(\d{1,3})(?:\.(\d{1,4}))?$/
 

@@ -79,7 +79,8 @@ function assertLight(json: Buffer, valuesMax: number): void {
 }
 
 function parse(body: Buffer): unknown {
-  if (body.length === 0) throw new AgentServiceError("The agent's service responded with an empty body.")
+  if (body.length === 0)
+    throw new AgentServiceError("The agent's service responded with an empty body instead of JSON.")
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch {

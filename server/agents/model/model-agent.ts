@@ -172,10 +172,12 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: Endpoint
     const marked = { ...agent, model: wrapLanguageModel({ model, middleware }) }
     const prompt: unknown = endpoint.prompt(params)
     if (typeof prompt !== 'string' || prompt === '')
-      throw new Error("The endpoint's prompt function returned no prompt for these params.")
+      throw new Error("The endpoint's prompt function did not return a non-empty string for these params.")
     // A fixed price cannot cover a prompt of arbitrary length.
     if (roughTokens(prompt) > contextTokens) {
-      throw new Error(`The prompt for these params is longer than the ${contextTokens} tokens this agent accepts.`)
+      throw new Error(
+        `The prompt for these params is longer than the ${contextTokens} tokens this agent accepts. Shorten the params.`,
+      )
     }
     const stepsMax = agent.maxSteps ?? maxStepsDefault
     let step = 0

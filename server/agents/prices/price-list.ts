@@ -90,7 +90,7 @@ function entriesOf(root: Entry): Listed[] {
 }
 
 function ownPrice(price: unknown): ListedPrice {
-  if (!isEntry(price)) throw new PriceListError('has no prices')
+  if (!isEntry(price)) throw new PriceListError('must be an object with rates')
   const { longContext } = price
   const own = (of: Entry, others: readonly string[]): TokenPricing => {
     const unknown = Object.keys(of).find((name) => !(name in ownNames) && !others.includes(name))
@@ -222,7 +222,9 @@ const tolerance = 1e-9
 function decimal(value: unknown, name: string): string | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value >= 10_000_000)
-    throw new PriceListError(`has the price ${JSON.stringify(value)} (${name}), which is not a valid amount`)
+    throw new PriceListError(
+      `has the price ${JSON.stringify(value)} (${name}), which is not a number from 0 to 9999999.999999`,
+    )
   const rate = Math.round(value * 1_000_000)
   if (Math.abs(rate / 1_000_000 - value) > value * tolerance)
     throw new PriceListError(`has the price ${value} (${name}) with more than 6 decimals per million tokens`)
@@ -231,12 +233,16 @@ function decimal(value: unknown, name: string): string | undefined {
 
 function text(value: unknown, name: string): string | undefined {
   if (value === undefined || (typeof value === 'string' && parsePerMillion(value) !== undefined)) return value
-  throw new PriceListError(`has the price ${JSON.stringify(value)} (${name}), which is not a valid amount`)
+  throw new PriceListError(
+    `has the price ${JSON.stringify(value)} (${name}), which is not a string with a USD amount of at most six decimals`,
+  )
 }
 
 function wholeTokens(value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value
-  throw new PriceListError(`has the long-prompt threshold ${JSON.stringify(value)}, which is not a number of tokens`)
+  throw new PriceListError(
+    `has the long-prompt threshold ${JSON.stringify(value)}, which is not a whole number above 0`,
+  )
 }
 
 function assertUsd(currency: unknown): void {

@@ -24,7 +24,7 @@ export function readPrices({ caching, cost, pricing }: Declared, lists: PriceLis
   if (caching !== false && lists) assertCacheWrites(pricing.costPlus ? cost : pricing, { caching, lists })
   const costs = readCost(cost, lists)
   if (!pricing.costPlus) return { rates: withTierOf(costs, ratesOf(pricing, lists)), cost: costs }
-  if (!costs) throw new PriceError('costPlus requires a cost of the agent')
+  if (!costs) throw new PriceError('costPlus requires cost, the rates of the model provider')
   const markup = parseMarkup(pricing.costPlus.markup)!
   const toolCall = pricing.toolCallUsd === undefined ? times(costs.toolCall, markup) : readRates(pricing).toolCall
   return { rates: { ...markedUp(costs, markup), toolCall }, cost: costs }
@@ -41,7 +41,10 @@ function ratesOf(declared: ParsedPricing, lists: PriceLists | null): ChatRates {
   const { price, version } = lists.priceOf(priceList)
   const rates = readRates({ ...price, toolCallUsd })
   const fault = tierFault(rates)
-  if (fault) throw new PriceError(`The rates of "${priceList.model}" for long prompts are lower than its other rates`)
+  if (fault)
+    throw new PriceError(
+      `The rates of "${priceList.model}" for long prompts are lower than its other rates. Set the rates without priceList`,
+    )
   return { ...rates, listVersion: version }
 }
 
@@ -83,7 +86,7 @@ function markedUp(rates: ChatRates, markup: number): ChatRates {
 
 function times(rate: number, markup: number): number {
   const product = Number((BigInt(rate) * BigInt(markup) + markupUnits - 1n) / markupUnits)
-  if (product > rateMax) throw new PriceError('The markup makes a rate higher than 9999999.999999 USD')
+  if (product > rateMax) throw new PriceError('The markup raises a rate above 9999999.999999 USD. Use a lower markup')
   return product
 }
 

@@ -50,7 +50,7 @@ export function boundPrompts(connectors: RunConnectors, tokensMax: number): Rese
     beginPrompt: () => {
       if (each > left) {
         throw new ConnectorError(
-          `The tool descriptions and tool results of the connectors, which are sent with every model call, exceed the ${tokensMax} bytes this agent accepts in total.`,
+          `The tool descriptions and results of the connectors, sent with every model call, exceed the ${tokensMax} bytes this agent accepts. Allow fewer tools.`,
         )
       }
       left -= each

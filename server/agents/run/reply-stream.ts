@@ -77,7 +77,9 @@ export class ReplyStream {
   /** Throws a ReplyError if the part is invalid. */
   add(part: ChatPart): void {
     if (typeof part !== 'object' || part === null)
-      throw new ReplyError('The agent yielded a value that is not a reply part.')
+      throw new ReplyError(
+        'The agent yielded a value that is not an object. Yield reply parts such as { type: "text", delta }.',
+      )
     switch (part.type) {
       case 'text':
         return this.#addText('text', part.delta)
@@ -93,7 +95,9 @@ export class ReplyStream {
         throw new ReplyError('The agent yielded an unexpected step.')
       default: {
         const { type } = part as { type: unknown }
-        throw new ReplyError(`The agent yielded a part of unknown type ${quote(type)}.`)
+        throw new ReplyError(
+          `The agent yielded a part of unknown type ${quote(type)}. The type must be text, reasoning, tool-call, tool-result, usage or step.`,
+        )
       }
     }
   }
@@ -153,8 +157,12 @@ export class ReplyStream {
   }
 
   #addCall({ arguments: args, id, name }: Extract<ChatPart, { type: 'tool-call' }>): void {
-    if (!isName(id)) throw new ReplyError('The agent yielded a tool-call without an id.')
-    if (!isName(name)) throw new ReplyError('The agent yielded a tool-call without a name.')
+    if (!isName(id))
+      throw new ReplyError(`The agent yielded a tool-call whose id is not a string of 1 to ${nameCharsMax} characters.`)
+    if (!isName(name))
+      throw new ReplyError(
+        `The agent yielded a tool-call whose name is not a string of 1 to ${nameCharsMax} characters.`,
+      )
     if (this.use.calls.has(id)) throw new ReplyError(`The agent yielded two tool-calls with the id ${quote(id)}.`)
     const json = writeObject(args, `the arguments of the tool-call ${quote(id)}`)
     this.use.calls.add(id)
@@ -197,7 +205,7 @@ export class ReplyStream {
     }
     if (cachedPromptTokens + cacheWriteTokens > promptTokens) {
       throw new ReplyError(
-        'The agent reported more cachedPromptTokens and cacheWriteTokens than promptTokens.',
+        'The agent reported cachedPromptTokens and cacheWriteTokens that together exceed promptTokens.',
         'usage',
       )
     }
@@ -206,7 +214,7 @@ export class ReplyStream {
     }
     const { reported } = this.use
     if (reported.promptTokens + promptTokens > tokensMax || reported.completionTokens + completionTokens > tokensMax) {
-      throw new ReplyError(`The agent reported more than ${tokensMax} tokens.`, 'usage')
+      throw new ReplyError(`The agent reported more than ${tokensMax} tokens in one reply.`, 'usage')
     }
     this.use.report(callUse(counts, this.use.rates), part.isEstimated === true)
   }
@@ -269,7 +277,10 @@ export function checkedReason(reason: unknown): FinishReason | undefined {
 
 function checkedCount(name: string, value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= tokensMax) return value
-  throw new ReplyError(`The agent reported ${quote(value)} as ${name}. It must be a whole number of tokens.`, 'usage')
+  throw new ReplyError(
+    `The agent reported ${quote(value)} as ${name}. It must be a whole number from 0 to ${tokensMax}.`,
+    'usage',
+  )
 }
 
 function isName(value: unknown): value is string {

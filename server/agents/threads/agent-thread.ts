@@ -259,7 +259,7 @@ process.on('unhandledRejection', (reason) => {
   send({ type: 'log', runId: '', message: `Unhandled rejection in an agent: ${describeThrown(reason).message}` })
 })
 process.exit = (): never => {
-  throw new Error('process.exit() is not available to agents.')
+  throw new Error('process.exit() is not available to agents. Throw an error instead.')
 }
 setInterval(() => Atomics.add(beats, pulseAt.beats, 1), beatMs)
 

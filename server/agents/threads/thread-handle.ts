@@ -219,9 +219,7 @@ export class ThreadHandle {
 
   /** Ends a run because the service failed to provide what the run waits for. */
   #unanswered(run: number): void {
-    this.#runs
-      .get(run)
-      ?.onOutcome({ kind: 'interrupted', message: 'An internal error of the service stopped the run.' })
+    this.#runs.get(run)?.onOutcome({ kind: 'interrupted', message: 'An internal error stopped the run.' })
     this.abort(run, { overstayMs })
   }
 

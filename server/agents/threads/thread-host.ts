@@ -30,7 +30,10 @@ type Waiting = {
   onSent?: (thread: ThreadHandle, run: number) => void
 }
 
-const notBegun: RunOutcome = { kind: 'interrupted', message: 'No agent thread became available in time.' }
+const notBegun: RunOutcome = {
+  kind: 'interrupted',
+  message: 'No agent thread became available in time. Try again later.',
+}
 
 const restartMsMin = 100
 /** Maximum time to wait for a token count at admission. */

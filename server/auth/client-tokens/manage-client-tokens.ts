@@ -72,7 +72,7 @@ function scopesOf(caller: Caller, { scopes }: TokenInput): CallerScope[] {
   const mayPay = caller.scopes.includes('manage')
   const beyond = asked.find((scope) => !caller.scopes.includes(scope) && !(scope === 'pay' && mayPay))
   if (beyond === undefined && asked.length > 0) return asked
-  const message = `A client token cannot have scopes that its creator lacks: "${beyond ?? 'read'}".`
+  const message = `A client token cannot have scopes that its creator lacks: remove "${beyond ?? 'read'}".`
   throw new ErrandError('FORBIDDEN', message)
 }
 
@@ -93,7 +93,10 @@ function agentsOf({ agents: own }: Caller, { agents }: TokenInput): string[] | n
   const asked = agents === undefined ? own : [...new Set(agents)]
   const beyond = asked?.find((agent) => own !== null && !own.includes(agent))
   if (beyond === undefined) return asked && [...asked]
-  throw new ErrandError('FORBIDDEN', `A client token cannot run agents that its creator cannot run: "${beyond}".`)
+  throw new ErrandError(
+    'FORBIDDEN',
+    `A client token cannot run agents that its creator cannot run: remove "${beyond}".`,
+  )
 }
 
 /** Throws 404 for a session or a task of another user. */

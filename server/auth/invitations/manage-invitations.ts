@@ -107,13 +107,14 @@ export async function acceptInvitation(
   const accepted = await store.acceptInvitation({ tokenHash: hashSecretToken(input.token)!, passwordHash })
   if (accepted.outcome === 'refused') {
     if (accepted.reason === 'unknown') throw unusable()
-    if (accepted.reason === 'suspended') throw new ErrandError('FORBIDDEN', 'This account is suspended.')
+    if (accepted.reason === 'suspended')
+      throw new ErrandError('FORBIDDEN', 'This account is suspended. Contact an admin.')
     throw new ErrandError('CONFLICT', `A user with the email address ${email} already exists.`)
   }
   const { userId } = accepted
   const login = { userId, method: 'invitation', provider: null, forget: null } as const
   const created = await beginLogin(parts, { browser, login })
-  if (!created) throw new ErrandError('FORBIDDEN', 'This account is suspended.')
+  if (!created) throw new ErrandError('FORBIDDEN', 'This account is suspended. Contact an admin.')
   return { userId, email, expiresAt: isoTime(created.expiresAt) }
 }
 

@@ -120,7 +120,7 @@ export function draftKey(draft: { userId: string; name: string; scopes: Scope[];
 function assertWithin(caller: Caller, scopes: readonly Scope[]): void {
   const beyond = scopes.find((scope) => !caller.scopes.includes(scope))
   if (!beyond) return
-  throw new ErrandError('FORBIDDEN', `A key cannot have scopes that its creator lacks: "${beyond}".`)
+  throw new ErrandError('FORBIDDEN', `A key cannot have scopes that its creator lacks: remove "${beyond}".`)
 }
 
 function isLive({ expiresAt, revokedAt }: KeyRecord, now: EpochMs): boolean {

@@ -44,7 +44,10 @@ export function assertLoginAllowed(
   request: IncomingMessage,
 ): void {
   if (!origins.mayLogIn) {
-    throw new ErrandError('FORBIDDEN', 'Logging in requires HTTPS, but the base URL of the service is http.')
+    throw new ErrandError(
+      'FORBIDDEN',
+      'Logging in requires HTTPS, but the base URL is http. Set ERRAND_BASE_URL to an https URL.',
+    )
   }
   origins.assert(request)
   if (request.headers['trpc-accept'] === 'application/jsonl') {
@@ -92,7 +95,7 @@ async function logInPerson(parts: LoginAccess, { browser, input, onFound }: LogI
   if (!isRight || !user || passwordHash === null) {
     throw new ErrandError('UNAUTHORIZED', 'The email address or password is wrong.')
   }
-  if (user.suspendedAt !== null) throw new ErrandError('FORBIDDEN', 'This account is suspended.')
+  if (user.suspendedAt !== null) throw new ErrandError('FORBIDDEN', 'This account is suspended. Contact an admin.')
   const login = { userId: user.id, method: 'password', provider: null, forget: attempt } as const
   const created = await beginLogin(parts, { browser, login: { ...login, ifPasswordHash: passwordHash } })
   if (!created) throw new ErrandError('UNAUTHORIZED', 'The email address or password is wrong.')

@@ -53,7 +53,10 @@ export function createOidcLogin(parts: OidcParts): (routed: OidcRequest) => Prom
     const client = clients.get(providerId)
     if (!client) throw new ErrandError('NOT_FOUND', 'Single sign-on provider not found.')
     if (!logins.origins.mayLogIn) {
-      throw new ErrandError('FORBIDDEN', 'Logging in requires HTTPS, but the base URL of the service is http.')
+      throw new ErrandError(
+        'FORBIDDEN',
+        'Logging in requires HTTPS, but the base URL is http. Set ERRAND_BASE_URL to an https URL.',
+      )
     }
     const flow = { ...parts, client, cookie, providerId }
     if (routed.path.endsWith('/callback')) await finish(flow, routed)

@@ -81,7 +81,8 @@ export async function beginSignIn(
     const stateHash = hashOf(state)
     const target = { client, resource, server }
     const authorizationUrl = await oauth.authorizationUrl({ ...target, userId }, { codeVerifier, scope, state })
-    if (authorizationUrl.length > addressCharsMax) throw new ConnectorError('The sign-in URL is too long.')
+    if (authorizationUrl.length > addressCharsMax)
+      throw new ConnectorError(`The sign-in URL is longer than ${addressCharsMax} characters.`)
     const flow: Flow = { ...target, codeVerifier, loginId: loginIdOf(caller) ?? null, scope }
     const sealed = vault.seal({ flow: JSON.stringify(flow) }, flowOwner({ userId, connectorId }, stateHash))
     const begun = await store.grants.begin({ userId, connectorId, stateHash, sealed, lifeMs, ifUpdatedAt })

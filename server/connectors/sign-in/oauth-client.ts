@@ -79,7 +79,9 @@ export class OAuthClient {
       const given = await processDynamicClientRegistrationResponse(await standardAnswer(answer, 201))
       const { client_id: clientId, client_secret: clientSecret, token_endpoint_auth_method: method } = given
       if (clientId.length > secretCharsMax)
-        throw new ConnectorError('The authorization server returned a client id that is too long.')
+        throw new ConnectorError(
+          `The authorization server returned a client id of more than ${secretCharsMax} characters.`,
+        )
       if (typeof clientSecret !== 'string' || method === 'none') {
         return { clientId, method: 'none', isOwn: true, redirectUri } as const
       }

@@ -97,7 +97,9 @@ async function readResource(asked: DiscoveryRequest, named: string | null) {
     if (!answer.ok) continue
     const described = await read(ResourceMetadata, answer, "The metadata of the connector's server")
     if (!covers(described.resource, asked.url)) {
-      throw new ConnectorError("The server's metadata describes another URL than the connector has.")
+      throw new ConnectorError(
+        "The server's metadata describes another URL than the connector has. Change the connector's URL to it.",
+      )
     }
     return described
   }

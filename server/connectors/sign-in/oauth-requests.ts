@@ -93,6 +93,6 @@ export class OAuthRequests {
 
 function noPublicHost(): ConnectorError {
   return new ConnectorError(
-    'The authorization server named a URL whose host does not exist or is private. The operator must allow private hosts.',
+    'The authorization server named a URL whose host does not exist or is private. Only the operator can allow private hosts.',
   )
 }

@@ -7,7 +7,7 @@ import { withAccessToken } from './access-token.ts'
 import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts'
 import { StdioTransport } from './stdio-transport.ts'
 import { filterOf } from '../secret-filter.ts'
-import { answerError, isTooDeep, toToolAnswer } from './tool-answer.ts'
+import { answerError, isTooDeep, levelsMax, toToolAnswer } from './tool-answer.ts'
 
 export type McpTool = { name: string; title?: string; description: string; inputSchema: JsonSchema }
 
@@ -152,7 +152,8 @@ export class McpConnection {
       if (chars > toolsCharsMax) {
         throw this.#describe(new ConnectorError(`Its tool descriptions have more than ${toolsCharsMax} characters.`), 0)
       }
-      if (isTooDeep(json)) throw this.#describe(new ConnectorError('Its tool descriptions are nested too deeply.'), 0)
+      if (isTooDeep(json))
+        throw this.#describe(new ConnectorError(`Its tool descriptions are nested deeper than ${levelsMax} levels.`), 0)
       found.push(...listed.tools.map(toTool))
       cursor = listed.nextCursor
       if (cursor === undefined) break

@@ -30,7 +30,6 @@ const stderrBytesMax = 2048
 const settleMs = 100
 
 const closed = "The connection to the connector's server is closed."
-const tooLong = "The connector's server sent a message that is larger than allowed."
 const garbled = "The connector's server wrote something other than MCP messages to its standard output."
 const inputClosed = "The connector's server closed its input."
 const outputClosed = "The connector's server closed its output."
@@ -188,13 +187,17 @@ export class StdioTransport implements MCPTransport {
     if (this.#isOver) return
     for (const line of this.#lines.split(chunk)) {
       if (this.#isOver) return
-      if (heavinessOf(line, valuesMax) !== undefined) return this.#fail(tooLong)
+      const heaviness = heavinessOf(line, valuesMax)
+      if (heaviness !== undefined) return this.#fail(`The connector's server sent a message with ${heaviness}.`)
       const text = line.toString().trim()
       const message = this.#parse(text)
       if (message) this.#deliver(message)
       else if (text !== '' && ++this.#strayLines > strayLinesMax) this.#fail(garbled)
     }
-    if (this.#lines.isTooLong) return this.#fail(tooLong)
+    if (this.#lines.isTooLong) {
+      const { lineBytesMax } = this.#options
+      return this.#fail(`The connector's server sent a message of more than ${lineBytesMax} bytes.`)
+    }
     try {
       this.#answer?.hold(this.#lines.begunBytes)
     } catch (error) {

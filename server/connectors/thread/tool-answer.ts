@@ -6,7 +6,7 @@ import { toolError } from './run-connectors.ts'
 const answerCharsMax = 2 * 1024 * 1024
 const errorCharsMax = 4000
 /** Below the limit of 500 levels for a task's response. */
-const levelsMax = 400
+export const levelsMax = 400
 
 type Content = ToolAnswer['content']
 

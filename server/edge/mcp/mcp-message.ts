@@ -128,7 +128,11 @@ function headerOf(headers: IncomingHttpHeaders, name: string): string | undefine
 
 function unsupported(requested: string): McpError {
   const data = { supported: revisions, requested }
-  return new McpError(errorCodes.unsupportedRevision, 'This protocol version is not supported.', { status: 400, data })
+  return new McpError(
+    errorCodes.unsupportedRevision,
+    `This protocol version is not supported. Use ${revisions.join(' or ')}.`,
+    { status: 400, data },
+  )
 }
 
 function invalid(message: string): McpError {

@@ -59,7 +59,7 @@ export async function servePayload(
   if (request.method === 'HEAD') return void response.writeHead(200, tagged).end()
   const place = downloads.open(record.userId ?? '')
   if (place.hold(1)) {
-    const message = `At most ${downloads.perUser} simultaneous payload downloads per account are allowed.`
+    const message = `At most ${downloads.perUser} simultaneous payload downloads per account are allowed. Retry when one has ended.`
     throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
   }
   const chunks = checkedChunks(found.stream(), { payloadId, digest })

@@ -83,7 +83,8 @@ export class GroupCommit {
   /** Runs a synchronous command in the next transaction. Resolves with its result when that is durable. */
   run<Result>(command: () => Result): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
-      if (this.#fatal !== undefined) return reject(unavailable('The store has stopped.', this.#fatal))
+      if (this.#fatal !== undefined)
+        return reject(unavailable('The service is stopping, so nothing was changed. Try again.', this.#fatal))
       this.#queue.push({ run: command, resolve: resolve as (value: unknown) => void, reject })
       if (this.#isScheduled) return
       this.#isScheduled = true
@@ -196,7 +197,7 @@ export class GroupCommit {
     } catch (rollbackError) {
       return this.#stopForGood(batch, rollbackError)
     }
-    rejectAll(batch, unavailable('The database could not be written. Nothing was changed.', error))
+    rejectAll(batch, unavailable('The database could not be written, so nothing was changed. Try again.', error))
   }
 
   /** Stops all writes permanently, because it is unknown what the disk contains. */
@@ -223,7 +224,7 @@ export class GroupCommit {
     this.#isScheduled = false
     this.#busySince = undefined
     this.#tried({ commands: batch.length, isDurable: false, syncMs: 0 })
-    rejectAll(batch, unavailable('The database could not be written. Nothing was changed.', error))
+    rejectAll(batch, unavailable('The database could not be written, so nothing was changed. Try again.', error))
   }
 
   /**

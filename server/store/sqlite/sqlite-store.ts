@@ -63,7 +63,10 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
 export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?: boolean }): Store {
   const { dataDir, mustExist = false } = options
   if (!existsSync(databaseFile(dataDir))) {
-    if (mustExist) throw new StoreOpenError(`${dataDir} has no Errand database.`)
+    if (mustExist)
+      throw new StoreOpenError(
+        `${dataDir} has no Errand database. Choose another folder with --data or ERRAND_DATA_DIR.`,
+      )
     makeFolder(dataDir)
   }
   return inPrivate(options, () => {

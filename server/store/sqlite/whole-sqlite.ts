@@ -23,7 +23,10 @@ const settleMs = 300
 /** Opens the database of a data directory without a running server. Creates it unless `mustExist`. */
 export function openWholeSqlite(dataDir: string, mustExist: boolean): WholeDatabase {
   if (!existsSync(databaseFile(dataDir))) {
-    if (mustExist) throw new StoreOpenError(`${dataDir} has no Errand database.`)
+    if (mustExist)
+      throw new StoreOpenError(
+        `${dataDir} has no Errand database. Choose another folder with --data or ERRAND_DATA_DIR.`,
+      )
     makeFolder(dataDir)
   }
   assertUsable(dataDir)

@@ -325,7 +325,7 @@ test('returns 503 without a charge while stopping; reads work until running task
   expect(headers.get('retry-after')).toBe('5')
   expect(body).toEqual({
     error: 'Service unavailable',
-    message: 'The service is stopping and accepts no new work.',
+    message: 'The service is stopping and accepts no new work. Try again.',
     statusCode: 503,
     code: 'SERVICE_UNAVAILABLE',
   })

@@ -40,7 +40,7 @@ test('allows ten executions per minute across keys, REST and RPC; the eleventh g
     expect(rateOf(refused)).toEqual(limited('10', '0', noonSeconds + 60))
     expect(refused.body).toEqual({
       error: 'Rate limit exceeded',
-      message: 'At most 10 agent executions per minute are allowed.',
+      message: 'At most 10 agent executions per minute are allowed. Wait before you try again.',
       statusCode: 429,
       code: 'RATE_LIMIT_EXCEEDED',
     })

@@ -205,7 +205,7 @@ test('a rejected task leaves its quote usable, and a cap below the price rejects
     {
       error: 'Budget reached',
       code: 'BUDGET_REACHED',
-      message: 'At least 0.0100 USD is required, but maxCostUsd leaves only 0.0099 USD.',
+      message: 'At least 0.0100 USD is required, but maxCostUsd leaves only 0.0099 USD. Raise it.',
     },
   ])
   for (const maxCostUsd of ['0', '0.0000', '0.0099']) {

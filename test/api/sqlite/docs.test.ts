@@ -165,7 +165,7 @@ test('returns 405 with Allow for other methods and 404 for other paths', async (
     expect(headers.get('allow')).toBe('GET, HEAD, OPTIONS')
     expect(body).toEqual({
       error: 'Method not allowed',
-      message: 'POST is not allowed here.',
+      message: 'POST is not allowed here. The Allow header lists the methods that are.',
       statusCode: 405,
       code: 'METHOD_NOT_ALLOWED',
     })

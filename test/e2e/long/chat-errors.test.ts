@@ -47,7 +47,9 @@ testConsole(
     opened.allow(/status of 429/)
     await send(page, 'The second')
     await page
-      .getByText(/At most 1 agent executions per minute are allowed\. You can send again at \d\d:\d\d:\d\d/)
+      .getByText(
+        /At most 1 agent executions per minute are allowed\. Wait before you try again\. You can send again at \d\d:\d\d:\d\d/,
+      )
       .waitFor()
     await page.getByText(/^In \d+ seconds?$/).waitFor()
     expect(await messageBox(page).inputValue()).toBe('The second')

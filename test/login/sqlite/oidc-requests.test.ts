@@ -177,7 +177,10 @@ test('rejects logins if the base URL would send cookies unencrypted', async () =
   const on = await startSignOn({ service: { baseUrl: 'http://errand.example' } })
   for (const path of ['/login/oidc/corp', '/login/oidc/corp/callback?code=x&state=y']) {
     const { body, headers, status } = await on.service.get(path)
-    expect([status, body.message]).toEqual([403, 'Logging in requires HTTPS, but the base URL of the service is http.'])
+    expect([status, body.message]).toEqual([
+      403,
+      'Logging in requires HTTPS, but the base URL is http. Set ERRAND_BASE_URL to an https URL.',
+    ])
     expect(headers.getSetCookie()).toEqual([])
   }
   expect(on.provider.asked).toEqual([])

@@ -66,7 +66,7 @@ const ofStreams: Failure[] = [
   {
     what: 'invalid usage figures',
     script: reply({ text: ['Half '], usage: { prompt_tokens: -5, completion_tokens: 1 } }),
-    message: /must be a whole number of tokens/,
+    message: /must be a whole number from 0 to/,
   },
   {
     what: 'an error event at the beginning',

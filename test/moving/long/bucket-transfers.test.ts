@@ -172,7 +172,7 @@ function transfersTo(s3: S3Server, server: PostgresServer): void {
       if (/^PUT \S*\/pay_/.test(data.toString('latin1'))) relay.cut()
       return data
     })
-    expect(await fails()).toMatch(/^1 errand: The payload could not be stored\. Nothing was changed\.\n$/)
+    expect(await fails()).toMatch(/^1 errand: The payload could not be stored, so nothing was changed\. Try again\.\n$/)
     relay.spoil(undefined)
     relay.heal()
     expect(await usersIn([], env)).toEqual([])

@@ -187,7 +187,9 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
       expect(said).toMatch(/^1 errand: The database cannot be reached: .*\n$/)
       expect(said).not.toContain('hunter22')
     }
-    expect(await refusal(['export', '--data', join(own, 'none')])).toMatch(/^1 errand: .* has no Errand database\.\n$/)
+    expect(await refusal(['export', '--data', join(own, 'none')])).toMatch(
+      /^1 errand: .* has no Errand database\. Choose .*\n$/,
+    )
     expect(existsSync(join(own, 'none'))).toBe(false)
     for (const folder of [dataDir, own]) rmSync(folder, { recursive: true })
   }, 120_000)

@@ -95,7 +95,7 @@ test.each<[string, ServiceAnswer, string]>([
   ],
   ['201', answerWith(201, '{}'), 'responded with 201.'],
   ['204', answerWith(204, ''), 'responded with 204.'],
-  ['an empty body', answerWith(200, ''), 'responded with an empty body.'],
+  ['an empty body', answerWith(200, ''), 'responded with an empty body instead of JSON.'],
   ['invalid JSON', answerWith(200, '{"a":1'), 'responded with a body that is not JSON.'],
   ['invalid UTF-8', answerWith(200, Buffer.from([0x22, 0xff, 0x22])), 'responded with a body that is not JSON.'],
   [

@@ -48,9 +48,11 @@ test('rejects a backup over an existing file or payload folder without leaving f
 test('rejects a backup into a missing folder or from a folder without a database', async () => {
   const missing = join(folder, 'missing')
   expect(await refusalOf(join(missing, 'backup.db'))).toBe(
-    `1 errand: The folder ${missing} for the backup does not exist.\n`,
+    `1 errand: The folder ${missing} for the backup does not exist. Create it first.\n`,
   )
-  expect(await refusalOf(join(folder, 'backup.db'), missing)).toBe(`1 errand: ${missing} has no Errand database.\n`)
+  expect(await refusalOf(join(folder, 'backup.db'), missing)).toBe(
+    `1 errand: ${missing} has no Errand database. Choose another folder with --data or ERRAND_DATA_DIR.\n`,
+  )
   expect(readdirSync(folder).filter((name) => name.startsWith('backup') || name === 'missing')).toEqual([])
 })
 
@@ -65,7 +67,7 @@ test.for([
   try {
     const refusal = await refusalOf(join(disk, 'backup.db'))
     expect(refusal).toBe(
-      `1 errand: The disk of ${disk} has no space for the backup. The incomplete backup was removed.\n`,
+      `1 errand: The disk of ${disk} has no space for the backup, so the incomplete backup was removed. Free up space or choose another folder.\n`,
     )
     expect(readdirSync(disk)).toEqual([])
   } finally {
@@ -86,7 +88,7 @@ test('lists missing or damaged payloads, exits with 1 and backs up everything el
   const file = join(folder, 'of-hurt.db')
   const refusal = await refusalOf(file, hurt)
   expect(refusal.split('\n').at(-2)).toBe(
-    `errand: the backup lacks payloads that are missing or damaged: ${ids.join(', ')}`,
+    `errand: The backup lacks payloads that are missing or damaged: ${ids.join(', ')}. Restore them from an earlier backup.`,
   )
   expect(refusal).toMatch(/^1 /)
   const copied = globSync(`${file}.payloads/*/*.json`).map((path) => basename(path))

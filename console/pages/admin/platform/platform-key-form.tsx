@@ -49,7 +49,7 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
     const units = creditPerDayUsd === '' ? 0 : parseUsd(creditPerDayUsd)
     const errors = {
       ...(input.name === '' && { name: 'Enter a name' }),
-      ...(scopes.length === 0 && { scopes: 'Select at least one' }),
+      ...(scopes.length === 0 && { scopes: 'Select at least one scope' }),
       ...(hasCredit &&
         (units === undefined || units < 0) && {
           creditPerDayUsd: 'Enter an amount in USD with at most four decimals, or leave empty',

@@ -16,8 +16,8 @@ const ends: Record<string, string> = {
   expired: 'The sign-in timed out, was restarted, or the connector changed. Sign in again.',
   'no-login': 'You were not logged in to Errand in that browser. Log in, then sign in again.',
   'other-login': 'The sign-in started in another browser. Sign in again in one browser.',
-  denied: 'Access was denied.',
-  failed: 'The server did not grant access.',
+  denied: 'Access was denied. Sign in again to allow it.',
+  failed: 'The server did not grant access. Sign in again.',
 }
 
 /** Shows whether the connector is signed in at its server, with a button to sign in. */

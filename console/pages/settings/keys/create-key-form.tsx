@@ -58,7 +58,7 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
     event.preventDefault()
     const errors = {
       ...(input.name === '' && { name: 'Enter a name' }),
-      ...(scopes.length === 0 && { scopes: 'Select at least one' }),
+      ...(scopes.length === 0 && { scopes: 'Select at least one scope' }),
       ...limitErrors(limits),
       ...(days !== undefined && !isDays(days) && { expiresInDays: `Enter a whole number from 1 to ${daysMax}` }),
     }

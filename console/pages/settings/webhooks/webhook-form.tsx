@@ -49,7 +49,7 @@ export function WebhookForm({ of, onCancel, onChanged, onCreated }: WebhookFormP
     event.preventDefault()
     const errors = {
       ...(address === '' && { url: 'Enter the URL of your server' }),
-      ...(!isAll && !isOfTasks && types.length === 0 && { types: 'Select at least one' }),
+      ...(!isAll && !isOfTasks && types.length === 0 && { types: 'Select at least one event' }),
     }
     save.reset()
     if (accept(errors)) save.mutate()

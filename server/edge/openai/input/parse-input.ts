@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import { issuePath } from '../../../kernel/bad-input.ts'
+import { issueMessage, issuePath } from '../../../kernel/bad-input.ts'
 import { badParam } from '../wire-error.ts'
 
 /** Accepted but ignored. */
@@ -14,7 +14,7 @@ export function only(...values: unknown[]) {
     .refine((value) => value === undefined || value === null || values.some((one) => isDeepStrictEqual(one, value)), {
       error:
         values.length === 0
-          ? 'Is not supported'
+          ? 'Is not supported: omit it'
           : `Must be ${values.map((one) => JSON.stringify(one)).join(' or ')} or omitted: other values are not supported`,
       params: { code: 'unsupported_parameter' },
     })
@@ -29,5 +29,5 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, body: unkno
     throw badParam(issuePath('', [...issue.path, issue.keys[0]!]), 'Unknown parameter', 'unknown_parameter')
   }
   const code = issue?.code === 'custom' ? (issue.params as { code?: string } | undefined)?.code : undefined
-  throw badParam(issuePath('', issue?.path ?? []), issue?.message ?? 'Is malformed', code)
+  throw badParam(issuePath('', issue?.path ?? []), issue ? issueMessage(issue) : 'Is malformed', code)
 }

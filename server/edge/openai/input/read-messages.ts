@@ -31,7 +31,7 @@ export function readMessages(items: readonly unknown[], { chat, param }: Of): Co
   if (!last || last.role !== 'user') {
     throw badParam(param, 'The last message must have the role user')
   }
-  if (last.content === '') throw badParam(last.param, 'Must have text')
+  if (last.content === '') throw badParam(last.param, 'Must not be empty')
   return { earlier: [...read.filter(({ role }) => role === 'system'), ...said.slice(0, -1)], message: last }
 }
 

@@ -135,7 +135,7 @@ function assertMayChange(state: 'empty' | 'older', change: SchemaHoldOptions['ch
   if (change === 'migrate' || (change === 'create' && state === 'empty')) return
   throw new StoreOpenError(
     state === 'empty'
-      ? 'The database in ERRAND_DATABASE_URL has no Errand tables.'
+      ? 'The database in ERRAND_DATABASE_URL has no Errand tables. Check the URL, or create them with `errand serve`.'
       : 'The database was written by an older version of Errand. Start `errand serve` once to migrate it.',
   )
 }

@@ -125,7 +125,7 @@ export class Transactions {
     } catch (error) {
       isLost = isLostConnection(error)
       if (!isLost && !isRefusedByServer(error)) throw error
-      if (!isLost || isSecond || this.#isClosing) throw unavailable('The database could not be read.', error)
+      if (!isLost || isSecond || this.#isClosing) throw unavailable('The database could not be read. Try again.', error)
     } finally {
       clearTimeout(watch)
       this.#long.delete(client)
@@ -142,7 +142,7 @@ export class Transactions {
       if ('value' in outcome) return outcome.value
       const { again } = outcome
       if (codeOf(again) === uniqueViolation && attempt > 1) throw again
-      if (attempt === attemptsMax) throw unavailable('The database is busy. Nothing was changed.', again)
+      if (attempt === attemptsMax) throw unavailable('The database is busy, so nothing was changed. Try again.', again)
       await pause(Math.random() * 5 * 2 ** attempt)
     }
   }
@@ -198,7 +198,7 @@ export class Transactions {
     if (isLost || retried.has(code) || code === uniqueViolation) return { again: error }
     if (!isRefusedByServer(error)) throw error
     this.#isFailing = true
-    throw unavailable('The database could not be written. Nothing was changed.', error)
+    throw unavailable('The database could not be written, so nothing was changed. Try again.', error)
   }
 
   /**
@@ -236,7 +236,7 @@ export class Transactions {
       return await this.#pool.connect()
     } catch (error) {
       this.#isFailing = true
-      throw unavailable('The database cannot be reached. Nothing was changed.', error)
+      throw unavailable('The database cannot be reached, so nothing was changed. Try again.', error)
     }
   }
 

@@ -34,7 +34,7 @@ export class LedgerCheck {
     const verified = await new Promise<Verified>((resolve, reject) => {
       worker.once('message', resolve)
       worker.once('error', reject)
-      worker.once('exit', () => reject(new Error('The ledger check stopped before it finished.')))
+      worker.once('exit', () => reject(new Error('The ledger check stopped before it finished. Run it again.')))
     })
     if ('damage' in verified) throw this.#onDamage(verified.damage)
     return verified.report

@@ -78,7 +78,9 @@ test('rejects logins over a remote http base URL with 403 without checking the p
   for (const answer of [await browser.logIn({ email, password }), await browser.logInOverRpc({ email, password })]) {
     expect(answer.status).toBe(403)
     expect(answer.headers.getSetCookie()).toEqual([])
-    expect(JSON.stringify(answer.body)).toContain('Logging in requires HTTPS, but the base URL of the service is http.')
+    expect(JSON.stringify(answer.body)).toContain(
+      'Logging in requires HTTPS, but the base URL is http. Set ERRAND_BASE_URL to an https URL.',
+    )
   }
   expect(compared).toEqual([])
   await service.stop()
@@ -121,7 +123,7 @@ test('a suspended user gets 403 and no login with the correct password', async (
   await service.app.store.updateUser({ userId, isSuspended: true })
   const browser = new Browser(service)
   const answer = await browser.logIn({ email, password })
-  expect([answer.status, answer.body.message]).toEqual([403, 'This account is suspended.'])
+  expect([answer.status, answer.body.message]).toEqual([403, 'This account is suspended. Contact an admin.'])
   expect((await browser.logInOverRpc({ email, password })).status).toBe(403)
   expect(browser.cookies.size).toBe(0)
   expect((await service.app.store.listLogins({ userId, limit: 10, offset: 0 })).total).toBe(0)

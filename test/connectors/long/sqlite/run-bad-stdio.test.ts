@@ -63,7 +63,7 @@ const callFaults = [
   {
     name: 'fill',
     args: { chars: 11_000_000 },
-    message: /^Connector "Bad serve": .* sent a message that is larger than allowed\.$/,
+    message: /^Connector "Bad serve": .* sent a message of more than 10485760 bytes\.$/,
   },
 ]
 

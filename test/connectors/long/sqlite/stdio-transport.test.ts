@@ -125,7 +125,7 @@ test.each([
   ['exit', 'exited with code 3 before it answered.'],
   ['kill', 'was ended by SIGKILL before it answered.'],
   ['garbage', 'wrote something other than MCP messages to its standard output.'],
-  ['endless-line', 'sent a message that is larger than allowed.'],
+  ['endless-line', 'sent a message of more than 1048576 bytes.'],
 ])('a server in mode "%s" fails before it is initialized, and its process ends', async (mode, ending) => {
   const { pids, transport } = rogueTransport(mode)
   await expect(connect(transport)).rejects.toThrow()
@@ -225,7 +225,7 @@ test('accepts a line up to the size limit and rejects a longer one', async () =>
   expect(await call(client, 'huge', { bytes: 15 * megabyte })).toHaveLength(15 * megabyte)
   expect(await call(client, 'huge', { bytes: 5 })).toBe('xxxxx')
   await expect(call(client, 'huge', { bytes: 16 * megabyte })).rejects.toThrow('Connection closed')
-  expect(transport.failure?.message).toBe("The connector's server sent a message that is larger than allowed.")
+  expect(transport.failure?.message).toBe("The connector's server sent a message of more than 16777216 bytes.")
   await transport.close()
   await expectGone(pids[0]!)
 })

@@ -51,7 +51,7 @@ console.log(JSON.stringify([task.status, typeof wrong, typeof missing]))
     const refused = await run('npx', command, project, { ERRAND_API_KEY: 'wrong' }).catch(
       (error: Error) => error.message,
     )
-    expect(refused).toContain('errand-client: The API key is invalid.')
+    expect(refused).toContain('errand-client: The API key is invalid or revoked.')
     const without = await run('npx', command, project, { ERRAND_API_KEY: '' }).catch((error: Error) => error.message)
     expect(without).toContain('Set ERRAND_API_KEY')
     await service.stop()
