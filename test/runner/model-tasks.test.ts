@@ -122,8 +122,8 @@ test('output that does not match a plain JSON Schema also fails the task', async
 })
 
 test.for([
-  { endpointId: 'model.number', message: /returned no prompt/ },
-  { endpointId: 'model.promise', message: /returned no prompt/ },
+  { endpointId: 'model.number', message: /did not return a non-empty string/ },
+  { endpointId: 'model.promise', message: /did not return a non-empty string/ },
   { endpointId: 'model.thrown', message: /^There is no prompt today\.$/ },
 ])(
   'a task of $endpointId, which throws or returns no prompt string, fails without a model call',
