@@ -85,7 +85,9 @@ export async function unwrap<Event = WebhookEvent>(
   ) as [string, string, string]
   if (!/^\d{1,12}$/.test(timestamp)) throw refused('the header webhook-timestamp is not a time in seconds')
   if (!(Math.abs(Date.now() - Number(timestamp) * 1000) <= toleranceSeconds * 1000)) {
-    throw refused(`the header webhook-timestamp is more than ${describeSeconds(toleranceSeconds)} from now`)
+    throw refused(
+      `the header webhook-timestamp is more than ${describeSeconds(toleranceSeconds)} from now. Check the clock`,
+    )
   }
   const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : new Uint8Array(body)
   const head = new TextEncoder().encode(`${id}.${timestamp}.`)

@@ -66,7 +66,10 @@ export async function admissible(parts: Parts, of: Weighing): Promise<Admissible
   const agent = catalogue.agent(agentId)
   const chat = agent?.chat
   if (!agent || !chat || !isVisibleTo(agent, caller.email)) {
-    throw new ErrandError('NOT_FOUND', `The agent ${agentId} is no longer available.`)
+    throw new ErrandError(
+      'NOT_FOUND',
+      `The agent ${agentId} is no longer available. Start a session with another agent.`,
+    )
   }
   requireAgent(caller, agent.id)
   if (charsOf(input, setting) > largeMessageChars) await onLarge()

@@ -264,7 +264,7 @@ function notFound(): ErrandError {
 }
 
 function nameTaken(name: string): ErrandError {
-  const message = `A connector with the name "${name}" already exists.`
+  const message = `A connector with the name "${name}" already exists. Choose another name.`
   return new ErrandError('CONFLICT', message, {
     details: [{ path: 'name', message: 'Another of your connectors has this name' }],
   })

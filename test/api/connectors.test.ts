@@ -90,7 +90,7 @@ function describeConnectors(titled: Titled, via: Via): void {
     const [first, second] = [await calls.add({ name: 'Docs' }), await calls.add({ name: 'docs' })]
     const taken = {
       error: 'Conflict',
-      message: 'A connector with the name "Docs" already exists.',
+      message: 'A connector with the name "Docs" already exists. Choose another name.',
       statusCode: 409,
       code: 'CONFLICT',
       details: [{ path: 'name', message: 'Another of your connectors has this name' }],

@@ -211,7 +211,10 @@ test('an agent hidden from the user after the session began answers as if remove
   const body = { sessionId: 'ses_stranger', message: 'Hello' }
   expect(await service.post('/api/chat', body, { key: stranger.key, headers })).toMatchObject({
     status: 404,
-    body: { error: 'Not found', message: 'The agent secret is no longer available.' },
+    body: {
+      error: 'Not found',
+      message: 'The agent secret is no longer available. Start a session with another agent.',
+    },
   })
   await service.stop()
 })

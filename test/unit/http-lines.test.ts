@@ -49,7 +49,7 @@ test('accepts a line of the maximum size and rejects one byte more', async () =>
   expect(await linesOf([`${full}\n${full}`])).toEqual([full, full])
   expect(await linesOf([full.slice(1), 'x', '\n', full])).toEqual([full, full])
   for (const chunks of [[`${full}x`], [full, 'x'], [`a\n${full}x\n`], ['x', full, '\n']]) {
-    await expect(linesOf(chunks)).rejects.toThrow("The agent's service sent a line of more than 1 MB.")
+    await expect(linesOf(chunks)).rejects.toThrow("The agent's service sent a line of more than 1 MB, the maximum.")
   }
 })
 

@@ -19,7 +19,9 @@ export async function* readLines(chunks: AsyncIterable<Buffer>, lineBytesMax: nu
       }
     }
     if (lines.isTooLong) {
-      throw new AgentServiceError(`The agent's service sent a line of more than ${megabytes(lineBytesMax)}.`)
+      throw new AgentServiceError(
+        `The agent's service sent a line of more than ${megabytes(lineBytesMax)}, the maximum.`,
+      )
     }
   }
   const last = decode(lines.rest)

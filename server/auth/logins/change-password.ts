@@ -13,7 +13,8 @@ export async function changePassword(
   const { logins, store } = parts
   const { email, userId } = caller
   const loginId = loginIdOf(caller)
-  if (loginId === undefined) throw new ErrandError('FORBIDDEN', 'Changing the password requires a browser login.')
+  if (loginId === undefined)
+    throw new ErrandError('FORBIDDEN', 'Changing the password requires a browser login. Log in first.')
   assertNotObvious('newPassword', { email, password: input.newPassword })
   const attempt = { email, client: logins.clients.of(browser.request) }
   const { from, passwordHash } = await withHashRoom(email, async (inTurn) => {

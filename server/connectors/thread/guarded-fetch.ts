@@ -118,7 +118,7 @@ function toHeaders(init: RequestInit['headers']): Headers {
     for (const [name, value] of headers) validateHeaderValue(name, value)
     return headers
   } catch {
-    throw new ConnectorError('A header of this connector has an invalid name or value.')
+    throw new ConnectorError('A header of this connector has an invalid name or value. Correct its headers.')
   }
 }
 

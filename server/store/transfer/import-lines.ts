@@ -31,7 +31,8 @@ export async function* readLines(chunks: AsyncIterable<Buffer>): Lines {
 export async function readHeader(lines: Lines): Promise<ExportHeader> {
   const { value } = await lines.next()
   const header = parse(value ?? Buffer.from('null')) as ExportHeader | null
-  if (header?.format !== exportFormat.format) throw new Error('The input is not an Errand export.')
+  if (header?.format !== exportFormat.format)
+    throw new Error('The input is not an Errand export. Create one with `errand export`.')
   if (header.version !== exportFormat.version) throw otherVersion()
   return header
 }

@@ -105,7 +105,7 @@ test.each(['a\nb', 'a\u0001b', '☃'])('rejects a header value invalid in HTTP w
   const server = await startServer(echo)
   const init = post('{}', { Authorization: `secret${value}` })
   expect(await refusalOf(openGuardFor([server]), server.origin, init)).toBe(
-    'A header of this connector has an invalid name or value.',
+    'A header of this connector has an invalid name or value. Correct its headers.',
   )
   expect(server.connections).toEqual([])
 })

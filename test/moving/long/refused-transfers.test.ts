@@ -68,8 +68,8 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
     const renamed = changed(lines, 'users', (row, columns) => (row[columns.indexOf('email')] = 'other@example.com'))
     const without = (table: string) => lines.filter((line) => !line.startsWith(`{"table":"${table}"`))
     const cases: [what: string, content: string, said: string | RegExp][] = [
-      ['nothing', '', '1 errand: The input is not an Errand export.\n'],
-      ['other JSON', '{"a":1}\n', '1 errand: The input is not an Errand export.\n'],
+      ['nothing', '', '1 errand: The input is not an Errand export. Create one with `errand export`.\n'],
+      ['other JSON', '{"a":1}\n', '1 errand: The input is not an Errand export. Create one with `errand export`.\n'],
       ['no JSON', 'PK\u0003\u0004\n', incomplete],
       ['the header only', header, incomplete],
       ['without the end', lines.slice(0, -1).join(''), incomplete],

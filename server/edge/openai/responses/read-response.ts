@@ -59,7 +59,8 @@ export async function openResponse(wire: OpenaiParts, routed: RoutedRequest, id:
   const { createdAt, turnId } = kept.turn
   context.stream = streamReader(response, wire.stallMs)
   const reader = await wire.chats.reads.open({ caller, turnId, after: 0 })
-  if (!reader) throw new ErrandError('NOT_FOUND', 'The response has no events to stream.')
+  if (!reader)
+    throw new ErrandError('NOT_FOUND', 'The response has no events to stream. Retrieve it without stream=true.')
   context.stream.left.addEventListener('abort', () => reader.leave(), { once: true })
   if (context.stream.left.aborted) reader.leave()
   holdAnswer(context)
