@@ -97,7 +97,10 @@ export class ConnectorChecks {
 
   async #probe(spec: ConnectorSpec): Promise<CheckResult> {
     const controller = new AbortController()
-    const late: ProbeOutcome = { kind: 'interrupted', message: `The check took longer than ${checkMs / 1000} seconds.` }
+    const late: ProbeOutcome = {
+      kind: 'interrupted',
+      message: `The check took longer than ${checkMs / 1000} seconds. Try again.`,
+    }
     const timer = setTimeout(() => controller.abort(late), checkMs)
     const outcome = await this.#parts.agents.probe(spec, controller.signal)
     clearTimeout(timer)

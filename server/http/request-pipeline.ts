@@ -34,7 +34,7 @@ async function answer(parts: PipelineParts, routed: RoutedRequest, match: Match 
   const { about, context, request } = routed
   assertHead(routed)
   if (request.method === 'OPTIONS' && (match || request.url === '*')) return answerOptions(routed, match)
-  if (!match) throw badField('', 'The request target is malformed.')
+  if (!match) throw badField('', 'The request target must be a path, such as /api/account.')
   const { allow, route, sent } = match
   if (!route)
     throw new ErrandError(

@@ -52,7 +52,7 @@ export function issueMessage(issue: z.core.$ZodIssue): string {
       if (issue.message.endsWith('received undefined')) return 'Is required'
       return issue.expected in typeNames ? `Must be ${typeNames[issue.expected]}` : issue.message
     case 'invalid_value':
-      return `Must be ${issue.values.length === 1 ? '' : 'one of '}${issue.values.join(', ')}`
+      return `Must be ${issue.values.length === 1 ? '' : 'one of '}${issue.values.map(String).join(', ')}`
     case 'too_small':
       return sizeMessage(issue, issue.minimum, ['at least', 'more than']) ?? issue.message
     case 'too_big':

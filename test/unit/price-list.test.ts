@@ -157,7 +157,7 @@ test.each([
   ['openai/text-embedding-3-small', 'has no cost'],
   ['anthropic/tiered', 'has several tiers; only one tier, for long prompts, is supported'],
   ['anthropic/free', 'is listed as free'],
-  ['anthropic/audio', 'has a tier that does not depend on the prompt length'],
+  ['anthropic/audio', 'has a tier that does not depend on the prompt length, which is not supported'],
   ['anthropic/half', 'has no price for output tokens'],
   ['anthropic/negative', 'has the price -1 (input), which is not a number from 0 to 9999999.999999'],
   ['anthropic/text', 'has the price "1" (input), which is not a number from 0 to 9999999.999999'],

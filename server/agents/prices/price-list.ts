@@ -118,7 +118,7 @@ function modelsDevPrice(entry: unknown): ListedPrice {
   const { tier: of } = isEntry(tier) ? tier : {}
   if (others.length > 0) throw new PriceListError('has several tiers; only one tier, for long prompts, is supported')
   if (!isEntry(of) || (of['type'] ?? 'context') !== 'context')
-    throw new PriceListError('has a tier that does not depend on the prompt length')
+    throw new PriceListError('has a tier that does not depend on the prompt length, which is not supported')
   const long = longPrice(base, (name) => decimal((tier as Entry)[name], name), modelsDevNames)
   return { ...base, longContext: { aboveTokens: wholeTokens(of['size']), ...long } }
 }

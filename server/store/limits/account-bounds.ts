@@ -53,9 +53,14 @@ export function assertKeyRoom({ all, live }: { all: number; live: number }): voi
 
 /** Throws CONFLICT if an installation with this many platform keys cannot have another. */
 export function assertPlatformKeyRoom({ all, live }: { all: number; live: number }): void {
-  if (live < livePlatformKeysMax && all < platformKeysMax) return
-  const message = `There can be at most ${livePlatformKeysMax} active platform keys, and ${platformKeysMax} including those that ended. Revoke one first.`
-  throw new ErrandError('CONFLICT', message)
+  if (live >= livePlatformKeysMax) {
+    const message = `There are already ${livePlatformKeysMax} active platform keys, the maximum. Revoke one first.`
+    throw new ErrandError('CONFLICT', message)
+  }
+  if (all >= platformKeysMax) {
+    const message = `There are already ${platformKeysMax} platform keys including those that ended, the maximum.`
+    throw new ErrandError('CONFLICT', message)
+  }
 }
 
 /** Throws CONFLICT if a user with this many client tokens cannot have another. */
