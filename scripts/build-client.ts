@@ -55,7 +55,14 @@ async function bundle(entry: Record<string, string>, format: 'es' | 'cjs'): Prom
         formats: [format],
         fileName: (_, name) => `${name}.${extension}`,
       },
-      rolldownOptions: { external: /^node:|^react\b/, output: { chunkFileNames: `shared.${extension}` } },
+      rolldownOptions: {
+        external: /^node:|^react\b/,
+        output: {
+          chunkFileNames: `shared.${extension}`,
+          // Components that React's servers must leave to the browser.
+          banner: ({ name }) => (name === 'react' ? "'use client'" : ''),
+        },
+      },
     },
     plugins: [
       {

@@ -98,7 +98,7 @@ test('publint and attw find no problems', { timeout: runMsMax }, async () => {
   const types = await run(join(tools, '.bin/attw'), [await packClient(), '--format', 'json'], project)
   const { analysis } = JSON.parse(types.stdout) as { analysis: { problems: unknown[]; entrypoints: object } }
   expect(analysis.problems).toEqual([])
-  expect(Object.keys(analysis.entrypoints)).toEqual(expect.arrayContaining(['.', './webhooks', './ai-sdk']))
+  expect(Object.keys(analysis.entrypoints)).toEqual(expect.arrayContaining(['.', './webhooks', './ai-sdk', './react']))
 })
 
 async function gzipped(entry: string): Promise<number> {
@@ -115,14 +115,18 @@ async function gzipped(entry: string): Promise<number> {
         load: (name) => (name === id ? entry : null),
       },
     ],
-    build: { write: false, minify: true, rolldownOptions: { input: id, preserveEntrySignatures: 'strict' } },
+    build: {
+      write: false,
+      minify: true,
+      rolldownOptions: { input: id, external: /^react\b/, preserveEntrySignatures: 'strict' },
+    },
   })) as Rollup.RollupOutput
   const code = built.output.map((item) => (item.type === 'chunk' ? item.code : '')).join('')
   return gzipSync(code).length
 }
 
 test(
-  'an app bundles at most 10 KB for tasks, 16 KB for everything, 2 KB for webhooks, 4 KB for ai-sdk',
+  'an app bundles at most 10 KB for tasks, 16 KB for everything, 2 KB for webhooks, 4 KB for ai-sdk and react',
   { timeout: runMsMax },
   async () => {
     const tasks = await gzipped(
@@ -131,12 +135,16 @@ test(
     const everything = await gzipped(`export * from 'errand-client'\nexport * from 'errand-client/webhooks'`)
     const webhooks = await gzipped(`export { unwrap } from 'errand-client/webhooks'`)
     const aiSdk = await gzipped(`export * from 'errand-client/ai-sdk'`)
-    console.log(`min+gzip: tasks ${tasks}, everything ${everything}, webhooks ${webhooks}, ai-sdk ${aiSdk} bytes`)
+    const react = await gzipped(`export * from 'errand-client/react'`)
+    console.log(
+      `min+gzip: tasks ${tasks}, everything ${everything}, webhooks ${webhooks}, ai-sdk ${aiSdk}, react ${react}`,
+    )
     expect(tasks).toBeGreaterThan(3000)
     expect(tasks).toBeLessThanOrEqual(10 * 1024)
     expect(everything).toBeLessThanOrEqual(16 * 1024)
     expect(webhooks).toBeLessThanOrEqual(2 * 1024)
     expect(aiSdk).toBeLessThanOrEqual(4 * 1024)
+    expect(react).toBeLessThanOrEqual(4 * 1024)
   },
 )
 
@@ -147,8 +155,11 @@ test(
     const installed = join(project, 'node_modules/errand-client')
     const files = readdirSync(installed)
     const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Record<string, unknown>
-    for (const field of ['dependencies', 'peerDependencies', 'optionalDependencies', 'scripts'])
-      expect(manifest).not.toHaveProperty(field)
+    expect(manifest).toMatchObject({
+      peerDependencies: { react: '>=18' },
+      peerDependenciesMeta: { react: { optional: true } },
+    })
+    for (const field of ['dependencies', 'optionalDependencies', 'scripts']) expect(manifest).not.toHaveProperty(field)
     const root = JSON.parse(readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8')) as {
       version: string
     }
@@ -163,11 +174,12 @@ test(
       'errand-client',
     ])
     const declarations = files.filter((name) => /\.d\.c?ts$/.test(name))
-    expect(declarations.length).toBe(6)
-    expect(declarations.reduce((sum, name) => sum + statSync(join(installed, name)).size, 0)).toBeLessThanOrEqual(
-      128 * 1024,
-    )
-    for (const name of declarations) {
+    expect(declarations.length).toBe(8)
+    const sizeOf = (names: string[]) => names.reduce((sum, name) => sum + statSync(join(installed, name)).size, 0)
+    const isOfReact = (name: string) => name.startsWith('react.')
+    expect(sizeOf(declarations.filter((name) => !isOfReact(name)))).toBeLessThanOrEqual(128 * 1024)
+    expect(sizeOf(declarations.filter(isOfReact))).toBeLessThanOrEqual(8 * 1024)
+    for (const name of declarations.filter((one) => !isOfReact(one))) {
       const text = readFileSync(join(installed, name), 'utf8')
       expect(text, name).not.toMatch(/\bzod\b|trpc|drizzle|\bimport\b|server\//i)
     }
