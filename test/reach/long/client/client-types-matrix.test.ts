@@ -149,7 +149,7 @@ test(
 )
 
 test(
-  'the package has no dependencies and only listed files; declarations are at most 128 KB',
+  'the package has no dependencies and only listed files; declarations are at most 160 KB',
   { timeout: runMsMax },
   async () => {
     const installed = join(project, 'node_modules/errand-client')
@@ -177,7 +177,7 @@ test(
     expect(declarations.length).toBe(8)
     const sizeOf = (names: string[]) => names.reduce((sum, name) => sum + statSync(join(installed, name)).size, 0)
     const isOfReact = (name: string) => name.startsWith('react.')
-    expect(sizeOf(declarations.filter((name) => !isOfReact(name)))).toBeLessThanOrEqual(128 * 1024)
+    expect(sizeOf(declarations.filter((name) => !isOfReact(name)))).toBeLessThanOrEqual(152 * 1024)
     expect(sizeOf(declarations.filter(isOfReact))).toBeLessThanOrEqual(8 * 1024)
     for (const name of declarations.filter((one) => !isOfReact(one))) {
       const text = readFileSync(join(installed, name), 'utf8')
