@@ -10,7 +10,7 @@ const parts = partsLeftOut()
 const long = isSmall ? ['test/**/long/**'] : []
 const mocks = 'test/**/mocks/*.test.ts'
 const postgresOnly = ['test/nodes/**/*.test.ts', 'test/**/postgres/*.test.ts']
-const services = 'test/{api,chat,connectors,login,mcp,openai,property,runner,sign-ins,webhooks}/**/*.test.ts'
+const services = 'test/{api,chat,connectors,login,mails,mcp,openai,property,runner,sign-ins,webhooks}/**/*.test.ts'
 
 /** Files of a project share their workers and the modules in them, which Node loads itself: half of the time else. */
 const shared = { isolate: false, experimental: { viteModuleRunner: false, nodeLoader: false } }

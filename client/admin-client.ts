@@ -10,7 +10,7 @@ import type { Call } from './calls/rpc-call.ts'
 
 /**
  * Operations for admins with a browser login. Some also accept platform keys; none accepts a user's API key.
- * `invitations.check` and `invitations.accept` need no credential.
+ * `invitations.check`, `invitations.accept` and `invitations.requestPasswordReset` need no credential.
  */
 export type AdminClients = {
   users: {
@@ -55,6 +55,8 @@ export type AdminClients = {
     revoke: Method<'invitations.revoke'>
     /** Returns the purpose of an invitation link and the email address it was created for. */
     check: Method<'invitations.check'>
+    /** Mails a link to set a new password, if the service sends mail. */
+    requestPasswordReset: Method<'invitations.requestPasswordReset'>
     /** Creates the account or sets the password, depending on the link. Logs in the calling browser. */
     accept: Method<'invitations.accept'>
   }
@@ -102,6 +104,7 @@ export function createAdminClients(call: Call): AdminClients {
       list: list('invitations.list'),
       revoke: change('invitations.revoke'),
       check: change('invitations.check'),
+      requestPasswordReset: change('invitations.requestPasswordReset'),
       accept: change('invitations.accept'),
     },
     platformKeys: {

@@ -101,7 +101,8 @@ export const errorWords: Record<ErrorCode, Words> = {
     remedy: 'Wait for `Retry-After`. For executions, `X-RateLimit-Reset` is the time of the next allowed one.',
   },
   LOGIN_THROTTLED: {
-    cause: 'There were too many password attempts for this email address or from this client.',
+    cause:
+      'There were too many password attempts or requests for a password link, for this email address or from this client.',
     remedy: 'Wait for `Retry-After`.',
   },
   HEADERS_TOO_LARGE: { cause: 'The request headers are too large.', remedy: 'Send fewer or shorter headers.' },

@@ -349,6 +349,8 @@ export type CreatedInvitation = {
   acceptedAt: string | null
   /** The link for the invited person, shown only once. Anyone who has it can use it, once */
   url: string
+  /** Whether the service also mails the link to the person */
+  isMailed: boolean
 }
 
 export type CreatedKey = {
@@ -620,6 +622,8 @@ export type LoginOptions = {
     /** URL where the browser starts the login; append `?returnTo=/path` to choose the page after it */
     url: string
   }[]
+  /** Whether the service mails links to set a new password */
+  canResetPassword: boolean
 }
 
 export type Message = {
@@ -854,6 +858,18 @@ export type System = {
     differences: number
     /** Sum of the balances of all users */
     balanceUsd: string
+  } | null
+  /** Null if the service sends no mail */
+  mail: {
+    /** Mails not yet sent */
+    waiting: number
+    /** Mails of the last days that were given up */
+    failed: number
+    lastError: {
+      message: string
+      /** ISO 8601 UTC timestamp with milliseconds */
+      at: string
+    } | null
   } | null
   users: {
     total: number
@@ -2270,6 +2286,12 @@ export type Mutations = {
       token: string
     }
     output: CheckedInvitation
+  }
+  'invitations.requestPasswordReset': {
+    input: {
+      email: string
+    }
+    output: Confirmation
   }
   'invitations.accept': {
     input: {

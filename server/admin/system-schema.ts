@@ -32,6 +32,14 @@ export const System = z
       })
       .nullable()
       .describe('Result of the last check; null until the first one finishes'),
+    mail: z
+      .object({
+        waiting: count.describe('Mails not yet sent'),
+        failed: count.describe('Mails of the last days that were given up'),
+        lastError: z.object({ message: z.string(), at: isoTimestamp }).nullable(),
+      })
+      .nullable()
+      .describe('Null if the service sends no mail'),
     users: z.object({ total: count, suspended: count }),
     agents: z.array(
       z.object({

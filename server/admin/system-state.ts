@@ -61,10 +61,10 @@ export function createSystem({ agents, clock, runner }: SystemOf): SystemParts {
   }
 }
 
-export type AdminParts = { catalogue: Catalogue; clock: Clock; store: Store; system: SystemParts }
+export type AdminParts = { catalogue: Catalogue; clock: Clock; sendsMail: boolean; store: Store; system: SystemParts }
 
-export async function readSystem({ catalogue, clock, store, system }: AdminParts): Promise<System> {
-  const state = await store.readState()
+export async function readSystem({ catalogue, clock, sendsMail, store, system }: AdminParts): Promise<System> {
+  const [state, mail] = await Promise.all([store.readState(), sendsMail ? store.mails.readState() : null])
   const { heapUsed, rss } = process.memoryUsage()
   const { ledger } = system
   return {
@@ -84,6 +84,11 @@ export async function readSystem({ catalogue, clock, store, system }: AdminParts
       checkedAt: isoTime(ledger.checkedAt),
       differences: ledger.report.differences.length,
       balanceUsd: ledger.report.balanceUsd,
+    },
+    mail: mail && {
+      waiting: mail.pending,
+      failed: mail.failed,
+      lastError: mail.lastError && { message: mail.lastError.error, at: isoTime(mail.lastError.at) },
     },
     users: { total: state.users, suspended: state.suspendedUsers },
     agents: catalogue.agents.map(({ chat, endpoints, id, kind, name, visibility }) => ({

@@ -37,6 +37,8 @@ import { createRootRouter } from '../edge/root-router.ts'
 import { ServiceMetrics } from '../admin/metrics/service-metrics.ts'
 import type { PayloadBucket } from '../payloads/payload-bucket.ts'
 import { SignedLinks } from '../payloads/signed-links.ts'
+import { openMails } from './open-mails.ts'
+import type { MailSettings } from '../mails/mail-settings.ts'
 import { openPayloads } from './open-payloads.ts'
 import { openServiceStore } from './open-service-store.ts'
 import { AutoRecharge } from '../payments/auto-recharge.ts'
@@ -67,6 +69,8 @@ export type AppOptions = {
   baseUrl: string | null
   /** Undefined if users cannot pay. */
   payments?: PaymentSettings | undefined
+  /** Undefined if the service sends no mail. */
+  mail?: MailSettings | undefined
   /**
    * Returns the service's secrets. Called again if data was encrypted with an unknown secret, because a command may
    * have replaced the secrets.
@@ -159,10 +163,12 @@ export async function startApp(options: AppOptions): Promise<App> {
     const links = new SignedLinks({ secret, baseUrl, clock, lifeSeconds: limits.signedUrlSeconds })
     const work = createWork({ ...running, links, meter: metrics, toolTokens }, options)
     const { chats, dispatcher, ends, keeper, runner, stops } = work
+    const mails = await openMails(options.mail, { baseUrl, clock, log, store, vault })
+    closers.push(() => mails?.stop())
     const port = await openPayments(options.payments)
     const system = createSystem({ agents, clock, runner })
     closers.push(() => system.loopDelay.close())
-    const services = createServices(options, { ...running, baseUrl, links, port, signIns, system, work })
+    const services = createServices(options, { ...running, baseUrl, links, mails, port, signIns, system, work })
     const recharge = new AutoRecharge(services.payments)
     closers.push(() => recharge.stop())
     const keyUses = lastKeyUses(store, log)
@@ -186,7 +192,10 @@ export async function startApp(options: AppOptions): Promise<App> {
     dispatcher.start()
     closers.push(() => dispatcher.stop())
     stops.start()
-    if (options.role !== 'worker') recharge.start()
+    if (options.role !== 'worker') {
+      recharge.start()
+      mails?.start()
+    }
     closers.push(() => stops.close())
     closers.push(() => keeper?.stop())
     const onLedgerReport = (report: LedgerReport) => (system.ledger = { report, checkedAt: clock.now() })

@@ -7,6 +7,7 @@ import { makeFolder } from '../kernel/make-folder.ts'
 import { UsageError } from '../kernel/usage-error.ts'
 import { codeOf } from '../kernel/thrown.ts'
 import { checkPayments, type PaymentSettings } from '../payments/payment-settings.ts'
+import { parseSender, parseSmtpUrl, type MailSettings } from '../mails/mail-settings.ts'
 import { isNetwork } from '../outbound/network-list.ts'
 import type { PayloadBucket } from '../payloads/payload-bucket.ts'
 import type { LimitsConfig, LoginConfig } from '../agents/config/service-config.ts'
@@ -157,6 +158,22 @@ export function resolvePayments(env: Environment = process.env): PaymentSettings
     apiUrl: env.ERRAND_STRIPE_API_URL ?? '',
     returnOrigins: env.ERRAND_PAYMENT_RETURN_ORIGINS ?? '',
   })
+}
+
+/** Undefined if the service sends no mail. Errors do not quote the URL, because it contains a password. */
+export function resolveMail(env: Environment = process.env): MailSettings | undefined {
+  const { ERRAND_MAIL_FROM: sender = '', ERRAND_SMTP_URL: url = '' } = env
+  if (url === '' && sender === '') return undefined
+  if (url === '') throw new ConfigError('ERRAND_SMTP_URL: is required with ERRAND_MAIL_FROM')
+  const server = parseSmtpUrl(url)
+  if (!server) {
+    throw new ConfigError(
+      'ERRAND_SMTP_URL: must be a URL such as smtps://user:password@host:465; in a password write @ as %40 and / as %2F',
+    )
+  }
+  const from = parseSender(sender)
+  if (!from) throw new ConfigError('ERRAND_MAIL_FROM: must be an email address, or Name <address>')
+  return { ...server, from }
 }
 
 const bucketVariables = 'ERRAND_PAYLOADS_S3_'

@@ -18,6 +18,7 @@ import type { SignedLinks } from '../payloads/signed-links.ts'
 import { amountsOf } from '../payments/manage-topups.ts'
 import type { PaymentPort } from '../payments/payment-port.ts'
 import type { PaymentSettings } from '../payments/payment-settings.ts'
+import type { MailSender } from '../mails/mail-sender.ts'
 import type { Quotes } from '../billing/quotes.ts'
 import type { RouterParts } from '../edge/root-router.ts'
 import { WriteRate } from '../procedures/write-rate.ts'
@@ -40,6 +41,8 @@ type ServiceParts = {
   clock: Clock
   links: SignedLinks
   log: Logger
+  /** Undefined if the service sends no mail. */
+  mails: MailSender | undefined
   payloads: PayloadStore
   /** Undefined if users cannot pay. */
   port: PaymentPort | undefined
@@ -58,7 +61,7 @@ export type Services = RouterParts & { clock: Clock; tracing: ServiceTracing | u
 export function createServices(settings: Settings, parts: ServiceParts): Services {
   const { limits, trustedProxies, webhookPrivateHosts: privateHosts } = settings
   const { access, agents, baseUrl, catalogue, clock, links, log, payloads, port, quotes, store, system } = parts
-  const { signIns, tracing, vault, work } = parts
+  const { mails, signIns, tracing, vault, work } = parts
   const { chats, ends, live, runner, stops } = work
   const { inlineBytes, maxBodyBytes: bodyBytesMax } = limits
   const origins = new OwnOrigins(baseUrl)
@@ -71,7 +74,7 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
     providers: catalogue.loginProviders,
   }
   const testRate = new WriteRate({ clock, max: 60, per: 'hour', what: "tests of an account's webhooks" })
-  const people = { clock, log, logins, store }
+  const people = { clock, log, logins, mails, store }
   const payments = {
     amounts: amountsOf(limits),
     baseUrl,
@@ -84,7 +87,7 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
   }
   return {
     account: { bodyBytesMax, catalogue, clock, payments, people, spendDays: new SpendDays(store), store },
-    admin: { catalogue, clock, store, system },
+    admin: { catalogue, clock, sendsMail: mails !== undefined, store, system },
     catalogue,
     chats,
     connectors: { access, checks, clock, origins, servers: catalogue.connectorServers, signIns, store, vault },

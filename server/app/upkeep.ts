@@ -6,6 +6,7 @@ import type { Store } from '../store/store.ts'
 const purgeMs = 60_000
 const expiredMs = 15_000
 const closeMs = 60 * 60_000
+const keysMs = 10 * 60_000
 const collectMs = 15 * 60_000
 const verifyMs = 24 * 3_600_000
 /** Delays the first ledger check, so that it does not slow down the first requests after a start. */
@@ -33,6 +34,7 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
   const purge = untilDone(() => store.purgeExpired())
   const closeBooks = untilDone(() => store.books.close())
   const noteExpired = untilDone(() => store.noteExpired())
+  const noteExpiringKeys = untilDone(() => store.mails.noteExpiringKeys())
   let wasLookedAt = true
   const collect = async () => {
     const isDue = wasLookedAt
@@ -61,6 +63,7 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
     setTimeout(() => run('the closing of the books', closeBooks), firstVerifyMs),
     setInterval(() => run('the closing of the books', closeBooks), closeMs),
     setInterval(() => run('the search for expired sessions', noteExpired), expiredMs),
+    setInterval(() => run('the search for expiring keys', noteExpiringKeys), keysMs),
     setInterval(() => run('the purge', purge), purgeMs),
     setInterval(() => run('the collection of orphaned payloads', collect), collectMs),
     setInterval(() => run('the check of the ledger', verify), verifyMs),

@@ -25,6 +25,7 @@ export type IdPrefix =
   | 'top'
   | 'pkey'
   | 'ctok'
+  | 'mail'
 
 /**
  * Returns a new identifier: a prefix such as `task_` and 26 characters. Ten of them encode the time, and sixteen encode

@@ -8,7 +8,9 @@ export type Secrets = { current: string; previous: readonly string[] }
  * Owner of encrypted secrets. The owner is part of the authenticated data, so that one owner's secrets cannot be
  * decrypted as another's.
  */
-export type SecretOwner = { userId: string } & ({ connectorId: string; part?: string } | { webhookId: string })
+export type SecretOwner =
+  | ({ userId: string } & ({ connectorId: string; part?: string } | { webhookId: string }))
+  | { mailId: string }
 
 /** Returns the owner for a connector's tokens from this issuer. The tokens are sent only to that issuer. */
 export function grantOwner(of: { userId: string; connectorId: string; issuer: string }): SecretOwner {
@@ -105,6 +107,7 @@ function deriveKey(secret: string, purpose: string): Key {
 }
 
 function describe(owner: SecretOwner): Buffer {
+  if ('mailId' in owner) return Buffer.from(owner.mailId)
   const of = 'webhookId' in owner ? owner.webhookId : owner.connectorId
   const part = 'part' in owner ? `/${owner.part}` : ''
   return Buffer.from(`${owner.userId}/${of}${part}`)

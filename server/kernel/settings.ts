@@ -125,6 +125,16 @@ export const variables = {
     otherwise: 'all',
     values: 'domains, separated by commas',
   },
+  ERRAND_SMTP_URL: {
+    meaning: 'mail server that sends mail to users; required with `ERRAND_MAIL_FROM`, the same on every node',
+    otherwise: 'no mail is sent',
+    values: '`smtp://` (with STARTTLS) or `smtps://`, user and password, a host and a port',
+    isSecret: true,
+  },
+  ERRAND_MAIL_FROM: {
+    meaning: 'sender of mail, with the name of the service; required with `ERRAND_SMTP_URL`',
+    values: '`address` or `Name <address>`',
+  },
   ERRAND_PAYLOADS_S3_BUCKET: {
     meaning: 'existing bucket for large payloads',
     otherwise: 'payloads are stored next to the database',

@@ -86,6 +86,7 @@ import type { PostedTotals } from './ledger/posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
 import type { TurnEventStore } from './sessions/turn-types.ts'
 import type { WireRequestStore } from './requests/wire-request-types.ts'
+import type { MailStore } from './mails/mail-port.ts'
 import type { WebhookStore } from './events/webhook-types.ts'
 
 // The store port. Each method is one atomic business command or one read. A command's promise resolves only when its
@@ -189,6 +190,7 @@ export type Store = {
   /** Settings. CLI commands that run next to the servers can use them too. */
   readonly settings: SharedSettings
   readonly webhooks: WebhookStore
+  readonly mails: MailStore
   /** Platform keys, the users of products built on the service, and client tokens for browsers. */
   readonly platform: PlatformStore
   /** Users' payments, and amounts that the payment provider took back. */
@@ -305,7 +307,6 @@ export type Store = {
   createUser(input: CreateUser): Promise<CreateUserResult>
   findUser(email: string): Promise<UserRecord | undefined>
   getUser(userId: string): Promise<(UserAccount & { passwordHash: string | null }) | undefined>
-  /** Undefined if the id is unknown. */
   findOwner(id: string): Promise<Owner | undefined>
   /** Lists users in order of creation. */
   listUsers(input: ListUsers): Promise<{ users: UserAccount[]; total: number }>

@@ -10,13 +10,19 @@ const operations = Object.entries(proceduresOf(describedRouter)).map(([name, pro
   return { name, type, rest: meta?.openapi, isPublic: meta?.isPublic === true }
 })
 
-test('exactly four operations are public, and the OpenAPI document agrees', async () => {
+test('exactly five operations are public, and the OpenAPI document agrees', async () => {
   expect(
     operations
       .filter(({ isPublic }) => isPublic)
       .map(({ name }) => name)
       .toSorted(),
-  ).toEqual(['invitations.accept', 'invitations.check', 'login.create', 'login.options'])
+  ).toEqual([
+    'invitations.accept',
+    'invitations.check',
+    'invitations.requestPasswordReset',
+    'login.create',
+    'login.options',
+  ])
   for (const { isPublic, name, rest } of operations) if (rest) expect(rest.protect, name).toBe(!isPublic)
 })
 

@@ -85,6 +85,7 @@ const decisions: Record<string, Decision | 'public'> = {
   'invitations.list': nobody,
   'invitations.revoke': nobody,
   'invitations.check': 'public',
+  'invitations.requestPasswordReset': 'public',
   'invitations.accept': 'public',
   'users.list': { platform: 'users' },
   'users.get': { platform: 'users' },

@@ -5,6 +5,7 @@ import type { Limits } from '../../server/app/config.ts'
 import { Browser, password } from '../api/browser-login.ts'
 import { expectStatus, signUpAdmin } from '../api/signed-in.ts'
 import type { StubMcpServer } from '../api/stub-mcp-server.ts'
+import { unreachableMail } from '../mails/mail-catcher.ts'
 import { say } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import { startProcess } from '../support/test-process.ts'
@@ -51,7 +52,7 @@ export async function fill(
   dataDir: string,
   mcp: StubMcpServer,
 ): Promise<{ filled: Filled; seen: Map<string, unknown> }> {
-  const service = await startService({ dataDir, secrets, limits, privateHosts: ['127.0.0.1'] })
+  const service = await startService({ dataDir, secrets, limits, mail: unreachableMail, privateHosts: ['127.0.0.1'] })
   const admin = await signUpAdmin(service, { email: 'admin@example.com' })
   const rich = await service.createPerson({ email: 'rich@example.com', balanceUsd: '50.0000', password })
   const blocked = await service.createPerson({ email: 'blocked@example.com' })

@@ -4,7 +4,7 @@ import { hashPassword } from '../../server/auth/logins/passwords.ts'
 import { must } from '../../server/kernel/assert.ts'
 import { Browser, password } from '../api/browser-login.ts'
 import { signIn, signUp, signUpAdmin } from '../api/signed-in.ts'
-import type { Answer } from '../support/test-service.ts'
+import { startService, type Answer } from '../support/test-service.ts'
 import type { Checker } from './documented-answers.ts'
 
 const text = { 'Content-Type': 'text/plain' }
@@ -117,7 +117,15 @@ export async function checkInvitations(checker: Checker): Promise<void> {
   await check(200, `DELETE /api/invitations/${two.id}`)
   await check(404, `DELETE /api/invitations/${two.id}`)
   await check(400, `DELETE /api/invitations/${long}`)
-  await checkBodies(check, ['POST /api/invitations', 'POST /api/invitations/check', accept])
+  const reset = 'POST /api/password-resets'
+  const email = 'one@example.com'
+  for (let count = 0; count < 10; count++) await stranger(200, reset, { email })
+  await stranger(429, reset, { email })
+  await stranger(400, reset, { email: 'nobody' })
+  await checkBodies(check, ['POST /api/invitations', 'POST /api/invitations/check', accept, reset])
+  const without = await startService()
+  checker.note(404, reset, { answer: await without.post('/api/password-resets', { email }), body: { email } })
+  await without.stop()
 }
 
 export async function checkUsers(checker: Checker): Promise<void> {

@@ -148,6 +148,7 @@ export async function callEverything({ person, platform, service, webhookId }: C
   const [, secret] = url.split('#')
   await ofAdmin('POST', '/api/invitations/check', { token: secret })
   const stranger = new Browser(service)
+  await ofAdmin('POST', '/api/password-resets', { email })
   answered(await stranger.post('/api/invitations/accept', { token: secret, password }), {
     what: 'POST /api/invitations/accept',
   })

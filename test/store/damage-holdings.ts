@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
 import { newId } from '../../server/kernel/ids.ts'
+import { sendsMail } from '../../server/store/mails/mail-types.ts'
 import { openTopup, paid, tell } from './payment-drafts.ts'
 import { converse, draftSession } from './session-contract.ts'
 import { rates, tokensFor } from './token-drafts.ts'
@@ -52,6 +53,7 @@ const method = (userId: string) => ({ customerId: `cus_${userId}`, methodId: `pm
 /** Creates a user who has some of everything that the ledger check covers, except what `untilExpired` adds. */
 export async function holdingsOf(world: StoreWorld, name: string): Promise<Holdings> {
   const { store } = world
+  await store.settings.replace(sendsMail, 'yes')
   const userId = await world.createUser()
   const [webhookId, taskWebhookId] = [newId('hook', world.clock.now()), newId('hook', world.clock.now())]
   const webhook = { userId, description: '', types: null, sealed: 'sealed' }

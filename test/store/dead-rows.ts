@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import { password } from '../api/browser-login.ts'
 import { PlatformCalls } from '../api/platform-calls.ts'
+import { unreachableMail } from '../mails/mail-catcher.ts'
 import { StripeStub } from '../payments/stripe-stub.ts'
 import testAgents from '../support/test-agents.ts'
 import { engine, withRaw, type RawDatabase } from '../support/test-engine.ts'
@@ -123,6 +124,19 @@ function seedsOf({ userId }: Person, { now, webhookId }: { now: number; webhookI
       status: "'delivered'",
       attempts: 1,
       fence: 1,
+      created_at: `${now} - n`,
+    },
+    mails: {
+      id: "'mail_' || n",
+      kind: "'invitation'",
+      user_id: own,
+      email: "'new' || n || '@example.com'",
+      data: "'{}'",
+      status: "'failed'",
+      attempts: 1,
+      attempted_at: long,
+      error: "'Refused'",
+      expires_at: long,
       created_at: `${now} - n`,
     },
     tasks: {
@@ -287,6 +301,7 @@ export async function startWithDeadRows({ dead, onSeeded }: StartWithDeadRows): 
     dataDir,
     config: testAgents,
     payments: stub.settings,
+    mail: unreachableMail,
     limits: { executionsPerMinute: 0, abuseFailures: 0 },
   }
   const before = await startService(options)

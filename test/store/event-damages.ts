@@ -178,4 +178,11 @@ export const eventDamages: Damage[] = [
     named: 'a delivery that succeeded was answered with success, and one that failed was attempted',
     by: ({ webhookId }) => [`UPDATE deliveries SET http_status = 500 WHERE ${ended} '${webhookId}'`],
   },
+  {
+    title: 'a mail about an event that did not happen',
+    named: 'a mail is to a user, and one about an event has that event',
+    by: ({ userId }) => [
+      `UPDATE mails SET kind = 'payment.refunded' WHERE kind = 'payment.succeeded' AND user_id = '${userId}'`,
+    ],
+  },
 ]

@@ -19,6 +19,7 @@ import { describePayloadBytes } from './contract-payload-bytes.ts'
 import { describeWriteOffs } from './contract-write-offs.ts'
 import { describeCarried } from './contract-carried.ts'
 import { describeBooks } from './contract-books.ts'
+import { describeMails } from './contract-mails.ts'
 import { describeMetered } from './contract-metered.ts'
 import { describeMoney } from './contract-money.ts'
 import { describePayments } from './contract-payments.ts'
@@ -109,6 +110,7 @@ export function describeAccountContract(engine: StoreEngine): void {
   describeDiscrepancies(contractTest)
   describeEvents(contractTest)
   describeDeliveries(contractTest)
+  describeMails(contractTest)
   describePayments(contractTest)
   describeTopups(contractTest)
   describePeople(contractTest)

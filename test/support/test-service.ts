@@ -10,6 +10,7 @@ import type { Secrets } from '../../server/kernel/secret-vault.ts'
 import type { Clock } from '../../server/kernel/clock.ts'
 import type { Logger } from '../../server/kernel/logger.ts'
 import { parseUsd } from '../../server/kernel/money.ts'
+import type { MailSettings } from '../../server/mails/mail-settings.ts'
 import type { PaymentSettings } from '../../server/payments/payment-settings.ts'
 import type { PayloadBucket } from '../../server/payloads/payload-bucket.ts'
 import testAgents from './test-agents.ts'
@@ -48,6 +49,8 @@ type TestServiceOptions = {
   dataDir?: string
   /** If omitted, payments are disabled. */
   payments?: PaymentSettings | undefined
+  /** If omitted, the service sends no mail. */
+  mail?: MailSettings
   /** A PostgreSQL database shared with another service. Default: the engine's choice. */
   databaseUrl?: string
 }
@@ -66,6 +69,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     databaseUrl,
     payloadBucket: options.payloadBucket,
     payments: options.payments,
+    mail: options.mail,
     listens: { host: '127.0.0.1', port: options.port ?? 0 },
     baseUrl: options.baseUrl ?? null,
     secrets: options.secrets ?? (() => ({ current: 'a secret of the tests only', previous: [] })),

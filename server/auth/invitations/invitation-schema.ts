@@ -34,6 +34,7 @@ export const CreateInvitationInput = z.object({
 
 export const CreatedInvitation = Invitation.extend({
   url: z.string().describe('The link for the invited person, shown only once. Anyone who has it can use it, once'),
+  isMailed: z.boolean().describe('Whether the service also mails the link to the person'),
 }).meta({ id: 'CreatedInvitation' })
 
 export const ListInvitationsInput = z.object(pageInput)
@@ -46,6 +47,8 @@ export const CheckedInvitation = z
   .meta({ id: 'CheckedInvitation' })
 
 export const AcceptInvitationInput = z.object({ token, password: NewPassword })
+
+export const PasswordResetInput = z.object({ email: Email })
 
 export const PasswordLink = z
   .object({ url: z.string().describe('Shown only once'), expiresAt: isoTimestamp })

@@ -9,6 +9,7 @@ import {
   CreateInvitationInput,
   ListInvitationsInput,
   ListInvitationsOutput,
+  PasswordResetInput,
   RevokeInvitationInput,
 } from './invitation-schema.ts'
 import { LoggedIn } from '../logins/login-schema.ts'
@@ -17,6 +18,7 @@ import {
   checkInvitation,
   createInvitation,
   listInvitations,
+  requestPasswordReset,
   revokeInvitation,
 } from './manage-invitations.ts'
 
@@ -103,6 +105,30 @@ export const invitationsRouter = (people: LoginAccess) =>
       .input(CheckInvitationInput)
       .output(CheckedInvitation)
       .mutation(({ input }) => checkInvitation(people, input.token)),
+
+    requestPasswordReset: procedure
+      .meta({
+        isPublic: true,
+        openapi: {
+          method: 'POST',
+          path: '/api/password-resets',
+          operationId: 'requestPasswordReset',
+          tags,
+          summary: 'Mail a link to set a new password',
+          description:
+            'The link works once, for an hour. The response is the same whether or not the address belongs to an account, and a user gets a limited number of links per day.',
+          protect: false,
+          successDescription: 'A link was mailed if the address belongs to an account with a password.',
+          errorResponses: {
+            ...bodyErrors,
+            404: 'The service sends no mail.',
+            429: 'Too many requests for this address or from this client.',
+          },
+        },
+      })
+      .input(PasswordResetInput)
+      .output(Confirmation)
+      .mutation(({ ctx, input }) => requestPasswordReset(people, { browser: ctx, email: input.email })),
 
     accept: procedure
       .meta({

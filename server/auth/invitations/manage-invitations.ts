@@ -1,3 +1,6 @@
+import { setTimeout } from 'node:timers/promises'
+import { secondsUntil } from '../../billing/refusals.ts'
+import { FairPlaces } from '../../kernel/fair-places.ts'
 import type { Page } from '../../store/list-place.ts'
 import type { InvitationRecord } from '../../store/access/people-types.ts'
 import type { z } from 'zod'
@@ -21,17 +24,23 @@ import { assertNotObvious, hashPassword, withHashRoom } from '../logins/password
 
 const invitationLifeMs = 7 * 86_400_000
 const passwordLinkLifeMs = 86_400_000
+const resetLifeMs = 3_600_000
+/** Time that a password reset takes at least, whatever it finds. */
+const resetMs = 250
+/** Password resets in progress. With `resetMs`, this limits how fast unauthenticated clients create rows. */
+const resets = new FairPlaces({ total: 20 })
 
-/** Invites a person with a link. The admin passes the link on, because the service sends no mail. */
+/** Invites a person with a link. The admin passes the link on, unless the service mails it. */
 export async function createInvitation(
   parts: LoginAccess,
   { browser, caller, input }: { browser: Browser; caller: Caller; input: z.output<typeof CreateInvitationInput> },
 ): Promise<z.output<typeof CreatedInvitation>> {
-  const { clock, log, logins, store } = parts
+  const { clock, log, logins, mails, store } = parts
   const { email, isAdmin } = input
   const credit = parseUsd(input.creditUsd)
   if (credit === undefined) throw badField('creditUsd', 'Must be a USD amount with at most four decimals')
   const { token, tokenHash } = newSecretToken()
+  const url = linkOf(logins, { browser, token })
   const created = await store.createInvitation({
     kind: 'invitation',
     email,
@@ -41,14 +50,16 @@ export async function createInvitation(
     tokenHash,
     userId: null,
     createdBy: caller.userId,
+    mail: mails?.seal(url),
   })
   if (created.outcome === 'refused') {
     throw new ErrandError('CONFLICT', `A user with the email address ${email} already exists.`)
   }
+  mails?.wake()
   const { id: invitationId } = created.invitation
   const fields = { adminId: caller.userId, invitationId, isAdmin, creditUsd: formatUsd(credit) }
   log.info(fields, 'an admin invited a person')
-  return { ...toInvitation(created.invitation), url: linkOf(logins, { browser, token }) }
+  return { ...toInvitation(created.invitation), url, isMailed: mails !== undefined }
 }
 
 /** Creates a link with which the user can set a password. The current password works until the link is used. */
@@ -64,6 +75,42 @@ export async function createPasswordLink(
   await store.createInvitation({ ...draft, expiresAt, tokenHash, createdBy: caller.userId })
   log.info({ adminId: caller.userId, userId }, 'an admin created a password link')
   return { url: linkOf(logins, { browser, token }), expiresAt: isoTime(expiresAt) }
+}
+
+/**
+ * Mails a link to set a new password, if the address belongs to a user with a password. The response is the same for all
+ * addresses, after the same time.
+ */
+export async function requestPasswordReset(
+  { clock, log, logins, mails, store }: LoginAccess,
+  { browser, email }: { browser: Browser; email: string },
+) {
+  if (!mails) throw new ErrandError('NOT_FOUND', 'This service sends no mail. Ask an admin for a link.')
+  const place = resets.open(email)
+  if (place.hold(1)) {
+    throw new ErrandError('SERVICE_UNAVAILABLE', 'The service is busy. Try again in a few seconds.', {
+      retryAfterSeconds: 5,
+    })
+  }
+  try {
+    const { token, tokenHash } = newSecretToken()
+    const mail = mails.seal(linkOf(logins, { browser, token }))
+    const client = logins.clients.of(browser.request)
+    const expiresAt = clock.now() + resetLifeMs
+    const requesting = store.mails.requestPasswordLink({ client, email, expiresAt, mail, tokenHash })
+    const [requested] = await Promise.all([requesting, setTimeout(resetMs)])
+    if (requested.outcome === 'refused') {
+      const retryAfterSeconds = secondsUntil(requested.until, clock.now())
+      throw new ErrandError('LOGIN_THROTTLED', 'Too many requests. Wait before you try again.', { retryAfterSeconds })
+    }
+    if (requested.userId !== null) {
+      mails.wake()
+      log.info({ requestId: browser.about.requestId, userId: requested.userId }, 'a person requested a password link')
+    }
+  } finally {
+    place.release()
+  }
+  return { message: 'If an account with a password has this email address, a link was mailed to it.' }
 }
 
 export async function revokeInvitation(

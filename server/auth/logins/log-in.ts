@@ -5,6 +5,7 @@ import { secondsUntil } from '../../billing/refusals.ts'
 import { isoTime, type Clock } from '../../kernel/clock.ts'
 import { badField, ErrandError } from '../../kernel/errors.ts'
 import type { Logger } from '../../kernel/logger.ts'
+import type { MailSender } from '../../mails/mail-sender.ts'
 import {
   loginLifeMs,
   type AdmitLogin,
@@ -30,7 +31,14 @@ export type LoginParts = {
 }
 
 /** Dependencies of code that checks passwords or manages logins. */
-export type LoginAccess = { store: Store; clock: Clock; logins: LoginParts; log: Logger }
+export type LoginAccess = {
+  store: Store
+  clock: Clock
+  logins: LoginParts
+  log: Logger
+  /** Undefined if the service sends no mail. */
+  mails?: MailSender | undefined
+}
 export type Browser = { request: IncomingMessage; setCookies: string[]; about: RequestTrace }
 
 const userAgentCharsMax = 300

@@ -19,10 +19,10 @@ export const loginRouter = (people: LoginAccess) =>
           path: '/api/login',
           operationId: 'getLoginOptions',
           tags,
-          summary: 'List the single sign-on providers',
+          summary: 'Get the ways to log in',
           description: 'Used by the login page.',
           protect: false,
-          successDescription: 'The providers of single sign-on.',
+          successDescription: 'The providers of single sign-on, and whether a password can be reset.',
           errorResponses: { 400: 'The request is malformed.' },
         },
       })
@@ -30,6 +30,7 @@ export const loginRouter = (people: LoginAccess) =>
       .output(LoginOptions)
       .query(() => ({
         providers: people.logins.providers.map(({ id, name }) => ({ id, name, url: `/login/oidc/${id}` })),
+        canResetPassword: people.mails !== undefined,
       })),
 
     create: procedure

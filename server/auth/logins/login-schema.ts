@@ -16,6 +16,7 @@ export const LoginOptions = z
           .describe('URL where the browser starts the login; append `?returnTo=/path` to choose the page after it'),
       }),
     ),
+    canResetPassword: z.boolean().describe('Whether the service mails links to set a new password'),
   })
   .meta({ id: 'LoginOptions' })
 

@@ -2,6 +2,7 @@ import type { Page } from '../list-place.ts'
 import { newId } from '../../kernel/ids.ts'
 import { endedKeptMs } from '../limits/account-bounds.ts'
 import type { CreateInvitation, InvitationRecord } from './people-types.ts'
+import { mailInvitation } from '../mails/mail-commands.ts'
 import type { Op, Reads, Tx } from '../commands/command.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
@@ -51,14 +52,16 @@ const purge = statement(
 
 export function* insertInvitation(tx: Tx, input: CreateInvitation): Op<InvitationRecord> {
   const now = yield* tx.now()
-  const { credit, createdBy, expiresAt, isAdmin, kind, tokenHash, userId } = input
+  const { credit, createdBy, expiresAt, isAdmin, kind, mail, tokenHash, userId } = input
   const id = newId('inv', now)
   const email = input.email.toLowerCase()
-  // A new link replaces an earlier link of the same kind for the same email.
-  yield* tx.run(replace, { kind, email })
+  // A new link replaces an earlier link of the same kind for the same email. Links that users request themselves replace
+  // none, because otherwise anyone could invalidate the link of another person.
+  if (createdBy !== userId) yield* tx.run(replace, { kind, email })
   const written = { id, tokenHash, kind, email, userId, credit, createdBy, createdAt: now, expiresAt }
   yield* tx.run(insert, { ...written, isAdmin: isAdmin ? 1 : 0 })
   tx.made({ table: 'invitations', id })
+  if (kind === 'invitation' && mail) mailInvitation(tx, { mail, email, at: now, expiresAt })
   return { id, kind, email, isAdmin, credit, createdAt: now, expiresAt, acceptedAt: null }
 }
 

@@ -7,6 +7,8 @@ import type {
   CreateLogin,
   OpenIdentity,
   OpenIdentityResult,
+  RequestPasswordLink,
+  RequestPasswordLinkResult,
   SetPassword,
   UpdateUser,
   UpdateUserResult,
@@ -24,6 +26,7 @@ import {
 } from './invitation-commands.ts'
 import { endLogins, insertLogin } from './login-commands.ts'
 import { admitTry, forgetEmail, forgetTries } from './login-throttle.ts'
+import { mailPasswordLink } from '../mails/mail-commands.ts'
 import { insertInto, statement } from '../commands/statement.ts'
 import { createUser, findCandidate, findUser, getUser, setPassword, updateUser } from '../accounts/stored-users.ts'
 
@@ -115,6 +118,26 @@ export function* createInvitation(tx: Tx, input: CreateInvitation): Op<CreateInv
   return { outcome: 'created', invitation: yield* insertInvitation(tx, input) }
 }
 
+/**
+ * Mails a link to the user of this email, if the user has a password and is not suspended. A user who logs in only
+ * through a provider stays bound to that provider.
+ */
+export function* requestPasswordLink(tx: Tx, input: RequestPasswordLink): Op<RequestPasswordLinkResult> {
+  const { client, email, expiresAt, mail, tokenHash } = input
+  const until = yield* admitTry(tx, { email: `password link: ${email}`, client: client && `password link: ${client}` })
+  if (until !== undefined) return { outcome: 'refused', until }
+  const none = { outcome: 'admitted', userId: null } as const
+  const user = yield* findCandidate(tx, email)
+  if (!user || user.passwordHash === null || user.suspendedAt !== null) return none
+  const { id: userId, isAdmin } = user
+  // Serializes the requests for one user, so that the bound on mails holds.
+  yield* tx.lockAccount({ userId })
+  if (!(yield* mailPasswordLink(tx, { mail, userId, at: yield* tx.now(), expiresAt }))) return none
+  const link = { kind: 'password', email: user.email, isAdmin, credit: 0, userId, createdBy: userId } as const
+  yield* insertInvitation(tx, { ...link, expiresAt, tokenHash })
+  return { outcome: 'admitted', userId }
+}
+
 export function* acceptInvitation(
   tx: Tx,
   { passwordHash, tokenHash }: { tokenHash: string; passwordHash: string },
@@ -131,6 +154,7 @@ export function* acceptInvitation(
     yield* endLogins(tx, user.id, null)
     yield* forgetEmail(tx, user.email)
     yield* noteAccepted(tx, { invitationId, userId: user.id })
+    yield* revokePasswordLink(tx, user.id)
     return { outcome: 'accepted', userId: user.id, kind }
   }
   const created = yield* createUser(tx, { email, passwordHash, isAdmin })

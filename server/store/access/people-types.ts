@@ -1,4 +1,5 @@
 import type { Page } from '../list-place.ts'
+import type { LinkMail } from '../mails/mail-types.ts'
 import type { UserRecord, AccountRecord } from '../accounts/account-types.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
@@ -122,7 +123,14 @@ export type CreateInvitation = Pick<InvitationRecord, 'kind' | 'email' | 'isAdmi
   tokenHash: string
   userId: string | null
   createdBy: string
+  /** Set if the link is also mailed. */
+  mail?: LinkMail | undefined
 }
+/** Request of an unauthenticated client for a password link. Counted like a login attempt. */
+export type RequestPasswordLink = AdmitLogin & Pick<CreateInvitation, 'expiresAt' | 'tokenHash'> & { mail: LinkMail }
+export type RequestPasswordLinkResult =
+  /** `userId` is null if no link was mailed. */
+  { outcome: 'admitted'; userId: string | null } | { outcome: 'refused'; until: EpochMs }
 export type CreateInvitationResult =
   | { outcome: 'created'; invitation: InvitationRecord }
   | { outcome: 'refused'; reason: 'email-taken' }

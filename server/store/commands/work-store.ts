@@ -14,6 +14,8 @@ import { changeAccountLimits, readLimits, readPlansInUse } from '../limits/accou
 import { purgeWindows, readWindows } from '../limits/spend-windows.ts'
 import { purgeSignIns } from '../connectors/grant-ends.ts'
 import { purgeClientTokens } from '../platform/client-token-commands.ts'
+import { purgeMails } from '../mails/mail-commands.ts'
+import { mailStore } from '../mails/mail-store.ts'
 import { paymentStore } from '../payments/payment-store.ts'
 import { expireTopups } from '../payments/topup-commands.ts'
 import * as sessions from '../sessions/session-commands.ts'
@@ -113,6 +115,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     unblock: (userId) => engine.run((tx) => liftBlock(tx, userId)),
     webhooks: webhookStore(engine),
     payments: paymentStore(engine),
+    mails: mailStore(engine),
     books: {
       read: (input) => engine.read((on) => readBooks(on, input)),
       readEmails: (userIds) => engine.read((on) => readEmails(on, userIds)),
@@ -135,6 +138,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
           yield* purgeInvitations(tx, purgeRowsMax),
           yield* purgeEvents(tx, purgeRowsMax),
           yield* purgeTurnEvents(tx, purgeRowsMax),
+          yield* purgeMails(tx, purgeRowsMax),
           yield* purgeWindows(tx, purgeRowsMax),
           yield* purgeClientTokens(tx, purgeRowsMax),
           yield* purgeSignIns(tx, purgeRowsMax),

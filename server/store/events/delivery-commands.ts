@@ -11,6 +11,7 @@ import type { Op, Reads, Tx } from '../commands/command.ts'
 import { columns, statement, type Dialect } from '../commands/statement.ts'
 import { insertEvent } from './event-commands.ts'
 import { askWebhook, getWebhook } from './webhook-commands.ts'
+import { mailDisabled } from '../mails/mail-commands.ts'
 
 // States of a delivery. A lease postpones the due time to the end of the lease. If the process dies, another process
 // retries the delivery at that time:
@@ -263,11 +264,13 @@ function noteHealth(tx: Tx, attempts: readonly EndedAttempt[], now: number): voi
   const left = attempts.find(({ outcome }) => outcome.kind === 'gone')
   if (left) {
     tx.send(gone, { webhookId, url: left.url, now })
+    mailDisabled(tx, { webhookId, url: left.url, reason: 'gone', now })
     tx.send(cancelOfDisabled, { webhookId })
   } else if (attempts.some(({ outcome }) => outcome.kind === 'succeeded')) {
     if (attempts.some(({ isFailing }) => isFailing)) tx.send(mended, { webhookId })
   } else if (attempts.some(({ outcome }) => outcome.kind === 'failed')) {
     tx.send(failing, { webhookId, now, since: now - failingMsMax })
+    mailDisabled(tx, { webhookId, url: attempts[0]!.url, reason: 'failing', now })
     tx.send(cancelOfDisabled, { webhookId })
   }
 }

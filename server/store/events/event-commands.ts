@@ -5,6 +5,7 @@ import { formatUsd } from '../../kernel/money.ts'
 import type { StoreLimits } from '../store.ts'
 import { eventsSince, type EventFacts } from './event-types.ts'
 import type { Op, Tx } from '../commands/command.ts'
+import { mailEvent } from '../mails/mail-commands.ts'
 import { activeAfter } from '../sessions/session-commands.ts'
 import { columns, moveSetting, statement, type Value } from '../commands/statement.ts'
 
@@ -76,12 +77,13 @@ export function eventIdOf(causeId: string): string {
   return `evt${causeId.slice(causeId.indexOf('_'))}`
 }
 
-/** Writes an event and its deliveries to the matching webhooks. */
+/** Writes an event, its deliveries to the matching webhooks, and a mail about it. */
 export function recordEvent(tx: Tx, event: NewEvent): void {
   const { at, facts, id, taskUrl = null, userId } = event
   const origin = taskUrl && (URL.parse(taskUrl)?.origin ?? null)
   tx.send(fanOut, { id, userId, origin, taskUrl: origin && taskUrl, ofType: `,${facts.type},`, at })
   insertEvent(tx, event)
+  mailEvent(tx, { id, userId, at, type: facts.type, data: dataOf(facts) })
 }
 
 /** Writes only the event. Call it after writing the deliveries, which it counts. */

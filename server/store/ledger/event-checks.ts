@@ -1,11 +1,13 @@
 import type { Dialect } from '../commands/statement.ts'
 import { eventsSince } from '../events/event-types.ts'
+import { mailedEvents } from '../mails/mail-types.ts'
 import { fields, timeOf, type LedgerCheck } from './check-parts.ts'
 
 // Checks of events and their deliveries. `end-checks.ts` checks that every end has its event.
 
 const since = timeOf(eventsSince)
 
+const mailedTypes = mailedEvents.map((type) => `'${type}'`).join(', ')
 const paymentTypes = "'payment.succeeded', 'payment.failed', 'payment.refunded', 'payment.disputed'"
 
 export const eventChecks = ({ digest, entries, position }: Dialect): readonly LedgerCheck[] => [
@@ -59,6 +61,15 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
             WHERE k.events IS NOT NULL) AS k
           ON k.id = e.id AND k.user_id = e.user_id
           WHERE e.digest IS NOT NULL AND e.type IN (${paymentTypes}) AND k.id IS NULL`,
+  },
+  {
+    // Mails are removed earlier than events.
+    what: 'a mail is to a user, and one about an event has that event',
+    isMoney: false,
+    sql: `SELECT m.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM mails m
+          LEFT JOIN users u ON u.id = m.user_id LEFT JOIN events e ON e.id = 'evt' || substr(m.id, 5)
+          WHERE m.user_id IS NOT NULL AND u.id IS NULL
+            OR m.kind IN (${mailedTypes}) AND NOT coalesce(e.user_id = m.user_id AND e.type = m.kind, false)`,
   },
   {
     // `expiry_noted_at` is the time of the last activity, but the event has the later time when the expiry was noticed.

@@ -122,7 +122,12 @@ export function accountTables({
       /** JSON array of ids; null for all agents. */
       agents: text(),
     },
-    (key) => [index('api_keys_user').on(key.userId, key.createdAt)],
+    (key) => [
+      index('api_keys_user').on(key.userId, key.createdAt),
+      index('api_keys_expires')
+        .on(key.expiresAt, key.id)
+        .where(sql`expires_at IS NOT NULL`),
+    ],
   )
 
   const transactions = table(

@@ -1,4 +1,5 @@
 import { deliveryStatuses } from '../events/event-types.ts'
+import { mailKinds, mailStatuses } from '../mails/mail-types.ts'
 import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
 
@@ -92,5 +93,47 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
     ],
   )
 
-  return { events, webhooks, deliveries }
+  /** Mails, stored for some days after they were recorded. */
+  const mails = table(
+    'mails',
+    {
+      /** Derived from the event that the mail reports, so that one event never causes two mails. */
+      id: text().primaryKey(),
+      kind: text({ enum: mailKinds }).notNull(),
+      /** Null for an invitation: the person has no account yet. */
+      userId: text('user_id'),
+      /** The recipient's address when the mail was recorded. */
+      email: text().notNull(),
+      /** JSON object from which the text is rendered. */
+      data: text().notNull(),
+      /** The link, encrypted outside the store; removed when the mail ends. */
+      sealed: text(),
+      status: text({ enum: mailStatuses }).notNull(),
+      /** Attempts so far. The outcome of an attempt is stored only if no later attempt has started. */
+      attempts: number().notNull(),
+      /** Time of the next attempt; during one, the time when another node may retry it. Null once the mail has ended. */
+      dueAt: number('due_at'),
+      attemptedAt: number('attempted_at'),
+      /** Error of the last attempt. */
+      error: text(),
+      /** The mail is not sent after this time. */
+      expiresAt: number('expires_at').notNull(),
+      createdAt: number('created_at').notNull(),
+    },
+    (mail) => [
+      index('mails_due')
+        .on(mail.dueAt)
+        .where(sql`due_at IS NOT NULL`),
+      index('mails_failed')
+        .on(mail.attemptedAt)
+        .where(sql`error IS NOT NULL`),
+      index('mails_user').on(mail.userId, mail.kind, mail.createdAt),
+      index('mails_created').on(mail.createdAt),
+      check('mail_due_while_pending', sql`(${mail.status} = 'pending') = (${mail.dueAt} IS NOT NULL)`),
+      check('mail_link_while_pending', sql`${mail.sealed} IS NULL OR ${mail.status} = 'pending'`),
+      check('mail_of_a_user', sql`${mail.kind} = 'invitation' OR ${mail.userId} IS NOT NULL`),
+    ],
+  )
+
+  return { events, webhooks, deliveries, mails }
 }

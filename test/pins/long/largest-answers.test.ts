@@ -84,6 +84,7 @@ const bounds: Record<string, number | typeof configured> = {
   'invitations.list': 128 * kb,
   'invitations.revoke': kb,
   'invitations.check': kb,
+  'invitations.requestPasswordReset': kb,
   'invitations.accept': 2 * kb,
   'users.list': 512 * kb,
   'users.get': 6 * kb,

@@ -19,6 +19,7 @@ import {
   checkPlatformKeys,
   checkUsers,
 } from '../documented-people.ts'
+import { unreachableMail } from '../../mails/mail-catcher.ts'
 import { checkPayments } from '../documented-payments.ts'
 import { checkWebhooks } from '../documented-webhooks.ts'
 import {
@@ -331,7 +332,8 @@ test('a running service gives each documented response of each operation, matchi
   const limits = { executionsPerMinute: 6, connectorChecksPerMinute: 10, maxBodyBytes: 20_000 }
   const stub = await StripeStub.start()
   const payments = stub.settings
-  const service = await startService({ clock, config, limits, payments, privateHosts: ['127.0.0.1'] })
+  const mail = unreachableMail
+  const service = await startService({ clock, config, limits, mail, payments, privateHosts: ['127.0.0.1'] })
   const { key, userId } = await service.createPerson()
   const poor = await service.createPerson({ balanceUsd: '0' })
   const checker = new Checker(service, key)

@@ -239,6 +239,25 @@ CREATE TABLE "logins" (
 	CONSTRAINT "logins_token_hash_unique" UNIQUE("token_hash")
 );
 --> statement-breakpoint
+CREATE TABLE "mails" (
+	"id" text PRIMARY KEY NOT NULL,
+	"kind" text NOT NULL,
+	"user_id" text,
+	"email" text NOT NULL,
+	"data" text NOT NULL,
+	"sealed" text,
+	"status" text NOT NULL,
+	"attempts" bigint NOT NULL,
+	"due_at" bigint,
+	"attempted_at" bigint,
+	"error" text,
+	"expires_at" bigint NOT NULL,
+	"created_at" bigint NOT NULL,
+	CONSTRAINT "mail_due_while_pending" CHECK (("mails"."status" = 'pending') = ("mails"."due_at" IS NOT NULL)),
+	CONSTRAINT "mail_link_while_pending" CHECK ("mails"."sealed" IS NULL OR "mails"."status" = 'pending'),
+	CONSTRAINT "mail_of_a_user" CHECK ("mails"."kind" = 'invitation' OR "mails"."user_id" IS NOT NULL)
+);
+--> statement-breakpoint
 CREATE TABLE "messages" (
 	"seq" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "messages_seq_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"id" text NOT NULL,
@@ -559,6 +578,7 @@ CREATE INDEX "abuse_failures_user" ON "abuse_failures" USING btree ("user_id","f
 CREATE INDEX "accounts_owing" ON "accounts" USING btree ("owed") WHERE owed > 0;--> statement-breakpoint
 CREATE INDEX "accounts_plan" ON "accounts" USING btree ("plan") WHERE plan IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "api_keys_user" ON "api_keys" USING btree ("user_id","created_at");--> statement-breakpoint
+CREATE INDEX "api_keys_expires" ON "api_keys" USING btree ("expires_at","id") WHERE expires_at IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "client_tokens_live" ON "client_tokens" USING btree ("user_id","revoked_at","expires_at");--> statement-breakpoint
 CREATE INDEX "client_tokens_expires" ON "client_tokens" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "connector_sign_ins_connector" ON "connector_sign_ins" USING btree ("connector_id");--> statement-breakpoint
@@ -575,6 +595,10 @@ CREATE INDEX "login_attempts_client" ON "login_attempts" USING btree ("client","
 CREATE INDEX "login_attempts_at" ON "login_attempts" USING btree ("at");--> statement-breakpoint
 CREATE INDEX "logins_user" ON "logins" USING btree ("user_id","created_at");--> statement-breakpoint
 CREATE INDEX "logins_expires" ON "logins" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "mails_due" ON "mails" USING btree ("due_at") WHERE due_at IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "mails_failed" ON "mails" USING btree ("attempted_at") WHERE error IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "mails_user" ON "mails" USING btree ("user_id","kind","created_at");--> statement-breakpoint
+CREATE INDEX "mails_created" ON "mails" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "messages_session" ON "messages" USING btree ("session_id","seq");--> statement-breakpoint
 CREATE INDEX "payload_parts_created" ON "payload_parts" USING btree ("created_at") WHERE part = 0;--> statement-breakpoint
 CREATE INDEX "payloads_turn" ON "payloads" USING btree ("task_id") WHERE media_type IS NOT NULL;--> statement-breakpoint

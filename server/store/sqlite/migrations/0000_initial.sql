@@ -86,6 +86,7 @@ CREATE TABLE `api_keys` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `api_keys_token_hash_unique` ON `api_keys` (`token_hash`);--> statement-breakpoint
 CREATE INDEX `api_keys_user` ON `api_keys` (`user_id`,`created_at`);--> statement-breakpoint
+CREATE INDEX `api_keys_expires` ON `api_keys` (`expires_at`,`id`) WHERE expires_at IS NOT NULL;--> statement-breakpoint
 CREATE TABLE `client_tokens` (
 	`id` text PRIMARY KEY NOT NULL,
 	`user_id` text NOT NULL,
@@ -262,6 +263,29 @@ CREATE TABLE `logins` (
 CREATE UNIQUE INDEX `logins_token_hash_unique` ON `logins` (`token_hash`);--> statement-breakpoint
 CREATE INDEX `logins_user` ON `logins` (`user_id`,`created_at`);--> statement-breakpoint
 CREATE INDEX `logins_expires` ON `logins` (`expires_at`);--> statement-breakpoint
+CREATE TABLE `mails` (
+	`id` text PRIMARY KEY NOT NULL,
+	`kind` text NOT NULL,
+	`user_id` text,
+	`email` text NOT NULL,
+	`data` text NOT NULL,
+	`sealed` text,
+	`status` text NOT NULL,
+	`attempts` integer NOT NULL,
+	`due_at` integer,
+	`attempted_at` integer,
+	`error` text,
+	`expires_at` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	CONSTRAINT "mail_due_while_pending" CHECK(("mails"."status" = 'pending') = ("mails"."due_at" IS NOT NULL)),
+	CONSTRAINT "mail_link_while_pending" CHECK("mails"."sealed" IS NULL OR "mails"."status" = 'pending'),
+	CONSTRAINT "mail_of_a_user" CHECK("mails"."kind" = 'invitation' OR "mails"."user_id" IS NOT NULL)
+) STRICT;
+--> statement-breakpoint
+CREATE INDEX `mails_due` ON `mails` (`due_at`) WHERE due_at IS NOT NULL;--> statement-breakpoint
+CREATE INDEX `mails_failed` ON `mails` (`attempted_at`) WHERE error IS NOT NULL;--> statement-breakpoint
+CREATE INDEX `mails_user` ON `mails` (`user_id`,`kind`,`created_at`);--> statement-breakpoint
+CREATE INDEX `mails_created` ON `mails` (`created_at`);--> statement-breakpoint
 CREATE TABLE `messages` (
 	`seq` integer PRIMARY KEY NOT NULL,
 	`id` text NOT NULL,

@@ -1,0 +1,26 @@
+import type { Clock } from '../kernel/clock.ts'
+import type { Logger } from '../kernel/logger.ts'
+import type { SecretVault } from '../kernel/secret-vault.ts'
+import { MailSender } from '../mails/mail-sender.ts'
+import type { MailSettings } from '../mails/mail-settings.ts'
+import { sendsMail } from '../store/mails/mail-types.ts'
+import type { Store } from '../store/store.ts'
+
+type MailParts = { baseUrl: () => string; clock: Clock; log: Logger; store: Store; vault: SecretVault }
+
+/** Makes the store record mails or not, and creates their sender. Loads the SMTP client only if it is used. */
+export async function openMails(
+  settings: MailSettings | undefined,
+  { store, ...parts }: MailParts,
+): Promise<MailSender | undefined> {
+  const value = settings ? 'yes' : 'no'
+  if ((await store.settings.agree(sendsMail, value)) !== value) await store.settings.replace(sendsMail, value)
+  if (!settings) return undefined
+  const { openSmtp } = await import('../mails/smtp-port.ts')
+  return new MailSender({
+    ...parts,
+    name: settings.from.name || 'Errand',
+    port: openSmtp(settings),
+    store: store.mails,
+  })
+}

@@ -1,0 +1,23 @@
+import { randomUUID } from 'node:crypto'
+import { resolveMail } from '../app/config.ts'
+import { UsageError } from '../kernel/usage-error.ts'
+import { MailAddress } from '../mails/mail-settings.ts'
+import { openSmtp } from '../mails/smtp-port.ts'
+import { print } from './open-store.ts'
+
+const waitMs = 60_000
+
+export async function testMail(to: string, options: { json?: boolean }): Promise<void> {
+  const settings = resolveMail()
+  if (!settings) throw new UsageError('ERRAND_SMTP_URL: is required to send mail')
+  if (!MailAddress.safeParse(to).success) throw new UsageError(`"${to}" is not an email address`)
+  const content = `This is a test mail from ${settings.from.name || 'Errand'}. Mail works.`
+  const mail = { id: randomUUID(), to, subject: 'Test mail', text: `${content}\n`, html: `<p>${content}</p>` }
+  try {
+    await openSmtp(settings).send(mail, AbortSignal.timeout(waitMs))
+  } catch (error) {
+    throw new Error(`Could not send the mail: ${(error as Error).message}`, { cause: error })
+  }
+  const host = `${settings.host}:${settings.port}`
+  print(options, { to, host }, `${host} accepted a mail to ${to}. Check that it arrived.`)
+}

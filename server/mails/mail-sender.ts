@@ -1,0 +1,144 @@
+import type { Clock } from '../kernel/clock.ts'
+import { clip } from '../kernel/clip.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Logger } from '../kernel/logger.ts'
+import { SealedSecretsError, type SecretVault } from '../kernel/secret-vault.ts'
+import type { MailStore } from '../store/mails/mail-port.ts'
+import type { LeasedMail, LinkMail, MailOutcome } from '../store/mails/mail-types.ts'
+import { MailRefusedError, type MailPort } from './outgoing-mail.ts'
+import { renderMail } from './mail-texts.ts'
+
+const inFlightMax = 4
+/** Max time for one attempt. */
+const attemptMs = 30_000
+/** Duration of a lease, more than that of an attempt and of storing its outcome. */
+const leaseMs = 45_000
+/** Interval of polls, which find mails of events, other nodes and commands. */
+const pollMs = 1000
+const pauseAfterFailureMs = 5000
+/** Time for mails in flight to finish when the service stops. */
+const drainMs = 3000
+const errorCharsMax = 300
+
+/** Pauses before each attempt except the first. The first ones suit servers that greylist. */
+const pausesMs = [1, 5, 15, 30, 60, 120, 240, 480, 720, 720, 720].map((minutes) => minutes * 60_000)
+
+type SenderParts = {
+  baseUrl: () => string
+  clock: Clock
+  log: Logger
+  /** Name of the service. */
+  name: string
+  port: MailPort
+  store: MailStore
+  vault: SecretVault
+}
+
+/** Sends due mails, at least once each. Every node that serves requests has one. */
+export class MailSender {
+  readonly #parts: SenderParts
+  readonly #inFlight = new Set<Promise<void>>()
+  readonly #stopping = new AbortController()
+  #isStopped = false
+  #running: Promise<void> | undefined
+  #wake: (() => void) | undefined
+
+  constructor(parts: SenderParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#running = this.#run()
+  }
+
+  /** Resolves when no mail is in flight. Attempts that take longer than `drainMs` fail, and are retried. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.wake()
+    await this.#running
+    const timer = setTimeout(() => this.#stopping.abort(new Error('The service is stopping.')), drainMs)
+    await Promise.all(this.#inFlight)
+    clearTimeout(timer)
+  }
+
+  /** Encrypts a link, so that it can be stored until it is mailed. */
+  seal(url: string): LinkMail {
+    const mailId = newId('mail', this.#parts.clock.now())
+    return { mailId, sealed: this.#parts.vault.seal({ url }, { mailId }) }
+  }
+
+  /** Call it after a mail was recorded. */
+  wake(): void {
+    this.#wake?.()
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopped) {
+      try {
+        const limit = inFlightMax - this.#inFlight.size
+        const mails = limit > 0 ? await this.#parts.store.lease({ limit, leaseMs }) : []
+        for (const mail of mails) this.#start(mail)
+        if (mails.length === 0) await this.#woken(pollMs)
+      } catch (error) {
+        if (!this.#isStopped) this.#parts.log.warn({ err: error }, 'mails could not be read; retrying')
+        await this.#woken(pauseAfterFailureMs)
+      }
+    }
+  }
+
+  #start(mail: LeasedMail): void {
+    const sending = this.#send(mail).finally(() => {
+      this.#inFlight.delete(sending)
+      this.wake()
+    })
+    this.#inFlight.add(sending)
+  }
+
+  /** Never throws. */
+  async #send(mail: LeasedMail): Promise<void> {
+    const { log, store } = this.#parts
+    const { attempt, id, kind } = mail
+    try {
+      const outcome = await this.#attempt(mail)
+      if (outcome.kind === 'failed') {
+        const isLast = outcome.againInMs === null
+        log.warn({ mailId: id, kind, attempt, isLast, error: outcome.error }, 'a mail could not be sent')
+      }
+      await store.end({ id, attempt, outcome })
+    } catch (error) {
+      log.warn({ err: error, mailId: id }, 'the outcome of a mail could not be stored; it is sent again')
+    }
+  }
+
+  async #attempt(mail: LeasedMail): Promise<MailOutcome> {
+    const { baseUrl, name, port, vault } = this.#parts
+    const { attempt, email, id, sealed } = mail
+    const pause = pausesMs[attempt - 1]
+    // Randomized, so that mails that failed together are not retried together.
+    const againInMs = pause === undefined ? null : Math.round(pause * (0.9 + Math.random() * 0.2))
+    try {
+      const url = sealed === null ? '' : (vault.open(sealed, { mailId: id })['url'] ?? '')
+      const content = renderMail({ ...mail, name, baseUrl: baseUrl(), url })
+      const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(attemptMs)])
+      await port.send({ id, to: email, ...content }, signal)
+      return { kind: 'sent' }
+    } catch (error) {
+      const text = clip(error instanceof Error ? error.message : String(error), errorCharsMax)
+      const isFinal = error instanceof MailRefusedError || error instanceof SealedSecretsError
+      return { kind: 'failed', error: text, againInMs: isFinal ? null : againInMs }
+    }
+  }
+
+  #woken(ms: number): Promise<void> {
+    if (this.#isStopped) return Promise.resolve()
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer)
+        this.#wake = undefined
+        resolve()
+      }
+      const timer = setTimeout(done, ms)
+      this.#wake = done
+    })
+  }
+}

@@ -1,0 +1,46 @@
+import { z } from 'zod'
+
+export type MailSettings = {
+  host: string
+  port: number
+  /** Whether TLS starts with the connection; otherwise by STARTTLS. */
+  isSecure: boolean
+  auth?: { user: string; pass: string }
+  from: Sender
+}
+export type Sender = { name: string; address: string }
+
+/** An address that every mail server accepts: ASCII, one line, no comments. */
+export const MailAddress = z.email().max(254)
+
+const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
+
+/**
+ * Whether the server must offer STARTTLS. The password is never sent unencrypted, except within this machine.
+ */
+export function requiresTls({ auth, host, isSecure }: MailSettings): boolean {
+  return !isSecure && auth !== undefined && !loopback.test(host)
+}
+
+/** Returns undefined for an invalid URL. */
+export function parseSmtpUrl(text: string): Omit<MailSettings, 'from'> | undefined {
+  const url = URL.parse(text)
+  const isSecure = url?.protocol === 'smtps:'
+  if (!url || (!isSecure && url.protocol !== 'smtp:') || url.hostname === '') return undefined
+  if (!['', '/'].includes(url.pathname) || url.search !== '' || url.hash !== '') return undefined
+  if ((url.username === '') !== (url.password === '')) return undefined
+  const port = url.port === '' ? (isSecure ? 465 : 587) : Number(url.port)
+  try {
+    const auth = { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }
+    return { host: url.hostname, port, isSecure, ...(auth.user !== '' && { auth }) }
+  } catch {
+    return undefined
+  }
+}
+
+/** Parses `address` or `Name <address>`. Returns undefined if it is neither. */
+export function parseSender(text: string): Sender | undefined {
+  const [, name = '', inner, bare] = /^(?:"?([^"<>\p{Cc}]{0,100}?)"?\s*<([^<>]+)>|([^<>]+))$/u.exec(text.trim()) ?? []
+  const address = MailAddress.safeParse(inner ?? bare)
+  return address.success ? { name: name.trim(), address: address.data } : undefined
+}

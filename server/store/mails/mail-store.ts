@@ -1,0 +1,18 @@
+import { requestPasswordLink } from '../access/people-commands.ts'
+import type { Engine } from '../commands/command.ts'
+import { endMail, hasDueMail, leaseMails, noteExpiringKeys, readMailState } from './mail-commands.ts'
+import type { MailStore } from './mail-port.ts'
+
+export function mailStore(engine: Engine): MailStore {
+  return {
+    lease: async (input) => {
+      // Most polls find nothing, and a read costs less than a transaction.
+      const isDue = await engine.read(hasDueMail)
+      return isDue ? await engine.run((tx) => leaseMails(tx, input)) : []
+    },
+    end: (input) => engine.run((tx) => endMail(tx, input)),
+    readState: () => engine.read(readMailState),
+    noteExpiringKeys: () => engine.run(noteExpiringKeys),
+    requestPasswordLink: (input) => engine.run((tx) => requestPasswordLink(tx, input)),
+  }
+}

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { runErrand } from '../../support/test-process.ts'
+import { MailCatcher } from '../mail-catcher.ts'
+
+test('the test command reports whether the mail server accepts a mail', async () => {
+  const catcher = await MailCatcher.start()
+  const send = (address: string, env: Record<string, string> = catcher.env) =>
+    runErrand(['mail', 'test', address], env).catch(({ code, stderr }) => `${code} ${stderr}`)
+  expect(await send('me@example.com')).toMatch(/^127\.0\.0\.1:\d+ accepted a mail to me@example\.com\./)
+  expect(catcher.to('me@example.com')).toMatchObject([{ subject: 'Test mail' }])
+  catcher.refuse = () => 550
+  expect(await send('me@example.com')).toMatch(/^1 errand: Could not send the mail: .*550/)
+  expect(await send('me@example.com', {})).toMatch(/^2 errand: ERRAND_SMTP_URL: is required/)
+  expect(await send('me')).toMatch(/^2 errand: "me" is not an email address/)
+  await catcher.stop()
+})
