@@ -10,6 +10,9 @@ import { queryClient } from './query-client.ts'
 import { resolveVariables, theme } from './theme.ts'
 
 const LoginPage = lazyPart(async () => (await import('../pages/login/login-page.tsx')).LoginPage)
+const ForgotPasswordPage = lazyPart(
+  async () => (await import('../pages/login/forgot-password-page.tsx')).ForgotPasswordPage,
+)
 const InvitationPage = lazyPart(async () => (await import('../pages/login/invitation-page.tsx')).InvitationPage)
 const Shell = lazyPart(async () => (await import('./shell.tsx')).Shell)
 
@@ -29,6 +32,7 @@ export function App({ nonce }: { nonce: string }) {
               <Switch>
                 <Route path="/login" component={LoginPage} />
                 <Route path="/invitation" component={InvitationPage} />
+                <Route path="/forgot-password" component={ForgotPasswordPage} />
                 <Route component={Shell} />
               </Switch>
             </Router>

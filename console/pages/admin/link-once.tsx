@@ -6,17 +6,26 @@ import { TimeText } from '../../parts/text/time-text.tsx'
 type LinkOnceProps = {
   link: { url: string; expiresAt: string }
   email: string
+  isMailed?: boolean
   children?: ReactNode
   onDone: () => void
 }
 
 /** A link that is shown only once, for the admin to pass on. */
-export function LinkOnce({ link: { expiresAt, url }, email, children, onDone }: LinkOnceProps) {
+export function LinkOnce({ link: { expiresAt, url }, email, isMailed = false, children, onDone }: LinkOnceProps) {
   return (
     <Stack gap="md">
       <Text>
-        Give this link to <b>{email}</b> through a private channel. The service sends no email, and anyone with the link
-        can use it.
+        {isMailed ? (
+          <>
+            The link is being mailed to <b>{email}</b>. You can also pass it on yourself.
+          </>
+        ) : (
+          <>
+            Give this link to <b>{email}</b> through a private channel.
+          </>
+        )}{' '}
+        Anyone with the link can use it.
       </Text>
       <SecretBox value={url} label="Link" what="link" />
       <Text>

@@ -3,6 +3,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { useSearch } from 'wouter'
 import { useHistoryState } from 'wouter/use-browser-location'
 import { client } from '../../app/api-client.ts'
+import { PageLink } from '../../parts/page-link.tsx'
 import { wasLoggedOut } from '../../app/query-client.ts'
 import { CredentialsForm, type Credentials } from './credentials-form.tsx'
 import { enterConsole, returnPath } from './enter-console.ts'
@@ -52,7 +53,11 @@ export function LoginPage() {
           </Button>
         ))}
         <Text ta="center" size="sm" c="dimmed">
-          Forgot your password? An admin can send you a link.
+          {options.data?.canResetPassword ? (
+            <PageLink href="/forgot-password">Forgot password?</PageLink>
+          ) : (
+            'Forgot your password? An admin can send you a link.'
+          )}
           <br />
           New accounts need an invitation from an admin.
         </Text>

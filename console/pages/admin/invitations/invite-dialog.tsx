@@ -34,7 +34,7 @@ export function InviteDialog({ isOpen, onClose }: { isOpen: boolean; onClose: ()
       size="lg"
     >
       {created ? (
-        <LinkOnce link={created} email={created.email} onDone={onClose}>
+        <LinkOnce link={created} email={created.email} isMailed={created.isMailed} onDone={onClose}>
           {created.isAdmin && 'The new account will be an admin. '}
           {created.creditUsd !== '0.0000' && `It starts with ${usdText(created.creditUsd)}.`}
         </LinkOnce>

@@ -75,6 +75,25 @@ export function SystemDetails({ system }: { system: System }) {
           />
         </Panel>
       </div>
+      {system.mail && (
+        <Panel title="Mail">
+          <Figures
+            of={[
+              { name: 'Waiting', value: count.format(system.mail.waiting) },
+              { name: 'Given up', value: count.format(system.mail.failed), note: 'In the last four days' },
+            ]}
+          />
+          <Text size="sm" c="dimmed" mt="sm" style={{ overflowWrap: 'anywhere' }}>
+            {system.mail.lastError ? (
+              <>
+                Last error, <TimeText at={system.mail.lastError.at} />: {system.mail.lastError.message}
+              </>
+            ) : (
+              'No errors.'
+            )}
+          </Text>
+        </Panel>
+      )}
       <Panel title="Agent threads">
         {agentThreads.length === 0 ? (
           <Text c="dimmed">No agent threads: the {agents} run in the main thread.</Text>

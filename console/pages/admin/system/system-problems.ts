@@ -12,7 +12,12 @@ const pendingMax = 500
 
 /** Returns the service's problems with a remedy for each, worst first. */
 export function findProblems(system: System): Problem[] {
-  const problems = [...ledgerProblems(system), ...threadProblems(system), ...loadProblems(system)]
+  const problems = [
+    ...ledgerProblems(system),
+    ...threadProblems(system),
+    ...loadProblems(system),
+    ...mailProblems(system),
+  ]
   return problems.toSorted((one, other) => Number(other.isSerious) - Number(one.isSerious))
 }
 
@@ -31,6 +36,17 @@ function ledgerProblems({ ledger }: System): Problem[] {
       whatToDo:
         'Make a backup, then run “npm run errand -- ledger verify” on the server to list each balance, transaction or ' +
         'task that differs. Balances were changed outside the service, or the database is damaged.',
+    },
+  ]
+}
+
+function mailProblems({ mail }: System): Problem[] {
+  if (!mail?.lastError || mail.waiting === 0) return []
+  return [
+    {
+      title: `Mail is delayed: ${countText(mail.waiting)} waiting`,
+      isSerious: false,
+      whatToDo: 'It is retried automatically. See the last error below, and run “npm run errand -- mail test ADDRESS”.',
     },
   ]
 }
