@@ -76,10 +76,7 @@ test('sends the mails of an hour of downtime when the server is back', async () 
   }
   await expectTasks(service, person.key)
   const catcher = await startCatcher({ port })
-  await until('it was sent', waitMsMax, () => {
-    clock.advance(60_000)
-    return catcher.caught.length > 0
-  })
+  clock.advance(3 * 3_600_000)
   await untilState('it is over', { pending: 0, failed: 0, hasError: false })
   expect(catcher.to(person.email)).toHaveLength(1)
 })
