@@ -29,6 +29,8 @@ const expiringMs = 7 * dayMs
 /** Max mails per user and day of each kind that a person can cause for free. */
 const freeMailsPerDay = 10
 const expiredMax = 500
+/** Max mails to count for the operator. */
+const countMax = 10_000
 const keysMax = 500
 
 const keysNoted = 'expiring-keys-noted'
@@ -83,12 +85,16 @@ const end = statement(
 )
 const counts = statement<{ pending: number; failed: number }>(
   'mail_counts',
-  `SELECT (SELECT count(*) FROM mails WHERE due_at IS NOT NULL) AS pending,
-    (SELECT count(*) FROM mails WHERE error IS NOT NULL AND status = 'failed') AS failed`,
+  `SELECT
+    (SELECT count(*) FROM (SELECT 1 FROM mails WHERE due_at IS NOT NULL LIMIT ${countMax}) AS due) AS pending,
+    (SELECT count(*) FROM (SELECT 1 FROM mails WHERE error IS NOT NULL AND status = 'failed' LIMIT ${countMax}) AS gone)
+      AS failed`,
 )
+const lastOf = (status: string) => `SELECT * FROM (SELECT error, attempted_at AS at FROM mails
+    WHERE error IS NOT NULL AND status = '${status}' ORDER BY attempted_at DESC LIMIT 1) AS ${status}`
 const lastError = statement<{ error: string; at: EpochMs }>(
   'mail_last_error',
-  'SELECT error, attempted_at AS at FROM mails WHERE error IS NOT NULL ORDER BY attempted_at DESC LIMIT 1',
+  `SELECT * FROM (${lastOf('pending')} UNION ALL ${lastOf('failed')}) AS last ORDER BY at DESC LIMIT 1`,
 )
 const purge = statement(
   'mail_purge',

@@ -40,5 +40,5 @@ export type MailOutcome =
   /** `againInMs`: null if the mail must not be retried. */
   | { kind: 'failed'; error: string; againInMs: number | null }
 
-/** For the operator. `failed` counts the stored mails that were given up. */
+/** For the operator. `failed` counts the stored mails that were given up. Both counts are at most 10,000. */
 export type MailState = { pending: number; failed: number; lastError: { error: string; at: EpochMs } | null }

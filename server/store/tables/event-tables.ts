@@ -125,7 +125,7 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
         .on(mail.dueAt)
         .where(sql`due_at IS NOT NULL`),
       index('mails_failed')
-        .on(mail.attemptedAt)
+        .on(mail.status, mail.attemptedAt)
         .where(sql`error IS NOT NULL`),
       index('mails_user').on(mail.userId, mail.kind, mail.createdAt),
       index('mails_created').on(mail.createdAt),

@@ -596,7 +596,7 @@ CREATE INDEX "login_attempts_at" ON "login_attempts" USING btree ("at");--> stat
 CREATE INDEX "logins_user" ON "logins" USING btree ("user_id","created_at");--> statement-breakpoint
 CREATE INDEX "logins_expires" ON "logins" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "mails_due" ON "mails" USING btree ("due_at") WHERE due_at IS NOT NULL;--> statement-breakpoint
-CREATE INDEX "mails_failed" ON "mails" USING btree ("attempted_at") WHERE error IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "mails_failed" ON "mails" USING btree ("status","attempted_at") WHERE error IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "mails_user" ON "mails" USING btree ("user_id","kind","created_at");--> statement-breakpoint
 CREATE INDEX "mails_created" ON "mails" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "messages_session" ON "messages" USING btree ("session_id","seq");--> statement-breakpoint

@@ -283,7 +283,7 @@ CREATE TABLE `mails` (
 ) STRICT;
 --> statement-breakpoint
 CREATE INDEX `mails_due` ON `mails` (`due_at`) WHERE due_at IS NOT NULL;--> statement-breakpoint
-CREATE INDEX `mails_failed` ON `mails` (`attempted_at`) WHERE error IS NOT NULL;--> statement-breakpoint
+CREATE INDEX `mails_failed` ON `mails` (`status`,`attempted_at`) WHERE error IS NOT NULL;--> statement-breakpoint
 CREATE INDEX `mails_user` ON `mails` (`user_id`,`kind`,`created_at`);--> statement-breakpoint
 CREATE INDEX `mails_created` ON `mails` (`created_at`);--> statement-breakpoint
 CREATE TABLE `messages` (
