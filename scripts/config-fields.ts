@@ -25,7 +25,7 @@ type Schema = {
 export type FieldRow = { name: string; meaning: string; unit: string; values: string; default: string }
 export type FieldSection = { title: string; rows: FieldRow[] }
 
-const source = ['define-config.ts', 'pricing-config.ts', 'service-config.ts']
+const source = ['define-config.ts', 'chat-config.ts', 'pricing-config.ts', 'service-config.ts']
   .map((file) => readFileSync(new URL(`../server/agents/config/${file}`, import.meta.url), 'utf8'))
   .join('\n')
 
@@ -63,6 +63,12 @@ export function fieldSections(): FieldSection[] {
     ['Every agent', { ...agent('code')!, properties: only(agent('code'), base) }, base],
     ["An agent of kind 'code'", at(agent('code')), commentsOf('CodeAgentConfig'), base],
     ["An agent of kind 'model'", at(agent('model')), commentsOf('ModelAgentConfig'), base],
+    [
+      "An agent of kind 'openai'",
+      at(agent('openai')),
+      commentsOf('OpenAIAgentConfig'),
+      new Map([...base, ...commentsOf('ModelAgentConfig')]),
+    ],
     ["An agent of kind 'http'", at(agent('http')), commentsOf('HttpAgentConfig'), base],
     ['`endpoints.<name>`', at(agent('code'), 'endpoints', '*'), endpoint],
     [

@@ -168,10 +168,23 @@ const modelAgent = z.strictObject({
     .default({}),
 })
 
+const { model: _model, ...modelFields } = modelAgent.shape
+
+const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).describe('an http or https URL')
+
+const openaiAgent = z.strictObject({
+  ...modelFields,
+  kind: z.literal('openai'),
+  baseUrl: httpUrl,
+  model: z.string().min(1),
+  apiKey: z.string().min(1).optional(),
+  supportsStructuredOutputs: z.boolean().default(false),
+})
+
 const httpAgent = z.strictObject({
   ...agentBase,
   kind: z.literal('http'),
-  url: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).describe('an http or https URL'),
+  url: httpUrl,
   secret: textThat(
     (text) => parseWebhookSecret(text) !== undefined,
     'whsec_ followed by base64 of 24 to 64 bytes, as in Standard Webhooks',
@@ -180,8 +193,8 @@ const httpAgent = z.strictObject({
   chat: z.strictObject({ ...chatBounds, pricing, cost: cost.optional() }).optional(),
 })
 
-const agentSchema = z.discriminatedUnion('kind', [codeAgent, modelAgent, httpAgent])
-export type ParsedAgent = z.output<typeof agentSchema>
+const agentSchema = z.discriminatedUnion('kind', [codeAgent, modelAgent, openaiAgent, httpAgent])
+export type ParsedAgent = Exclude<z.output<typeof agentSchema>, { kind: 'openai' }>
 
 /** A shell between the service and the MCP server drops environment variables whose names do not match this pattern. */
 const variableName = textThat((text) => /^[A-Z_][A-Z0-9_]*$/i.test(text), 'the name of an environment variable')

@@ -11,9 +11,10 @@ import {
   type ParsedConfig,
   type StdioServer,
 } from './agent-schema.ts'
-import type { AgentConfig, ChatPart, ErrandConfig, JsonSchema } from './define-config.ts'
+import type { AgentConfig, ChatPart, ErrandConfig, JsonSchema, OpenAIAgentConfig } from './define-config.ts'
 import { httpReply, httpRun } from '../http/http-agent.ts'
 import { modelReply, modelRun, textsBeside } from '../model/model-agent.ts'
+import { asModelAgent } from '../model/openai-model.ts'
 import type { FileBounds } from '../files/file-tokens.ts'
 import type { ResponseFormat } from '../run/chat-messages.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
@@ -87,11 +88,14 @@ export type Chat = FileBounds & {
   reply: (run: ReplyRun) => AsyncIterable<ChatPart>
 }
 
-export const agentKinds = ['code', 'model', 'http'] as const satisfies readonly AgentConfig['kind'][]
+/** Agents as they run: those of kind openai run as kind model. */
+type RunnableAgent = Exclude<AgentConfig, OpenAIAgentConfig>
+
+export const agentKinds = ['code', 'model', 'http'] as const satisfies readonly RunnableAgent['kind'][]
 
 export type Agent = {
   id: string
-  kind: AgentConfig['kind']
+  kind: RunnableAgent['kind']
   name: string
   description: string
   visibility: 'public' | readonly string[]
@@ -133,7 +137,13 @@ export class Catalogue {
     const twice = providerIds.find((id, index) => providerIds.indexOf(id) !== index)
     if (twice !== undefined)
       throw new ConfigError(`login.providers: the id "${twice}" is used twice. Give each provider a unique id`)
-    this.agents = parsed.data.agents.map((agent, index) => toAgent(agent, config.agents[index]!, priceLists))
+    this.agents = parsed.data.agents.map((agent, index) => {
+      const source = config.agents[index]!
+      if (agent.kind !== 'openai') return toAgent(agent, source as RunnableAgent, priceLists)
+      const asModel = asModelAgent(source as OpenAIAgentConfig)
+      const { apiKey: _, baseUrl: __, supportsStructuredOutputs: ___, ...own } = agent
+      return toAgent({ ...own, kind: 'model', model: asModel.model }, asModel, priceLists)
+    })
     for (const agent of this.agents) {
       if (this.#agents.has(agent.id))
         throw new ConfigError(`agents: the id "${agent.id}" is used twice. Give each agent a unique id`)
@@ -172,7 +182,7 @@ function toPlans({ agents, defaultPlan, plans }: ParsedConfig): Plans {
   return { named, byDefault, defaultName: defaultPlan }
 }
 
-function toAgent(agent: ParsedAgent, source: AgentConfig, priceLists: PriceLists | null): Agent {
+function toAgent(agent: ParsedAgent, source: RunnableAgent, priceLists: PriceLists | null): Agent {
   const { id, kind, name, description, visibility } = agent
   const toolNames = source.kind === 'model' ? Object.keys(source.tools ?? {}) : []
   const names = Object.keys(agent.endpoints)
@@ -183,7 +193,7 @@ function toAgent(agent: ParsedAgent, source: AgentConfig, priceLists: PriceLists
 
 function toEndpoint(
   agent: ParsedAgent,
-  source: AgentConfig,
+  source: RunnableAgent,
   { name, priceLists }: { name: string; priceLists: PriceLists | null },
 ): Endpoint {
   const endpoint = agent.endpoints[name]!
@@ -270,7 +280,7 @@ function modelPrices(
   return [named(model.modelId, readPrices({ cost, pricing, caching }, priceLists)), ...others]
 }
 
-function runOf(source: AgentConfig, name: string): Endpoint['run'] {
+function runOf(source: RunnableAgent, name: string): Endpoint['run'] {
   switch (source.kind) {
     case 'code': {
       const endpoint = source.endpoints![name]!
@@ -285,7 +295,7 @@ function runOf(source: AgentConfig, name: string): Endpoint['run'] {
   }
 }
 
-function toChat(agent: ParsedAgent, source: AgentConfig, priceLists: PriceLists | null): Chat | null {
+function toChat(agent: ParsedAgent, source: RunnableAgent, priceLists: PriceLists | null): Chat | null {
   const bounds = agent.kind === 'model' ? agent : agent.chat
   if (!bounds?.pricing) return null
   const { pricing } = bounds
@@ -313,7 +323,7 @@ function toChat(agent: ParsedAgent, source: AgentConfig, priceLists: PriceLists 
   }
 }
 
-function replyOf(source: AgentConfig): Chat['reply'] {
+function replyOf(source: RunnableAgent): Chat['reply'] {
   switch (source.kind) {
     case 'code':
       return (run) => source.chat!.reply(run)

@@ -11,7 +11,7 @@ export type ToolTokens = ReadonlyMap<string, number>
 export async function measureTools({ agents }: Pick<ErrandConfig, 'agents'>): Promise<ToolTokens> {
   const measured = new Map<string, number>()
   for (const agent of agents) {
-    if (agent.kind !== 'model' || !agent.pricing || !agent.tools) continue
+    if (agent.kind === 'code' || agent.kind === 'http' || !agent.pricing || !agent.tools) continue
     try {
       measured.set(agent.id, toolsAtMost(await definitionsOf(agent.tools as ToolSet)))
     } catch (error) {
