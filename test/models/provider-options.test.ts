@@ -40,6 +40,7 @@ test("the agent's provider options win over the request's", async () => {
     isStopped: () => false,
     onModel: () => {},
     openCall: async () => {},
+    modelCall: () => Promise.reject(new Error('not called')),
   })
   for await (const _ of parts);
   expect(bodies).toMatchObject([{ top_k: 1, min_p: 0.1 }])

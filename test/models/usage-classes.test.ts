@@ -233,6 +233,7 @@ test.each(rows)('%s', async (_, provider, usage, counts) => {
     isStopped: () => false,
     onModel: () => {},
     openCall: async () => {},
+    modelCall: () => Promise.reject(new Error('not called')),
   })
   for await (const part of parts) if (part.type === 'usage') reported.push(part)
   expect(reported).toHaveLength(1)

@@ -113,6 +113,7 @@ export function chatRun(run: Partial<RunOf<ChatRun>> = {}): RunOf<ChatRun> {
     turnId: 'turn_1',
     signal: new AbortController().signal,
     log() {},
+    modelCall: () => Promise.reject(new Error('not called')),
     ...run,
   }
 }

@@ -29,6 +29,46 @@ export type ChatMessage = {
   readonly parts?: readonly MessagePart[]
 }
 
+/** A model call that is about to start. */
+export type ModelCallRequest = {
+  /** Everything that is sent to the model, except tools: strings, or values that are counted as their JSON. */
+  readonly prompt: readonly unknown[]
+  /** Definitions of the tools that are sent to the model. */
+  readonly tools?: readonly unknown[] | undefined
+  /** Maximum tokens of the output. Defaults to the chat's `maxTokens`, or else to the agent's `maxOutputTokens`. */
+  readonly outputTokensMax?: number | undefined
+}
+
+/** Token counts of a model call, as its provider reported them. Those that are missing are counted. */
+export type ModelCallUsage = {
+  readonly [
+    Count in
+      | 'promptTokens'
+      | 'completionTokens'
+      | 'reasoningTokens'
+      | 'cachedPromptTokens'
+      | 'cacheWriteTokens'
+      | 'cacheWrite1hTokens'
+  ]?: number | undefined
+} & { readonly finishReason?: 'stop' | 'length' | 'content_filter' | undefined }
+
+/** A model call whose maximum cost is held. */
+export type ModelCall = {
+  /** Output limit to send to the model. Lower than requested if the balance or a cap covers no more. */
+  readonly outputTokensMax: number
+  /** Counts output as it arrives, in case the reply is stopped before the usage is known. */
+  readonly wrote: (text: string, kind?: 'text' | 'reasoning') => void
+  /**
+   * Counts the arguments of a tool call, as JSON, and holds its price. Resolves when the tool may start. If it may not,
+   * rejects, and the reply ends.
+   */
+  readonly callsTool: (json: string) => Promise<void>
+  /** Ends the call and charges what it used. Only the first `end` or `fail` has an effect. */
+  readonly end: (usage?: ModelCallUsage) => Promise<void>
+  /** Ends a call that failed. It costs nothing. */
+  readonly fail: () => void
+}
+
 /**
  * The argument of `reply`. `signal` aborts when the reply is no longer needed: the client disconnected, or time is up.
  */
@@ -46,6 +86,12 @@ export type ChatRun = {
   readonly turnId: string
   readonly signal: AbortSignal
   readonly log: AgentLog
+  /**
+   * Holds the maximum cost of a model call, and resolves when the call may start. If it may not, rejects, and the reply
+   * ends. Calls can run in parallel. Once a reply has made a call this way, it costs what its calls used, and the text
+   * that it yields costs nothing. Use either this for all model calls of a reply, or the parts `step` and `usage`.
+   */
+  readonly modelCall: (request: ModelCallRequest) => Promise<ModelCall>
   /**
    * W3C trace context of the turn. Send it in the `traceparent` header of outgoing calls, so that they join the turn's
    * trace. Undefined if tracing is off.

@@ -1,6 +1,5 @@
 import type { LanguageModel } from 'ai'
 import type { ModelAgentConfig, OpenAIAgentConfig } from '../config/define-config.ts'
-import { modelFetch } from './model-fetch.ts'
 
 /** Also the key of the agent's `providerOptions`, as `openaiCompatible`. */
 const name = 'openai-compatible'
@@ -29,9 +28,10 @@ type Opened = Pick<OpenAIAgentConfig, 'baseUrl'> & {
   supportsStructuredOutputs: boolean
 }
 
-/** Imports the provider's package on the first call, because most threads never need it. */
+/** Imports lazily, because most threads never call a model. */
 async function open({ apiKey, baseUrl, modelId, supportsStructuredOutputs }: Opened): Promise<SdkModel> {
   const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
+  const { modelFetch } = await import('./model-fetch.ts')
   const provider = createOpenAICompatible({
     name,
     baseURL: baseUrl,

@@ -24,6 +24,7 @@ import type { AgentLog, ChatPart } from '../config/define-config.ts'
 import { filesAtMost } from '../files/file-tokens.ts'
 import { ModelFailure, RequestRefusedError } from '../model/model-error.ts'
 import type { CreditWindow } from './credit-window.ts'
+import { ModelCalls } from './model-calls.ts'
 import { OpenSteps } from './open-steps.ts'
 import { checkedStep, ReplyError, ReplyStream } from './reply-stream.ts'
 import type { ReplyUse } from './reply-use.ts'
@@ -112,13 +113,8 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
   const over = config.isModel ? new AbortController() : undefined
   let connectors: CountedConnectors | undefined
   try {
-    const { connect } = chat
-    const opening = openRunConnectors(request.connectors, {
-      reservedNames: agent.toolNames,
-      signal,
-      waitMs,
-      connect,
-    })
+    const open = { reservedNames: agent.toolNames, signal, waitMs, connect: chat.connect }
+    const opening = openRunConnectors(request.connectors, open)
     const opened = opening instanceof Promise ? await opening : opening
     const bounded = boundConnectors(opened, config.connectorTokensMax)
     const openCall = async () => {
@@ -128,6 +124,9 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     connectors = countCalls(config.isModel ? bounded : reported(bounded, stream), openCall)
     // Nothing has started, so nothing was used.
     if (signal.aborted) return { kind: 'interrupted', message: 'The chat was stopped.' }
+    const outputTokensMax = Math.min(params.maxTokens ?? config.maxOutputTokens, config.maxOutputTokens)
+    const { contextTokens } = config
+    const calls = new ModelCalls({ contextTokens, openCall, outputTokensMax, signal, steps: step, stream })
     const parts = config.reply({
       message,
       ...(sent && { parts: sent }),
@@ -143,10 +142,10 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       isStopped: () => signal.aborted,
       onModel: (model, hasAnswered) => stream.use.setModel(model, hasAnswered),
       openCall,
+      modelCall: calls.open,
       log,
       ...(traceparent !== undefined && { traceparent }),
     })
-    const outputTokensMax = Math.min(params.maxTokens ?? config.maxOutputTokens, config.maxOutputTokens)
     const pumped = pump({
       // Model agents wait for their provider and do not block the thread.
       onResume: config.isModel ? () => {} : chat.onResume,
@@ -157,6 +156,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       take: config.isModel ? (part) => stream.add(part) : takeFrom({ openCall, outputTokensMax, step, stream }),
     })
     await Promise.race([pumped, stopped])
+    if (!signal.aborted) await calls.end()
     if (signal.aborted) await readOn(pumped, { forMs: chat.readOnMs(), stream })
     over?.abort()
     if (signal.aborted) watchOverstay(pumped, chat.onOverstay)
@@ -203,7 +203,7 @@ type TakeFrom = { openCall: () => Promise<void>; outputTokensMax: number; step: 
 function takeFrom({ openCall, outputTokensMax, step, stream }: TakeFrom): Pump['take'] {
   return (part) => {
     if (part?.type === 'step') return step.open(checkedStep(part, { outputTokensMax }))
-    if (part?.type === 'tool-call') return openCall().then(() => stream.add(part))
+    if (part?.type === 'tool-call' && !stream.use.isByCall) return openCall().then(() => stream.add(part))
     if ((part?.type === 'text' || part?.type === 'reasoning') && stream.use.mustCountBefore(part.delta)) {
       return stream.use.startCounting().then(() => stream.add(part))
     }

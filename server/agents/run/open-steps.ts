@@ -10,6 +10,8 @@ export type HeldStep = {
   outputTokensMax: number
   /** Must be called with the finish reason when the model call ends. */
   onEnd: (reason: FinishReason | undefined) => void
+  /** The call as the reply's usage lists it. Absent in a task. */
+  opened?: OpenStep
 }
 
 /**
@@ -54,35 +56,40 @@ export class OpenSteps {
   async open({ count, ...step }: OpenStep): Promise<HeldStep> {
     const { use } = this.#of.stream
     const used = use.hasBegun ? use.used : chatUse({})
-    const tokens = await this.#ask({ next: step, bound: use.bound, used })
+    const tokens = await this.#ask({ next: step, bound: this.#bound(), used })
     const outputTokensMax = Math.min(tokens, step.outputTokensMax)
-    use.beginStep({ ...step, outputTokensMax, ...(count && { count }) })
+    const opened = { ...step, outputTokensMax, ...(count && { count }) }
+    use.beginStep(opened)
     const isCut = outputTokensMax < step.outputTokensMax
     const onEnd = (reason: FinishReason | undefined) => {
       this.#reason = reason
       if (reason === 'length') this.isCut ||= isCut
     }
-    return { outputTokensMax, onEnd }
+    return { outputTokensMax, onEnd, opened }
   }
 
   /** Holds the cost of one more tool call. Rejects if the reply is stopped. */
   async callTool(): Promise<void> {
-    const { bound, used } = this.#of.stream.use
+    const { used } = this.#of.stream.use
     const toolCalls = ++this.#toolCalls
-    // A model may have requested several calls simultaneously.
-    const atMost = { ...bound, toolCalls: Math.max(bound.toolCalls, toolCalls) }
-    await this.#ask({ next: 'tool', bound: atMost, used: { ...used, toolCalls } })
+    await this.#ask({ next: 'tool', bound: this.#bound(), used: { ...used, toolCalls } })
+  }
+
+  /** Upper bound of the usage so far, with tool calls that are held but not yet part of the reply. */
+  #bound(): ChatUsed {
+    const { bound } = this.#of.stream.use
+    return { ...bound, toolCalls: Math.max(bound.toolCalls, this.#toolCalls) }
   }
 
   /**
-   * Records a usage report. If the report raises the maximum cost, requests a hold for it. The promise rejects if the
+   * Records a usage report, of `step` if given. If the report raises the maximum cost, requests a hold for it. The promise rejects if the
    * reply is stopped first. Requesting a hold for every report would take two thread messages per turn.
    */
-  report(part: Extract<ChatPart, { type: 'usage' }>): Promise<unknown> | undefined {
+  report(part: Extract<ChatPart, { type: 'usage' }>, step?: OpenStep): Promise<unknown> | undefined {
     const { stream } = this.#of
     const rates = stream.use.ratesMax
     const before = chatHold(stream.use.bound, rates)
-    stream.add(part)
+    stream.count(part, step)
     this.#reason = checkedReason(part.finishReason)
     const { bound, used } = stream.use
     if (chatHold(bound, rates) > before) return this.#ask({ next: null, bound, used })

@@ -4,7 +4,7 @@ import { keptObject } from '../../store/byte-bounds.ts'
 import { finishReasons, type ChatBatch, type FinishReason, type ModelStep, type ToolCallStep } from './chat-messages.ts'
 import type { ChatPart } from '../config/define-config.ts'
 import { FlatText } from './flat-text.ts'
-import { ReplyUse, type ReplyUseOptions } from './reply-use.ts'
+import { ReplyUse, type OpenStep, type ReplyUseOptions } from './reply-use.ts'
 import { nestingMax } from './run-outcome.ts'
 import { nesting } from '../../kernel/json-text.ts'
 
@@ -69,8 +69,8 @@ export class ReplyStream {
   }
 
   /** Adds only the usage of a part that arrives after the reply was stopped and is not shown. */
-  count(part: ChatPart): void {
-    if (part?.type === 'usage') this.#addUsage(part)
+  count(part: ChatPart, step?: OpenStep): void {
+    if (part?.type === 'usage') this.#addUsage(part, step)
     else if (part?.type === 'tool-call' && isName(part.id)) this.use.calls.add(part.id)
   }
 
@@ -147,7 +147,7 @@ export class ReplyStream {
     if (typeof delta !== 'string') throw new ReplyError('The agent yielded a delta that is not a string.')
     if (delta === '') return
     // Hidden reasoning costs the same as visible reasoning.
-    this.use.wrote(kind, delta)
+    if (!this.use.isByCall) this.use.wrote(kind, delta)
     if (kind === 'reasoning' && !this.#options.hasReasoning) return this.#think(delta)
     if (kind === 'text') {
       this.textBytes += Buffer.byteLength(delta)
@@ -168,7 +168,7 @@ export class ReplyStream {
     this.use.calls.add(id)
     this.#openCalls.add(id)
     // The model of the open call wrote the arguments, so they count as its output.
-    if (this.use.hasOpenStep) this.use.wrote('text', json)
+    if (this.use.hasOpenStep && !this.use.isByCall) this.use.wrote('text', json)
     const toolCall = `{"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"arguments":${json}}`
     const { value, ...size } = keptObject(json)
     this.#toolCalls.push({ type: 'call', id, name, arguments: value, ...size })
@@ -186,7 +186,7 @@ export class ReplyStream {
     this.#write('tool_result', `"toolResult":{"id":${JSON.stringify(id)},"output":${json}}`, 'result')
   }
 
-  #addUsage(part: Extract<ChatPart, { type: 'usage' }>): void {
+  #addUsage(part: Extract<ChatPart, { type: 'usage' }>, step?: OpenStep): void {
     const { cachedPromptTokens = 0, cacheWrite1hTokens = 0, completionTokens, promptTokens, reasoningTokens = 0 } = part
     const { cacheWriteTokens = cacheWrite1hTokens } = part
     const counts = {
@@ -216,7 +216,7 @@ export class ReplyStream {
     if (reported.promptTokens + promptTokens > tokensMax || reported.completionTokens + completionTokens > tokensMax) {
       throw new ReplyError(`The agent reported more than ${tokensMax} tokens in one reply.`, 'usage')
     }
-    this.use.report(callUse(counts, this.use.rates), part.isEstimated === true)
+    this.use.report(callUse(counts, this.use.rates), part.isEstimated === true, step)
   }
 
   /** Reports hidden reasoning to the host in a batch, possibly without lines, so that the host can hold its cost. */

@@ -82,6 +82,11 @@ export class ReplyUse {
   #called: number | undefined
   #hasAnswered = false
   readonly calls = new Set<string>()
+  /**
+   * Whether the agent announces each of its model calls through `modelCall`. The reply then costs what the calls used,
+   * whatever text it shows.
+   */
+  isByCall = false
   hasReported = false
   /** Whether the agent marked a report as its own estimate. */
   hasEstimates = false
@@ -123,7 +128,7 @@ export class ReplyUse {
   }
 
   get isPromptKnown(): boolean {
-    return this.#options.isPromptKnown
+    return this.#options.isPromptKnown || this.isByCall
   }
 
   get isCounting(): boolean {
@@ -139,6 +144,19 @@ export class ReplyUse {
     this.#steps.push(step)
   }
 
+  /** Removes a model call that failed, which costs nothing. */
+  dropStep(step: OpenStep): void {
+    this.#steps = this.#steps.filter((open) => open !== step)
+    if (this.#steps.length === 0) this.#forgetText()
+  }
+
+  /** Text so far costs nothing: from now on the reply costs what its model calls use. */
+  countByCall(): void {
+    if (this.isByCall) return
+    this.isByCall = true
+    this.#forgetText()
+  }
+
   wrote(kind: Kind, text: string): void {
     this.#bytes[kind] += Buffer.byteLength(text)
     const written = this.#counts ?? this.#texts
@@ -146,20 +164,24 @@ export class ReplyUse {
   }
 
   /**
-   * Applies a report to the oldest open model call. If no call is open, applies it to everything since the last report.
+   * Applies a report to `step`, or else to the oldest open model call. If no call is open, applies it to everything since
+   * the last report.
    */
-  report(used: ChatUsed, isEstimated: boolean): void {
+  report(used: ChatUsed, isEstimated: boolean, step = this.#steps[0]): void {
     this.#reported = addUse(this.#reported, used)
-    this.#bytes = { text: 0, reasoning: 0 }
-    this.#texts = uncounted()
-    if (this.#counts) {
-      const { message, text } = this.#counts
-      this.#counts = { message, text: text.anew(), reasoning: text.anew() }
-    }
-    this.#steps.shift()
+    this.#forgetText()
+    this.#steps = this.#steps.filter((open) => open !== step)
     this.hasReported = true
     this.hasEstimates ||= isEstimated
     this.#countFromBytes = this.#bytesBeforeCounting()
+  }
+
+  #forgetText(): void {
+    this.#bytes = { text: 0, reasoning: 0 }
+    this.#texts = uncounted()
+    if (!this.#counts) return
+    const { message, text } = this.#counts
+    this.#counts = { message, text: text.anew(), reasoning: text.anew() }
   }
 
   get reported(): ChatUsed {
@@ -182,7 +204,7 @@ export class ReplyUse {
 
   /** Whether `startCounting` must finish before this text is added. */
   mustCountBefore(text: unknown): boolean {
-    if (this.#counts || this.hasOpenStep || typeof text !== 'string') return false
+    if (this.#counts || this.isByCall || this.hasOpenStep || typeof text !== 'string') return false
     return this.#bytes.text + this.#bytes.reasoning + text.length * bytesPerCharMax > this.#countFromBytes
   }
 

@@ -23,7 +23,8 @@ function openRun({ before = [], message }: { before?: readonly string[]; message
     { role: 'assistant', content: 'Noted.' },
   ])
   const ids = { connectors: noConnectors, userId: 'user', sessionId: 'session', turnId: 'turn' }
-  return assistantChat.reply({ message, history, params: {}, ...ids, signal, log: () => {} })
+  const modelCall = () => Promise.reject(new Error('not called'))
+  return assistantChat.reply({ message, history, params: {}, ...ids, signal, log: () => {}, modelCall })
 }
 
 /** Asks after these earlier user messages, and checks that the reply contains a call, its result and then text. */

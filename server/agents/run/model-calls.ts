@@ -1,0 +1,92 @@
+import type { ModelCall, ModelCallRequest, ModelCallUsage } from '../config/define-config.ts'
+import { HeldCalls, type HeldCall, type ReportedUse } from './held-calls.ts'
+import type { OpenSteps } from './open-steps.ts'
+import { jsonOf } from './prompt-size.ts'
+import type { ReplyStream } from './reply-stream.ts'
+
+type ModelCallsParts = {
+  contextTokens: number
+  /** Output limit of a call that names none. */
+  outputTokensMax: number
+  stream: ReplyStream
+  steps: OpenSteps
+  signal: AbortSignal
+  /** Holds the price of a tool call. */
+  openCall: () => Promise<void>
+}
+
+/** The `modelCall` of a reply: model calls that a code agent announces from anywhere, such as a framework's hook. */
+export class ModelCalls {
+  readonly #parts: ModelCallsParts
+  readonly #calls: HeldCalls
+  readonly #open = new Set<ModelCall>()
+  /** Holds are taken one after another, so that each one includes those before it. */
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: ModelCallsParts) {
+    const { contextTokens, steps } = parts
+    this.#parts = parts
+    this.#calls = new HeldCalls({ contextTokens, openStep: (step) => steps.open(step) })
+  }
+
+  open = async (request: ModelCallRequest): Promise<ModelCall> => {
+    const { outputTokensMax, signal, stream } = this.#parts
+    const { prompt, tools = [], outputTokensMax: asked = outputTokensMax } = request
+    signal.throwIfAborted()
+    stream.use.countByCall()
+    const texts = [...tools, ...prompt].map((value) => (typeof value === 'string' ? value : (jsonOf(value) ?? '')))
+    const sent = { texts, files: [], hasTools: tools.length > 0, earlier: { texts: 0, files: 0 } }
+    const call = this.#toCall(await this.#inTurn(() => this.#calls.open(sent, asked)))
+    this.#open.add(call)
+    return call
+  }
+
+  #inTurn<Held>(hold: () => Promise<Held>): Promise<Held> {
+    const held = this.#last.then(hold)
+    this.#last = held.catch(() => {})
+    return held
+  }
+
+  /** Ends the calls that the agent has left open. */
+  async end(): Promise<void> {
+    for (const call of this.#open) await call.end()
+  }
+
+  #toCall(held: HeldCall): ModelCall {
+    const { openCall, signal, steps, stream } = this.#parts
+    const { onEnd, opened, outputTokensMax } = held.held
+    const wrote: ModelCall['wrote'] = (text, kind = 'text') => {
+      if (!this.#open.has(call)) return
+      held.wrote(text, kind === 'reasoning')
+      stream.use.wrote(kind, text)
+    }
+    const call: ModelCall = {
+      outputTokensMax,
+      wrote,
+      callsTool: async (json) => {
+        wrote(json)
+        await this.#inTurn(openCall)
+      },
+      end: async ({ finishReason, ...reported } = {}) => {
+        if (!this.#open.delete(call)) return
+        const use = checked(reported)
+        const usage = held.completeUsage(use) ?? (signal.aborted ? undefined : await held.usage(use))
+        // A stopped call without usage is counted with the others when the reply is summed up.
+        if (!usage) return
+        if (signal.aborted) return stream.count(usage, opened)
+        onEnd(finishReason)
+        await steps.report({ ...usage, ...(finishReason && { finishReason }) }, opened)
+      },
+      fail: () => {
+        if (this.#open.delete(call) && opened) stream.use.dropStep(opened)
+      },
+    }
+    return call
+  }
+}
+
+/** Returns the numbers that can be token counts. Frameworks report NaN and null for unknown ones. */
+function checked(reported: Omit<ModelCallUsage, 'finishReason'>): ReportedUse {
+  const counts = Object.entries(reported).filter(([, count]) => Number.isSafeInteger(count) && count! >= 0)
+  return Object.fromEntries(counts)
+}
