@@ -13,8 +13,13 @@ export type RootManifest = {
 /** The modules that programs can import, without extensions. */
 export const exported = {
   '.': 'server/app/package-entry',
+  './adapters/ai-sdk': 'server/agents/adapters/ai-sdk-reply',
   './testing': 'server/testing/testing',
 }
+
+const typesBelow = Object.entries(exported)
+  .filter(([name]) => name !== '.')
+  .map(([name, module]) => [name.slice('./'.length), [`./${module}.d.cts`]])
 
 /**
  * Returns the published package.json, which pins the versions of the packages that are actually imported. `needed`
@@ -36,7 +41,7 @@ export function serverManifest(root: RootManifest, needed: readonly string[]): o
     // For tools that ignore `exports`.
     main: `./${exported['.']}.cjs`,
     types: `./${exported['.']}.d.cts`,
-    typesVersions: { '*': { testing: [`./${exported['./testing']}.d.cts`] } },
+    typesVersions: { '*': Object.fromEntries(typesBelow) },
     exports: {
       ...Object.fromEntries(Object.entries(exported).map(([name, module]) => [name, conditions(module)])),
       './package.json': './package.json',

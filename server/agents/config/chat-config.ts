@@ -35,7 +35,7 @@ export type ModelCallRequest = {
   readonly prompt: readonly unknown[]
   /** Definitions of the tools that are sent to the model. */
   readonly tools?: readonly unknown[] | undefined
-  /** Maximum tokens of the output. Defaults to the chat's `maxTokens`, or else to the agent's `maxOutputTokens`. */
+  /** Maximum tokens of the output. At most, and by default, the chat's `maxTokens`, or else the agent's `maxOutputTokens`. */
   readonly outputTokensMax?: number | undefined
 }
 

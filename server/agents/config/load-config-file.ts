@@ -33,7 +33,7 @@ export async function loadConfigFile(file: string): Promise<ErrandConfig> {
  * Packages that a configuration file in any folder can import: this package, and the Zod version that parses the file's
  * schemas.
  */
-const lent = new Set(['errand', 'errand/client', 'zod'])
+const lent = /^(?:zod|errand|errand\/(?:client|adapters\/.+))$/
 let isLending = false
 
 function lendPackages(): void {
@@ -44,7 +44,7 @@ function lendPackages(): void {
       try {
         return nextResolve(specifier, context)
       } catch (error) {
-        if (!lent.has(specifier)) throw error
+        if (!lent.test(specifier)) throw error
         return nextResolve(specifier, { ...context, parentURL: import.meta.url })
       }
     },

@@ -7,7 +7,7 @@ import { contextTokensDefault, taskConnectorTokensMax } from '../config/agent-sc
 import { boundPrompts } from '../run/bound-connectors.ts'
 import { connectorTools } from '../run/connector-tools.ts'
 import { DeltaBypass } from '../threads/delta-bypass.ts'
-import { describeModelError, isRequestRefused, ModelFailure, RequestRefusedError } from './model-error.ts'
+import { describeModelError, ModelFailure, toModelFailure } from './model-error.ts'
 import { modelMessage } from './model-messages.ts'
 import { measuredCalls } from './measured-calls.ts'
 import { ModelSteps } from './model-steps.ts'
@@ -15,14 +15,13 @@ import { FallbackModels, modelsOf } from './fallback-models.ts'
 import { cacheMarks } from './prompt-caching.ts'
 import type { EndpointRun } from '../run/endpoint-run.ts'
 import { MaxCostError } from '../run/task-tokens.ts'
+import { callNameCharsMax, CallIds, toArguments } from '../run/call-ids.ts'
 import { PartQueue } from '../run/part-queue.ts'
 import { jsonOf } from '../run/prompt-size.ts'
 import { toJsonSchema, toZodSchema } from '../config/params-schema.ts'
 
 const maxStepsDefault = 8
 const maxOutputTokensDefault = 4096
-const callIdCharsMax = 150
-const callNameCharsMax = 200
 /** Maximum number and length of tool names in one step's progress report. */
 const toldCallsMax = 10
 const toldNameCharsMax = 60
@@ -108,7 +107,7 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
       if (parts.isFull) await parts.room()
     }
   } catch (thrown) {
-    if (!signal.aborted && !connectors.failed.aborted) failWith(thrown)
+    if (!signal.aborted && !connectors.failed.aborted) throw toModelFailure(thrown)
   } finally {
     bypass.end()
   }
@@ -127,7 +126,7 @@ function toChatPart(
   }
   if (part.type === 'tool-call') {
     const name = part.toolName.slice(0, callNameCharsMax)
-    return { type: 'tool-call', id: ids.open(part.toolCallId), name, arguments: toObject(part.input) }
+    return { type: 'tool-call', id: ids.open(part.toolCallId), name, arguments: toArguments(part.input) }
   }
   if (part.type === 'tool-result') {
     // A tool implemented as a generator yields preliminary results first.
@@ -141,7 +140,7 @@ function toChatPart(
     bypass.began()
     return undefined
   }
-  if (part.type === 'error') failWith(part.error)
+  if (part.type === 'error') throw toModelFailure(part.error)
   return undefined
 }
 
@@ -231,7 +230,7 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: Endpoint
       if (!signal.aborted) connectors.failed.throwIfAborted()
       if (thrown instanceof MaxCostError && !schema && measured!.hasAnswered)
         return { text: measured!.text, reachedMaxCost: true }
-      return failWith(thrown)
+      throw toModelFailure(thrown)
     }
   }
 }
@@ -315,43 +314,7 @@ function schemaWords(agent: ModelAgentConfig, schema: JsonSchema | undefined): s
   return [`Answer only with a JSON object that matches this JSON Schema: ${JSON.stringify(schema)}`]
 }
 
-/**
- * Throws a failure without the SDK's error as its cause, because the request data in that error may contain an API key.
- */
-function failWith(thrown: unknown): never {
-  // An error part of the stream has already been converted. The `catch` of `follow` passes it here again.
-  if (thrown instanceof ModelFailure) throw thrown
-  const message = describeModelError(thrown)
-  throw isRequestRefused(thrown) ? new RequestRefusedError(message) : new ModelFailure(message)
-}
-
 function assertUsable(reason: FinishReason): void {
   if (reason === 'error') throw new ModelFailure('The model stopped with an error.')
   if (reason === 'interrupted') throw new ModelFailure("The model provider's response was cut off.")
-}
-
-/** Assigns unique tool call ids within a reply. Some providers number the calls of each step from zero. */
-class CallIds {
-  readonly #given = new Set<string>()
-  readonly #current = new Map<string, string>()
-
-  open(providerId: string): string {
-    // Some gateways append kilobytes of custom data to ids.
-    const short = providerId.slice(0, callIdCharsMax)
-    let id = short
-    for (let n = 2; this.#given.has(id); n++) id = `${short}-${n}`
-    this.#given.add(id)
-    this.#current.set(providerId, id)
-    return id
-  }
-
-  /** Returns the unique id of the latest call that has this provider id. */
-  of(providerId: string): string {
-    return this.#current.get(providerId) ?? providerId
-  }
-}
-
-function toObject(input: unknown): Record<string, unknown> {
-  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
-  return isObject ? (input as Record<string, unknown>) : { input: input ?? null }
 }

@@ -32,6 +32,16 @@ export class RequestRefusedError extends ModelFailure {
 }
 
 /**
+ * Returns a failure without the SDK's error as its cause, because the request data in that error may contain an API key.
+ */
+export function toModelFailure(thrown: unknown): ModelFailure {
+  // An error part of a stream has already been converted when the stream throws it again.
+  if (thrown instanceof ModelFailure) return thrown
+  const message = describeModelError(thrown)
+  return isRequestRefused(thrown) ? new RequestRefusedError(message) : new ModelFailure(message)
+}
+
+/**
  * Matches errors about too long prompts, as worded by OpenAI, Anthropic, Google, vLLM, llama.cpp and compatible
  * servers.
  */

@@ -1,12 +1,13 @@
 import type { ModelCall, ModelCallRequest, ModelCallUsage } from '../config/define-config.ts'
+import type { FileTokens } from '../files/file-tokens.ts'
 import { HeldCalls, type HeldCall, type ReportedUse } from './held-calls.ts'
 import type { OpenSteps } from './open-steps.ts'
-import { jsonOf } from './prompt-size.ts'
+import { jsonOf, markedTokens } from './prompt-size.ts'
 import type { ReplyStream } from './reply-stream.ts'
 
 type ModelCallsParts = {
   contextTokens: number
-  /** Output limit of a call that names none. */
+  /** Output limit of each call. */
   outputTokensMax: number
   stream: ReplyStream
   steps: OpenSteps
@@ -34,9 +35,15 @@ export class ModelCalls {
     const { prompt, tools = [], outputTokensMax: asked = outputTokensMax } = request
     signal.throwIfAborted()
     stream.use.countByCall()
-    const texts = [...tools, ...prompt].map((value) => (typeof value === 'string' ? value : (jsonOf(value) ?? '')))
-    const sent = { texts, files: [], hasTools: tools.length > 0, earlier: { texts: 0, files: 0 } }
-    const call = this.#toCall(await this.#inTurn(() => this.#calls.open(sent, asked)))
+    const texts: string[] = []
+    const files: FileTokens[] = []
+    for (const value of [...tools, ...prompt]) {
+      const tokens = isFilePart(value) ? markedTokens(value) : undefined
+      if (tokens) files.push(tokens)
+      else texts.push(typeof value === 'string' ? value : (jsonOf(value) ?? ''))
+    }
+    const sent = { texts, files, hasTools: tools.length > 0, earlier: { texts: 0, files: 0 } }
+    const call = this.#toCall(await this.#inTurn(() => this.#calls.open(sent, Math.min(asked, outputTokensMax))))
     this.#open.add(call)
     return call
   }
@@ -89,4 +96,8 @@ export class ModelCalls {
 function checked(reported: Omit<ModelCallUsage, 'finishReason'>): ReportedUse {
   const counts = Object.entries(reported).filter(([, count]) => Number.isSafeInteger(count) && count! >= 0)
   return Object.fromEntries(counts)
+}
+
+function isFilePart(value: unknown): value is Parameters<typeof markedTokens>[0] {
+  return typeof value === 'object' && value !== null && 'type' in value && value.type === 'file'
 }

@@ -81,7 +81,7 @@ export function markTokens({ tokens, tokensMax }: FileTokens) {
   return { [marked]: { tokens, tokensMax } }
 }
 
-function markedTokens(part: Part): FileTokens | undefined {
+export function markedTokens(part: Part): FileTokens | undefined {
   return part.type === 'file' ? (part.providerOptions?.[marked] as FileTokens | undefined) : undefined
 }
 

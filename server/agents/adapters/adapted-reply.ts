@@ -1,0 +1,86 @@
+import type { ChatPart, ChatRun } from '../config/define-config.ts'
+import { describeModelError, toModelFailure } from '../model/model-error.ts'
+import { callNameCharsMax, CallIds, toArguments } from '../run/call-ids.ts'
+import { PartQueue } from '../run/part-queue.ts'
+
+/** A value of a framework. Adapters do not import the frameworks' types. */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type Foreign = any
+
+/** A framework's agent while it answers one message. */
+export type AdaptedRun = ChatRun & {
+  /** Pushes text. Not checked to be a string: the service rejects any other value. */
+  text: (delta: unknown) => void
+  reasoning: (delta: unknown) => void
+  /** `input` is an object, or its JSON. */
+  toolCall: (call: { id: unknown; name: unknown; input: unknown }) => void
+  /** A result without a call, or a second result, is ignored. */
+  toolResult: (result: { id: unknown; output: unknown }) => void
+  toolError: (result: { id: unknown; error: unknown }) => void
+  /** Yields the framework's events until the reply is stopped, even if the framework ignores its signal. */
+  events: <Event>(source: AsyncIterable<Event>) => AsyncGenerator<Event, undefined>
+}
+
+/** Turns a function that runs a framework's agent into the chat's `reply`. */
+export function adaptedReply(drive: (run: AdaptedRun) => Promise<void>): (run: ChatRun) => AsyncIterable<ChatPart> {
+  return (run) => {
+    const left = new AbortController()
+    const parts = new PartQueue<ChatPart>(() => left.abort())
+    const signal = AbortSignal.any([run.signal, left.signal])
+    drive(adapt({ ...run, signal }, parts)).then(
+      () => parts.end(),
+      (thrown: unknown) => parts.end({ thrown: toModelFailure(thrown) }),
+    )
+    return parts
+  }
+}
+
+function adapt(run: ChatRun, parts: PartQueue<ChatPart>): AdaptedRun {
+  const { signal } = run
+  const ids = new CallIds()
+  const open = new Set<string>()
+  const toolResult = ({ id, output }: { id: unknown; output: unknown }) => {
+    const known = ids.of(String(id))
+    if (open.delete(known)) parts.push({ type: 'tool-result', id: known, output })
+  }
+  return {
+    ...run,
+    text: (delta) => parts.push({ type: 'text', delta: delta as string }),
+    reasoning: (delta) => parts.push({ type: 'reasoning', delta: delta as string }),
+    toolCall: ({ id: given, input, name }) => {
+      const id = ids.open(String(given))
+      open.add(id)
+      const args = toArguments(typeof input === 'string' ? parseInput(input) : input)
+      parts.push({ type: 'tool-call', id, name: String(name).slice(0, callNameCharsMax), arguments: args })
+    },
+    toolResult,
+    toolError: ({ error, id }) => toolResult({ id, output: { error: describeModelError(error) } }),
+    async *events(source): AsyncGenerator<Foreign, undefined> {
+      const iterator = source[Symbol.asyncIterator]()
+      const stop = Promise.withResolvers<undefined>()
+      const onAbort = () => stop.resolve(undefined)
+      signal.addEventListener('abort', onAbort, { once: true })
+      try {
+        while (!signal.aborted) {
+          if (parts.isFull) await parts.room()
+          const next = await Promise.race([iterator.next(), stop.promise])
+          if (!next || next.done) break
+          yield next.value
+        }
+      } finally {
+        signal.removeEventListener('abort', onAbort)
+        // The framework's cleanup may take arbitrarily long.
+        void Promise.resolve(iterator.return?.()).catch(() => {})
+      }
+      return undefined
+    },
+  }
+}
+
+function parseInput(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return json
+  }
+}

@@ -1,0 +1,111 @@
+import type { ChatRun, ModelCall, ModelCallUsage } from '../config/define-config.ts'
+import type { Foreign } from './adapted-reply.ts'
+
+/** The parts of an AI SDK language model that metering uses, in Foreign version of its interface. */
+export type SdkModel = {
+  readonly specificationVersion: string
+  readonly modelId: string
+  doGenerate(options: Foreign): PromiseLike<Foreign>
+  doStream(options: Foreign): PromiseLike<Foreign>
+}
+
+const reasons: Record<string, ModelCallUsage['finishReason']> = {
+  stop: 'stop',
+  length: 'length',
+  // If the last step calls tools, a step limit cut the reply off.
+  'tool-calls': 'length',
+  'content-filter': 'content_filter',
+}
+
+/** Returns the model with each of its calls held before it is sent, and charged once its usage is known. */
+export function meteredModel<Model extends SdkModel>(model: Model, run: Pick<ChatRun, 'modelCall' | 'signal'>): Model {
+  const { modelCall, signal } = run
+  const open = async (options: Foreign) => {
+    const { abortSignal, maxOutputTokens, prompt, responseFormat, tools } = options
+    const definitions = responseFormat?.type === 'json' ? [...(tools ?? []), responseFormat] : tools
+    const call = await modelCall({
+      prompt: prompt.flatMap(contentOf),
+      tools: definitions,
+      outputTokensMax: maxOutputTokens,
+    })
+    const stop = abortSignal ? AbortSignal.any([abortSignal, signal]) : signal
+    return { call, sent: { ...options, maxOutputTokens: call.outputTokensMax, abortSignal: stop } }
+  }
+  /** A stopped call stays open, so that what it generated is charged. */
+  const fail = (call: ModelCall, error: unknown): never => {
+    if (!signal.aborted) call.fail()
+    throw error
+  }
+  const doGenerate = async (options: Foreign) => {
+    const { call, sent } = await open(options)
+    const result = await model.doGenerate(sent).then(undefined, (error: unknown) => fail(call, error))
+    for (const part of result.content) await note(call, { ...part, delta: part.text })
+    await call.end(usageOf(result))
+    return result
+  }
+  const doStream = async (options: Foreign) => {
+    const { call, sent } = await open(options)
+    const result = await model.doStream(sent).then(undefined, (error: unknown) => fail(call, error))
+    const reader: ReadableStreamDefaultReader<Foreign> = result.stream.getReader()
+    const pull = async (controller: ReadableStreamDefaultController<Foreign>) => {
+      const { done, value } = await reader.read().catch((error: unknown) => fail(call, error))
+      if (done) {
+        await call.end()
+        return controller.close()
+      }
+      if (value.type === 'error' && !signal.aborted) call.fail()
+      else if (value.type === 'finish') await call.end(usageOf(value))
+      else await note(call, value)
+      controller.enqueue(value)
+    }
+    const stream = new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 })
+    return { ...result, stream }
+  }
+  const own: Partial<SdkModel> = { doGenerate, doStream }
+  return new Proxy(model, { get: (of, key) => own[key as keyof SdkModel] ?? Reflect.get(of, key, of) })
+}
+
+function contentOf({ content }: { content: unknown }): unknown[] {
+  if (!Array.isArray(content)) return [content]
+  return content.map((part) => (part.type === 'text' && part.providerOptions === undefined ? part.text : part))
+}
+
+/** Counts a part of the output. Resolves when the framework may continue: a tool starts once its price is held. */
+function note(call: ModelCall, part: Foreign): Promise<void> | undefined {
+  switch (part.type) {
+    case 'text':
+    case 'text-delta':
+      return void call.wrote(part.delta)
+    case 'reasoning':
+    case 'reasoning-delta':
+      return void call.wrote(part.delta, 'reasoning')
+    case 'tool-call':
+      return call.callsTool(part.input)
+    default:
+      return undefined
+  }
+}
+
+/** Converts the usage of a finished call. Before version 3 of the interface, the counts are plain numbers. */
+function usageOf({ finishReason, usage }: Foreign): ModelCallUsage {
+  const { inputTokens, outputTokens, raw } = usage ?? {}
+  const reason = reasons[finishReason?.unified ?? finishReason]
+  if (typeof inputTokens !== 'object' || inputTokens === null) {
+    return {
+      promptTokens: inputTokens,
+      completionTokens: outputTokens,
+      cachedPromptTokens: usage?.cachedInputTokens,
+      reasoningTokens: usage?.reasoningTokens,
+      finishReason: reason,
+    }
+  }
+  return {
+    promptTokens: inputTokens.total,
+    cachedPromptTokens: inputTokens.cacheRead,
+    cacheWriteTokens: inputTokens.cacheWrite,
+    cacheWrite1hTokens: raw?.cache_creation?.ephemeral_1h_input_tokens,
+    completionTokens: outputTokens?.total,
+    reasoningTokens: outputTokens?.reasoning,
+    finishReason: reason,
+  }
+}
