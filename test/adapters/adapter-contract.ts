@@ -61,7 +61,7 @@ const usageOf = (prompt: number, completion: number) => ({ prompt_tokens: prompt
 type Adapter = {
   /** Returns the reply of an agent with the tool `weather`, which returns `{ city, celsius: 21 }`. */
   open: (url: string) => Reply
-  /** Whether the framework itself repeats a request that the provider rejects with 429. */
+  /** Whether the framework itself repeats a request that the provider rejects with 503. */
   retries: boolean
 }
 
@@ -146,7 +146,7 @@ export function testAdapter(name: string, prepare: () => Promise<Adapter>): void
 
   test(`${name}: a repeated request is a call of its own, and a rejected one is free`, () =>
     within(async (of) => {
-      of.provider.play(refuse(429, 'Slow down.'), reply({ text: ['Ready.'], usage: usageOf(40, 3) }))
+      of.provider.play(refuse(503, 'Overloaded.'), reply({ text: ['Ready.'], usage: usageOf(40, 3) }))
       const events = await of.talker.chat('Hello')
       if (!adapter.retries) {
         expect(expectOneEnd(events, 'error')).toMatchObject({ error: { code: 'AGENT_ERROR' }, costUsd: '0.0000' })
@@ -217,18 +217,18 @@ export function testAdapter(name: string, prepare: () => Promise<Adapter>): void
     within(async (of) => {
       const path = `/api/sessions/${of.talker.sessionId}`
       const { service } = of.talker
-      await service.request('PATCH', path, { key: of.talker.key, body: { maxCostUsd: '0.2500' } })
+      await service.request('PATCH', path, { key: of.talker.key, body: { maxCostUsd: '0.1200' } })
       let calls = 0
       of.provider.play((response, request) =>
         reply({ calls: [weather(`call_${++calls}`, 'Paris')], usage: usageOf(100, 20) })(response, request),
       )
       const end = expectOneEnd(await of.talker.chat('Hello'), 'error')
       expect(end.error.code).toBe('BUDGET_REACHED')
-      expect(unitsOf(end.costUsd)).toBeLessThanOrEqual(2500)
+      expect(unitsOf(end.costUsd)).toBeLessThanOrEqual(1200)
       const { breakdown } = await of.charge()
       // The price of a tool may end the last call, whose tokens are then counted.
       expect(breakdown.promptTokens).toBeGreaterThanOrEqual((calls - 1) * 100)
-      expect(calls).toBeGreaterThan(2)
+      expect(calls).toBeGreaterThanOrEqual(2)
     }))
 
   test(`${name}: without balance for the model call no request is sent`, () =>

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ChatPart, ChatRun } from '../config/define-config.ts'
 import { describeModelError, toModelFailure } from '../model/model-error.ts'
 import { callNameCharsMax, CallIds, toArguments } from '../run/call-ids.ts'
@@ -6,6 +7,9 @@ import { PartQueue } from '../run/part-queue.ts'
 /** A value of a framework. Adapters do not import the frameworks' types. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Foreign = any
+
+/** The reply whose agent is running, for models that serve the agents of all replies. */
+export const currentRun = new AsyncLocalStorage<ChatRun>()
 
 /** A framework's agent while it answers one message. */
 export type AdaptedRun = ChatRun & {
