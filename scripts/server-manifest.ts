@@ -15,6 +15,7 @@ export const exported = {
   '.': 'server/app/package-entry',
   './adapters/ai-sdk': 'server/agents/adapters/ai-sdk-reply',
   './adapters/langgraph': 'server/agents/adapters/langgraph-reply',
+  './adapters/mastra': 'server/agents/adapters/mastra-reply',
   './adapters/openai-agents': 'server/agents/adapters/openai-agents-reply',
   './testing': 'server/testing/testing',
 }
