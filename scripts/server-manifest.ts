@@ -14,6 +14,7 @@ export type RootManifest = {
 export const exported = {
   '.': 'server/app/package-entry',
   './adapters/ai-sdk': 'server/agents/adapters/ai-sdk-reply',
+  './adapters/claude-agent': 'server/agents/adapters/claude-agent-reply',
   './adapters/langgraph': 'server/agents/adapters/langgraph-reply',
   './adapters/mastra': 'server/agents/adapters/mastra-reply',
   './adapters/openai-agents': 'server/agents/adapters/openai-agents-reply',

@@ -21,6 +21,9 @@ export type AdaptedRun = ChatRun & {
   /** A result without a call, or a second result, is ignored. */
   toolResult: (result: { id: unknown; output: unknown }) => void
   toolError: (result: { id: unknown; error: unknown }) => void
+  /** Announces a model call that the framework itself has started. */
+  step: (step: Omit<Extract<ChatPart, { type: 'step' }>, 'type'>) => void
+  usage: (usage: Omit<Extract<ChatPart, { type: 'usage' }>, 'type'>) => void
   /** Yields the framework's events until the reply is stopped, even if the framework ignores its signal. */
   events: <Event>(source: AsyncIterable<Event>) => AsyncGenerator<Event, undefined>
 }
@@ -58,6 +61,8 @@ function adapt(run: ChatRun, parts: PartQueue<ChatPart>): AdaptedRun {
       parts.push({ type: 'tool-call', id, name: String(name).slice(0, callNameCharsMax), arguments: args })
     },
     toolResult,
+    step: (step) => parts.push({ type: 'step', ...step }),
+    usage: (usage) => parts.push({ type: 'usage', ...usage }),
     toolError: ({ error, id }) => toolResult({ id, output: { error: describeModelError(error) } }),
     async *events(source): AsyncGenerator<Foreign, undefined> {
       const iterator = source[Symbol.asyncIterator]()

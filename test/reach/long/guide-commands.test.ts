@@ -75,6 +75,7 @@ const elsewhere: Record<string, [page: string, text: string][]> = {
   'test/runner/long/sqlite/http-agent-python.test.ts': [['examples/python-agent/README.md', 'agent.py']],
   'nothing: it only installs what others publish, or starts their programs': [
     ['docs/guides/ai-sdk.md', 'npm install errand-client ai'],
+    ['examples/adapters/README.md', 'examples/adapters/langgraph'],
     ['docs/guides/mcp.md', 'claude mcp add'],
     ['docs/guides/nextjs.md', 'create-next-app'],
     ['docs/guides/nextjs.md', 'ERRAND_URL='],

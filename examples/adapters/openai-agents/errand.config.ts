@@ -1,0 +1,32 @@
+import { Agent, Runner, tool } from '@openai/agents'
+import { defineConfig } from 'errand'
+import { openaiAgentsReply } from 'errand/adapters/openai-agents'
+import { z } from 'zod'
+
+const historyFunFact = tool({
+  name: 'history_fun_fact',
+  description: 'Give a fun fact about a historical event',
+  parameters: z.object({}),
+  execute: async () => 'Sharks are older than trees.',
+})
+
+const historyTutor = new Agent({
+  name: 'History Tutor',
+  instructions: 'You answer history questions clearly and concisely.',
+  model: 'gpt-5-mini',
+  tools: [historyFunFact],
+})
+
+export default defineConfig({
+  agents: [
+    {
+      kind: 'code',
+      id: 'history',
+      name: 'History tutor',
+      chat: {
+        pricing: { inputPerMillionUsd: '0.50', outputPerMillionUsd: '4', toolCallUsd: '0.0005' },
+        reply: openaiAgentsReply(historyTutor, new Runner()),
+      },
+    },
+  ],
+})
