@@ -1,10 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { dirname } from 'node:path'
 import { duplexPair, type Duplex } from 'node:stream'
-import { Catalogue } from '../agents/config/catalogue.ts'
-import { PriceLists } from '../agents/prices/price-lists.ts'
-import { lossesOf } from '../agents/prices/read-prices.ts'
-import { measureTools } from '../agents/model/tool-tokens.ts'
+import type { ToolTokens } from '../agents/model/tool-tokens.ts'
 import type { ErrandConfig } from '../agents/config/define-config.ts'
 import { createSystem } from '../admin/system-state.ts'
 import { createAuthenticator } from '../auth/authenticate.ts'
@@ -37,6 +34,7 @@ import { createRootRouter } from '../edge/root-router.ts'
 import { ServiceMetrics } from '../admin/metrics/service-metrics.ts'
 import type { PayloadBucket } from '../payloads/payload-bucket.ts'
 import { SignedLinks } from '../payloads/signed-links.ts'
+import { createReload, readCatalogue, warnOfPlans, type Reloaded } from './load-catalogue.ts'
 import { openMails } from './open-mails.ts'
 import type { MailSettings } from '../mails/mail-settings.ts'
 import { openPayloads } from './open-payloads.ts'
@@ -46,7 +44,6 @@ import { openPayments } from '../payments/open-payments.ts'
 import type { PaymentSettings } from '../payments/payment-settings.ts'
 import { receiveEvent } from '../payments/receive-events.ts'
 import { Quotes } from '../billing/quotes.ts'
-import type { Plans } from '../store/limits/account-limits.ts'
 import type { LedgerReport } from '../store/ledger/ledger-report.ts'
 import type { Store } from '../store/store.ts'
 import { ServiceTracing } from '../kernel/tracing/service-tracing.ts'
@@ -107,6 +104,8 @@ export type App = {
   connect: () => Duplex
   /** Answers a request of another server. */
   handler: (request: IncomingMessage, response: ServerResponse) => void
+  /** Loads the configuration file again, see `createReload`. */
+  reload(): Promise<Reloaded>
   /** Accepts no new work, lets runs finish within the drain time, then closes everything. */
   stop(): Promise<void>
   /** Shortens a `stop` in progress by interrupting runs that have not ended. */
@@ -122,22 +121,22 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
   try {
     const folder = options.configFile === null ? process.cwd() : dirname(options.configFile)
-    const catalogue = new Catalogue(options.config, new PriceLists(folder))
-    warnOfLosses(catalogue, log)
-    const toolTokens = await measureTools(options.config)
+    const toolTokens: ToolTokens = new WeakMap()
+    const catalogue = await readCatalogue(options.config, { folder, log, toolTokens })
     const tracing = ServiceTracing.open()
     closers.push(() => tracing?.flush())
     const metrics = new ServiceMetrics(catalogue.agents.map(({ id }) => id))
     const gate = new RequestGate(limits)
     closers.push(() => gate.close())
-    const withPlans = { ...options, limits: { ...limits, plans: catalogue.plans } }
-    const { clock, store } = await openServiceStore(withPlans, (commit) => {
+    // The store reads the plans of the current configuration.
+    const ofStore = Object.defineProperty({ ...limits }, 'plans', { get: () => catalogue.plans })
+    const { clock, store } = await openServiceStore({ ...options, limits: ofStore }, (commit) => {
       metrics.committed(commit)
       tracing?.committed(commit)
       gate.synced(commit.syncMs)
     })
     closers.push(() => store.close())
-    await warnOfPlans(store, { log, plans: catalogue.plans })
+    await warnOfPlans(store, catalogue, log)
     const payloads = await openPayloads(options, store, clock)
     closers.push(() => payloads.close())
     const vault = new SecretVault(options.secrets)
@@ -149,7 +148,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const access = new ConnectorAccess({
       commandPath,
       privateHosts,
-      servers: catalogue.connectorServers,
+      servers: () => catalogue.connectorServers,
       store,
       tokens,
       vault,
@@ -212,6 +211,7 @@ export async function startApp(options: AppOptions): Promise<App> {
         return theirs
       },
       handler: (request, response) => passOn(server, request, response),
+      reload: createReload({ ...options, agents, catalogue, folder, store, toolTokens }),
       hasten: () => {
         runner.interrupt()
         chats.interrupt()
@@ -235,27 +235,6 @@ function passOn(server: Server, request: IncomingMessage, response: ServerRespon
   const message = 'The request body was already read. Mount the handler of Errand before body parsers.'
   const body = JSON.stringify(errorBody(new ErrandError('INTERNAL_ERROR', message)))
   response.writeHead(500, { 'Content-Type': 'application/json; charset=utf-8' }).end(body)
-}
-
-/** Warns of prices below what the provider charges. */
-function warnOfLosses({ agents }: Catalogue, log: Logger): void {
-  for (const { chat, id: agentId } of agents) {
-    for (const { id: model, ...prices } of chat?.models ?? []) {
-      const losses = lossesOf(prices)
-      if (losses.length > 0)
-        log.warn({ agentId, ...(model !== null && { model }), losses }, 'the price of a chat is below its cost')
-    }
-  }
-}
-
-/**
- * Logs a warning for plans that are assigned to users but missing in the configuration. Users store only the name of
- * their plan, and the configuration may have changed since.
- */
-async function warnOfPlans(store: Store, { log, plans }: { log: Logger; plans: Plans }): Promise<void> {
-  const unknown = (await store.plansInUse()).filter((plan) => !plans.named.has(plan))
-  if (unknown.length === 0) return
-  log.warn({ plans: unknown }, 'users have plans that are not in the configuration: the default plan applies to them')
 }
 
 /** Closes chats that the previous process left open, without a charge. */

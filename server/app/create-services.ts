@@ -65,6 +65,7 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
   const { chats, ends, live, runner, stops } = work
   const { inlineBytes, maxBodyBytes: bodyBytesMax } = limits
   const origins = new OwnOrigins(baseUrl)
+  const servers = () => catalogue.connectorServers
   const checksPerMinute = limits.connectorChecksPerMinute
   const checks = new ConnectorChecks({ access, agents, clock, store, checksPerMinute })
   const logins = {
@@ -90,7 +91,7 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
     admin: { catalogue, clock, sendsMail: mails !== undefined, store, system },
     catalogue,
     chats,
-    connectors: { access, checks, clock, origins, servers: catalogue.connectorServers, signIns, store, vault },
+    connectors: { access, checks, clock, origins, servers, signIns, store, vault },
     payments,
     people,
     quotes: { catalogue, chats, quotes, store },

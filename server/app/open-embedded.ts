@@ -4,6 +4,7 @@ import type { ErrandConfig } from '../agents/config/define-config.ts'
 import { openEmbeddingKey } from '../auth/platform/manage-platform-keys.ts'
 import { basePathOf } from '../http/base-path.ts'
 import { checkBaseUrl, resolveDataDir, resolveLogLevel, resolveSecrets } from './config.ts'
+import type { Reloaded } from './load-catalogue.ts'
 import { inProcessFetch } from './in-process-fetch.ts'
 import { openService } from './open-service.ts'
 import { createServiceLog } from './service-log.ts'
@@ -42,6 +43,11 @@ export type Errand = {
    * client of a user.
    */
   readonly client: ErrandClient
+  /**
+   * Loads the configuration file and its modules again. Later tasks and turns run with the new configuration; those in
+   * progress end with the old one. Rejects if the new one cannot be used, and changes nothing then.
+   */
+  reload(): Promise<Reloaded>
   /** Accepts no new work, waits for running work for at most the drain time, and closes everything. */
   close(): Promise<void>
 }
@@ -74,6 +80,7 @@ export async function openEmbedded({
       basePath: basePathOf(baseUrl),
       client: createClient({ baseUrl, apiKey, fetch: inProcessFetch(app.connect) }),
       handler: app.handler,
+      reload: () => app.reload(),
       close: () => app.stop(),
     }
   } catch (error) {

@@ -96,6 +96,7 @@ export class ChatTurn {
       },
     })
     this.#handle = parts.agents.runChat(begin.request, {
+      generation: begin.generation,
       signal: this.#controller.signal,
       limitMs: parts.turnTimeoutMs,
       onBatch: (batch) => {

@@ -181,6 +181,7 @@ export class ChatTurns {
       const hasFiles = stored.files.length > 0 || messages.some(({ parts }) => parts)
       const span = this.#parts.tracing?.chatBegan({ agentId: agent.id, request: about.span, sessionId, turnId, userId })
       const begun = new ChatTurn(this.#parts, {
+        generation: agent.generation,
         requestId: about.requestId,
         span,
         request: {

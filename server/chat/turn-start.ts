@@ -24,6 +24,8 @@ export type ChatTurnParts = {
 }
 
 export type TurnStart = {
+  /** Generation of the catalogue that the agent was read from. */
+  generation: number
   request: ChatRequest
   parts: readonly MessagePart[] | null
   /** Whether the provider bills reasoning that is not shown. */

@@ -73,7 +73,7 @@ export async function weighMessage(
     files,
     history: whole,
     responseFormat,
-    toolTokensMax: toolTokens.get(agent.id) ?? 0,
+    toolTokensMax: toolTokens.get(agent) ?? 0,
   })
   const besideMax = session && !chat.isModel ? besideOf(sessionId) : 0
   const left = leftWithin(maxCost, session)

@@ -58,11 +58,16 @@ function addServe(program: Command): void {
   withServeOptions(
     program
       .command('demo')
-      .description("serve this folder's agents, or the quickstart's, with a demo user, key and balance (the default)"),
+      .description(
+        "serve this folder's agents, or the quickstart's, with a demo user, key and balance, and reload changed agents (the default)",
+      ),
   ).action(async (options: ServeOptions & Common) => {
     const { serveDemo } = await import('./demo.ts')
     await serveDemo(options)
   })
+  common(program.command('reload'))
+    .description('make the running server load its configuration file again; exit 1 if nothing has changed')
+    .action(lazily(async () => (await import('./upkeep-commands.ts')).reload))
 }
 
 function addUpkeep(program: Command): void {

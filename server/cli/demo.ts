@@ -13,6 +13,7 @@ import { unitsPerUsd } from '../kernel/money.ts'
 import { variables } from '../kernel/settings.ts'
 import type { Store } from '../store/store.ts'
 import { serve } from './serve.ts'
+import { watchProject } from './watch-project.ts'
 import { welcome, type Demo } from './welcome.ts'
 
 const email = 'demo@example.com'
@@ -32,6 +33,7 @@ export async function serveDemo(options: ServeOptions & { json?: boolean }): Pro
   const defaultConfig = existsSync(own) ? own : quickstart
   await serve({ ...options, defaultConfig }, async (app) => {
     const demo = await openDemo(app.store, file)
+    watchProject(() => app.reload())
     if (options.json) return JSON.stringify({ url: app.url, ...demo })
     const { configFile } = resolveServe({ ...options, defaultConfig })
     return welcome(app, { demo, configFile, isQuickstart: configFile === quickstart })

@@ -31,12 +31,12 @@ export async function checkConfig({ configFile }: Installation): Promise<Found> 
     }
   }
   const config = await loadConfigFile(configFile)
-  const { agents } = new Catalogue(config, new PriceLists(dirname(configFile)))
-  await measureTools(config)
+  const catalogue = new Catalogue(config, new PriceLists(dirname(configFile)))
+  await measureTools(config, { catalogue, measured: new WeakMap() })
   resolveLimits(config.limits)
-  const names = agents.map(({ id }) => id).join(', ')
+  const names = catalogue.agents.map(({ id }) => id).join(', ')
   return {
-    status: agents.length === 0 ? 'warning' : 'ok',
+    status: catalogue.agents.length === 0 ? 'warning' : 'ok',
     message: `${configFile} has the agents ${names}`,
   }
 }

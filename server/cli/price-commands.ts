@@ -32,7 +32,7 @@ export async function importPrices(file: string, models: readonly string[], opti
   )
   if (differences.length === 0) return
   writeFileSync(options.list, writePriceList(merged))
-  if (!options.json) print(options, {}, `Wrote ${options.list}. Running services use it after a restart.`)
+  if (!options.json) print(options, {}, `Wrote ${options.list}. Running services use it after \`errand reload\`.`)
 }
 
 /**

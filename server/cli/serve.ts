@@ -1,8 +1,10 @@
+import { closeSync, openSync } from 'node:fs'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import type { App } from '../app/app.ts'
 import { isBelowNpm, resolveLogLevel, resolveServe, type ServeOptions } from '../app/config.ts'
 import { openService } from '../app/open-service.ts'
 import { createServiceLog } from '../app/service-log.ts'
+import { listenForReload } from './reload-socket.ts'
 
 type Options = ServeOptions & { json?: boolean }
 
@@ -44,7 +46,7 @@ async function start(options: Options, { describe, log }: { describe: Describe; 
       setTimeout(() => process.exit(1), 200)
     },
   })
-  stopOnSignal(app, log)
+  handleSignals(app, log)
   survive(log)
   try {
     process.stdout.write(`${await describe(app, options)}\n`)
@@ -52,14 +54,16 @@ async function start(options: Options, { describe, log }: { describe: Describe; 
     await app.stop()
     throw error
   }
+  listenForReload(dataDir, { log, reload: () => app.reload() })
   log.info({ url: app.url, dataDir, configFile }, 'listening')
 }
 
 /**
  * The first signal starts the drain. A terminal and npm each deliver an interrupt, so a second one within half a second
- * is ignored. A later SIGINT ends the service quickly: runs in progress are interrupted and refunded.
+ * is ignored. A later SIGINT ends the service quickly: runs in progress are interrupted and refunded. SIGHUP reloads the
+ * configuration.
  */
-function stopOnSignal(app: App, log: Logger): void {
+function handleSignals(app: App, log: Logger): void {
   const sameSignalMs = 500
   let stoppedAt: number | undefined
   const onSignal = (signal: NodeJS.Signals) => {
@@ -84,8 +88,24 @@ function stopOnSignal(app: App, log: Logger): void {
       },
     )
   }
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, onSignal)
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal)
+  const isInTerminal = hasTerminal()
+  process.on('SIGHUP', () => {
+    // A terminal that closes sends this signal too.
+    if (isInTerminal && !hasTerminal()) return onSignal('SIGHUP')
+    // The reload logs why it failed.
+    app.reload().catch(() => {})
+  })
   if (isBelowNpm()) onParentGone(() => onSignal('SIGTERM'))
+}
+
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'))
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Watches for the end of the parent process, after which this process gets another parent. */

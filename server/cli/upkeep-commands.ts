@@ -5,6 +5,7 @@ import { resolveDataDir, resolvePayloadBucket } from '../app/config.ts'
 import { documentFile } from '../http/files/docs-pages.ts'
 import { copyPayloads, type Lacking } from './backup-payloads.ts'
 import { print, withStore } from './open-store.ts'
+import { requestReload } from './reload-socket.ts'
 
 type Common = { data?: string; json?: boolean }
 
@@ -17,6 +18,13 @@ export async function verifyLedgerCommand(options: Common): Promise<void> {
   const summary = `${count(accounts, 'account')}, ${count(transactions, 'transaction')}: ${ok ? 'the ledger adds up.' : 'the ledger does NOT add up.'}`
   print(options, report, [...lines, summary].join('\n'))
   if (!ok) process.exitCode = 1
+}
+
+export async function reload(options: Common): Promise<void> {
+  const reloaded = await requestReload(resolveDataDir(options.data))
+  const { agents, needsRestart } = reloaded
+  const rest = needsRestart.length > 0 ? ` Restart the server to change ${needsRestart.join(', ')}.` : ''
+  print(options, reloaded, `Reloaded the configuration with ${count(agents.length, 'agent')}.${rest}`)
 }
 
 function count(of: number, what: string): string {

@@ -14,7 +14,7 @@ import type { GrantTokens } from './sign-in/grant-tokens.ts'
 
 type Parts = {
   store: Store
-  servers: OfferedServers
+  servers: () => OfferedServers
   vault: SecretVault
   tokens: GrantTokens
   privateHosts: readonly string[]
@@ -120,7 +120,7 @@ export class ConnectorAccess {
       const headers = authType === 'bearer' ? { Authorization: `Bearer ${token}` } : secrets
       return { kind: 'http', url, headers, privateHosts: this.#parts.privateHosts }
     }
-    const server = this.#parts.servers.get(serverId ?? '')
+    const server = this.#parts.servers().get(serverId ?? '')
     if (!server) return unusable('The operator no longer offers its server. Run without it.')
     const { args, command, cwd = null, tokenEnv } = server
     const env = { PATH: this.#parts.commandPath, ...server.env }

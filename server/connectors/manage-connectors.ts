@@ -34,7 +34,7 @@ import {
 
 export type ConnectorParts = {
   access: ConnectorAccess
-  servers: OfferedServers
+  servers: () => OfferedServers
   checks: ConnectorChecks
   clock: Clock
   /** URLs at which a sign-in can return to this service. */
@@ -54,7 +54,7 @@ export async function createConnector(
   { input, userId }: { input: z.output<typeof CreateConnectorInput>; userId: string },
 ): Promise<Connector> {
   const { allowedTools, auth, name, server, url } = input
-  checkAuth(auth, { server, servers })
+  checkAuth(auth, { server, servers: servers() })
   const connectorId = newId('con', clock.now())
   const result = await store.createConnector({
     userId,
@@ -108,7 +108,7 @@ export async function updateConnector(
     }
   }
   if (auth) {
-    checkAuth(auth, { server: old.server ?? undefined, servers })
+    checkAuth(auth, { server: old.server ?? undefined, servers: servers() })
     Object.assign(changes, sealed(vault, { auth, userId, connectorId }))
   }
   const kept = old.authType === 'oauth' ? await readKept(signIns, { userId, connectorId }) : undefined
@@ -177,7 +177,7 @@ export function listServers(
   { servers: offered }: ConnectorParts,
   { limit, offset }: Page,
 ): z.output<typeof ListServersOutput> {
-  const servers = [...offered].map(([id, { description, name, tokenEnv }]) => {
+  const servers = [...offered()].map(([id, { description, name, tokenEnv }]) => {
     return { id, name, description, takesToken: tokenEnv !== undefined }
   })
   return { servers: servers.slice(offset, offset + limit), total: servers.length, limit, offset }

@@ -191,6 +191,7 @@ function report(
 async function runAgent(parts: RunTaskParts, { live, span, task, stop }: Run): Promise<RunOutcome> {
   const { access, agents, catalogue, clock, log, payloads, source, store } = parts
   const { connectorIds, cost: cap, endpointId, id: taskId, meters: prices, userId, request } = task
+  const { generation } = catalogue
   const endpoint = catalogue.endpoint(endpointId)
   if (!endpoint) {
     const message = `The endpoint ${endpointId} is no longer offered.`
@@ -260,6 +261,7 @@ async function runAgent(parts: RunTaskParts, { live, span, task, stop }: Run): P
     return await agents.runTask(
       { ...run, ...metering, ...(tokens && { tokens }) },
       {
+        generation,
         signal: controller.signal,
         onProgress,
         onForbidCancel: () => (forbidding ??= forbidCancel()),

@@ -16,6 +16,7 @@ const testConfig = fileURLToPath(new URL('./test-agents.ts', import.meta.url))
 type ProcessOptions = {
   dataDir: string
   config?: string
+  command?: 'serve' | 'demo'
   args?: string[]
   env?: Record<string, string>
   /** A command that runs the server, such as a tracer. Signals then go to the whole process group. */
@@ -33,10 +34,11 @@ export type ServerProcess = {
   end: (signal: NodeJS.Signals) => Promise<number | null>
 }
 
-/** Starts `errand serve` as a separate process on a free port. */
+/** Starts `errand serve` or `errand demo` as a separate process on a free port. */
 export async function startProcess({
   dataDir,
   config = testConfig,
+  command: verb = 'serve',
   args = [],
   env = {},
   under = [],
@@ -44,7 +46,7 @@ export async function startProcess({
 }: ProcessOptions): Promise<ServerProcess> {
   const database = await engine().environment(dataDir)
   const isGroup = under.length > 0
-  const serve = [main, 'serve', '--data', dataDir, '--config', config, '--port', '0', '--json', ...args]
+  const serve = [main, verb, '--data', dataDir, '--config', config, '--port', '0', '--json', ...args]
   const [command = '', ...line] = [...under, process.execPath, ...serve]
   const child = spawn(command, line, {
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -94,6 +94,8 @@ type RunnableAgent = Exclude<AgentConfig, OpenAIAgentConfig>
 export const agentKinds = ['code', 'model', 'http'] as const satisfies readonly RunnableAgent['kind'][]
 
 export type Agent = {
+  /** Generation of its catalogue, whose threads run the agent. */
+  generation: number
   id: string
   kind: RunnableAgent['kind']
   name: string
@@ -111,21 +113,27 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/** The agents of one configuration, validated once. Each agent thread builds its own catalogue from the same file. */
+/**
+ * The agents of one configuration, validated once. Each agent thread builds its own catalogue from the same file. A
+ * reload replaces the content of the service's catalogue, and counts it as a new generation.
+ */
 export class Catalogue {
+  readonly generation: number
   readonly agents: readonly Agent[]
   /** MCP servers that users may connect, by id. */
   readonly connectorServers: ReadonlyMap<string, StdioServer>
   readonly loginProviders: readonly LoginProvider[]
   readonly plans: Plans
-  readonly #endpoints = new Map<string, Endpoint>()
-  readonly #agents = new Map<string, Agent>()
+  #endpoints = new Map<string, Endpoint>()
+  #agents = new Map<string, Agent>()
 
   /** `priceLists` is null in agent threads, which receive the rates with each chat. */
   constructor(
     config: Pick<ErrandConfig, 'agents' | 'connectors' | 'login' | 'plans' | 'defaultPlan'>,
     priceLists: PriceLists | null,
+    generation = 0,
   ) {
+    this.generation = generation
     const parsed = configSchema.safeParse(config)
     if (!parsed.success) {
       const wrong = parsed.error.issues.map((issue) => `${issuePath('', issue.path)}: ${issue.message}`)
@@ -139,10 +147,10 @@ export class Catalogue {
       throw new ConfigError(`login.providers: the id "${twice}" is used twice. Give each provider a unique id`)
     this.agents = parsed.data.agents.map((agent, index) => {
       const source = config.agents[index]!
-      if (agent.kind !== 'openai') return toAgent(agent, source as RunnableAgent, priceLists)
+      if (agent.kind !== 'openai') return { ...toAgent(agent, source as RunnableAgent, priceLists), generation }
       const asModel = asModelAgent(source as OpenAIAgentConfig)
       const { apiKey: _, baseUrl: __, supportsStructuredOutputs: ___, ...own } = agent
-      return toAgent({ ...own, kind: 'model', model: asModel.model }, asModel, priceLists)
+      return { ...toAgent({ ...own, kind: 'model', model: asModel.model }, asModel, priceLists), generation }
     })
     for (const agent of this.agents) {
       if (this.#agents.has(agent.id))
@@ -151,6 +159,12 @@ export class Catalogue {
       for (const endpoint of agent.endpoints) this.#endpoints.set(endpoint.id, endpoint)
     }
     this.plans = toPlans(parsed.data)
+  }
+
+  replaceWith(next: Catalogue): void {
+    Object.assign(this, next)
+    this.#endpoints = next.#endpoints
+    this.#agents = next.#agents
   }
 
   agent(agentId: string): Agent | undefined {
@@ -182,7 +196,7 @@ function toPlans({ agents, defaultPlan, plans }: ParsedConfig): Plans {
   return { named, byDefault, defaultName: defaultPlan }
 }
 
-function toAgent(agent: ParsedAgent, source: RunnableAgent, priceLists: PriceLists | null): Agent {
+function toAgent(agent: ParsedAgent, source: RunnableAgent, priceLists: PriceLists | null): Omit<Agent, 'generation'> {
   const { id, kind, name, description, visibility } = agent
   const toolNames = source.kind === 'model' ? Object.keys(source.tools ?? {}) : []
   const names = Object.keys(agent.endpoints)

@@ -1,23 +1,24 @@
 import { existsSync } from 'node:fs'
-import { registerHooks } from 'node:module'
 import { resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { messageOf } from '../../kernel/thrown.ts'
 import { ConfigError } from './catalogue.ts'
 import type { ErrandConfig } from './define-config.ts'
+import { importModules, importProject, type ProjectModules } from './project-modules.ts'
 
-/** Imports errand.config.ts (or .js, .mjs) and returns its default export. Throws ConfigError if there is none. */
-export async function loadConfigFile(file: string): Promise<ErrandConfig> {
+/**
+ * Imports errand.config.ts (or .js, .mjs) and returns its default export. Imports `modules` instead of the files, if
+ * given. Throws ConfigError if there is no configuration.
+ */
+export async function loadConfigFile(file: string, modules?: ProjectModules): Promise<ErrandConfig> {
   const path = resolve(file)
-  if (!existsSync(path)) {
+  if (!modules && !existsSync(path)) {
     throw new ConfigError(
       `${path} does not exist. Create a project with \`errand init FOLDER\`, or set another file with --config.`,
     )
   }
-  lendPackages()
   let module: { default?: unknown }
   try {
-    module = (await import(pathToFileURL(path).href)) as { default?: unknown }
+    module = (await (modules ? importModules(modules) : importProject(path))) as { default?: unknown }
   } catch (error) {
     throw new ConfigError(`Could not load ${path}: ${messageOf(error)}`, { cause: error })
   }
@@ -27,26 +28,4 @@ export async function loadConfigFile(file: string): Promise<ErrandConfig> {
     )
   }
   return module.default as ErrandConfig
-}
-
-/**
- * Packages that a configuration file in any folder can import: this package, and the Zod version that parses the file's
- * schemas.
- */
-const lent = /^(?:zod|errand|errand\/(?:client|adapters\/.+))$/
-let isLending = false
-
-function lendPackages(): void {
-  if (isLending) return
-  isLending = true
-  registerHooks({
-    resolve: (specifier, context, nextResolve) => {
-      try {
-        return nextResolve(specifier, context)
-      } catch (error) {
-        if (!lent.test(specifier)) throw error
-        return nextResolve(specifier, { ...context, parentURL: import.meta.url })
-      }
-    },
-  })
 }

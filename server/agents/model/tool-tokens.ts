@@ -1,24 +1,25 @@
 import type { ToolSet } from 'ai'
 import { messageOf } from '../../kernel/thrown.ts'
-import { ConfigError } from '../config/catalogue.ts'
+import { ConfigError, type Agent, type Catalogue } from '../config/catalogue.ts'
 import type { ErrandConfig } from '../config/define-config.ts'
 import { toolsAtMost } from '../run/prompt-size.ts'
 
-/** Maximum tokens of each agent's own tool definitions, by agent id. Agents without tools have no entry. */
-export type ToolTokens = ReadonlyMap<string, number>
+/** Maximum tokens of each agent's own tool definitions. Agents without tools have no entry. */
+export type ToolTokens = WeakMap<Agent, number>
 
-/** Measures the tools of chat agents. Throws ConfigError if a tool's schema is unusable. */
-export async function measureTools({ agents }: Pick<ErrandConfig, 'agents'>): Promise<ToolTokens> {
-  const measured = new Map<string, number>()
+/** Adds the tools of the catalogue's chat agents to `measured`. Throws ConfigError if a tool's schema is unusable. */
+export async function measureTools(
+  { agents }: Pick<ErrandConfig, 'agents'>,
+  { catalogue, measured }: { catalogue: Catalogue; measured: ToolTokens },
+): Promise<void> {
   for (const agent of agents) {
     if (agent.kind === 'code' || agent.kind === 'http' || !agent.pricing || !agent.tools) continue
     try {
-      measured.set(agent.id, toolsAtMost(await definitionsOf(agent.tools as ToolSet)))
+      measured.set(catalogue.agent(agent.id)!, toolsAtMost(await definitionsOf(agent.tools as ToolSet)))
     } catch (error) {
       throw new ConfigError(`agents: the tools of "${agent.id}" cannot be used: ${messageOf(error)}`)
     }
   }
-  return measured
 }
 
 /** The tool definitions in the format that the AI SDK passes to a model. */

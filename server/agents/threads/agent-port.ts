@@ -23,12 +23,19 @@ export type AgentHost = {
   countTokens(text: string): Promise<number | undefined>
   /** Requests the tool list from a connector's server. Never rejects. A `completed` outcome carries ConnectorTools. */
   probe(spec: ConnectorSpec, signal: AbortSignal): Promise<ProbeOutcome>
+  /**
+   * Loads the configuration again beside the current one, and resolves with the function that makes it the current
+   * generation. Runs of earlier generations continue. Rejects if the agents cannot be loaded.
+   */
+  prepare(generation: number): Promise<() => void>
   /** Empty if agents run in the caller's thread. */
   threads(): AgentThreadState[]
   close(): Promise<void>
 }
 
 export type RunTaskOptions = {
+  /** Generation of the catalogue that the endpoint was read from. */
+  generation: number
   signal: AbortSignal
   /** Called with the run's progress as a JSON string, at most about ten times a second. */
   onProgress: (json: string) => void
@@ -42,6 +49,8 @@ export type RunTaskOptions = {
 }
 
 export type RunChatOptions = {
+  /** Generation of the catalogue that the agent was read from. */
+  generation: number
   onBatch: (batch: ChatBatch) => void
   /**
    * Called once an agent thread has its own copy of a request with files. From then on the host does not read the

@@ -20,7 +20,7 @@ const logLinesPerRunMax = 1000
 const logCharsMax = 8000
 
 const port = must(parentPort, 'this file runs in a worker thread')
-const { configFile, pulse, replyBytesMax, resultBytesMax } = workerData as ThreadData
+const { configFile, modules, pulse, replyBytesMax, resultBytesMax } = workerData as ThreadData
 const beats = new Int32Array(pulse)
 const running = new Map<number, AbortController>()
 /** How long to continue reading the model calls of stopped chats, by run. */
@@ -264,7 +264,7 @@ process.exit = (): never => {
 setInterval(() => Atomics.add(beats, pulseAt.beats, 1), beatMs)
 
 try {
-  const catalogue = new Catalogue(await loadConfigFile(configFile), null)
+  const catalogue = new Catalogue(await loadConfigFile(configFile, modules), null)
   await loadForModels(catalogue)
   port.on('message', (messages: ToThread[]) => {
     for (const message of messages) {

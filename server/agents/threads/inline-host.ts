@@ -71,6 +71,8 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
     },
     countTokens: (text) => countTokens([text]),
     probe: (spec, signal) => probeConnector(spec, { signal, ...means }),
+    prepare: () =>
+      Promise.reject(new Error('A configuration without a file cannot be reloaded. Pass the path of a file.')),
     threads: () => [],
     close: async () => {},
   }

@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { Worker, type MessagePort } from 'node:worker_threads'
 import { siblingModule } from '../../kernel/threads/sibling-module.ts'
 import type { AgentLogLine } from './agent-port.ts'
+import type { ProjectModules } from '../config/project-modules.ts'
 import type { ChatBatch, ChatRequest, StepRequest } from '../run/chat-messages.ts'
 import type { RunOutcome, TaskRequest } from '../run/run-outcome.ts'
 import { pulseAt, pulseBytes, type FromThread, type ThreadData, type ToThread } from './thread-protocol.ts'
@@ -30,6 +31,8 @@ type RunHandlers = {
   onWaiting?: ((isWaiting: boolean) => void) | undefined
   onStep?: ((request: StepRequest) => Promise<number>) | undefined
 }
+/** A configuration as it was when it was loaded. */
+export type Project = { generation: number; modules: ProjectModules | undefined }
 type ThreadEvents = {
   onReady: () => void
   onRetire: () => void
@@ -63,6 +66,8 @@ let lastThreadId = 0
  */
 export class ThreadHandle {
   readonly id = ++lastThreadId
+  /** Generation of the configuration that it runs. */
+  readonly generation: number
   readonly #worker: Worker
   readonly #pulse: Int32Array
   readonly #runs = new Map<number, RunHandlers>()
@@ -79,13 +84,15 @@ export class ThreadHandle {
   #beatSeenAt = performance.now()
   readonly #startedAt = performance.now()
 
-  constructor(options: ThreadOptions, events: ThreadEvents) {
+  constructor(options: ThreadOptions, project: Project, events: ThreadEvents) {
+    this.generation = project.generation
     this.#options = options
     this.#events = events
     const pulse = new SharedArrayBuffer(pulseBytes)
     this.#pulse = new Int32Array(pulse)
     const workerData: ThreadData = {
       configFile: options.configFile,
+      modules: project.modules,
       replyBytesMax: options.replyBytesMax,
       resultBytesMax: options.resultBytesMax,
       pulse,
@@ -196,7 +203,7 @@ export class ThreadHandle {
     setTimeout(() => {
       if (!this.#runs.has(run)) return
       this.#runs.delete(run)
-      this.#retire()
+      this.retire()
     }, overstayMs).unref()
   }
 
@@ -275,13 +282,13 @@ export class ThreadHandle {
             () => this.#unanswered(message.run),
           )
       } else if (message.type === 'overstayed') {
-        this.#retire()
+        this.retire()
       } else {
         const handlers = this.#runs.get(message.run)
         this.#runs.delete(message.run)
         this.#overdue.delete(message.run)
         handlers?.onOutcome(message.outcome)
-        if (this.#state === 'retiring') this.#retire()
+        if (this.#state === 'retiring') this.retire()
       }
     }
   }
@@ -317,7 +324,7 @@ export class ThreadHandle {
   }
 
   /** Stops accepting runs, and ends the thread after its last run. */
-  #retire(): void {
+  retire(): void {
     if (this.#state === 'open') {
       this.#state = 'retiring'
       this.#events.onRetire()

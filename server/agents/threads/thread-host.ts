@@ -3,8 +3,9 @@ import type { AgentHost, AgentThreadState, ChatHandle, RunChatOptions, RunTaskOp
 import type { ProcessLimits } from '../../connectors/connector-bounds.ts'
 import { ConnectorHost } from '../../connectors/thread/connector-host.ts'
 import type { ConnectorSpec, ProbeOutcome, RenewToken } from '../../connectors/connector-spec.ts'
+import { modulesOf } from '../config/project-modules.ts'
 import type { ChatBatch, ChatRequest, StepRequest } from '../run/chat-messages.ts'
-import { ThreadHandle, type RunStart, type ThreadOptions } from './thread-handle.ts'
+import { ThreadHandle, type Project, type RunStart, type ThreadOptions } from './thread-handle.ts'
 import type { ChatStop, RunOutcome, TaskRequest } from '../run/run-outcome.ts'
 import { beatMs } from './thread-protocol.ts'
 
@@ -13,6 +14,8 @@ type ThreadHostOptions = ThreadOptions & { threads: number; connectorLimits: Pro
 type Waiting = {
   start: RunStart
   signal: AbortSignal
+  /** Generation of the configuration that the run was admitted under. Without it, the current one. */
+  generation?: number
   resolve: (outcome: RunOutcome) => void
   onBatch?: (batch: ChatBatch) => void
   onReceived?: (() => void) | undefined
@@ -30,6 +33,9 @@ type Waiting = {
   onSent?: (thread: ThreadHandle, run: number) => void
 }
 
+/** `onUnusable` is called if the thread ends before it is ready. Afterwards both have no effect. */
+type StartEvents = { onReady: () => void; onUnusable: (reason: string) => void }
+
 const notBegun: RunOutcome = {
   kind: 'interrupted',
   message: 'No agent thread became available in time. Try again later.',
@@ -41,11 +47,15 @@ const countMsMax = 5000
 const restartMsMax = 5000
 /** Time that a stopped chat has to report its usage after `readOnMs`. */
 const chatGraceMs = 3000
+/**
+ * Time that the threads of a replaced configuration stay for runs that were admitted under it but have not been sent.
+ */
+const lingerMs = 5000
 /** If an aborted run continues this long, its thread takes no new runs and ends after its other runs. */
 const overstayMs = 5000
 
 /**
- * A pool of agent threads. A run goes to the responsive thread with the lowest load. A thread that is unresponsive for
+ * A pool of agent threads, of the current configuration and of earlier ones whose runs have not ended. A run goes to the responsive thread with the lowest load. A thread that is unresponsive for
  * two seconds gets no new runs. A thread that is unresponsive when a run times out is terminated and replaced. The runs
  * it had started are interrupted. Runs that it had not started go to another thread.
  */
@@ -55,12 +65,14 @@ export class ThreadHost implements AgentHost {
   #waiting: Waiting[] = []
   #readyWaiters: (() => void)[] = []
   #restartMs = restartMsMin
+  #project: Project
   #isClosed = false
   readonly #watch: NodeJS.Timeout
   readonly #connectors: ConnectorHost
 
   constructor(options: ThreadHostOptions) {
     this.#options = options
+    this.#project = { generation: 0, modules: modulesOf(options.configFile) }
     const { connectorLimits, env, onWarning, renewToken: renew } = options
     this.#connectors = new ConnectorHost({ limits: connectorLimits, env, renew, onWarning })
     this.#fill()
@@ -81,11 +93,15 @@ export class ThreadHost implements AgentHost {
     return new Promise((resolve) => this.#assign({ start: { type: 'run', request }, ...options, resolve }))
   }
 
-  runChat(request: ChatRequest, { limitMs, onBatch, onReceived, onStep, signal }: RunChatOptions): ChatHandle {
+  runChat(
+    request: ChatRequest,
+    { generation, limitMs, onBatch, onReceived, onStep, signal }: RunChatOptions,
+  ): ChatHandle {
     let credit = (_chars: number) => {}
     const outcome = new Promise<RunOutcome>((resolve) => {
       this.#assign({
         start: { type: 'chat', request },
+        generation,
         signal,
         resolve,
         onBatch,
@@ -113,6 +129,29 @@ export class ThreadHost implements AgentHost {
     return this.#connectors.probe(request, signal)
   }
 
+  async prepare(generation: number): Promise<() => void> {
+    const project = { generation, modules: modulesOf(this.#options.configFile) }
+    const ready: Promise<void>[] = []
+    const threads = Array.from({ length: this.#options.threads }, () => {
+      const { promise, reject, resolve } = Promise.withResolvers<void>()
+      ready.push(promise)
+      return this.#startThread(project, { onReady: resolve, onUnusable: (reason) => reject(new Error(reason)) })
+    })
+    try {
+      await Promise.all(ready)
+    } catch (error) {
+      await Promise.all(threads.map((thread) => thread.end()))
+      throw error
+    }
+    return () => {
+      const old = this.#threads.filter((thread) => thread.generation < generation)
+      this.#project = project
+      this.#fill()
+      this.#dispatchWaiting()
+      setTimeout(() => old.forEach((thread) => thread.retire()), lingerMs).unref()
+    }
+  }
+
   threads(): AgentThreadState[] {
     return this.#threads.map((thread) => ({ id: thread.id, running: thread.running, isResponding: thread.answers }))
   }
@@ -128,13 +167,15 @@ export class ThreadHost implements AgentHost {
   /** Starts threads until the configured number accepts runs. A retiring thread is replaced while its runs continue. */
   #fill(): void {
     if (this.#isClosed) return
-    const taking = this.#threads.filter((thread) => !thread.isRetiring).length
-    for (let count = taking; count < this.#options.threads; count++) this.#startThread()
+    const { generation } = this.#project
+    const taking = this.#threads.filter((thread) => thread.generation === generation && !thread.isRetiring).length
+    for (let count = taking; count < this.#options.threads; count++) this.#startThread(this.#project)
   }
 
-  #startThread(): void {
-    const thread = new ThreadHandle(this.#options, {
+  #startThread(project: Project, events?: StartEvents): ThreadHandle {
+    const thread = new ThreadHandle(this.#options, project, {
       onReady: () => {
+        events?.onReady()
         this.#restartMs = restartMsMin
         this.#dispatchWaiting()
       },
@@ -142,19 +183,21 @@ export class ThreadHost implements AgentHost {
       onConnect: () => this.#connectors.connect(),
       onEnd: (reason) => {
         this.#threads = this.#threads.filter((other) => other !== thread)
-        if (this.#isClosed) return
+        events?.onUnusable(reason)
+        if (this.#isClosed || project.generation !== this.#project.generation) return
         this.#options.onWarning(`An agent thread ended and is being replaced: ${reason}`)
         setTimeout(() => this.#fill(), this.#restartMs).unref()
         this.#restartMs = Math.min(this.#restartMs * 2, restartMsMax)
       },
     })
     this.#threads.push(thread)
+    return thread
   }
 
-  #pick(): ThreadHandle | undefined {
+  #pick(generation = this.#project.generation): ThreadHandle | undefined {
     let best: ThreadHandle | undefined
     for (const thread of this.#threads) {
-      if (!thread.isOpen) continue
+      if (thread.generation !== generation || !thread.isOpen) continue
       if (!best || thread.load < best.load) best = thread
     }
     return best
@@ -162,7 +205,7 @@ export class ThreadHost implements AgentHost {
 
   #assign(run: Waiting): void {
     if (run.signal.aborted) return run.resolve(run.signal.reason as RunOutcome)
-    const thread = this.#pick()
+    const thread = this.#pick(run.generation) ?? this.#pick()
     if (!thread) {
       this.#waiting.push(run)
       run.signal.addEventListener('abort', () => this.#giveUpWaiting(run), { once: true })

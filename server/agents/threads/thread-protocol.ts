@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
+import type { ProjectModules } from '../config/project-modules.ts'
 import type { ChatBatch, ChatRequest, StepRequest } from '../run/chat-messages.ts'
 import type { RunOutcome, TaskRequest } from '../run/run-outcome.ts'
 
@@ -38,6 +39,8 @@ export type FromThread =
 
 export type ThreadData = {
   configFile: string
+  /** Modules of the configuration. Undefined to read them from disk. */
+  modules: ProjectModules | undefined
   replyBytesMax: number
   resultBytesMax: number
   pulse: SharedArrayBuffer

@@ -13,31 +13,29 @@ export const toolsPerPage = 200
  */
 export class Tools {
   readonly #catalogue: Catalogue
-  readonly #names = new Map<Endpoint, string>()
-  readonly #endpoints = new Map<string, Endpoint>()
+  #named: Named
 
   constructor(catalogue: Catalogue) {
     this.#catalogue = catalogue
-    const endpoints = catalogue.agents.flatMap((agent) => agent.endpoints)
-    const names = nameTools(
-      endpoints.map(({ agentId, id }) => ({ connectorName: agentId, toolName: id })),
-      [],
-    )
-    for (const [at, endpoint] of endpoints.entries()) {
-      this.#names.set(endpoint, names[at]!)
-      this.#endpoints.set(names[at]!, endpoint)
-    }
+    this.#named = nameEndpoints(catalogue)
+  }
+
+  /** Names the endpoints again after a reload of the configuration. */
+  get #current(): Named {
+    if (this.#named.generation !== this.#catalogue.generation) this.#named = nameEndpoints(this.#catalogue)
+    return this.#named
   }
 
   /** Returns a page of tools that the caller may run; `nextCursor` if there are more. */
   list(caller: Caller, cursor: unknown, { isCurrent }: McpMessage) {
+    const { names } = this.#current
     const from = cursor === undefined ? 0 : readCursor(cursor)
     const all = agentsFor(this.#catalogue, caller).flatMap(({ endpoints, name }) =>
       endpoints.map((endpoint) => ({ agentName: name, endpoint })),
     )
     const to = from + toolsPerPage
     const tools = all.slice(from, to).map(({ agentName, endpoint }) => ({
-      name: this.#names.get(endpoint)!,
+      name: names.get(endpoint)!,
       title: `${agentName}: ${endpoint.name}`,
       description: describe(endpoint),
       // Params are always an object, even if their schema does not say so. Clients reject a tool whose schema omits the
@@ -51,10 +49,25 @@ export class Tools {
 
   /** Throws if the name is not one of the caller's tools. */
   find(caller: Caller, name: unknown): Endpoint {
-    const endpoint = typeof name === 'string' ? this.#endpoints.get(name) : undefined
+    const endpoint = typeof name === 'string' ? this.#current.endpoints.get(name) : undefined
     const isTheirs = endpoint && agentsFor(this.#catalogue, caller).some(({ id }) => id === endpoint.agentId)
     if (isTheirs) return endpoint
     throw invalidParams(typeof name === 'string' ? `Unknown tool: ${name.slice(0, 128)}` : 'name: Must be a string.')
+  }
+}
+
+type Named = { generation: number; names: Map<Endpoint, string>; endpoints: Map<string, Endpoint> }
+
+function nameEndpoints({ agents, generation }: Catalogue): Named {
+  const endpoints = agents.flatMap((agent) => agent.endpoints)
+  const names = nameTools(
+    endpoints.map(({ agentId, id }) => ({ connectorName: agentId, toolName: id })),
+    [],
+  )
+  return {
+    generation,
+    names: new Map(endpoints.map((endpoint, at) => [endpoint, names[at]!])),
+    endpoints: new Map(endpoints.map((endpoint, at) => [names[at]!, endpoint])),
   }
 }
 

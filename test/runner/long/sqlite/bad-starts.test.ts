@@ -90,14 +90,6 @@ test('warns about a low limit of open files', async () => {
   rmSync(dataDir, { recursive: true })
 })
 
-test('SIGHUP lets running tasks finish, like SIGTERM', async () => {
-  const dataDir = newDataDir()
-  const server = await startProcess({ dataDir })
-  expect(await server.end('SIGHUP')).toBe(0)
-  expect(server.log()).toContain('"msg":"stopped"')
-  rmSync(dataDir, { recursive: true })
-})
-
 test('a service ends when its npx shell is killed', async () => {
   const dataDir = newDataDir()
   let shell: ChildProcess | undefined

@@ -30,7 +30,7 @@ test('an import prints the differences, then updates the models of the list and 
   })
   publish({ mini: { ...mini, output_cost_per_token: 3e-6 }, haiku })
   expect(await run('import', source)).toBe(
-    `mini  outputPerMillionUsd  2 -> 3\nWrote ${list}. Running services use it after a restart.\n`,
+    `mini  outputPerMillionUsd  2 -> 3\nWrote ${list}. Running services use it after \`errand reload\`.\n`,
   )
   expect(await run('diff', source)).toBe(`${list} has these prices already.\n`)
   const added = JSON.parse(await run('import', source, 'haiku', '--json')) as { differences: unknown[] }

@@ -80,7 +80,7 @@ test('a chat interrupted by an internal error of the service leaves its thread u
         connectors: [],
         rates: ratesAt({}),
       },
-      { onBatch: () => {}, onStep, signal: new AbortController().signal, limitMs: 60_000 },
+      { generation: 0, onBatch: () => {}, onStep, signal: new AbortController().signal, limitMs: 60_000 },
     )
   const file = join(newDataDir(), 'aborted')
   const message = say({ do: 'note-abort', file }, { do: 'raw', part: { type: 'step', promptTokens: 1 } })
@@ -116,7 +116,7 @@ test('a delay in the serving thread does not end a healthy agent thread', async 
   const run = (endpointId: string, params: object, signal: AbortSignal) =>
     host.runTask(
       { endpointId, taskId: 'task', userId: 'user', params: JSON.stringify(params), timeoutMs: 60_000, connectors: [] },
-      { signal, onForbidCancel: async () => {}, onProgress: () => {}, onWaiting: () => {} },
+      { generation: 0, signal, onForbidCancel: async () => {}, onProgress: () => {}, onWaiting: () => {} },
     )
   const files = signalFiles(dataDir)
   const beside = run('rogue.hold', files, new AbortController().signal)

@@ -1,0 +1,108 @@
+import { isDeepStrictEqual } from 'node:util'
+import { Catalogue } from '../agents/config/catalogue.ts'
+import type { ErrandConfig } from '../agents/config/define-config.ts'
+import { loadConfigFile } from '../agents/config/load-config-file.ts'
+import { measureTools, type ToolTokens } from '../agents/model/tool-tokens.ts'
+import { PriceLists } from '../agents/prices/price-lists.ts'
+import { lossesOf } from '../agents/prices/read-prices.ts'
+import type { AgentHost } from '../agents/threads/agent-port.ts'
+import type { Logger } from '../kernel/logger.ts'
+import { messageOf } from '../kernel/thrown.ts'
+import type { Store } from '../store/store.ts'
+import { resolveLimits, resolveLogin } from './config.ts'
+
+type ReadParts = {
+  /** Folder of the price lists. */
+  folder: string
+  log: Logger
+  toolTokens: ToolTokens
+  generation?: number
+}
+
+/** Validates a configuration. Warns of chat prices below what the provider charges. */
+export async function readCatalogue(
+  config: ErrandConfig,
+  { folder, generation, log, toolTokens: measured }: ReadParts,
+): Promise<Catalogue> {
+  const catalogue = new Catalogue(config, new PriceLists(folder), generation)
+  for (const { chat, id: agentId } of catalogue.agents) {
+    for (const { id: model, ...prices } of chat?.models ?? []) {
+      const losses = lossesOf(prices)
+      if (losses.length > 0)
+        log.warn({ agentId, ...(model !== null && { model }), losses }, 'the price of a chat is below its cost')
+    }
+  }
+  await measureTools(config, { catalogue, measured })
+  return catalogue
+}
+
+/**
+ * Logs a warning for plans that are assigned to users but missing in the configuration. Users store only the name of
+ * their plan, and the configuration may have changed since.
+ */
+export async function warnOfPlans(store: Store, { plans }: Catalogue, log: Logger): Promise<void> {
+  const unknown = (await store.plansInUse()).filter((plan) => !plans.named.has(plan))
+  if (unknown.length === 0) return
+  log.warn({ plans: unknown }, 'users have plans that are not in the configuration: the default plan applies to them')
+}
+
+/** `needsRestart`: changed parts of the configuration that a reload does not apply. */
+export type Reloaded = { agents: string[]; needsRestart: string[] }
+
+type ReloadParts = Omit<ReadParts, 'generation'> & {
+  agents: AgentHost
+  catalogue: Catalogue
+  /** Configuration at the start, with login providers of the environment. */
+  config: ErrandConfig
+  configFile: string | null
+  store: Store
+}
+
+/**
+ * Creates the function that loads the configuration file again. New tasks and turns then run in new agent threads, and
+ * those in progress end in the old ones. Rejects if the configuration cannot be used, and changes nothing then.
+ */
+export function createReload(parts: ReloadParts): () => Promise<Reloaded> {
+  let last: Promise<unknown> = Promise.resolve()
+  const { log } = parts
+  return async () => {
+    const reloading = last.then(() => reload(parts))
+    last = reloading.catch(() => {})
+    try {
+      const reloaded = await reloading
+      log.info(reloaded, 'reloaded the configuration')
+      return reloaded
+    } catch (error) {
+      log.error({}, `the configuration was not reloaded, and nothing has changed: ${messageOf(error)}`)
+      throw error
+    }
+  }
+}
+
+async function reload(parts: ReloadParts): Promise<Reloaded> {
+  const { agents, catalogue, config: atStart, configFile, log, store } = parts
+  if (configFile === null) {
+    throw new Error('A configuration that was passed as an object cannot be reloaded. Pass the path of its file.')
+  }
+  const loaded = await loadConfigFile(configFile)
+  const config = { ...loaded, login: resolveLogin(loaded.login) }
+  resolveLimits(config.limits)
+  const generation = catalogue.generation + 1
+  const next = await readCatalogue(config, { ...parts, generation })
+  await warnOfPlans(store, next, log)
+  const useNewThreads = await agents.prepare(generation)
+  // Without an await in between, no reader sees agents whose threads are not in use yet.
+  catalogue.replaceWith(next)
+  useNewThreads()
+  const fixed = ({ connectors, limits = {}, login = {}, webhooks = {} }: ErrandConfig) => ({
+    'connectors.privateHosts': connectors?.privateHosts ?? [],
+    limits,
+    login,
+    webhooks,
+  })
+  const [before, now] = [fixed(atStart), fixed(config)] as [Record<string, unknown>, Record<string, unknown>]
+  return {
+    agents: catalogue.agents.map(({ id }) => id),
+    needsRestart: Object.keys(now).filter((part) => !isDeepStrictEqual(before[part], now[part])),
+  }
+}

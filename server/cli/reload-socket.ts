@@ -1,0 +1,60 @@
+import { rmSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { join, relative, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
+import type { Reloaded } from '../app/load-catalogue.ts'
+import type { Logger } from '../kernel/logger.ts'
+import { codeOf, messageOf } from '../kernel/thrown.ts'
+
+// A running server reloads its configuration when `errand reload` connects to a socket in its data directory. Only the
+// directory's owner can connect, and a connection cannot reach another process, as a signal to a stored id could.
+
+type Answer = { reloaded: Reloaded } | { failed: string }
+
+/** Listens until the process ends. Without a socket, a signal can still reload the configuration. */
+export function listenForReload(
+  dataDir: string,
+  { log, reload }: { log: Logger; reload: () => Promise<Reloaded> },
+): void {
+  const path = socketPath(dataDir)
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    void reload()
+      .then(
+        (reloaded): Answer => ({ reloaded }),
+        (error: unknown): Answer => ({ failed: messageOf(error) }),
+      )
+      .then((answer) => socket.end(JSON.stringify(answer)))
+  })
+  server.on('error', (error) =>
+    log.warn({ err: error }, '`errand reload` cannot reach this server; send SIGHUP instead'),
+  )
+  // The process that left a socket here has ended. Only nodes of a PostgreSQL database can share a data directory.
+  rmSync(path, { force: true })
+  server.listen(path).unref()
+}
+
+/** Makes the server of the data directory reload its configuration. Throws if no server runs or nothing has changed. */
+export async function requestReload(dataDir: string): Promise<Reloaded> {
+  const socket = connect(socketPath(dataDir))
+  let answer: string
+  try {
+    answer = await text(socket)
+  } catch (error) {
+    if (!['ENOENT', 'ECONNREFUSED', 'ENOTDIR'].includes(codeOf(error))) throw error
+    const message = `No server is running with the data directory ${resolve(dataDir)}. Choose another with --data.`
+    throw new Error(message, { cause: error })
+  }
+  if (answer === '') throw new Error('The server stopped before it had reloaded its configuration.')
+  const parsed = JSON.parse(answer) as Answer
+  if ('failed' in parsed) throw new Error(`Nothing has changed: ${parsed.failed}`)
+  return parsed.reloaded
+}
+
+/** Socket paths have at most about a hundred characters, so the shorter form is used. */
+function socketPath(dataDir: string): string {
+  const path = resolve(dataDir, 'reload.sock')
+  if (process.platform === 'win32') return join('\\\\.\\pipe', path.replaceAll(/[:\\]/g, '-'))
+  const fromHere = relative('', path)
+  return fromHere.length < path.length ? fromHere : path
+}
