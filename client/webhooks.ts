@@ -5,6 +5,10 @@ type EventOf<Type extends string, Data> = {
   type: Type
   /** When the event happened, in ISO 8601. */
   timestamp: string
+  /** The user of the event. Only for webhooks of a platform key. */
+  userId?: string
+  /** The user's id in the product; null if there is none. Only for webhooks of a platform key. */
+  externalId?: string | null
   /** Ids, states, codes and amounts only. Fetch the objects themselves from the service. */
   data: Data
 }

@@ -387,7 +387,7 @@ export type CreatedPlatformKey = {
   name: string
   /** The key's last four characters */
   hint: string
-  scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "economics">
+  scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "webhooks" | "economics">
   /** IP addresses and networks allowed to use the key; null for all */
   addresses: string[] | null
   /** Credit limit per UTC day, which also applies separately to taking credit back; null for none */
@@ -744,7 +744,7 @@ export type PlatformKey = {
   name: string
   /** The key's last four characters */
   hint: string
-  scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "economics">
+  scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "webhooks" | "economics">
   /** IP addresses and networks allowed to use the key; null for all */
   addresses: string[] | null
   /** Credit limit per UTC day, which also applies separately to taking credit back; null for none */
@@ -2387,8 +2387,8 @@ export type Mutations = {
     input: {
       /** What the key is for */
       name: string
-      /** `users`: create, read and suspend users and revoke their keys; `credit`: credit balances; `limits`: set limits; `act`: act on behalf of users and create keys for them; `economics`: read revenue, provider cost and margin */
-      scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "economics">
+      /** `users`: create, read and suspend users and revoke their keys; `credit`: credit balances; `limits`: set limits; `act`: act on behalf of users and create keys for them; `webhooks`: manage the webhooks that receive the events of all users; `economics`: read revenue, provider cost and margin */
+      scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "webhooks" | "economics">
       /** IP addresses and networks allowed to use the key; all by default */
       addresses?: string[] | undefined
       /** Credit limit per UTC day, which also applies separately to taking credit back; none by default */

@@ -3,7 +3,7 @@ import { initTRPC, TRPCError, type AnyProcedure } from '@trpc/server'
 import { TRPC_ERROR_CODES_BY_KEY, type TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc'
 import { ZodError, type ZodType } from 'zod'
 import { badInput } from '../kernel/bad-input.ts'
-import { platformOf, requireAdmin, requirePlatform, requireScope, type AnyCaller } from './caller.ts'
+import { platformOf, requireAdmin, requirePlatform, requireScope, senderOf, type AnyCaller } from './caller.ts'
 import { assertReached, requireReach, type Reach } from './token-reach.ts'
 import { assert } from '../kernel/assert.ts'
 import { badField, ErrandError, errorBody, toErrandError } from '../kernel/errors.ts'
@@ -172,12 +172,43 @@ export function withWrite<Options extends { ctx: Context; input: unknown }, Outp
   resolve: Resolver<WithCaller<Options>, Output>,
   reach: Reach = 'none',
 ): Resolver<Options, Output> {
-  const counted = (options: WithCaller<Options>) => {
+  return withScope(scope, counted(resolve), reach)
+}
+
+function counted<Options extends { ctx: PlatformContext }, Output>(
+  resolve: Resolver<Options, Output>,
+): Resolver<Options, Output> {
+  return (options) => {
     const { caller, shared } = options.ctx
-    shared.writeRate.count(caller.userId)
+    shared.writeRate.count(senderOf(caller))
     return resolve(options)
   }
-  return withScope(scope, counted, reach)
+}
+
+/**
+ * Wraps a resolver for objects that users and the platform have. The caller is a user with `scope`, or a platform key
+ * with `platformScope` that acts for itself.
+ */
+export function withOwner<Options extends { ctx: Context; input: unknown }, Output>(
+  scope: CallerScope,
+  platformScope: PlatformScope,
+  resolve: Resolver<WithAnyCaller<Options>, Output>,
+): Resolver<Options, Output> {
+  const check = (caller: AnyCaller) => {
+    if ('platform' in caller) return requirePlatform(caller, platformScope)
+    requireScope(caller, scope)
+    requireReach(caller, 'none')
+  }
+  return guarded({ check, credentials: ['apiKey', 'browserSession', 'platformKey'] }, resolve)
+}
+
+/** Like `withOwner`, and counts the change like `withWrite`. */
+export function withOwnerWrite<Options extends { ctx: Context; input: unknown }, Output>(
+  scope: CallerScope,
+  platformScope: PlatformScope,
+  resolve: Resolver<WithAnyCaller<Options>, Output>,
+): Resolver<Options, Output> {
+  return withOwner(scope, platformScope, counted(resolve))
 }
 
 /** Wraps a resolver whose caller must be an admin with a browser login. */

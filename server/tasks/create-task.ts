@@ -22,6 +22,7 @@ import { isLarger, storeJson } from '../payloads/inline-rule.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
 import { quoteUsed, type Quotes } from '../billing/quotes.ts'
 import type { ToolCall } from '../store/requests/wire-request-types.ts'
+import { platformOwner } from '../store/events/webhook-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AdmitTask, AdmitTaskResult } from '../store/tasks/task-types.ts'
 import { checkWebhookUrl } from '../webhooks/webhook-url.ts'
@@ -143,12 +144,18 @@ export async function createTask(
   return answer(result, { taskId: admission.taskId, about, onRate })
 }
 
-/** Requires the account's signing webhook: without its secret the receiver cannot verify the sender. */
+/**
+ * Requires a signing webhook, because without its secret the receiver cannot verify the sender. For a platform key that
+ * acts for the user, the platform's webhook is enough.
+ */
 async function checkedUrl({ store, webhookPrivateHosts }: CreateTaskParts, text: string, caller: Caller) {
   const field = 'webhookUrl'
   const url = checkWebhookUrl(text, { field, privateHosts: webhookPrivateHosts })
-  const webhooks = await store.webhooks.list(caller.userId)
-  if (webhooks.some((webhook) => webhook.url === null && webhook.disabledAt === null)) return url
+  const owners = caller.credential.kind === 'acting' ? [caller.userId, platformOwner] : [caller.userId]
+  for (const owner of owners) {
+    const webhooks = await store.webhooks.list(owner)
+    if (webhooks.some((webhook) => webhook.url === null && webhook.disabledAt === null)) return url
+  }
   throw badField(
     field,
     'Requires a webhook with url null, which signs these requests: create it once with POST /api/webhooks',

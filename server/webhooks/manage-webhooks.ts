@@ -55,14 +55,11 @@ export async function createWebhook(
   })
   if (result.outcome === 'created') return { ...toWebhook(result.webhook), secret }
   if (result.reason === 'too-many') {
-    throw new ErrandError(
-      'CONFLICT',
-      `This account already has ${webhooksMax} webhooks, the maximum. Delete one first.`,
-    )
+    throw new ErrandError('CONFLICT', `There are already ${webhooksMax} webhooks, the maximum. Delete one first.`)
   }
   throw new ErrandError(
     'CONFLICT',
-    'This account already has a webhook for the webhookUrl of tasks. To get a new secret, rotate its secret.',
+    'There already is a webhook for the webhookUrl of tasks. To get a new secret, rotate its secret.',
   )
 }
 

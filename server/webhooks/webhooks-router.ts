@@ -11,7 +11,9 @@ import {
   type WebhookParts,
 } from './manage-webhooks.ts'
 import { Confirmation } from '../kernel/wire-types.ts'
-import { procedure, router, withScope, withWrite } from '../procedures/procedure.ts'
+import type { AnyCaller } from '../procedures/caller.ts'
+import { procedure, router, withOwner, withOwnerWrite } from '../procedures/procedure.ts'
+import { platformOwner } from '../store/events/webhook-types.ts'
 import {
   CreatedWebhook,
   CreateWebhookInput,
@@ -37,6 +39,9 @@ const bodyResponses = {
   415: 'The body is not JSON.',
 }
 
+/** A platform key that acts for no user manages the platform's webhooks. */
+const ownerOf = (caller: AnyCaller) => ('platform' in caller ? platformOwner : caller.userId)
+
 const neverLeft = new AbortController().signal
 
 export const webhooksRouter = (parts: WebhookParts) =>
@@ -50,7 +55,7 @@ export const webhooksRouter = (parts: WebhookParts) =>
           tags,
           summary: 'Create a webhook',
           description:
-            "Events are sent as specified by Standard Webhooks 1.0 and signed with the secret in this response, which is never shown again. With `url` null, creates the account's one webhook that signs requests to the `webhookUrl` of tasks.",
+            "Events are sent as specified by Standard Webhooks 1.0 and signed with the secret in this response, which is never shown again. With `url` null, creates the account's one webhook that signs requests to the `webhookUrl` of tasks. A platform key without `Errand-User` and with the scope `webhooks` manages the platform's own webhooks, which receive the events of all users who are not admins.",
           protect: true,
           successDescription: 'The new webhook, with its secret.',
           errorResponses: {
@@ -61,7 +66,11 @@ export const webhooksRouter = (parts: WebhookParts) =>
       })
       .input(CreateWebhookInput)
       .output(CreatedWebhook)
-      .mutation(withWrite('manage', ({ ctx, input }) => createWebhook(parts, { input, userId: ctx.caller.userId }))),
+      .mutation(
+        withOwnerWrite('manage', 'webhooks', ({ ctx, input }) =>
+          createWebhook(parts, { input, userId: ownerOf(ctx.caller) }),
+        ),
+      ),
 
     list: procedure
       .meta({
@@ -79,7 +88,11 @@ export const webhooksRouter = (parts: WebhookParts) =>
       })
       .input(ListWebhooksInput)
       .output(ListWebhooksOutput)
-      .query(withScope('read', ({ ctx, input }) => listWebhooks(parts, { ...input, userId: ctx.caller.userId }))),
+      .query(
+        withOwner('read', 'webhooks', ({ ctx, input }) =>
+          listWebhooks(parts, { ...input, userId: ownerOf(ctx.caller) }),
+        ),
+      ),
 
     get: procedure
       .meta({
@@ -97,7 +110,9 @@ export const webhooksRouter = (parts: WebhookParts) =>
       })
       .input(WebhookInput)
       .output(Webhook)
-      .query(withScope('read', ({ ctx, input }) => getWebhook(parts, { ...input, userId: ctx.caller.userId }))),
+      .query(
+        withOwner('read', 'webhooks', ({ ctx, input }) => getWebhook(parts, { ...input, userId: ownerOf(ctx.caller) })),
+      ),
 
     update: procedure
       .meta({
@@ -116,7 +131,11 @@ export const webhooksRouter = (parts: WebhookParts) =>
       })
       .input(UpdateWebhookInput)
       .output(Webhook)
-      .mutation(withWrite('manage', ({ ctx, input }) => updateWebhook(parts, { input, userId: ctx.caller.userId }))),
+      .mutation(
+        withOwnerWrite('manage', 'webhooks', ({ ctx, input }) =>
+          updateWebhook(parts, { input, userId: ownerOf(ctx.caller) }),
+        ),
+      ),
 
     delete: procedure
       .meta({
@@ -135,8 +154,8 @@ export const webhooksRouter = (parts: WebhookParts) =>
       .input(WebhookInput)
       .output(Confirmation)
       .mutation(
-        withWrite('manage', async ({ ctx, input }) => {
-          await deleteWebhook(parts, { ...input, userId: ctx.caller.userId })
+        withOwnerWrite('manage', 'webhooks', async ({ ctx, input }) => {
+          await deleteWebhook(parts, { ...input, userId: ownerOf(ctx.caller) })
           return { message: 'Webhook deleted' }
         }),
       ),
@@ -159,7 +178,11 @@ export const webhooksRouter = (parts: WebhookParts) =>
       })
       .input(RotateWebhookInput)
       .output(CreatedWebhook)
-      .mutation(withWrite('manage', ({ ctx, input }) => rotateWebhook(parts, { input, userId: ctx.caller.userId }))),
+      .mutation(
+        withOwnerWrite('manage', 'webhooks', ({ ctx, input }) =>
+          rotateWebhook(parts, { input, userId: ownerOf(ctx.caller) }),
+        ),
+      ),
 
     test: procedure
       .meta({
@@ -181,8 +204,8 @@ export const webhooksRouter = (parts: WebhookParts) =>
       .input(WebhookInput)
       .output(Delivery)
       .mutation(
-        withWrite('manage', ({ ctx, input, signal = neverLeft }) =>
-          testWebhook(parts, { ...input, userId: ctx.caller.userId, signal }),
+        withOwnerWrite('manage', 'webhooks', ({ ctx, input, signal = neverLeft }) =>
+          testWebhook(parts, { ...input, userId: ownerOf(ctx.caller), signal }),
         ),
       ),
 
@@ -203,7 +226,11 @@ export const webhooksRouter = (parts: WebhookParts) =>
       })
       .input(ListDeliveriesInput)
       .output(ListDeliveriesOutput)
-      .query(withScope('read', ({ ctx, input }) => listDeliveries(parts, { input, userId: ctx.caller.userId }))),
+      .query(
+        withOwner('read', 'webhooks', ({ ctx, input }) =>
+          listDeliveries(parts, { input, userId: ownerOf(ctx.caller) }),
+        ),
+      ),
 
     redeliver: procedure
       .meta({
@@ -227,5 +254,9 @@ export const webhooksRouter = (parts: WebhookParts) =>
       })
       .input(DeliveryInput)
       .output(Delivery)
-      .mutation(withWrite('manage', ({ ctx, input }) => redeliver(parts, { input, userId: ctx.caller.userId }))),
+      .mutation(
+        withOwnerWrite('manage', 'webhooks', ({ ctx, input }) =>
+          redeliver(parts, { input, userId: ownerOf(ctx.caller) }),
+        ),
+      ),
   })

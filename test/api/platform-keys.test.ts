@@ -165,7 +165,6 @@ test('a platform key cannot access user data without Errand-User, and the error 
     '/api/account',
     '/api/transactions',
     '/api/connectors',
-    '/api/webhooks',
     '/api/agents',
     '/api/usage',
   ]) {

@@ -193,7 +193,7 @@ export async function checkPlatformKeys(checker: Checker): Promise<void> {
   const check = checkAs(partsOf(checker), browser)
   const draft = {
     name: 'shop',
-    scopes: ['users', 'credit', 'limits', 'act', 'economics'],
+    scopes: ['users', 'credit', 'limits', 'act', 'webhooks', 'economics'],
     addresses: ['127.0.0.1'],
     creditPerDayUsd: '1',
   }

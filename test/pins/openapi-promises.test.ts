@@ -24,7 +24,7 @@ test('the document is OpenAPI 3.1 and names the credentials that each operation 
     [key, 'createKey updateKey getKey listKeys revokeKey rotateKey listLogins endLogin endLogins'],
     [key, 'createConnector updateConnector deleteConnector signInConnector signOutConnector'],
     [key, 'updateAccount removePaymentMethod'],
-    [key, 'createWebhook updateWebhook deleteWebhook rotateWebhook testWebhook redeliverEvent'],
+    [[...key, 'platformKey'], 'createWebhook updateWebhook deleteWebhook rotateWebhook testWebhook redeliverEvent'],
     [[...key, 'platformKey'], 'createClientToken listClientTokens revokeClientToken'],
     [[...key, 'platformKey'], 'listConnectors getConnector testConnector listConnectorTools listConnectorServers'],
     [[...key, 'platformKey'], 'listWebhooks getWebhook listWebhookDeliveries getUsage listTransactions'],

@@ -1,7 +1,12 @@
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
 import { newId } from '../../server/kernel/ids.ts'
-import type { AttemptOutcome, DueTarget, LeasedDelivery } from '../../server/store/events/webhook-types.ts'
+import {
+  platformOwner,
+  type AttemptOutcome,
+  type DueTarget,
+  type LeasedDelivery,
+} from '../../server/store/events/webhook-types.ts'
 import type { EventType } from '../../server/store/events/event-types.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
@@ -72,6 +77,59 @@ export function describeDeliveries(contractTest: ContractTest): void {
     expect(told).toMatchObject({ eventId: events[0], url: webhookUrl, type: 'task.completed', status: 'pending' })
     const [taken] = await lease(world, `${ofTasks.webhookId} https://task.example.com:8443`)
     expect(taken).toMatchObject({ url: webhookUrl, attempt: 1, userId })
+  })
+
+  contractTest("the platform's webhooks receive the events of all users but admins, with the user", async (world) => {
+    const { webhookId } = await create(world, platformOwner)
+    const userId = await world.createUser(1000)
+    const opened = await world.store.platform.openUser({ externalId: 'customer "1"', email: null, keyId: null })
+    if (opened.outcome === 'refused') throw new Error('it is a new user')
+    await credit(world, opened.userId)
+    const admin = await world.store.createUser({ email: 'admin@example.com', passwordHash: null, isAdmin: true })
+    if (admin.outcome === 'refused') throw new Error('it is a new user')
+    await credit(world, admin.userId)
+    await world.completed(userId)
+    const leased = (await lease(world, webhookId)).map(({ body, ...one }) => ({ ...one, body: JSON.parse(body) }))
+    expect(leased).toHaveLength(3)
+    expect(leased).toEqual(
+      expect.arrayContaining(
+        [
+          { type: 'credit.added', externalId: null, userId },
+          { type: 'task.completed', externalId: null, userId },
+          { type: 'credit.added', externalId: 'customer "1"', userId: opened.userId },
+        ].map((body) =>
+          expect.objectContaining({
+            userId: platformOwner,
+            body: { ...body, timestamp: expect.any(String), data: expect.any(Object) },
+          }),
+        ),
+      ),
+    )
+    expect(await world.store.findOwner(webhookId)).toBeUndefined()
+    expect((await world.store.verifyLedger()).differences).toEqual([])
+  })
+
+  contractTest("the platform's webhook signs a task URL if its user has no webhook that does", async (world) => {
+    const { webhookId } = await create(world, platformOwner, { url: null })
+    const userId = await world.createUser(1000)
+    const webhookUrl = 'https://task.example.com/told'
+    const { id } = await world.completed(userId, { webhookUrl })
+    const own = await create(world, userId, { url: null })
+    await world.completed(userId, { webhookUrl })
+    const target = `${webhookId} https://task.example.com`
+    expect(await lease(world, target)).toMatchObject([{ eventId: id.replace('task', 'evt'), url: webhookUrl }])
+    expect(await all(world, { userId, webhookId: own.webhookId })).toHaveLength(1)
+    expect((await world.store.verifyLedger()).differences).toEqual([])
+  })
+
+  contractTest('the platform has at most ten webhooks, only one of them for task URLs', async (world) => {
+    const results = await Promise.all(
+      Array.from({ length: 14 }, (_, n) => create(world, platformOwner, n < 2 ? { url: null } : {})),
+    )
+    const reasons = results.map(({ result }) => (result.outcome === 'refused' ? result.reason : 'created'))
+    expect(reasons.filter((reason) => reason === 'created')).toHaveLength(10)
+    expect(await world.store.webhooks.list(platformOwner)).toHaveLength(10)
+    expect(reasons.filter((reason) => reason === 'task-webhook').length).toBeLessThan(2)
   })
 
   contractTest('an account has at most ten webhooks, only one of them for task URLs', async (world) => {

@@ -146,24 +146,24 @@ export const eventDamages: Damage[] = [
   },
   {
     title: 'a delivery whose event is missing',
-    named: 'a delivery is of an event, to a webhook of its user or the URL that its task names',
+    named: 'a delivery is of an event, to a webhook of its user or the platform, or the URL that its task names',
     by: ({ completedId }) => [`DELETE FROM events ${eventOf(completedId)}`],
   },
   {
     title: 'a webhook that belongs to another user',
-    named: 'a delivery is of an event, to a webhook of its user or the URL that its task names',
+    named: 'a delivery is of an event, to a webhook of its user or the platform, or the URL that its task names',
     by: ({ webhookId }) => [`UPDATE webhooks SET user_id = 'user_other' WHERE id = '${webhookId}'`],
   },
   {
     title: 'a delivery to a different URL than its task names',
-    named: 'a delivery is of an event, to a webhook of its user or the URL that its task names',
+    named: 'a delivery is of an event, to a webhook of its user or the platform, or the URL that its task names',
     by: ({ namedId }) => [
       `UPDATE deliveries SET url = 'https://example.org/' ${eventOf(namedId).replace('id', 'event_id')} AND url IS NOT NULL`,
     ],
   },
   {
     title: 'a delivery in the queue of another webhook',
-    named: 'a delivery is of an event, to a webhook of its user or the URL that its task names',
+    named: 'a delivery is of an event, to a webhook of its user or the platform, or the URL that its task names',
     by: ({ webhookId }) => [`UPDATE deliveries SET target = 'hook_other' WHERE webhook_id = '${webhookId}'`],
   },
   {

@@ -1,6 +1,7 @@
 import { isId, type IdPrefix } from '../../kernel/ids.ts'
 import type { Op, Reads } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
+import { platformOwner } from '../events/webhook-types.ts'
 import type { Owner, OwnedType } from './account-types.ts'
 
 type OwnerRow = { userId: string; taskId: string | null; sessionId: string | null }
@@ -32,7 +33,7 @@ const owned: readonly { prefix: IdPrefix; type: OwnedType; read: ReturnType<type
 export function* findOwner(on: Reads, id: string): Op<Owner | undefined> {
   const found = owned.find(({ prefix }) => isId(prefix, id))
   const row = found && (yield* on.get(found.read, { id }))
-  if (!row) return undefined
+  if (!row || row.userId === platformOwner) return undefined
   const { sessionId, taskId, userId } = row
   return {
     type: found.type,

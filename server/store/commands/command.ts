@@ -187,9 +187,10 @@ export type TaskOf = { userId: string; taskId: string }
 export type Holding = 'keys' | 'logins' | 'platform-keys' | 'client-tokens'
 
 /**
- * Advisory lock namespaces: the admin set, login attempts by email and by client, SSO identities, platform user ids.
+ * Advisory lock namespaces: the admin set, login attempts by email and by client, SSO identities, platform user ids,
+ * webhooks of the platform.
  */
-export type LockKind = 'admins' | 'login-email' | 'login-client' | 'identity' | 'external-id'
+export type LockKind = 'admins' | 'login-email' | 'login-client' | 'identity' | 'external-id' | 'platform-webhooks'
 
 /** Runs the commands that both engines share. Each engine implements this type. */
 export type Engine = {

@@ -7,6 +7,7 @@ import type {
   TargetsOfWebhook,
   WebhookOf,
 } from './webhook-types.ts'
+import { platformOwner } from './webhook-types.ts'
 import type { Op, Reads, Tx } from '../commands/command.ts'
 import { columns, statement, type Dialect } from '../commands/statement.ts'
 import { insertEvent } from './event-commands.ts'
@@ -71,18 +72,37 @@ const targets = statement<Pending>(
     SELECT target, ${firstOf('due_at', ofTarget)} AS "dueAt", ${firstOf('attempts', ofTarget)} AS attempts
     FROM rows WHERE target IS NOT NULL`,
 )
-type Taken = { eventId: string; attempt: number; fence: number; url: string | null; body: string | null }
+type Taken = {
+  eventId: string
+  attempt: number
+  fence: number
+  url: string | null
+  body: string | null
+  /** For a webhook of the platform, the event's user. Null for a test. */
+  ofUser?: string | null
+  externalId?: string | null
+}
 const someOfTarget = ({ skipLocked }: Dialect, where: string) => `WITH old AS MATERIALIZED (
     SELECT event_id, webhook_id FROM deliveries
     WHERE webhook_id = :webhookId AND target = :target AND due_at IS NOT NULL ${where} ${skipLocked})`
 const isOld = '(event_id, webhook_id) IN (SELECT event_id, webhook_id FROM old)'
-const lease = statement<Taken>(
-  'delivery_lease',
-  (dialect) => `${someOfTarget(dialect, 'AND due_at <= :now ORDER BY due_at LIMIT :count')}
+const ofEvent = (column: string) =>
+  `(SELECT ${column} FROM events LEFT JOIN users ON users.id = events.user_id WHERE events.id = event_id)`
+const leaseOf = (
+  dialect: Dialect,
+  content: string,
+) => `${someOfTarget(dialect, 'AND due_at <= :now ORDER BY due_at LIMIT :count')}
     UPDATE deliveries SET attempts = attempts + 1, fence = fence + 1, due_at = :until, attempted_at = :now
       WHERE ${isOld}
-    RETURNING ${columns('eventId fence url')}, attempts AS attempt,
-      (SELECT body FROM events WHERE events.id = event_id AND user_id = :userId) AS body`,
+    RETURNING ${columns('eventId fence url')}, attempts AS attempt, ${content}`
+const lease = statement<Taken>('delivery_lease', (dialect) =>
+  leaseOf(dialect, '(SELECT body FROM events WHERE events.id = event_id AND user_id = :userId) AS body'),
+)
+const leaseOfPlatform = statement<Taken>('delivery_lease_of_platform', (dialect) =>
+  leaseOf(
+    dialect,
+    `${ofEvent('body')} AS body, ${ofEvent('users.id')} AS "ofUser", ${ofEvent('external_id')} AS "externalId"`,
+  ),
 )
 const cancelOfTarget = statement(
   'delivery_cancel_of_target',
@@ -207,7 +227,9 @@ export function* leaseDeliveries(tx: Tx, { leaseMs, wanted }: Wanted): Op<Leased
     const webhook = yield* askedWebhook
     if (webhook?.disabledAt === null) {
       const { userId } = webhook
-      const rows = tx.all(lease, { webhookId, target, userId, count, now, until: now + leaseMs })
+      const taken = { webhookId, target, count, now, until: now + leaseMs }
+      const isPlatform = userId === platformOwner
+      const rows = isPlatform ? tx.all(leaseOfPlatform, taken) : tx.all(lease, { ...taken, userId })
       taking.push({ target, webhook, rows })
     } else tx.send(cancelOfTarget, { webhookId, target })
   }
@@ -225,11 +247,17 @@ export function* leaseDeliveries(tx: Tx, { leaseMs, wanted }: Wanted): Op<Leased
 /** Returns undefined if the event is missing or belongs to another user, or if there is no URL. */
 function leased(webhook: WebhookRecord, target: string, taken: Taken): LeasedDelivery | undefined {
   const { id: webhookId, previousUntil, sealed, userId } = webhook
-  const { attempt, body, eventId, fence } = taken
+  const { attempt, eventId, fence } = taken
   const url = taken.url ?? webhook.url
-  if (body === null || url === null) return undefined
+  if (taken.body === null || url === null) return undefined
+  const body = withUser(taken.body, taken)
   const isFailing = webhook.failingSince !== null
   return { eventId, webhookId, userId, target, attempt, fence, body, url, sealed, previousUntil, isFailing }
+}
+
+/** Adds the user to the body of an event for the platform. The result is the same at each attempt. */
+function withUser(body: string, { externalId = null, ofUser }: Pick<Taken, 'externalId' | 'ofUser'>): string {
+  return ofUser ? `${JSON.stringify({ userId: ofUser, externalId }).slice(0, -1)},${body.slice(1)}` : body
 }
 
 export function* endAttempts(tx: Tx, attempts: readonly EndedAttempt[]): Op<void> {

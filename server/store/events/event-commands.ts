@@ -4,6 +4,7 @@ import { newId } from '../../kernel/ids.ts'
 import { formatUsd } from '../../kernel/money.ts'
 import type { StoreLimits } from '../store.ts'
 import { eventsSince, type EventFacts } from './event-types.ts'
+import { platformOwner } from './webhook-types.ts'
 import type { Op, Tx } from '../commands/command.ts'
 import { mailEvent } from '../mails/mail-commands.ts'
 import { activeAfter } from '../sessions/session-commands.ts'
@@ -21,6 +22,11 @@ const insert = statement(
   `INSERT INTO events (id, user_id, type, body, digest, deliveries, created_at)
     SELECT :id, :userId, :type, :body, :digest, count(*), CAST(:createdAt AS bigint) FROM deliveries WHERE event_id = :id`,
 )
+// The platform's webhook signs requests to a task's URL if the user has none that does.
+const isSigner = `(user_id <> '${platformOwner}' OR NOT EXISTS (SELECT 1 FROM webhooks AS own
+    WHERE own.user_id = :userId AND own.url IS NULL AND own.disabled_at IS NULL))`
+/** A platform key does not manage admins, so the platform does not receive their events. */
+const isOfPlatform = `user_id = '${platformOwner}' AND EXISTS (SELECT 1 FROM users WHERE users.id = :userId AND is_admin = 0)`
 // A disabled webhook receives no events. When it is enabled again, it does not receive the events it missed.
 const fanOut = statement(
   'event_fan_out',
@@ -29,8 +35,8 @@ const fanOut = statement(
   }) => `INSERT INTO deliveries (event_id, webhook_id, target, url, status, attempts, fence, due_at, created_at)
     SELECT :id, id, CASE WHEN url IS NULL THEN id || ' ' || CAST(:origin AS text) ELSE id END,
       CASE WHEN url IS NULL THEN CAST(:taskUrl AS text) END, 'pending', 0, 0, :at, :at
-    FROM webhooks WHERE user_id = :userId AND disabled_at IS NULL
-      AND CASE WHEN url IS NULL THEN CAST(:taskUrl AS text) IS NOT NULL
+    FROM webhooks WHERE (user_id = :userId OR ${isOfPlatform}) AND disabled_at IS NULL
+      AND CASE WHEN url IS NULL THEN CAST(:taskUrl AS text) IS NOT NULL AND ${isSigner}
         ELSE types IS NULL OR ${position}(types, :ofType) > 0 END`,
 )
 const expired = statement<{ id: string; userId: string; agentId: string }>(
@@ -57,10 +63,10 @@ const remove = statement(
 )
 const moveSince = moveSetting('event_move_since', eventsSince)
 
-/** SET assignment for ending a row of `table`: `has_event` is 1 if the account has an enabled webhook. */
+/** SET assignment for ending a row of `table`: `has_event` is 1 if the account or the platform has an enabled webhook. */
 export const setHasEvent = (table: string) =>
   `has_event = CASE WHEN EXISTS (SELECT 1 FROM webhooks
-    WHERE webhooks.user_id = ${table}.user_id AND disabled_at IS NULL) THEN 1 ELSE 0 END`
+    WHERE webhooks.user_id IN (${table}.user_id, '${platformOwner}') AND disabled_at IS NULL) THEN 1 ELSE 0 END`
 
 export type NewEvent = {
   /** Derived from the id of the task, turn, transaction or top-up that the event reports; a new id for other events. */

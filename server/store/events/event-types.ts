@@ -64,8 +64,9 @@ export type DisabledReason = (typeof disabledReasons)[number]
 
 export type WebhookRecord = {
   id: string
+  /** The owner, a user or `platformOwner`. */
   userId: string
-  /** Null for the account's one signing webhook for per-task `webhookUrl`s. */
+  /** Null for the owner's one signing webhook for per-task `webhookUrl`s. */
   url: string | null
   description: string
   /** Null for all types. */

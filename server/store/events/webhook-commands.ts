@@ -1,5 +1,6 @@
 import { must } from '../../kernel/assert.ts'
 import {
+  platformOwner,
   webhooksMax,
   type CreateWebhook,
   type CreateWebhookResult,
@@ -11,7 +12,7 @@ import type { EventType, WebhookRecord } from './event-types.ts'
 import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
 import { assign, columns, insertInto, statement } from '../commands/statement.ts'
 
-// Users' webhooks. Secrets are passed in and returned encrypted.
+// Webhooks of users and of the platform. Secrets are passed in and returned encrypted.
 
 type Row = Omit<WebhookRecord, 'types'> & { types: string | null }
 
@@ -46,9 +47,14 @@ const sealed = statement<Row>(
 )
 const reseal = statement('webhook_reseal', 'UPDATE webhooks SET sealed = :to WHERE id = :webhookId AND sealed = :from')
 
+function* lockOwner(tx: Tx, userId: string): Op<void> {
+  if (userId === platformOwner) yield* tx.lock('platform-webhooks')
+  else yield* tx.lockAccount({ userId })
+}
+
 export function* createWebhook(tx: Tx, input: CreateWebhook): Op<CreateWebhookResult> {
   const { types, userId, webhookId, ...given } = input
-  yield* tx.lockAccount({ userId })
+  yield* lockOwner(tx, userId)
   const known = yield* tx.all(ofUser, { userId })
   if (known.length >= webhooksMax) return { outcome: 'refused', reason: 'too-many' }
   if (given.url === null && known.some(({ url }) => url === null)) return { outcome: 'refused', reason: 'task-webhook' }
@@ -67,7 +73,7 @@ export function* getWebhook(on: Reads, of: WebhookOf): Op<WebhookRecord | undefi
   return found && toRecord(found)
 }
 
-/** Finds a webhook of any user. */
+/** Finds a webhook of any owner. */
 export function askWebhook(on: Reads, webhookId: string): Answer<WebhookRecord | undefined> {
   return on.get(byId, { webhookId }).map((found) => found && toRecord(found))
 }
@@ -77,7 +83,7 @@ export function* listWebhooks(on: Reads, userId: string): Op<WebhookRecord[]> {
 }
 
 export function* updateWebhook(tx: Tx, { changes, userId, webhookId }: UpdateWebhook): Op<WebhookRecord | undefined> {
-  yield* tx.lockAccount({ userId })
+  yield* lockOwner(tx, userId)
   const known = yield* tx.get(getLocked, { userId, webhookId })
   if (!known) return undefined
   const { isEnabled, types, ...rest } = changes
@@ -93,12 +99,12 @@ export function* updateWebhook(tx: Tx, { changes, userId, webhookId }: UpdateWeb
 }
 
 export function* rotateWebhook(tx: Tx, { userId, ...change }: RotateWebhook): Op<boolean> {
-  yield* tx.lockAccount({ userId })
+  yield* lockOwner(tx, userId)
   return (yield* tx.run(rotate, { userId, ...change, now: yield* tx.now() })) === 1
 }
 
 export function* deleteWebhook(tx: Tx, of: WebhookOf): Op<boolean> {
-  yield* tx.lockAccount({ userId: of.userId })
+  yield* lockOwner(tx, of.userId)
   return (yield* tx.run(remove, of)) === 1
 }
 

@@ -1,9 +1,13 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { DeliveryRecord, DeliveryStatus, WebhookRecord } from './event-types.ts'
 
-/** Max webhooks per account, including the webhook for callback URLs of tasks. */
+/** Max webhooks per owner, including the webhook for callback URLs of tasks. */
 export const webhooksMax = 10
 
+/** Owner of webhooks that receive the events of all users, in place of a user id. */
+export const platformOwner = 'platform'
+
+/** `userId`: the owner, a user or `platformOwner`. */
 export type WebhookOf = { userId: string; webhookId: string }
 
 export type CreateWebhook = WebhookOf & Pick<WebhookRecord, 'url' | 'description' | 'types' | 'sealed'>

@@ -10,10 +10,10 @@ import type { CredentialLimits } from '../limits/execution-limits.ts'
 
 /**
  * Scopes of a platform key: `users` to create, read and suspend users and revoke their keys; `credit` to credit them;
- * `limits` to set their limits; `act` to act on their behalf; `pay` to also start top-ups for them; `economics` to read
- * the operator's totals.
+ * `limits` to set their limits; `act` to act on their behalf; `pay` to also start top-ups for them; `webhooks` to receive
+ * their events; `economics` to read the operator's totals.
  */
-export const platformScopes = ['users', 'credit', 'limits', 'act', 'pay', 'economics'] as const
+export const platformScopes = ['users', 'credit', 'limits', 'act', 'pay', 'webhooks', 'economics'] as const
 export type PlatformScope = (typeof platformScopes)[number]
 
 export type PlatformKeyRecord = {

@@ -74,6 +74,7 @@ const lockNumbers: Record<LockKind, number> = {
   'login-client': 7017,
   identity: 7018,
   'external-id': 7019,
+  'platform-webhooks': 7020,
 }
 const lock = { name: 'command_lock', text: 'SELECT pg_advisory_xact_lock($1, $2)' }
 const lockText = { name: 'command_lock_text', text: 'SELECT pg_advisory_xact_lock($1, hashtext($2))' }

@@ -60,7 +60,7 @@ export const { messages, payloads, probes, sessions, sessionTotals, tasks, taskT
   users,
 )
 export const { bookDays, bookTotals } = bookTables(words)
-export const { deliveries, events, mails, webhooks } = eventTables(words, users)
+export const { deliveries, events, mails, webhooks } = eventTables(words)
 export const {
   clientTokens,
   connectorGrants,

@@ -1,9 +1,8 @@
 import { deliveryStatuses } from '../events/event-types.ts'
 import { mailKinds, mailStatuses } from '../mails/mail-types.ts'
-import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
 
-export function eventTables({ check, index, number, primaryKey, sql, table, text }: TableWords, users: Users) {
+export function eventTables({ check, index, number, primaryKey, sql, table, text }: TableWords) {
   /**
    * Events, with the bodies to deliver, stored for some days. The id of an event about the end of a task or turn, or
    * about a credit, is derived from the id of that row. So a second event for the same end is impossible even if the
@@ -30,10 +29,9 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
     'webhooks',
     {
       id: text().primaryKey(),
-      userId: text('user_id')
-        .notNull()
-        .references(() => users.id),
-      /** Null for the account's one signing webhook for per-task `webhookUrl`s. */
+      /** `platform` for a webhook of the platform, which receives the events of all users. So it is not a foreign key. */
+      userId: text('user_id').notNull(),
+      /** Null for its owner's one signing webhook for per-task `webhookUrl`s. */
       url: text(),
       description: text().notNull(),
       /** Event types separated by commas, with a comma at each end too; null for all. */

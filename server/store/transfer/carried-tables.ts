@@ -38,7 +38,7 @@ const tables = [
   accountRows,
   workTables(words, users),
   bookTables(words),
-  eventTables(words, users),
+  eventTables(words),
   peopleTables(words, users),
   paymentTables(words, users),
 ]

@@ -573,7 +573,6 @@ ALTER TABLE "payment_accounts" ADD CONSTRAINT "payment_accounts_user_id_users_id
 ALTER TABLE "sessions" ADD CONSTRAINT "sessions_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "tasks" ADD CONSTRAINT "tasks_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "topups" ADD CONSTRAINT "topups_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "webhooks" ADD CONSTRAINT "webhooks_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "abuse_failures_user" ON "abuse_failures" USING btree ("user_id","failed_at");--> statement-breakpoint
 CREATE INDEX "accounts_owing" ON "accounts" USING btree ("owed") WHERE owed > 0;--> statement-breakpoint
 CREATE INDEX "accounts_plan" ON "accounts" USING btree ("plan") WHERE plan IS NOT NULL;--> statement-breakpoint

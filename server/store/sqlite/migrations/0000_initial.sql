@@ -598,7 +598,6 @@ CREATE TABLE `webhooks` (
 	`failing_since` integer,
 	`created_at` integer NOT NULL,
 	`updated_at` integer NOT NULL,
-	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
 	CONSTRAINT "disabled_for_a_reason" CHECK(("webhooks"."disabled_at" IS NULL) = ("webhooks"."disabled_reason" IS NULL))
 ) STRICT;
 --> statement-breakpoint
