@@ -1,12 +1,17 @@
+import { toCallPromise, type CallPromise } from './calls/call-promise.ts'
 import {
   createMethods,
   type InnerListMethod,
-  type KeyedMethod,
+  type KeyedOptions,
   type ListMethod,
   type Method,
   type PlainMethod,
 } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
+import type { Input, Output } from './types/client-types.ts'
+
+/** A credit to a user of a product, named by the product's own id. */
+export type CreditExternalUserInput = Omit<Input<'users.credit'>, 'userId'> & { externalId: string }
 
 /**
  * Operations for admins with a browser login. Some also accept platform keys; none accepts a user's API key.
@@ -26,9 +31,13 @@ export type AdminClients = {
     unblock: Method<'users.unblock'>
     /**
      * Adds `amountUsd` to a balance, or subtracts it if negative. Repeated calls with the same Idempotency-Key and
-     * amount change the balance only once.
+     * amount change the balance only once. With an `externalId` in place of `userId`, creates the user if there is none,
+     * which needs the scope `users` too.
      */
-    credit: KeyedMethod<'users.credit'>
+    credit: (
+      input: Input<'users.credit'> | CreditExternalUserInput,
+      options?: KeyedOptions,
+    ) => CallPromise<Output<'users.credit'>>
     transactions: InnerListMethod<'users.transactions'>
     /**
      * Finds the owner of an object by the object's id: a task, session, chat, transaction, top-up, API key and others.
@@ -80,15 +89,24 @@ export type AdminClients = {
 
 export function createAdminClients(call: Call): AdminClients {
   const { change, keyedChange, list, plainRead, read, repeatableChange } = createMethods(call)
+  const getOrCreateUser = repeatableChange('users.getOrCreate')
+  const credit = keyedChange('users.credit')
   return {
     users: {
       list: list('users.list'),
       get: read('users.get'),
       getByExternalId: read('users.getByExternalId'),
-      getOrCreate: repeatableChange('users.getOrCreate'),
+      getOrCreate: getOrCreateUser,
       update: change('users.update'),
       unblock: change('users.unblock'),
-      credit: keyedChange('users.credit'),
+      credit: (input, options) => {
+        if (!('externalId' in input)) return credit(input, options)
+        const { externalId, ...rest } = input
+        const credited = getOrCreateUser({ externalId }, options).then(({ id }) =>
+          credit({ ...rest, userId: id }, options).withResponse(),
+        )
+        return toCallPromise(credited)
+      },
       transactions: list('users.transactions'),
       findOwner: read('users.findOwner'),
       tasks: list('users.tasks'),

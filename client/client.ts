@@ -43,7 +43,7 @@ export type { WebhooksClient } from './webhooks-client.ts'
 export { newIdempotencyKey } from './idempotency-key.ts'
 export type { LoginClients } from './login-client.ts'
 export type { ChatOptions, ChatStream, ResumeOptions } from './streams/read-chat.ts'
-export type { CreateSessionOptions, SessionsClient } from './sessions-client.ts'
+export type { CreateSessionOptions, GetOrCreateSessionInput, SessionsClient } from './sessions-client.ts'
 export type {
   CreateOptions,
   CreateTaskInput,

@@ -6,9 +6,17 @@ import {
   type ListMethod,
   type Method,
 } from './calls/methods.ts'
-import type { Call } from './calls/rpc-call.ts'
+import type { Call, CallOptions } from './calls/rpc-call.ts'
+import { invalidArgument, isErrandError } from './client-error.ts'
+import type { Input, Output } from './types/client-types.ts'
 
 export type CreateSessionOptions = KeyedOptions
+
+/** A session that your program finds again by its own id, such as that of a document. */
+export type GetOrCreateSessionInput = Omit<Input<'sessions.create'>, 'continues'> & {
+  /** Your own id, stored in the session's tag `externalId`. */
+  externalId: string
+}
 
 export type SessionsClient = {
   /**
@@ -18,6 +26,14 @@ export type SessionsClient = {
    * const { sessionId } = await client.sessions.create({ agentId: 'assistant' })
    */
   create: KeyedMethod<'sessions.create'>
+  /**
+   * Returns the agent's active session with this external id. If there is none, creates it with the other fields. The
+   * session that replaces an expired one continues its history. Concurrent calls return the same session.
+   *
+   * @example
+   * const { sessionId } = await client.sessions.getOrCreate({ agentId: 'assistant', externalId: document.id })
+   */
+  getOrCreate: (input: GetOrCreateSessionInput, options?: CallOptions) => Promise<Output<'sessions.create'>>
   get: Method<'sessions.get'>
   /** Lists the caller's sessions, newest first. */
   list: ListMethod<'sessions.list'>
@@ -31,12 +47,53 @@ export type SessionsClient = {
 
 export function createSessionsClient(call: Call): SessionsClient {
   const { change, keyedChange, list, read } = createMethods(call)
+  const create = keyedChange('sessions.create')
   return {
-    create: keyedChange('sessions.create'),
+    create,
+    getOrCreate: (input, options) => getOrCreate({ create, list: list('sessions.list') }, input, options),
     get: read('sessions.get'),
     list: list('sessions.list'),
     update: change('sessions.update'),
     delete: change('sessions.delete'),
     messages: list('sessions.messages'),
+  }
+}
+
+/** Maximum length of a URL-encoded external id, which the Idempotency-Key contains. */
+const externalIdCharsMax = 180
+
+async function getOrCreate(
+  { create, list }: Pick<SessionsClient, 'create' | 'list'>,
+  { externalId, ...input }: GetOrCreateSessionInput,
+  options?: CallOptions,
+): Promise<Output<'sessions.create'>> {
+  const { agentId } = input
+  const newest = async () => {
+    for await (const session of list({ agentId, tag: [`externalId:${externalId}`], limit: 1 }, options)) return session
+    return undefined
+  }
+  const active = (session: Awaited<ReturnType<typeof newest>>) =>
+    session?.status === 'active'
+      ? { sessionId: session.id, agentId, status: session.status, createdAt: session.createdAt }
+      : undefined
+  const encoded = encodeURIComponent(String(externalId).toWellFormed())
+  if (encoded.length > externalIdCharsMax) {
+    throw invalidArgument('externalId', `Must have at most ${externalIdCharsMax} characters when URL-encoded`)
+  }
+  const last = await newest()
+  const found = active(last)
+  if (found) return found
+  const draft = {
+    ...input,
+    tags: { ...input.tags, externalId },
+    ...(last?.status === 'expired' && { continues: last.id }),
+  }
+  try {
+    const idempotencyKey = last ? `after_${last.id}` : `first_${agentId}_${encoded}`
+    return await create(draft, { ...options, idempotencyKey })
+  } catch (error) {
+    if (!isErrandError(error) || error.code !== 'CONFLICT') throw error
+    // Either a concurrent call with other fields created the session, or the session with this key was deleted.
+    return active(await newest()) ?? (await create(draft, options))
   }
 }

@@ -57,7 +57,9 @@ type Create = { caller: Caller; idempotencyKey: string | null; input: z.output<t
 export async function createTopup(parts: PaymentParts, { caller, idempotencyKey, input }: Create): Promise<Topup> {
   const port = portOf(parts)
   const { clock, log, store } = parts
-  const { userId } = caller
+  const { credential, userId } = caller
+  if (credential.kind === 'clientToken' && input.savesMethod)
+    throw new ErrandError('FORBIDDEN', 'A client token cannot save a payment method. Omit savesMethod.')
   const amount = readAmount(parts, input.amountUsd)
   const returnUrl = readReturnUrl(parts, input.returnUrl)
   const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: hashJson(input) }

@@ -41,6 +41,22 @@ test('a platform creates and credits users, acts for them and issues client toke
   await service.stop()
 })
 
+test('credits a user by external id, and creates the user if there is none', async () => {
+  const service = await startService({ config: sessionAgents })
+  const { key } = await PlatformCalls.open(service)
+  const errand = createClient({ baseUrl: service.url, apiKey: key })
+  const credit = (idempotencyKey: string) =>
+    errand.users.credit({ externalId: 'ada/1', amountUsd: '5', reason: 'Top-up' }, { idempotencyKey })
+  const [first, same] = await Promise.all([credit('order-1'), credit('order-1')])
+  expect(same).toEqual(first)
+  const { data, status } = await errand.users
+    .credit({ externalId: 'ada/1', amountUsd: '1', reason: 'Gift' })
+    .withResponse()
+  expect([status, data.balanceUsd]).toEqual([200, '6.0000'])
+  expect(await errand.asUser('ada/1').account.get()).toMatchObject({ balanceUsd: '6.0000' })
+  await service.stop()
+})
+
 test.each(['', '\ud800', { userId: 'a b' }, {}, null, 7])('asUser rejects %j', (user) => {
   const errand = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'key' })
   try {

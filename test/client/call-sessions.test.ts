@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createClient } from '../../client/client.ts'
 import { defineConfig } from '../../server/agents/config/define-config.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { startService } from '../support/test-service.ts'
 import { rejection } from './rejection.ts'
 
@@ -118,5 +119,37 @@ test('a retried create with the same key returns the same session; other input i
   const unfit = client.sessions.create(input, { idempotencyKey: 'two words' })
   expect(await rejection(unfit)).toMatchObject({ code: 'INVALID_ARGUMENT', status: undefined })
   expect((await client.sessions.list()).total).toBe(1)
+  await service.stop()
+})
+
+test('getOrCreate returns the same active session, and continues an expired one', async () => {
+  const clock = new FakeClock(Date.now())
+  const service = await startService({ config, clock })
+  const { key } = await service.createPerson()
+  const client = createClient({ baseUrl: service.url, apiKey: key })
+  const document = { agentId: 'talk', externalId: 'docs/ä 1', title: 'A document' }
+  const open = (of: object = {}) => client.sessions.getOrCreate({ ...document, ...of })
+  const opened = await Promise.all([open(), open(), open({ title: 'Another title' })])
+  const [{ sessionId }] = opened
+  expect(opened.map((one) => one.sessionId)).toEqual([sessionId, sessionId, sessionId])
+  expect(await client.sessions.get({ sessionId })).toMatchObject({ tags: { externalId: 'docs/ä 1' } })
+  await client.chat.text({ sessionId, message: 'Hello' })
+  expect(await open()).toMatchObject({ sessionId, agentId: 'talk', status: 'active' })
+  expect((await open({ externalId: 'docs/2' })).sessionId).not.toBe(sessionId)
+
+  clock.advance(2 * 24 * 3_600_000)
+  const renewed = await Promise.all([open(), open()])
+  const [next] = renewed
+  expect(next.sessionId).not.toBe(sessionId)
+  expect(renewed[1]).toMatchObject({ sessionId: next.sessionId })
+  expect(await client.sessions.get(next)).toMatchObject({ continues: sessionId, title: 'A document' })
+
+  await client.sessions.update({ sessionId: next.sessionId, status: 'completed' })
+  const { sessionId: fresh } = await open()
+  expect(await client.sessions.get({ sessionId: fresh })).not.toHaveProperty('continues')
+  for (const id of [fresh, next.sessionId, sessionId]) await client.sessions.delete({ sessionId: id })
+  const again = await open()
+  expect([sessionId, next.sessionId, fresh]).not.toContain(again.sessionId)
+  expect(await rejection(open({ externalId: 'x'.repeat(181) }))).toMatchObject({ code: 'INVALID_ARGUMENT' })
   await service.stop()
 })

@@ -48,7 +48,10 @@ test('input types match the operations', () => {
     .toExtend<{ endpointId: string; params: Record<string, unknown>; connectorIds?: string[] | undefined }>()
   expectTypeOf(client.tasks.get).parameter(0).toEqualTypeOf<{ taskId: string; wait?: number | undefined }>()
   expectTypeOf(client.keys.create).parameter(0).toExtend<{ scopes?: ('read' | 'execute' | 'manage')[] | undefined }>()
-  expectTypeOf(client.users.credit).parameter(0).toEqualTypeOf<{ userId: string; amountUsd: string; reason: string }>()
+  type Credit = Parameters<typeof client.users.credit>[0]
+  expectTypeOf<{ userId: string; amountUsd: string; reason: string }>().toExtend<Credit>()
+  expectTypeOf<{ externalId: string; amountUsd: string; reason: string }>().toExtend<Credit>()
+  expectTypeOf<{ amountUsd: string; reason: string }>().not.toExtend<Credit>()
   expectTypeOf(client.users.credit).parameter(1).toExtend<{ idempotencyKey?: string | undefined } | undefined>()
   expectTypeOf(client.login.create).parameter(0).toEqualTypeOf<{ email: string; password: string }>()
   expectTypeOf(client.keys.rotate).parameter(0).toEqualTypeOf<{ keyId: string; overlapSeconds?: number | undefined }>()

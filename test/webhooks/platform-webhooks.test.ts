@@ -59,7 +59,7 @@ test('a platform key lists, changes, tests, rotates and deletes its webhooks, an
   const { secret } = (await platform.post(`/api/webhooks/${id}/rotate`, { overlapSeconds: 0 })).body
   const { body: tested } = await platform.post(`/api/webhooks/${id}/test`, {})
   expect(tested).toMatchObject({ type: 'webhook.test', status: 'succeeded', httpStatus: 200 })
-  const [sent] = receiver.of('/all').filter(({ id: eventId }) => eventId === tested.eventId)
+  const sent = receiver.of('/all').find(({ id: eventId }) => eventId === tested.eventId)
   expect(await unwrap(sent!, secret)).toMatchObject({ type: 'webhook.test', data: { webhookId: id } })
   const again = await platform.post(`/api/webhooks/${id}/deliveries/${tested.eventId}/redeliver`, {})
   expect(again.status).toBe(200)
