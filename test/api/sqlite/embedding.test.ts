@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { getRequestListener } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { HttpBindings } from '@hono/node-server'
@@ -13,6 +14,7 @@ import { createErrand, type Errand } from '../../../server/app/package-entry.ts'
 import { say } from '../../support/chat-agents.ts'
 import config from '../../support/test-agents.ts'
 import { newDataDir } from '../../support/test-service.ts'
+import { writeProject } from '../../runner/reload-project.ts'
 
 // A service inside other servers, each of which parses JSON bodies for its own routes.
 
@@ -156,4 +158,20 @@ test('one service owns a data folder, and a later one continues with the same ke
   } finally {
     await later.close()
   }
+})
+
+test('reload() loads the configuration file again, and refuses a configuration without a file', async () => {
+  const { errand: ofObject } = await embed((one) => one.handler)
+  await expect(ofObject.reload()).rejects.toThrow('passed as an object cannot be reloaded')
+  const folder = newDataDir()
+  const file = writeProject(folder, { version: 'old' })
+  const errand = await createErrand({ config: file, dataDir: join(folder, 'data'), baseUrl: 'http://127.0.0.1/errand' })
+  closers.push(() => errand.close())
+  await openUser(errand, 'ada')
+  const ada = errand.client.asUser('ada')
+  const versionNow = async () => (await ada.tasks.run({ endpointId: 'desk.tell', params: {} })).response
+  expect(await versionNow()).toMatchObject({ version: 'old' })
+  writeProject(folder, { version: 'new' })
+  expect(await errand.reload()).toEqual({ agents: ['desk'], needsRestart: [] })
+  expect(await versionNow()).toMatchObject({ version: 'new', isMainThread: false })
 })
