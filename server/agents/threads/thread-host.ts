@@ -131,14 +131,19 @@ export class ThreadHost implements AgentHost {
 
   async prepare(generation: number): Promise<() => void> {
     const project = { generation, modules: modulesOf(this.#options.configFile) }
-    const ready: Promise<void>[] = []
-    const threads = Array.from({ length: this.#options.threads }, () => {
+    const threads: ThreadHandle[] = []
+    const start = () => {
       const { promise, reject, resolve } = Promise.withResolvers<void>()
-      ready.push(promise)
-      return this.#startThread(project, { onReady: resolve, onUnusable: (reason) => reject(new Error(reason)) })
-    })
+      threads.push(this.#startThread(project, { onReady: resolve, onUnusable: (reason) => reject(new Error(reason)) }))
+      return promise
+    }
+    const { threads: count } = this.#options
+    // Half of the threads at a time, because loading needs a core each, and requests continue.
+    const atOnce = Math.ceil(count / 2)
     try {
-      await Promise.all(ready)
+      while (threads.length < count) {
+        await Promise.all(Array.from({ length: Math.min(atOnce, count - threads.length) }, start))
+      }
     } catch (error) {
       await Promise.all(threads.map((thread) => thread.end()))
       throw error
