@@ -85,6 +85,7 @@ export function fieldSections(): FieldSection[] {
     ['`connectors`', at(root, 'connectors'), commentsOf('ConnectorsConfig')],
     ['`connectors.servers.<id>`', at(root, 'connectors', 'servers', '*'), commentsOf('StdioServerConfig')],
     ['`webhooks`', at(root, 'webhooks'), commentsOf('WebhooksConfig')],
+    ['`retention`', at(root, 'retention'), commentsOf('RetentionConfig')],
     ['`login`', at(root, 'login'), commentsOf('LoginConfig')],
     ['`plans.<name>`', at(root, 'plans', '*'), commentsOf('PlanConfig')],
     ['`login.providers`', at(root, 'login', 'providers', '*'), commentsOf('LoginProviderConfig')],

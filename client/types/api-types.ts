@@ -939,6 +939,8 @@ export type Task = {
   startedAt?: string | undefined
   /** Omitted until the task has ended */
   completedAt?: string | undefined
+  /** When the service deleted the contents of the task, because its retention had ended: `request` is then empty, `response` null, and an error has only its code */
+  prunedAt?: string | undefined
   /** When the task expires unless an agent has started it; omitted if it does not expire */
   expiresAt?: string | undefined
   /** Maximum run time, if the request set one */
@@ -1187,6 +1189,8 @@ export type UserTask = {
   startedAt?: string | undefined
   /** Omitted until the task has ended */
   completedAt?: string | undefined
+  /** When the service deleted the contents of the task, because its retention had ended: `request` is then empty, `response` null, and an error has only its code */
+  prunedAt?: string | undefined
   /** When the task expires unless an agent has started it; omitted if it does not expire */
   expiresAt?: string | undefined
   /** Maximum run time, if the request set one */

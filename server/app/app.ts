@@ -34,7 +34,7 @@ import { createRootRouter } from '../edge/root-router.ts'
 import { ServiceMetrics } from '../admin/metrics/service-metrics.ts'
 import type { PayloadBucket } from '../payloads/payload-bucket.ts'
 import { SignedLinks } from '../payloads/signed-links.ts'
-import { createReload, readCatalogue, warnOfPlans, type Reloaded } from './load-catalogue.ts'
+import { announceRetention, createReload, readCatalogue, warnOfPlans, type Reloaded } from './load-catalogue.ts'
 import { openMails } from './open-mails.ts'
 import type { MailSettings } from '../mails/mail-settings.ts'
 import { openPayloads } from './open-payloads.ts'
@@ -128,8 +128,12 @@ export async function startApp(options: AppOptions): Promise<App> {
     const metrics = new ServiceMetrics(catalogue.agents.map(({ id }) => id))
     const gate = new RequestGate(limits)
     closers.push(() => gate.close())
-    // The store reads the plans of the current configuration.
-    const ofStore = Object.defineProperty({ ...limits }, 'plans', { get: () => catalogue.plans })
+    announceRetention(catalogue, { limits, log })
+    // The store reads the plans and the retention of the current configuration.
+    const ofStore = Object.defineProperties(
+      { ...limits },
+      { plans: { get: () => catalogue.plans }, retention: { get: () => catalogue.retention } },
+    )
     const { clock, store } = await openServiceStore({ ...options, limits: ofStore }, (commit) => {
       metrics.committed(commit)
       tracing?.committed(commit)

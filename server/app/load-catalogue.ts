@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { Catalogue } from '../agents/config/catalogue.ts'
+import { Catalogue, ConfigError } from '../agents/config/catalogue.ts'
 import type { ErrandConfig } from '../agents/config/define-config.ts'
 import { loadConfigFile } from '../agents/config/load-config-file.ts'
 import { measureTools, type ToolTokens } from '../agents/model/tool-tokens.ts'
@@ -9,7 +9,7 @@ import type { AgentHost } from '../agents/threads/agent-port.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import type { Store } from '../store/store.ts'
-import { resolveLimits, resolveLogin } from './config.ts'
+import { resolveLimits, resolveLogin, type Limits } from './config.ts'
 
 type ReadParts = {
   /** Folder of the price lists. */
@@ -46,6 +46,18 @@ export async function warnOfPlans(store: Store, { plans }: Catalogue, log: Logge
   log.warn({ plans: unknown }, 'users have plans that are not in the configuration: the default plan applies to them')
 }
 
+/** Logs what will be deleted, so that no operator is surprised. Throws ConfigError for an unsuitable retention. */
+export function announceRetention({ retention }: Catalogue, { limits, log }: { limits: Limits; log: Logger }): void {
+  const { sessionsMs, tasksMs } = retention
+  if (sessionsMs !== undefined && sessionsMs <= limits.sessionIdleSeconds * 1000) {
+    throw new ConfigError('retention.sessionsDays: must be longer than limits.sessionIdleSeconds')
+  }
+  const days = (ms: number | undefined) => ms && ms / 86_400_000
+  if (sessionsMs === undefined && tasksMs === undefined) return
+  const after = { tasksDays: days(tasksMs), sessionsDays: days(sessionsMs) }
+  log.info(after, 'retention is on: the contents of tasks and sessions are deleted after this many days')
+}
+
 /** `needsRestart`: changed parts of the configuration that a reload does not apply. */
 export type Reloaded = { agents: string[]; needsRestart: string[] }
 
@@ -55,6 +67,7 @@ type ReloadParts = Omit<ReadParts, 'generation'> & {
   /** Configuration at the start, with login providers of the environment. */
   config: ErrandConfig
   configFile: string | null
+  limits: Limits
   store: Store
 }
 
@@ -89,6 +102,7 @@ async function reload(parts: ReloadParts): Promise<Reloaded> {
   resolveLimits(config.limits)
   const generation = catalogue.generation + 1
   const next = await readCatalogue(config, { ...parts, generation })
+  announceRetention(next, parts)
   await warnOfPlans(store, next, log)
   const useNewThreads = await agents.prepare(generation)
   // Without an await in between, no reader sees agents whose threads are not in use yet.

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '../kernel/logger.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
 import type { LedgerReport } from '../store/ledger/ledger-report.ts'
@@ -32,6 +33,19 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
     while (!stopping.signal.aborted && (await step())) continue
   }
   const purge = untilDone(() => store.purgeExpired())
+  let isPruning = false
+  /** Pauses for nine times as long as each step took, so that a sweep uses a tenth of the store's time. */
+  const prune = async () => {
+    if (isPruning) return
+    isPruning = true
+    try {
+      for (let from = performance.now(); !stopping.signal.aborted && (await store.prune()); from = performance.now()) {
+        await pause(9 * (performance.now() - from), undefined, { ref: false, signal: stopping.signal })
+      }
+    } finally {
+      isPruning = false
+    }
+  }
   const closeBooks = untilDone(() => store.books.close())
   const noteExpired = untilDone(() => store.noteExpired())
   const noteExpiringKeys = untilDone(() => store.mails.noteExpiringKeys())
@@ -65,6 +79,7 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
     setInterval(() => run('the search for expired sessions', noteExpired), expiredMs),
     setInterval(() => run('the search for expiring keys', noteExpiringKeys), keysMs),
     setInterval(() => run('the purge', purge), purgeMs),
+    setInterval(() => run('the retention', prune), purgeMs),
     setInterval(() => run('the collection of orphaned payloads', collect), collectMs),
     setInterval(() => run('the check of the ledger', verify), verifyMs),
   ]

@@ -1,5 +1,6 @@
 import { resolveDatabaseUrl, resolveDataDir, resolveLimits } from '../app/config.ts'
 import { SystemClock } from '../kernel/clock.ts'
+import { UsageError } from '../kernel/usage-error.ts'
 import { openSqliteStoreBeside } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 import type { WholeDatabase } from '../store/transfer/whole-database.ts'
@@ -51,6 +52,14 @@ export async function openWhole(
   }
   const { openWholePostgres } = await import('../store/postgres/whole-postgres.ts')
   return await openWholePostgres(databaseUrl, mustExist)
+}
+
+/** Shrinks the SQLite database of a stopped server. */
+export async function compact(data: string | undefined): Promise<{ bytesBefore: number; bytesAfter: number }> {
+  if (resolveDatabaseUrl() !== undefined)
+    throw new UsageError('vacuum is for SQLite. PostgreSQL reuses freed space; VACUUM FULL returns it.')
+  const { compactDatabase } = await import('../store/sqlite/compact-database.ts')
+  return compactDatabase(resolveDataDir(data))
 }
 
 /** Prints one JSON object with `--json`, otherwise lines for a person. */

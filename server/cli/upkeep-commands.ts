@@ -4,7 +4,7 @@ import { codeOf } from '../kernel/thrown.ts'
 import { resolveDataDir, resolvePayloadBucket } from '../app/config.ts'
 import { documentFile } from '../http/files/docs-pages.ts'
 import { copyPayloads, type Lacking } from './backup-payloads.ts'
-import { print, withStore } from './open-store.ts'
+import { compact, print, withStore } from './open-store.ts'
 import { requestReload } from './reload-socket.ts'
 
 type Common = { data?: string; json?: boolean }
@@ -102,6 +102,12 @@ function report(options: Common, { bad, bucket, deleted, file, hasPayloads, payl
   throw new Error(
     `The backup lacks payloads that are missing or damaged: ${bad.join(', ')}. Restore them from an earlier backup.`,
   )
+}
+
+export async function vacuum(options: Common): Promise<void> {
+  const sizes = await compact(options.data)
+  const [before, after] = [sizes.bytesBefore, sizes.bytesAfter].map((bytes) => `${Math.ceil(bytes / 1024 ** 2)} MB`)
+  print(options, sizes, `The database had ${before} and now has ${after}.`)
 }
 
 async function syncPath(path: string): Promise<void> {

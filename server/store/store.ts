@@ -75,7 +75,7 @@ import type {
   OwnedPayload,
 } from './tasks/task-types.ts'
 import type { CredentialLimits, SpendLimit, SpendState } from './limits/execution-limits.ts'
-import type { Plans } from './limits/account-limits.ts'
+import type { Plans, Retention } from './limits/account-limits.ts'
 import type { ChangeAccountLimits, KeyLimits, LimitsState, RateOf, UpdateKey, RateState } from './limits/limit-types.ts'
 import type { PaymentStore } from './payments/payment-types.ts'
 import type { Listed, ListRange, Page, BoundedPage } from './list-place.ts'
@@ -109,6 +109,7 @@ export type StoreLimits = {
   /** Time without renewal after which a node loses its tasks and turns, if several nodes share the store. */
   leaseSeconds: number
   plans?: Plans
+  retention?: Retention
 }
 
 /** Max balance: 100 billion USD, so far below the largest safe integer that no refund can exceed that. */
@@ -200,9 +201,7 @@ export type Store = {
   readonly books: BookStore
 
   // Tasks
-  /**
-   * Checks idempotency, quote, blocks, rate and balance. Writes charge, ledger, task and idempotency rows atomically.
-   */
+  /** Checks idempotency, quote, blocks, rate and balance. Writes charge, ledger, task and key rows atomically. */
   admitTask(input: AdmitTask): Promise<AdmitTaskResult>
   /** Returns what `admitTask` would return, without writing anything. Undefined if it would accept the task. */
   foreseeAdmission(
@@ -393,6 +392,8 @@ export type Store = {
   noteExpired(): Promise<boolean>
   /** Deletes a bounded number of expired rows. Returns true if there may be more. */
   purgeExpired(): Promise<boolean>
+  /** Deletes the contents of some tasks and sessions beyond their retention. Returns true if there may be more. */
+  prune(): Promise<boolean>
   /** Writes a consistent copy of the database to a new file without blocking writes. */
   backup(file: string): Promise<void>
   close(): Promise<void>

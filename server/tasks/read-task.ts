@@ -123,7 +123,8 @@ export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 
 }
 
 function newTask(record: TaskRecord, { links, progress }: { links: SignedLinks; progress: string | null }): Task {
-  const { cancelableUntil, connectorIds, expiresAt, request, response, startedAt, completedAt, timeoutMs } = record
+  const { cancelableUntil, connectorIds, expiresAt, prunedAt, request, response, startedAt, completedAt, timeoutMs } =
+    record
   const task: Task = {
     id: record.id,
     userId: record.userId,
@@ -163,6 +164,7 @@ function newTask(record: TaskRecord, { links, progress }: { links: SignedLinks; 
   if (timeoutMs !== null) task.timeoutSeconds = timeoutMs / 1000
   if (cancelableUntil !== null) task.cancelableUntil = isoTime(cancelableUntil)
   if (completedAt !== null) task.completedAt = isoTime(completedAt)
+  if (prunedAt !== null) task.prunedAt = isoTime(prunedAt)
   return task
 }
 

@@ -154,6 +154,11 @@ export const Task = z
     createdAt: isoTimestamp,
     startedAt: isoTimestamp.optional().describe('Omitted until processing starts'),
     completedAt: isoTimestamp.optional().describe('Omitted until the task has ended'),
+    prunedAt: isoTimestamp
+      .optional()
+      .describe(
+        'When the service deleted the contents of the task, because its retention had ended: `request` is then empty, `response` null, and an error has only its code',
+      ),
     expiresAt: isoTimestamp
       .optional()
       .describe('When the task expires unless an agent has started it; omitted if it does not expire'),

@@ -26,7 +26,12 @@ test('the first cleanup after a database outage deletes no payloads', async () =
   }
   const log = { debug() {}, info() {}, error() {}, warn: (_: object, message: string) => void warnings.push(message) }
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  const upkeep = startUpkeep({ store: { ...store, findPayload }, payloads, log, onLedgerReport: () => {} })
+  const upkeep = startUpkeep({
+    store: { ...store, findPayload },
+    payloads,
+    log,
+    onLedgerReport: () => {},
+  })
   try {
     vi.advanceTimersByTime(roundMs)
     await expect.poll(() => warnings).toEqual([expect.stringContaining('orphaned payloads')])

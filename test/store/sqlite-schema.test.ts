@@ -128,6 +128,18 @@ test('a task has exactly the fields of its status, and its times are in order', 
   const ended = "status = 'completed', response = '{}', completed_at = started_at"
   expect(set(processing, `${ended} - 1`)).toThrow('times_in_order')
   expect(set(processing, `${ended}, queued = 1`)).toThrow('queued_only_open')
+  expect(set(processing, 'pruned_at = created_at')).toThrow('pruned_after_end')
+  const { id: done } = await world.completed(userId)
+  const pruned = 'pruned_at = completed_at, response = NULL'
+  expect(set(done, 'pruned_at = completed_at - 1, response = NULL')).toThrow('pruned_after_end')
+  expect(set(done, 'pruned_at = completed_at')).toThrow('response_when_completed')
+  for (const change of ['cost = 0', 'given_back = 1', "status = 'failed', error_code = 'AGENT_ERROR'"]) {
+    expect(set(done, `${pruned}, ${change}`)).toThrow('a finished task never changes')
+  }
+  expect(set(done, pruned)).not.toThrow()
+  for (const change of ["request = 'again'", 'pruned_at = NULL']) {
+    expect(set(done, change)).toThrow('a finished task never changes')
+  }
 })
 
 test('rejects unknown users, duplicate tokens and password links without a user', async () => {

@@ -29,6 +29,7 @@ import { describeQueue } from './contract-queue.ts'
 import { describeRandomHistories } from './contract-random.ts'
 import { describeRate } from './contract-rate.ts'
 import { describeRestart } from './contract-restart.ts'
+import { describeRetention } from './contract-retention.ts'
 import { describeRetries } from './contract-retries.ts'
 import { describeSearch } from './contract-search.ts'
 import { describeSpend } from './contract-spend.ts'
@@ -83,6 +84,7 @@ export function describeWorkContract(engine: StoreEngine): void {
   describeTaskMoves(contractTest)
   describeQueue(contractTest)
   describeRetries(contractTest)
+  describeRetention(contractTest)
   describeCancel(contractTest)
   describeConnectorTasks(contractTest)
   describeAbuseBlock(contractTest)

@@ -5,6 +5,7 @@ import { CopyText } from '../../parts/copy-text.tsx'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
+import { TimeText } from '../../parts/text/time-text.tsx'
 import { agentPath } from '../agents/agent-path.ts'
 import { deletedText, useConnectors } from '../agents/connector-picker.tsx'
 import { connectorPath } from '../settings/connectors/connector-path.ts'
@@ -28,13 +29,26 @@ type TaskContentProps = {
 export function TaskContent({ task, agent, endpoint }: TaskContentProps) {
   const request = useWhole(task, 'request')
   const response = useWhole(task, 'response')
+  const isPruned = task.prunedAt !== undefined
   return (
     <Stack gap="lg">
       {isOpen(task) && <TaskProgress task={task} limitSeconds={task.timeoutSeconds ?? endpoint?.timeoutSeconds} />}
       {task.error && <TaskError task={task} error={task.error} />}
       <div className={classes.columns}>
         <div className={classes.column}>
-          {task.status === 'completed' && (
+          {isPruned && (
+            <Alert
+              color="gray"
+              title={
+                <>
+                  Contents deleted on <TimeText at={task.prunedAt!} isExact />
+                </>
+              }
+            >
+              The retention period for params, results and error messages has ended.
+            </Alert>
+          )}
+          {task.status === 'completed' && !isPruned && (
             <PayloadPanel
               title="Result"
               what="the result"
@@ -45,15 +59,17 @@ export function TaskContent({ task, agent, endpoint }: TaskContentProps) {
               whole={response}
             />
           )}
-          <PayloadPanel
-            title="Params"
-            what="the params"
-            taskId={task.id}
-            part="request"
-            value={task.request}
-            isPreview={task.requestUri !== undefined}
-            whole={request}
-          />
+          {!isPruned && (
+            <PayloadPanel
+              title="Params"
+              what="the params"
+              taskId={task.id}
+              part="request"
+              value={task.request}
+              isPreview={task.requestUri !== undefined}
+              whole={request}
+            />
+          )}
         </div>
         <div className={classes.column}>
           <Panel title="Details">
@@ -70,7 +86,7 @@ export function TaskContent({ task, agent, endpoint }: TaskContentProps) {
           The agent no longer has this endpoint, so you cannot run the task again.
         </Alert>
       )}
-      <TaskSnippets task={task} request={task.requestUri === undefined ? task.request : request.data} />
+      {!isPruned && <TaskSnippets task={task} request={task.requestUri === undefined ? task.request : request.data} />}
     </Stack>
   )
 }

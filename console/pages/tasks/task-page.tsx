@@ -84,7 +84,7 @@ export function TaskPage() {
           task.data && (
             <Group gap="xs">
               {isOpen(task.data) && <CancelTask task={task.data} endpoint={endpoint} />}
-              {endpoint && (
+              {endpoint && task.data.prunedAt === undefined && (
                 <Button
                   component={RouterLink}
                   href={agentPath(task.data.agentId, task.data.endpointId, task.data.id)}

@@ -250,12 +250,22 @@ const planSchema = z.strictObject({
   agents: z.array(id).optional(),
 })
 
+/** Events are stored for seven days, and idempotency keys for one. Both refer to tasks and sessions. */
+const retentionDays = z
+  .number()
+  .int()
+  .min(7, 'must be at least 7, because webhook events are stored for 7 days. Omit it to delete nothing')
+  .max(36_500)
+
+const retentionSchema = z.strictObject({ tasksDays: retentionDays.optional(), sessionsDays: retentionDays.optional() })
+
 export const configSchema = z.strictObject({
   agents: z.array(agentSchema),
   connectors: connectorsSchema.default({ servers: {}, privateHosts: [] }),
   webhooks: webhooksSchema.default({ privateHosts: [] }),
   login: loginSchema.default({ providers: [] }),
   limits: z.unknown().optional(),
+  retention: retentionSchema.default({}),
   plans: z.record(id, planSchema).default({}),
   defaultPlan: z.string().optional(),
 })

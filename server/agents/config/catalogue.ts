@@ -19,7 +19,7 @@ import type { FileBounds } from '../files/file-tokens.ts'
 import type { ResponseFormat } from '../run/chat-messages.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
 import type { EndpointRun } from '../run/endpoint-run.ts'
-import { noPlans, type AccountLimits, type Plans } from '../../store/limits/account-limits.ts'
+import { noPlans, type AccountLimits, type Plans, type Retention } from '../../store/limits/account-limits.ts'
 import { PriceError, type PriceLists } from '../prices/price-lists.ts'
 import { readCost, readPrices, type ChatPrices } from '../prices/read-prices.ts'
 import { joinRates, type ChatRates } from '../../billing/chat-price.ts'
@@ -124,12 +124,13 @@ export class Catalogue {
   readonly connectorServers: ReadonlyMap<string, StdioServer>
   readonly loginProviders: readonly LoginProvider[]
   readonly plans: Plans
+  readonly retention: Retention
   #endpoints = new Map<string, Endpoint>()
   #agents = new Map<string, Agent>()
 
   /** `priceLists` is null in agent threads, which receive the rates with each chat. */
   constructor(
-    config: Pick<ErrandConfig, 'agents' | 'connectors' | 'login' | 'plans' | 'defaultPlan'>,
+    config: Pick<ErrandConfig, 'agents' | 'connectors' | 'login' | 'plans' | 'defaultPlan' | 'retention'>,
     priceLists: PriceLists | null,
     generation = 0,
   ) {
@@ -159,6 +160,8 @@ export class Catalogue {
       for (const endpoint of agent.endpoints) this.#endpoints.set(endpoint.id, endpoint)
     }
     this.plans = toPlans(parsed.data)
+    const { sessionsDays, tasksDays } = parsed.data.retention
+    this.retention = { sessionsMs: days(sessionsDays), tasksMs: days(tasksDays) }
   }
 
   replaceWith(next: Catalogue): void {
@@ -174,6 +177,10 @@ export class Catalogue {
   endpoint(endpointId: string): Endpoint | undefined {
     return this.#endpoints.get(endpointId)
   }
+}
+
+function days(count: number | undefined): number | undefined {
+  return count && count * 86_400_000
 }
 
 function toPlans({ agents, defaultPlan, plans }: ParsedConfig): Plans {

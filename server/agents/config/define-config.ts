@@ -1,8 +1,7 @@
 import type { z } from 'zod'
 import type { AgentLog, ChatConfig } from './chat-config.ts'
 import type { ChatCost, ChatPricing, EventPricing, TokenTaskPricing } from './pricing-config.ts'
-import type { ConnectorsConfig, LimitsConfig, LoginConfig, PlanConfig, WebhooksConfig } from './service-config.ts'
-
+import type * as service from './service-config.ts'
 import type { Connectors, JsonSchema } from '../../connectors/tool-types.ts'
 export type * from './chat-config.ts'
 export * from './pricing-config.ts'
@@ -267,15 +266,17 @@ export type ErrandConfig = {
   /** Agents that users may run. */
   readonly agents: readonly AgentConfig[]
   /** Services that users may connect. */
-  readonly connectors?: ConnectorsConfig
+  readonly connectors?: service.ConnectorsConfig
   /** Destinations that webhooks may reach. */
-  readonly webhooks?: WebhooksConfig
+  readonly webhooks?: service.WebhooksConfig
   /** Single sign-on to the console, in addition to email and password. */
-  readonly login?: LoginConfig
+  readonly login?: service.LoginConfig
   /** Limits of the service, by name. */
-  readonly limits?: LimitsConfig
+  readonly limits?: service.LimitsConfig
+  /** Ages at which the contents of tasks and sessions are deleted. */
+  readonly retention?: service.RetentionConfig
   /** Plans for users, by name. */
-  readonly plans?: { readonly [name: string]: PlanConfig }
+  readonly plans?: { readonly [name: string]: service.PlanConfig }
   /** Plan of the users who have no plan, or whose plan is not in `plans`. */
   readonly defaultPlan?: string
 }

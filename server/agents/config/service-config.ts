@@ -70,6 +70,17 @@ export type LoginConfig = {
 }
 
 /**
+ * Ages at which the service deletes contents, in days: at least 7. The money, times and usage stay, because the books
+ * need them. An omitted field means that nothing is deleted.
+ */
+export type RetentionConfig = {
+  /** Days after the end of a task: deletes its params, result, error text and progress. */
+  readonly tasksDays?: number
+  /** Days after the last turn or update of a session: deletes it with its messages and files. */
+  readonly sessionsDays?: number
+}
+
+/**
  * Limits of a plan's users. An omitted field means no limit, except that `executionsPerMinute` then has its value from
  * `limits`.
  */

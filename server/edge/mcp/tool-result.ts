@@ -18,8 +18,12 @@ export type ToolResult = {
 const wholeBytesMax = 256 * 1024
 
 export async function resultOf(parts: Stored, task: Task): Promise<ToolResult> {
-  const { costUsd, error, id: taskId, refundedUsd, response, responseUri } = task
+  const { costUsd, error, id: taskId, prunedAt, refundedUsd, response, responseUri } = task
   const meta = { taskId, costUsd }
+  if (prunedAt !== undefined) {
+    const code = error && { refundedUsd, code: error.code }
+    return failure(`The contents of this task were deleted on ${prunedAt}.`, { ...meta, ...code })
+  }
   if (error) {
     const details = error.details === '' || error.details === error.message ? '' : ` ${error.details}`
     const text = `${error.code}: ${error.message}${details}\nThe charge of ${refundedUsd} USD was refunded.`

@@ -188,9 +188,16 @@ export type Holding = 'keys' | 'logins' | 'platform-keys' | 'client-tokens'
 
 /**
  * Advisory lock namespaces: the admin set, login attempts by email and by client, SSO identities, platform user ids,
- * webhooks of the platform.
+ * webhooks of the platform, the retention of tasks.
  */
-export type LockKind = 'admins' | 'login-email' | 'login-client' | 'identity' | 'external-id' | 'platform-webhooks'
+export type LockKind =
+  | 'admins'
+  | 'login-email'
+  | 'login-client'
+  | 'identity'
+  | 'external-id'
+  | 'platform-webhooks'
+  | 'retention'
 
 /** Runs the commands that both engines share. Each engine implements this type. */
 export type Engine = {

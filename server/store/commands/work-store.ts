@@ -25,6 +25,7 @@ import { readBooks, readEmails } from '../books/book-reads.ts'
 import { readSpend } from '../accounts/spend-reads.ts'
 import * as tasks from '../tasks/task-commands.ts'
 import * as attempts from '../tasks/attempt-notes.ts'
+import { pruneTasks } from '../tasks/prune-tasks.ts'
 import * as reads from '../tasks/task-reads.ts'
 import * as turns from '../sessions/turn-commands.ts'
 import { findOpenTurn, findTurn, keepEvents, purgeTurnEvents, readEvents } from '../sessions/turn-event-commands.ts'
@@ -33,6 +34,8 @@ import { purgeRequests, wireRequestStore } from '../requests/wire-request-comman
 const purgeRowsMax = 500
 const expiredRowsMax = 100
 const closedMax = 1000
+const prunedTasksMax = 50
+const prunedSessionsMax = 5
 
 export function workStore(engine: Engine, limits: StoreLimits) {
   return {
@@ -128,6 +131,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
       read: (input) => engine.read((on) => readEvents(on, input)),
     },
     noteExpired: async () => (await engine.run((tx) => noteExpired(tx, limits, expiredRowsMax))) >= expiredRowsMax,
+    prune: () => prune(engine, limits),
     purgeExpired: () =>
       engine.run(function* (tx) {
         const purged = [
@@ -167,4 +171,24 @@ async function closeAbandonedTurns(engine: Engine, limits: StoreLimits): Promise
   }
   if (failure !== undefined && closed === 0) throw failure
   return closed
+}
+
+async function prune(engine: Engine, { retention = {} }: StoreLimits): Promise<boolean> {
+  const { sessionsMs, tasksMs } = retention
+  const hasTasks =
+    tasksMs !== undefined &&
+    (await engine.run(function* (tx) {
+      return yield* pruneTasks(tx, { until: (yield* tx.now()) - tasksMs, rowsMax: prunedTasksMax })
+    }))
+  return (sessionsMs !== undefined && (await pruneSessions(engine, sessionsMs))) || hasTasks
+}
+
+/** Deletes each session in its own transaction, because no command locks two accounts. */
+async function pruneSessions(engine: Engine, ageMs: number): Promise<boolean> {
+  const { idle, until } = await engine.read(function* (on) {
+    const until = (yield* on.now()) - ageMs
+    return { until, idle: yield* sessions.idleSessions(on, { until, rowsMax: prunedSessionsMax }) }
+  })
+  for (const of of idle) await engine.run((tx) => sessions.pruneSession(tx, { ...of, until }), { userId: of.userId })
+  return idle.length === prunedSessionsMax
 }

@@ -25,6 +25,9 @@ export type Plans = {
   readonly defaultName: string | null
 }
 
+/** Ages after which the contents of ended tasks, and idle sessions, are deleted. Undefined for never. */
+export type Retention = { tasksMs?: number | undefined; sessionsMs?: number | undefined }
+
 /** Max configurable rate limit. The last minute's executions are kept in memory. */
 export const executionsPerMinuteMax = 100_000
 /** Max configurable limit on a user's queued or running tasks: ten times the default size of the complete queue. */

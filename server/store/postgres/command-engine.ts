@@ -75,6 +75,7 @@ const lockNumbers: Record<LockKind, number> = {
   identity: 7018,
   'external-id': 7019,
   'platform-webhooks': 7020,
+  retention: 7021,
 }
 const lock = { name: 'command_lock', text: 'SELECT pg_advisory_xact_lock($1, $2)' }
 const lockText = { name: 'command_lock_text', text: 'SELECT pg_advisory_xact_lock($1, hashtext($2))' }

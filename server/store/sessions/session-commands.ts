@@ -95,6 +95,11 @@ const removeMessages = statement('session_delete_messages', 'DELETE FROM message
 const filesOf = statement<{ id: string }>('session_files', `SELECT id FROM payloads WHERE ${ofMessages}`)
 const removeFiles = statement('session_delete_files', `DELETE FROM payloads WHERE ${ofMessages}`)
 const remove = statement('session_delete', `DELETE FROM sessions WHERE ${thisSession}`)
+const idleSince = statement<{ sessionId: string; userId: string }>(
+  'session_idle_since',
+  `SELECT id AS "sessionId", user_id AS "userId" FROM sessions
+    WHERE active_at <= :until AND open_turn_id IS NULL ORDER BY active_at LIMIT :rowsMax`,
+)
 const open = statement(
   'session_open',
   'UPDATE sessions SET open_turn_id = :turnId, title = coalesce(title, :title) WHERE id = :sessionId',
@@ -243,6 +248,18 @@ export function* deleteSession(tx: Tx, of: Of): Op<DeleteSessionResult> {
   if (!known) return { outcome: 'unknown' }
   if (known.openTurnId !== null) return { outcome: 'busy' }
   return { outcome: 'deleted', files: yield* removeSession(tx, of) }
+}
+
+/** Sessions without an open turn that were last active at or before `until`, in that order. */
+export function idleSessions(on: Reads, of: { until: EpochMs; rowsMax: number }): Answer<Of[]> {
+  return on.all(idleSince, of)
+}
+
+/** Deletes a session that is still idle since `until`. Its payloads become orphans. */
+export function* pruneSession(tx: Tx, { until, ...of }: Of & { until: EpochMs }): Op<void> {
+  yield* tx.lockAccount({ userId: of.userId })
+  const known = yield* askSession(tx, of)
+  if (known && known.openTurnId === null && known.activeAt <= until) yield* removeSession(tx, of)
 }
 
 /** Deletes a session with its messages and files. Returns the ids of the payloads that no row references any more. */

@@ -108,6 +108,8 @@ export function workTables(
       createdAt: number('created_at').notNull(),
       startedAt: number('started_at'),
       completedAt: number('completed_at'),
+      /** When the contents were deleted: `request` is then `{}`, and response, error text and progress are null. */
+      prunedAt: number('pruned_at'),
       ...lease(),
     },
     (task) => [
@@ -141,7 +143,14 @@ export function workTables(
         sql`CASE ${task.status} WHEN 'pending' THEN ${task.startedAt} IS NULL WHEN 'failed' THEN true ELSE ${task.startedAt} IS NOT NULL END`,
       ),
       check('completed_with_end', sql`(${task.status} IN ('completed', 'failed')) = (${task.completedAt} IS NOT NULL)`),
-      check('response_when_completed', sql`(${task.status} = 'completed') = (${task.response} IS NOT NULL)`),
+      check(
+        'response_when_completed',
+        sql`(${task.status} = 'completed' AND ${task.prunedAt} IS NULL) = (${task.response} IS NOT NULL)`,
+      ),
+      check(
+        'pruned_after_end',
+        sql`${task.prunedAt} IS NULL OR coalesce(${task.prunedAt} >= ${task.completedAt}, false)`,
+      ),
       check('error_when_failed', sql`(${task.status} = 'failed') = (${task.errorCode} IS NOT NULL)`),
       check(
         'times_in_order',
@@ -224,6 +233,8 @@ export function workTables(
     (session) => [
       index('sessions_user').on(session.userId, session.createdAt),
       index('sessions_user_active').on(session.userId, session.activeAt, session.isCompleted, session.agentId),
+      // Used by retention, across users.
+      index('sessions_active').on(session.activeAt),
       // Sessions without messages, whose number per account is limited.
       index('sessions_empty')
         .on(session.userId, session.activeAt)

@@ -6,7 +6,7 @@ import type { TaskRow } from '../tables/work-tables.ts'
 export const taskColumns =
   'seq id userId agentId endpointId keyId status attempt cost request requestPayload' +
   ' response responsePayload errorCode errorMessage errorDetails connectorIds' +
-  ' givenBack meters rates usage tags progress expiresAt timeoutMs cancelableUntil createdAt startedAt completedAt'
+  ' givenBack meters rates usage tags progress expiresAt timeoutMs cancelableUntil createdAt startedAt completedAt prunedAt'
 
 /** Condition for a queued task that can still be started. */
 export const inTime = '(expires_at IS NULL OR expires_at > :now OR started_at IS NOT NULL)'
@@ -43,6 +43,7 @@ export function taskRecord(row: ReadTaskRow): TaskRecord {
     createdAt: row.createdAt,
     startedAt: row.startedAt,
     completedAt: row.completedAt,
+    prunedAt: row.prunedAt,
   }
 }
 

@@ -85,6 +85,8 @@ export type TaskRecord = {
   createdAt: EpochMs
   startedAt: EpochMs | null
   completedAt: EpochMs | null
+  /** When retention deleted the contents: `request` is then `{}`, and response, error text and progress are gone. */
+  prunedAt: EpochMs | null
 }
 
 /** Tokens of a completed token-priced task. */

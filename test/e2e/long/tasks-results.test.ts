@@ -2,6 +2,7 @@ import { defineConfig, defineEndpoint } from 'errand'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { z } from 'zod'
+import { FakeClock } from '../../support/fake-clock.ts'
 import { testConsole } from '../open-console.ts'
 
 const result = {
@@ -37,6 +38,8 @@ const config = defineConfig({
     },
   ],
 })
+
+const clock = new FakeClock()
 
 /** Returns the buttons that cover an adjacent line of text, and the numbers that wrap. */
 async function flaws(page: Page): Promise<string[]> {
@@ -83,4 +86,26 @@ testConsole(
     await opened.check('task-figures')
   },
   { config },
+)
+
+testConsole(
+  'a task whose contents were deleted shows when, its price and its times, and cannot be run again',
+  async (opened) => {
+    const { service, visitor } = opened
+    const key = await service.createKey(visitor.userId)
+    const { id } = await service.runTask(key, 'figures.give', {})
+    clock.advance(7 * 86_400_000)
+    while (await service.app.store.prune()) continue
+    // The login has expired too.
+    await opened.start(visitor)
+    const page = await opened.open(`/tasks/${id}`)
+    await page.getByText('Contents deleted on Jan 22, 2026').waitFor()
+    await page.getByText('0.0100').first().waitFor()
+    for (const name of ['Params', 'Result', 'Code examples']) {
+      expect(await page.getByRole('heading', { name }).count(), name).toBe(0)
+    }
+    expect(await page.getByRole('link', { name: 'Run again' }).count()).toBe(0)
+    await opened.check('task-pruned')
+  },
+  { config: { ...config, retention: { tasksDays: 7 } }, clock },
 )

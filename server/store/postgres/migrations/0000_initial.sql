@@ -428,6 +428,7 @@ CREATE TABLE "tasks" (
 	"created_at" bigint NOT NULL,
 	"started_at" bigint,
 	"completed_at" bigint,
+	"pruned_at" bigint,
 	"lease_until" bigint,
 	CONSTRAINT "tasks_id_unique" UNIQUE("id"),
 	CONSTRAINT "lease_at_work" CHECK ("tasks"."status" <> 'processing' OR "tasks"."queued" = 1 OR "tasks"."lease_until" IS NOT NULL),
@@ -438,7 +439,8 @@ CREATE TABLE "tasks" (
 	CONSTRAINT "queued_only_open" CHECK ("tasks"."queued" = 0 OR "tasks"."status" IN ('pending', 'processing')),
 	CONSTRAINT "started_with_processing" CHECK (CASE "tasks"."status" WHEN 'pending' THEN "tasks"."started_at" IS NULL WHEN 'failed' THEN true ELSE "tasks"."started_at" IS NOT NULL END),
 	CONSTRAINT "completed_with_end" CHECK (("tasks"."status" IN ('completed', 'failed')) = ("tasks"."completed_at" IS NOT NULL)),
-	CONSTRAINT "response_when_completed" CHECK (("tasks"."status" = 'completed') = ("tasks"."response" IS NOT NULL)),
+	CONSTRAINT "response_when_completed" CHECK (("tasks"."status" = 'completed' AND "tasks"."pruned_at" IS NULL) = ("tasks"."response" IS NOT NULL)),
+	CONSTRAINT "pruned_after_end" CHECK ("tasks"."pruned_at" IS NULL OR coalesce("tasks"."pruned_at" >= "tasks"."completed_at", false)),
 	CONSTRAINT "error_when_failed" CHECK (("tasks"."status" = 'failed') = ("tasks"."error_code" IS NOT NULL)),
 	CONSTRAINT "times_in_order" CHECK ("tasks"."started_at" >= "tasks"."created_at" AND "tasks"."completed_at" >= coalesce("tasks"."started_at", "tasks"."created_at"))
 );
@@ -603,6 +605,7 @@ CREATE INDEX "payload_parts_created" ON "payload_parts" USING btree ("created_at
 CREATE INDEX "payloads_turn" ON "payloads" USING btree ("task_id") WHERE media_type IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "sessions_user" ON "sessions" USING btree ("user_id","created_at");--> statement-breakpoint
 CREATE INDEX "sessions_user_active" ON "sessions" USING btree ("user_id","active_at","is_completed","agent_id");--> statement-breakpoint
+CREATE INDEX "sessions_active" ON "sessions" USING btree ("active_at");--> statement-breakpoint
 CREATE INDEX "sessions_empty" ON "sessions" USING btree ("user_id","active_at") WHERE message_count = 0;--> statement-breakpoint
 CREATE INDEX "sessions_responses" ON "sessions" USING btree ("user_id","active_at") WHERE is_response = 1 AND message_count > 0;--> statement-breakpoint
 CREATE INDEX "sessions_expiring" ON "sessions" USING btree ("active_at") WHERE is_completed = 0 AND (expiry_noted_at IS NULL OR expiry_noted_at < active_at);--> statement-breakpoint
@@ -642,7 +645,7 @@ CREATE INDEX "wire_requests_created" ON "wire_requests" USING btree ("created_at
 CREATE FUNCTION "refuse_change"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '%', TG_ARGV[0] USING ERRCODE = 'restrict_violation'; END $$;--> statement-breakpoint
 CREATE TRIGGER "transactions_no_change" BEFORE UPDATE OR DELETE ON "transactions" FOR EACH ROW EXECUTE FUNCTION "refuse_change"('transactions are append-only');--> statement-breakpoint
 CREATE TRIGGER "transactions_no_truncate" BEFORE TRUNCATE ON "transactions" FOR EACH STATEMENT EXECUTE FUNCTION "refuse_change"('transactions are append-only');--> statement-breakpoint
-CREATE TRIGGER "tasks_terminal" BEFORE UPDATE ON "tasks" FOR EACH ROW WHEN (OLD."status" IN ('completed', 'failed')) EXECUTE FUNCTION "refuse_change"('a finished task never changes');--> statement-breakpoint
+CREATE TRIGGER "tasks_terminal" BEFORE UPDATE ON "tasks" FOR EACH ROW WHEN (OLD."status" IN ('completed', 'failed') AND NOT (OLD."pruned_at" IS NULL AND NEW."pruned_at" IS NOT NULL AND NEW."status" = OLD."status" AND NEW."cost" = OLD."cost" AND NEW."given_back" = OLD."given_back")) EXECUTE FUNCTION "refuse_change"('a finished task never changes');--> statement-breakpoint
 CREATE TRIGGER "turns_settled" BEFORE UPDATE ON "turns" FOR EACH ROW WHEN (OLD."settled_at" IS NOT NULL) EXECUTE FUNCTION "refuse_change"('a settled turn never changes');--> statement-breakpoint
 CREATE FUNCTION "count_session"() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$ BEGIN
 IF TG_OP <> 'INSERT' THEN

@@ -391,6 +391,7 @@ CREATE TABLE `sessions` (
 --> statement-breakpoint
 CREATE INDEX `sessions_user` ON `sessions` (`user_id`,`created_at`);--> statement-breakpoint
 CREATE INDEX `sessions_user_active` ON `sessions` (`user_id`,`active_at`,`is_completed`,`agent_id`);--> statement-breakpoint
+CREATE INDEX `sessions_active` ON `sessions` (`active_at`);--> statement-breakpoint
 CREATE INDEX `sessions_empty` ON `sessions` (`user_id`,`active_at`) WHERE message_count = 0;--> statement-breakpoint
 CREATE INDEX `sessions_responses` ON `sessions` (`user_id`,`active_at`) WHERE is_response = 1 AND message_count > 0;--> statement-breakpoint
 CREATE INDEX `sessions_expiring` ON `sessions` (`active_at`) WHERE is_completed = 0 AND (expiry_noted_at IS NULL OR expiry_noted_at < active_at);--> statement-breakpoint
@@ -458,6 +459,7 @@ CREATE TABLE `tasks` (
 	`created_at` integer NOT NULL,
 	`started_at` integer,
 	`completed_at` integer,
+	`pruned_at` integer,
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
 	CONSTRAINT "status_known" CHECK("tasks"."status" IN ('pending', 'processing', 'completed', 'failed')),
 	CONSTRAINT "cost_not_negative" CHECK("tasks"."cost" >= 0 AND "tasks"."given_back" >= 0),
@@ -465,7 +467,8 @@ CREATE TABLE `tasks` (
 	CONSTRAINT "queued_only_open" CHECK("tasks"."queued" = 0 OR "tasks"."status" IN ('pending', 'processing')),
 	CONSTRAINT "started_with_processing" CHECK(CASE "tasks"."status" WHEN 'pending' THEN "tasks"."started_at" IS NULL WHEN 'failed' THEN true ELSE "tasks"."started_at" IS NOT NULL END),
 	CONSTRAINT "completed_with_end" CHECK(("tasks"."status" IN ('completed', 'failed')) = ("tasks"."completed_at" IS NOT NULL)),
-	CONSTRAINT "response_when_completed" CHECK(("tasks"."status" = 'completed') = ("tasks"."response" IS NOT NULL)),
+	CONSTRAINT "response_when_completed" CHECK(("tasks"."status" = 'completed' AND "tasks"."pruned_at" IS NULL) = ("tasks"."response" IS NOT NULL)),
+	CONSTRAINT "pruned_after_end" CHECK("tasks"."pruned_at" IS NULL OR coalesce("tasks"."pruned_at" >= "tasks"."completed_at", false)),
 	CONSTRAINT "error_when_failed" CHECK(("tasks"."status" = 'failed') = ("tasks"."error_code" IS NOT NULL)),
 	CONSTRAINT "times_in_order" CHECK("tasks"."started_at" >= "tasks"."created_at" AND "tasks"."completed_at" >= coalesce("tasks"."started_at", "tasks"."created_at"))
 ) STRICT;
@@ -618,7 +621,7 @@ CREATE TRIGGER `sessions_ended` AFTER UPDATE OF is_completed ON `sessions` WHEN 
 CREATE TRIGGER `sessions_gone` AFTER DELETE ON `sessions` BEGIN UPDATE session_totals SET open = open - 1 + OLD.is_completed, completed = completed - OLD.is_completed WHERE user_id = OLD.user_id AND agent_id = OLD.agent_id; END;--> statement-breakpoint
 CREATE TRIGGER `sessions_made` AFTER INSERT ON `sessions` BEGIN INSERT INTO session_totals (user_id, agent_id, open, completed) VALUES (NEW.user_id, NEW.agent_id, 1 - NEW.is_completed, NEW.is_completed) ON CONFLICT (user_id, agent_id) DO UPDATE SET open = open + excluded.open, completed = completed + excluded.completed; END;--> statement-breakpoint
 CREATE TRIGGER `tasks_tagged` AFTER INSERT ON `tasks` WHEN NEW.tags IS NOT NULL BEGIN INSERT INTO task_tags (user_id, tag, task_created_at, task_seq) SELECT NEW.user_id, key || ':' || value, NEW.created_at, NEW.seq FROM json_each(NEW.tags); END;--> statement-breakpoint
-CREATE TRIGGER `tasks_terminal` BEFORE UPDATE ON `tasks` WHEN OLD.status IN ('completed', 'failed') BEGIN SELECT RAISE(ABORT, 'a finished task never changes'); END;--> statement-breakpoint
+CREATE TRIGGER `tasks_terminal` BEFORE UPDATE ON `tasks` WHEN OLD.status IN ('completed', 'failed') AND NOT (OLD.pruned_at IS NULL AND NEW.pruned_at IS NOT NULL AND NEW.status = OLD.status AND NEW.cost = OLD.cost AND NEW.given_back = OLD.given_back) BEGIN SELECT RAISE(ABORT, 'a finished task never changes'); END;--> statement-breakpoint
 CREATE TRIGGER `transactions_no_delete` BEFORE DELETE ON `transactions` BEGIN SELECT RAISE(ABORT, 'transactions are append-only'); END;--> statement-breakpoint
 CREATE TRIGGER `transactions_no_update` BEFORE UPDATE ON `transactions` BEGIN SELECT RAISE(ABORT, 'transactions are append-only'); END;--> statement-breakpoint
 CREATE TRIGGER `turns_settled` BEFORE UPDATE ON `turns` WHEN OLD.settled_at IS NOT NULL BEGIN SELECT RAISE(ABORT, 'a settled turn never changes'); END;--> statement-breakpoint

@@ -1,0 +1,27 @@
+import { existsSync, statSync } from 'node:fs'
+import { StoreOpenError } from '../store-open-error.ts'
+import { databaseFile, lockDataDir, openConnection } from './database.ts'
+
+/**
+ * Returns the space of deleted data to the file system. Throws if a server is running, because its writes would have to
+ * wait.
+ */
+export function compactDatabase(dataDir: string): { bytesBefore: number; bytesAfter: number } {
+  const file = databaseFile(dataDir)
+  if (!existsSync(file)) throw new StoreOpenError(`${dataDir} has no Errand database.`)
+  const lock = lockDataDir(dataDir)
+  try {
+    const db = openConnection(dataDir, 5000)
+    try {
+      db.pragma('wal_checkpoint(TRUNCATE)')
+      const bytesBefore = statSync(file).size
+      db.exec('VACUUM')
+      db.pragma('wal_checkpoint(TRUNCATE)')
+      return { bytesBefore, bytesAfter: statSync(file).size }
+    } finally {
+      db.close()
+    }
+  } finally {
+    lock.release()
+  }
+}
