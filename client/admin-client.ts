@@ -81,6 +81,10 @@ export type AdminClients = {
     /** Returns the health of the service. */
     get: PlainMethod<'system.get'>
   }
+  audit: {
+    /** Returns a page of the audit log: logins, and changes to users, keys, credit and limits. */
+    list: Method<'audit.list'>
+  }
   economics: {
     /** Returns a period's revenue, provider cost and margin, by group. Platform keys need the scope `economics`. */
     get: Method<'economics.get'>
@@ -131,6 +135,7 @@ export function createAdminClients(call: Call): AdminClients {
       revoke: change('platformKeys.revoke'),
     },
     system: { get: plainRead('system.get') },
+    audit: { list: read('audit.list') },
     economics: { get: read('economics.get') },
   }
 }

@@ -80,6 +80,7 @@ export type {
   Quote,
   Session,
   SessionListItem,
+  AuditAct,
   Economics,
   System,
   Task,

@@ -74,6 +74,24 @@ export type AgentChat = {
   accepts: string[]
 }
 
+export type AuditAct = {
+  /** Position in the log */
+  seq: number
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  action: "login.created" | "login.failed" | "login.ended" | "password.changed" | "identity.linked" | "user.created" | "user.updated" | "user.unblocked" | "limits.changed" | "balance.changed" | "key.created" | "key.updated" | "key.rotated" | "key.revoked" | "platform_key.created" | "platform_key.revoked" | "invitation.created" | "invitation.revoked" | "invitation.accepted"
+  /** Kind of the actor; a visitor has not logged in */
+  actor: "user" | "key" | "platformKey" | "clientToken" | "commandLine" | "visitor" | "service"
+  /** Id of the user, key or token that acted */
+  actorId: string | null
+  /** Address of the client */
+  client: string | null
+  /** The user whom the act is about */
+  userId: string | null
+  /** JSON object with the ids and values that changed */
+  change: string
+}
+
 export type AutoRecharge = {
   /** Recharge when the balance falls below this amount */
   belowUsd: string
@@ -1836,6 +1854,23 @@ export type Queries = {
   'system.get': {
     input: Record<string, unknown>
     output: System
+  }
+  'audit.list': {
+    input: {
+      /** Only acts about this user */
+      userId?: string | undefined
+      /** Only acts of this kind */
+      action?: "login.created" | "login.failed" | "login.ended" | "password.changed" | "identity.linked" | "user.created" | "user.updated" | "user.unblocked" | "limits.changed" | "balance.changed" | "key.created" | "key.updated" | "key.rotated" | "key.revoked" | "platform_key.created" | "platform_key.revoked" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** The `next` of the previous page */
+      after?: string | undefined
+    }
+    output: {
+      acts: AuditAct[]
+      /** Send it as `after` to get the next page; omitted on the last page */
+      next?: string | undefined
+    }
   }
   'economics.get': {
     input: {

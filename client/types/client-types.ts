@@ -27,6 +27,7 @@ export type {
   Quote,
   Session,
   SessionListItem,
+  AuditAct,
   Economics,
   System,
   Task,

@@ -79,6 +79,11 @@ export const pageRoutes: readonly PageRoute[] = [
     Page: lazyPart(async () => (await import('../pages/admin/economics/economics-page.tsx')).EconomicsPage),
   },
   {
+    path: '/admin/audit',
+    section: 'admin',
+    Page: lazyPart(async () => (await import('../pages/admin/audit/audit-page.tsx')).AuditPage),
+  },
+  {
     path: '/admin/payments',
     section: 'admin',
     Page: lazyPart(async () => (await import('../pages/admin/payments/payments-page.tsx')).PaymentsPage),

@@ -25,6 +25,7 @@ export const sections: Record<Section, { label: string; pages: readonly { href: 
       { href: '/admin/invitations', label: 'Invitations' },
       { href: '/admin/platform-keys', label: 'Platform keys' },
       { href: '/admin/agents', label: 'Agents' },
+      { href: '/admin/audit', label: 'Audit log' },
       { href: '/admin/system', label: 'System' },
     ],
   },

@@ -301,6 +301,7 @@ function createServer({ options, services, gate, metrics, ...uses }: ServerParts
     tracing,
     hasBacklog: () => store.hasBacklog(),
     authenticate,
+    addressOf: (request) => clients.addressOf(request),
     bodies: new BodyRoom(limits.maxBodyBytes),
     gate,
     ends: createRequestEnds({ count: (request) => metrics.requestEnded(request), log, tracing }),

@@ -5,7 +5,7 @@ import { UsageError } from '../kernel/usage-error.ts'
 import { addAccounts } from './accounts/account-commands.ts'
 import { reportError } from './command-errors.ts'
 import type { Shell } from './completion.ts'
-import { common, lazily, withVariable, type Common } from './command-options.ts'
+import { common, lazily, wholeNumber, withVariable, type Common } from './command-options.ts'
 
 /** Parses and runs one command. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
@@ -74,6 +74,13 @@ function addUpkeep(program: Command): void {
   common(program.command('ledger').description('the ledger').command('verify'))
     .description('verify that balances, transactions and tasks agree; exit 1 if they do not')
     .action(lazily(async () => (await import('./upkeep-commands.ts')).verifyLedgerCommand))
+  common(program.command('audit').description('the audit log').command('list'))
+    .description('list logins and changes to users, keys, credit and limits, newest first')
+    .option('--user-id <id>', 'only acts about this user')
+    .option('--action <action>', 'only acts of this kind, such as key.created')
+    .option('--limit <count>', 'maximum number of acts', wholeNumber)
+    .option('--after <cursor>', 'where the previous page ended')
+    .action(lazily(async () => (await import('./audit-list.ts')).auditList))
   common(program.command('payments').description('payments of users').command('reconcile'))
     .description('compare recent top-ups with the payment provider; exit 1 if they differ')
     .option('--days <days>', 'number of days, up to 366', '7')

@@ -1,6 +1,7 @@
 import { resolveDatabaseUrl, resolveDataDir, resolveLimits } from '../app/config.ts'
 import { SystemClock } from '../kernel/clock.ts'
 import { UsageError } from '../kernel/usage-error.ts'
+import { actAs } from '../store/audit/audit-commands.ts'
 import { openSqliteStoreBeside } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 import type { WholeDatabase } from '../store/transfer/whole-database.ts'
@@ -15,7 +16,10 @@ export async function withStore<Result>(
 ): Promise<Result> {
   const store = await openBeside(data, mayCreate)
   try {
-    return await work(store)
+    return await actAs(
+      () => ({ kind: 'commandLine', id: null, client: null }),
+      () => work(store),
+    )
   } finally {
     await store.close()
   }

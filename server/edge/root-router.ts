@@ -11,6 +11,7 @@ import type { Store } from '../store/store.ts'
 import type { CancelTaskParts } from '../tasks/cancel-task.ts'
 import type { CreateTaskParts } from '../tasks/create-task.ts'
 import type { WebhookParts } from '../webhooks/manage-webhooks.ts'
+import { auditRouter } from '../admin/audit-router.ts'
 import { economicsRouter } from '../admin/economics-router.ts'
 import { systemRouter } from '../admin/system-router.ts'
 import { usersRouter } from '../admin/users-router.ts'
@@ -68,6 +69,7 @@ export function createRootRouter(parts: RouterParts) {
     users: usersRouter(parts),
     platformKeys: platformKeysRouter(parts.people),
     system: systemRouter(parts.admin),
+    audit: auditRouter(parts.admin),
     economics: economicsRouter(parts.admin),
   })
 }

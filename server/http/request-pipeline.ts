@@ -1,10 +1,12 @@
+import type { IncomingMessage } from 'node:http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import { rateHeaders } from '../billing/rate-headers.ts'
-import { senderOf } from '../procedures/caller.ts'
+import { auditActorOf, senderOf } from '../procedures/caller.ts'
 import { badField, ErrandError, isFault, type ErrorCode } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { errandErrorOf } from '../procedures/procedure.ts'
 import { rateOf, restForm } from './answer-forms.ts'
+import { actAs } from '../store/audit/audit-commands.ts'
 import type { BodyRoom } from './limits/body-room.ts'
 import { publicBodyBytesMax, readBodyText, readJsonBody } from './limits/read-body.ts'
 import { bodyArrived } from './limits/request-gate.ts'
@@ -17,7 +19,12 @@ import { decodePath, type Match, type Route } from './route-table.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
 export type ErrorParts = { log: Logger; onRefused: (code: ErrorCode) => void }
-export type PipelineParts = ErrorParts & { authenticate: Authenticator; bodies: BodyRoom }
+export type PipelineParts = ErrorParts & {
+  authenticate: Authenticator
+  bodies: BodyRoom
+  /** Returns the address of a request's client. */
+  addressOf: (request: IncomingMessage) => string
+}
 
 /**
  * Processes every request from its match to its response. The order is fixed: route, authentication, permission, body,
@@ -56,7 +63,8 @@ async function answer(parts: PipelineParts, routed: RoutedRequest, match: Match 
   routed.params = decodePath(sent)
   if (route.takesIdempotencyKey) context.idempotencyKey = readIdempotencyKey(request)
   const body = route.body ? await readBody(parts, route, routed) : bodyArrived(request)
-  const result = await route.handle(routed, body)
+  const actor = () => ({ ...auditActorOf(context.caller), client: parts.addressOf(request) || null })
+  const result = await actAs(actor, () => route.handle(routed, body))
   if (result !== undefined) await route.form.answer(routed, result)
 }
 

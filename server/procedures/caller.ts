@@ -1,5 +1,6 @@
 import type { CallerScope } from '../store/access/key-types.ts'
 import { ErrandError } from '../kernel/errors.ts'
+import type { Actor } from '../store/audit/audit-types.ts'
 import type { CredentialLimits } from '../store/limits/execution-limits.ts'
 import type { PlatformScope } from '../store/platform/platform-types.ts'
 import type { RateOf } from '../store/limits/limit-types.ts'
@@ -126,6 +127,25 @@ export function requirePlatform(caller: AnyCaller, scope: PlatformScope): void {
     'FORBIDDEN',
     `This platform key has no permission for this operation: it lacks the scope "${scope}".`,
   )
+}
+
+/** Returns the caller as the audit log names it. */
+export function auditActorOf(caller: AnyCaller | null): Pick<Actor, 'kind' | 'id'> {
+  if (caller === null) return { kind: 'visitor', id: null }
+  if ('platform' in caller) return { kind: 'platformKey', id: caller.platform.keyId }
+  const { credential, userId } = caller
+  switch (credential.kind) {
+    case 'acting':
+      return { kind: 'platformKey', id: credential.platformKeyId }
+    case 'clientToken':
+      return { kind: 'clientToken', id: credential.tokenId }
+    case 'key':
+      return { kind: 'key', id: credential.keyId }
+    case 'login':
+      return { kind: 'user', id: userId }
+    case 'operator':
+      return { kind: 'commandLine', id: null }
+  }
 }
 
 /** Returns log fields that name the author of a change to another person's account. */

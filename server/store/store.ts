@@ -1,3 +1,4 @@
+import type { AuditStore } from './audit/audit-types.ts'
 import type { BookStore } from './books/book-reads.ts'
 import type { KeyRecord, KeyHolder } from './access/key-types.ts'
 import type { ConnectorStatus, ConnectorOf, ConnectorRecord } from './connectors/connector-types.ts'
@@ -199,6 +200,7 @@ export type Store = {
   /** Events of turns, for clients that join late or on another node. */
   readonly turnEvents: TurnEventStore
   readonly books: BookStore
+  readonly audit: AuditStore
 
   // Tasks
   /** Checks idempotency, quote, blocks, rate and balance. Writes charge, ledger, task and key rows atomically. */
@@ -223,9 +225,7 @@ export type Store = {
   claimTask(taskId: string): Promise<ClaimTaskResult>
   /** Completes a task and atomically refunds a metered task's unused charge. Returns false for a stale attempt. */
   completeTask(input: CompleteTask): Promise<boolean>
-  /**
-   * Fails and refunds the task. `countsAsAbuse` counts it toward the abuse block. Returns false for a stale attempt.
-   */
+  /** Fails and refunds the task. With `countsAsAbuse`, counts it toward the abuse block. False for a stale attempt. */
   failTask(input: FailTask): Promise<boolean>
   /**
    * Makes a task uncancelable because its attempt is about to call a connector or has charged an event. Returns false

@@ -108,6 +108,7 @@ const decisions: Record<string, Decision | 'public'> = {
   'platformKeys.list': nobody,
   'platformKeys.revoke': nobody,
   'system.get': nobody,
+  'audit.list': nobody,
   'economics.get': { platform: 'economics' },
 }
 

@@ -41,6 +41,7 @@ const callsOn = ({ invitationId, keyId, platformKeyId, taskId, userId }: Ids): A
   { id: 'listAllTopups', method: 'GET', path: '/api/payments' },
   { id: 'getSystem', method: 'GET', path: '/api/system' },
   { id: 'getEconomics', method: 'GET', path: '/api/admin/economics?from=2026-01-01&to=2026-01-31' },
+  { id: 'listAudit', method: 'GET', path: '/api/admin/audit' },
 ]
 
 async function everything({ app: { store } }: TestService): Promise<unknown> {

@@ -185,6 +185,8 @@ export async function checkUsers(checker: Checker): Promise<void> {
   await check(200, 'GET /api/system')
   await check(200, 'GET /api/admin/economics?from=2026-01-01&to=2026-01-31')
   await check(400, 'GET /api/admin/economics?from=2026-01-31&to=2026-01-01')
+  await check(200, 'GET /api/admin/audit?limit=3')
+  await check(400, 'GET /api/admin/audit?action=none')
 }
 
 export async function checkPlatformKeys(checker: Checker): Promise<void> {

@@ -45,6 +45,14 @@ function seedsOf({ userId }: Person, { now, webhookId }: { now: number; webhookI
       last_used_at: long,
       expires_at: now + day,
     },
+    audit_log: {
+      action: "'key.created'",
+      actor: "'visitor'",
+      user_id: own,
+      change: "'{}'",
+      created_at: long,
+      hash: "'hash' || n",
+    },
     login_attempts: { email_hash: "'hash' || n", client: "'192.0.2.1'", at: now - day },
     invitations: {
       id: "'inv_' || n",

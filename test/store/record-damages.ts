@@ -10,6 +10,17 @@ const counted = 'every failure that counts toward a block is of a task that fail
 
 export const recordDamages: Damage[] = [
   {
+    title: 'a changed act of the audit log',
+    named: 'each row of the audit log is unchanged and follows the row before it',
+    by: ({ userId }) => [`UPDATE audit_log SET action = 'key.created' WHERE user_id = '${userId}'`],
+  },
+  {
+    title: 'an audit log without its end',
+    named: 'the audit log ends with its newest row',
+    isOfNobody: true,
+    by: () => ['DELETE FROM audit_log WHERE seq = (SELECT max(seq) FROM audit_log)'],
+  },
+  {
     title: 'a shortened block',
     named: 'every block of an account lasts as long as it was set for',
     by: ({ userId }) => [

@@ -18,6 +18,7 @@ import { describeLogins } from './contract-logins.ts'
 import { describePayloadBytes } from './contract-payload-bytes.ts'
 import { describeWriteOffs } from './contract-write-offs.ts'
 import { describeCarried } from './contract-carried.ts'
+import { describeAudit } from './contract-audit.ts'
 import { describeBooks } from './contract-books.ts'
 import { describeMails } from './contract-mails.ts'
 import { describeMetered } from './contract-metered.ts'
@@ -109,6 +110,7 @@ export function describeAccountContract(engine: StoreEngine): void {
   describeWindows(contractTest)
   describeWindowChanges(contractTest)
   describeLedger(contractTest)
+  describeAudit(contractTest)
   describeDiscrepancies(contractTest)
   describeEvents(contractTest)
   describeDeliveries(contractTest)

@@ -80,6 +80,8 @@ export async function logIn(
     if (error instanceof ErrandError && (error.code === 'UNAUTHORIZED' || error.code === 'FORBIDDEN')) {
       const { requestId } = browser.about
       parts.log.info({ requestId, userId, code: error.code }, 'a login was rejected')
+      // Attempts for unknown addresses would have no bound.
+      if (userId !== undefined) await parts.store.audit.note({ action: 'login.failed', userId })
     }
     throw error
   }

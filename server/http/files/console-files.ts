@@ -49,6 +49,7 @@ export const pagePaths: readonly string[] = [
     'invitations',
     'platform-keys',
     'agents',
+    'audit',
     'system',
   ].map((page) => `/admin/${page}`),
 ]

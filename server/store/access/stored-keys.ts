@@ -2,6 +2,7 @@ import type { Page } from '../list-place.ts'
 import type { KeyRecord, KeyHolder, Scope } from './key-types.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
+import { recorded } from '../audit/audit-commands.ts'
 import { assertKeyRoom, endedKeptMs } from '../limits/account-bounds.ts'
 import type { CredentialLimits } from '../limits/execution-limits.ts'
 import { periodStart } from '../limits/spend-period.ts'
@@ -158,7 +159,13 @@ export function* listKeys(
 export async function updateKey(engine: Engine, input: UpdateKey): Promise<KeyRecord | undefined> {
   let summed: SpentSoFar | undefined
   for (;;) {
-    const changed = await engine.run((tx) => changeKey(tx, { ...input, summed }), input)
+    const command = recorded(
+      (tx) => changeKey(tx, { ...input, summed }),
+      (done) =>
+        'key' in done &&
+        done.key && { action: 'key.updated', userId: input.userId, change: { keyId: input.keyId, ...input.changes } },
+    )
+    const changed = await engine.run(command, input)
     if ('key' in changed) return changed.key
     summed = await engine.read((on) => sumSpent(on, changed.unsummed), input.userId)
   }

@@ -188,7 +188,7 @@ export type Holding = 'keys' | 'logins' | 'platform-keys' | 'client-tokens'
 
 /**
  * Advisory lock namespaces: the admin set, login attempts by email and by client, SSO identities, platform user ids,
- * webhooks of the platform, the retention of tasks.
+ * webhooks of the platform, the retention of tasks, the audit log.
  */
 export type LockKind =
   | 'admins'
@@ -198,6 +198,7 @@ export type LockKind =
   | 'external-id'
   | 'platform-webhooks'
   | 'retention'
+  | 'audit'
 
 /** Runs the commands that both engines share. Each engine implements this type. */
 export type Engine = {

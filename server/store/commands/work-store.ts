@@ -1,5 +1,7 @@
 import type { Store, StoreLimits } from '../store.ts'
 import { nothingUsed } from '../sessions/turn-endings.ts'
+import { formatUsd } from '../../kernel/money.ts'
+import { recorded } from '../audit/audit-commands.ts'
 import { liftBlock } from '../accounts/abuse-block.ts'
 import * as accounts from '../accounts/stored-accounts.ts'
 import type { Engine } from './command.ts'
@@ -103,7 +105,14 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     },
     closeAbandonedTurns: () => closeAbandonedTurns(engine, limits),
     readLimits: (userId) => engine.read((on) => readLimits(on, userId, limits)),
-    changeAccountLimits: (input) => engine.run((tx) => changeAccountLimits(tx, input, limits), input),
+    changeAccountLimits: ({ changes, plan, userId }) =>
+      engine.run(
+        recorded(
+          (tx) => changeAccountLimits(tx, { changes, userId, ...(plan !== undefined && { plan }) }, limits),
+          (isChanged) => isChanged && { action: 'limits.changed', userId, change: { plan, ...changes } },
+        ),
+        { userId },
+      ),
     plansInUse: () => engine.read(readPlansInUse),
     spendStates: (of) =>
       engine.read(function* (on) {
@@ -113,9 +122,27 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     readRate: (of) => engine.read((on) => readRate(on, of, limits)),
     getAccount: (userId) => engine.read((on) => accounts.getAccount(on, userId)),
     listTransactions: (input) => engine.read((on) => accounts.listTransactions(on, input), input.userId),
-    credit: (input) => engine.run((tx) => accounts.credit(tx, input), input),
+    credit: (input) =>
+      engine.run(
+        recorded(
+          (tx) => accounts.credit(tx, input),
+          (done) =>
+            done.outcome === 'credited' && {
+              action: 'balance.changed',
+              userId: input.userId,
+              change: { transactionId: done.transactionId, amountUsd: formatUsd(input.amount) },
+            },
+        ),
+        input,
+      ),
     readSpend: (input) => engine.read((on) => readSpend(on, input), input.userId),
-    unblock: (userId) => engine.run((tx) => liftBlock(tx, userId)),
+    unblock: (userId) =>
+      engine.run(
+        recorded(
+          (tx) => liftBlock(tx, userId),
+          (isLifted) => isLifted && { action: 'user.unblocked', userId },
+        ),
+      ),
     webhooks: webhookStore(engine),
     payments: paymentStore(engine),
     mails: mailStore(engine),

@@ -3,6 +3,7 @@ import { messageOf } from '../../kernel/thrown.ts'
 import type { Dialect } from '../commands/statement.ts'
 import type { LedgerDifference } from './ledger-report.ts'
 import type { LedgerCheck } from './check-parts.ts'
+import { auditChecks } from './audit-checks.ts'
 import { bookChecks } from './book-checks.ts'
 import { endChecks } from './end-checks.ts'
 import { eventChecks } from './event-checks.ts'
@@ -23,6 +24,7 @@ export const ledgerChecks = (dialect: Dialect): readonly LedgerCheck[] => [
   ...endChecks(dialect),
   ...eventChecks(dialect),
   ...bookChecks(),
+  ...auditChecks(dialect),
 ]
 
 export type DifferenceRow = { userId: string | null; taskId: string | null; expected: number; actual: number }

@@ -1,4 +1,5 @@
 import type { PlatformStore } from './platform-types.ts'
+import { recorded } from '../audit/audit-commands.ts'
 import type { Engine } from '../commands/command.ts'
 import * as tokens from './client-token-commands.ts'
 import * as users from './external-users.ts'
@@ -6,16 +7,33 @@ import * as keys from './stored-platform-keys.ts'
 
 export function platformStore(engine: Engine): PlatformStore {
   return {
-    createKey: (input) => engine.run((tx) => keys.createPlatformKey(tx, input)),
+    createKey: (input) =>
+      engine.run(
+        recorded(
+          (tx) => keys.createPlatformKey(tx, input),
+          ({ id, scopes }) => ({ action: 'platform_key.created', change: { platformKeyId: id, scopes } }),
+        ),
+      ),
     findKey: engine.holderOf('platform-keys', keys.findPlatformKey),
     getKey: (keyId) => engine.read((on) => keys.getPlatformKey(on, keyId)),
     listKeys: (page) => engine.read((on) => keys.listPlatformKeys(on, page)),
-    revokeKey: (keyId) => engine.run((tx) => keys.revokePlatformKey(tx, keyId)),
+    revokeKey: (keyId) =>
+      engine.run(
+        recorded(
+          (tx) => keys.revokePlatformKey(tx, keyId),
+          (isRevoked) => isRevoked && { action: 'platform_key.revoked', change: { platformKeyId: keyId } },
+        ),
+      ),
     touchKeys: (uses) => engine.run((tx) => keys.touchPlatformKeys(tx, uses)),
     async openUser(input) {
       const known = await engine.read((on) => users.findActingUser(on, { externalId: input.externalId }))
       if (known) return { outcome: 'found', userId: known.id }
-      return await engine.run((tx) => users.openExternalUser(tx, input))
+      return await engine.run(
+        recorded(
+          (tx) => users.openExternalUser(tx, input),
+          (opened) => opened.outcome === 'created' && { action: 'user.created', userId: opened.userId },
+        ),
+      )
     },
     findUser: (of) => engine.read((on) => users.findActingUser(on, of)),
     createToken: (input) => engine.run((tx) => tokens.createClientToken(tx, input), input),

@@ -68,6 +68,7 @@ export const {
   connectors,
   identities,
   invitations,
+  auditLog,
   loginAttempts,
   logins,
   platformKeys,

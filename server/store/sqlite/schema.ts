@@ -57,6 +57,7 @@ export const {
   connectors,
   identities,
   invitations,
+  auditLog,
   loginAttempts,
   logins,
   platformKeys,

@@ -1,9 +1,10 @@
+import { actorKinds, auditActions } from '../audit/audit-types.ts'
 import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
 
 /** Identities, logins, invitations, credentials other than API keys, and connectors. */
 export function peopleTables(
-  { check, index, madeInOrder, number, primaryKey, seq, sql, table, text, uniqueIndex }: TableWords,
+  { bySeq, check, index, madeInOrder, number, primaryKey, seq, sql, table, text, uniqueIndex }: TableWords,
   users: Users,
 ) {
   const userId = () =>
@@ -225,7 +226,31 @@ export function peopleTables(
     ],
   )
 
+  /** The audit log: acts about accounts and access. Rows are never changed or deleted. */
+  const auditLog = table(
+    'audit_log',
+    {
+      seq: seq(),
+      action: text({ enum: auditActions }).notNull(),
+      actor: text({ enum: actorKinds }).notNull(),
+      actorId: text('actor_id'),
+      client: text(),
+      /** The user whom the act is about. No foreign key: the row is never changed. */
+      userId: text('user_id'),
+      change: text().notNull(),
+      createdAt: number('created_at').notNull(),
+      /** SHA-256 in hex of the previous row's hash and this row's other columns. */
+      hash: text().notNull(),
+    },
+    (act) => [
+      index('audit_log_user').on(act.userId, ...bySeq(act)),
+      index('audit_log_action').on(act.action, ...bySeq(act)),
+      index('audit_log_user_action').on(act.userId, act.action, ...bySeq(act)),
+    ],
+  )
+
   return {
+    auditLog,
     connectorGrants,
     connectorSignIns,
     identities,

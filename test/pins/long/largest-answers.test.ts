@@ -107,6 +107,7 @@ const bounds: Record<string, number | typeof configured> = {
   'users.createPasswordLink': 2 * kb,
   'system.get': configured,
   'economics.get': 512 * kb,
+  'audit.list': 512 * kb,
 }
 
 type World = { admin: Browser; person: Person; service: TestService; ids: Record<string, string> }

@@ -1,3 +1,15 @@
+CREATE TABLE "audit_log" (
+	"seq" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "audit_log_seq_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"action" text NOT NULL,
+	"actor" text NOT NULL,
+	"actor_id" text,
+	"client" text,
+	"user_id" text,
+	"change" text NOT NULL,
+	"created_at" bigint NOT NULL,
+	"hash" text NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "book_days" (
 	"user_id" text NOT NULL,
 	"day" bigint NOT NULL,
@@ -15,6 +27,9 @@ CREATE TABLE "book_days" (
 	CONSTRAINT "book_days_day_user_id_agent_id_endpoint_id_model_plan_key_id_pk" PRIMARY KEY("day","user_id","agent_id","endpoint_id","model","plan","key_id")
 );
 --> statement-breakpoint
+CREATE INDEX "audit_log_user" ON "audit_log" USING btree ("user_id","seq");--> statement-breakpoint
+CREATE INDEX "audit_log_action" ON "audit_log" USING btree ("action","seq");--> statement-breakpoint
+CREATE INDEX "audit_log_user_action" ON "audit_log" USING btree ("user_id","action","seq");--> statement-breakpoint
 CREATE INDEX "book_days_user" ON "book_days" USING btree ("user_id","day");--> statement-breakpoint
 CREATE TABLE "book_totals" (
 	"grouping" text NOT NULL,
@@ -645,6 +660,8 @@ CREATE INDEX "wire_requests_created" ON "wire_requests" USING btree ("created_at
 CREATE FUNCTION "refuse_change"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '%', TG_ARGV[0] USING ERRCODE = 'restrict_violation'; END $$;--> statement-breakpoint
 CREATE TRIGGER "transactions_no_change" BEFORE UPDATE OR DELETE ON "transactions" FOR EACH ROW EXECUTE FUNCTION "refuse_change"('transactions are append-only');--> statement-breakpoint
 CREATE TRIGGER "transactions_no_truncate" BEFORE TRUNCATE ON "transactions" FOR EACH STATEMENT EXECUTE FUNCTION "refuse_change"('transactions are append-only');--> statement-breakpoint
+CREATE TRIGGER "audit_log_no_change" BEFORE UPDATE OR DELETE ON "audit_log" FOR EACH ROW EXECUTE FUNCTION "refuse_change"('the audit log is append-only');--> statement-breakpoint
+CREATE TRIGGER "audit_log_no_truncate" BEFORE TRUNCATE ON "audit_log" FOR EACH STATEMENT EXECUTE FUNCTION "refuse_change"('the audit log is append-only');--> statement-breakpoint
 CREATE TRIGGER "tasks_terminal" BEFORE UPDATE ON "tasks" FOR EACH ROW WHEN (OLD."status" IN ('completed', 'failed') AND NOT (OLD."pruned_at" IS NULL AND NEW."pruned_at" IS NOT NULL AND NEW."status" = OLD."status" AND NEW."cost" = OLD."cost" AND NEW."given_back" = OLD."given_back")) EXECUTE FUNCTION "refuse_change"('a finished task never changes');--> statement-breakpoint
 CREATE TRIGGER "turns_settled" BEFORE UPDATE ON "turns" FOR EACH ROW WHEN (OLD."settled_at" IS NOT NULL) EXECUTE FUNCTION "refuse_change"('a settled turn never changes');--> statement-breakpoint
 CREATE FUNCTION "count_session"() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$ BEGIN

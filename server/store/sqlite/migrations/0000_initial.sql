@@ -1,3 +1,18 @@
+CREATE TABLE `audit_log` (
+	`seq` integer PRIMARY KEY NOT NULL,
+	`action` text NOT NULL,
+	`actor` text NOT NULL,
+	`actor_id` text,
+	`client` text,
+	`user_id` text,
+	`change` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`hash` text NOT NULL
+) STRICT;
+--> statement-breakpoint
+CREATE INDEX `audit_log_user` ON `audit_log` (`user_id`);--> statement-breakpoint
+CREATE INDEX `audit_log_action` ON `audit_log` (`action`);--> statement-breakpoint
+CREATE INDEX `audit_log_user_action` ON `audit_log` (`user_id`,`action`);--> statement-breakpoint
 CREATE TABLE `book_days` (
 	`user_id` text NOT NULL,
 	`day` integer NOT NULL,
@@ -622,6 +637,8 @@ CREATE TRIGGER `sessions_gone` AFTER DELETE ON `sessions` BEGIN UPDATE session_t
 CREATE TRIGGER `sessions_made` AFTER INSERT ON `sessions` BEGIN INSERT INTO session_totals (user_id, agent_id, open, completed) VALUES (NEW.user_id, NEW.agent_id, 1 - NEW.is_completed, NEW.is_completed) ON CONFLICT (user_id, agent_id) DO UPDATE SET open = open + excluded.open, completed = completed + excluded.completed; END;--> statement-breakpoint
 CREATE TRIGGER `tasks_tagged` AFTER INSERT ON `tasks` WHEN NEW.tags IS NOT NULL BEGIN INSERT INTO task_tags (user_id, tag, task_created_at, task_seq) SELECT NEW.user_id, key || ':' || value, NEW.created_at, NEW.seq FROM json_each(NEW.tags); END;--> statement-breakpoint
 CREATE TRIGGER `tasks_terminal` BEFORE UPDATE ON `tasks` WHEN OLD.status IN ('completed', 'failed') AND NOT (OLD.pruned_at IS NULL AND NEW.pruned_at IS NOT NULL AND NEW.status = OLD.status AND NEW.cost = OLD.cost AND NEW.given_back = OLD.given_back) BEGIN SELECT RAISE(ABORT, 'a finished task never changes'); END;--> statement-breakpoint
+CREATE TRIGGER `audit_log_no_delete` BEFORE DELETE ON `audit_log` BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;--> statement-breakpoint
+CREATE TRIGGER `audit_log_no_update` BEFORE UPDATE ON `audit_log` BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;--> statement-breakpoint
 CREATE TRIGGER `transactions_no_delete` BEFORE DELETE ON `transactions` BEGIN SELECT RAISE(ABORT, 'transactions are append-only'); END;--> statement-breakpoint
 CREATE TRIGGER `transactions_no_update` BEFORE UPDATE ON `transactions` BEGIN SELECT RAISE(ABORT, 'transactions are append-only'); END;--> statement-breakpoint
 CREATE TRIGGER `turns_settled` BEFORE UPDATE ON `turns` WHEN OLD.settled_at IS NOT NULL BEGIN SELECT RAISE(ABORT, 'a settled turn never changes'); END;--> statement-breakpoint

@@ -1,0 +1,108 @@
+import { Button, Code, Group, Select, Skeleton, Stack, TextInput } from '@mantine/core'
+import { useInfiniteQuery } from '@tanstack/react-query'
+import type { AuditAct } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { DataTable, type Column } from '../../../parts/data-table.tsx'
+import { DownloadButton } from '../../../parts/download/download-button.tsx'
+import { readCsv } from '../../../parts/download/read-csv.ts'
+import { EmptyState } from '../../../parts/empty-state.tsx'
+import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
+import { PageHeader } from '../../../parts/page-header.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { TimeText } from '../../../parts/text/time-text.tsx'
+import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
+import { actionNames, actorNames } from './audit-words.ts'
+
+type Action = AuditAct['action']
+const limit = 50
+
+/** The audit log, newest first, filtered by user and action. */
+export function AuditPage() {
+  const [userId, setUserId] = useSearchField('userId')
+  const [actionText, setAction] = useSearchField('action')
+  const action = Object.hasOwn(actionNames, actionText) ? (actionText as Action) : undefined
+  const filters = { ...(userId !== '' && { userId }), ...(action && { action }) }
+  const log = useInfiniteQuery({
+    queryKey: ['audit', userId, action],
+    queryFn: ({ pageParam, signal }) =>
+      client.audit.list({ ...filters, limit, ...(pageParam !== '' && { after: pageParam }) }, { signal }),
+    initialPageParam: '',
+    getNextPageParam: ({ next }) => next,
+  })
+  if (isForAdminsOnly(log.error)) return <AdminsOnlyPage />
+  return (
+    <>
+      <PageHeader
+        title="Audit log"
+        description="Logins, and changes to users, keys, credit, limits and invitations. Rows cannot be changed."
+      />
+      <Stack gap="lg">
+        <Group align="flex-end">
+          <Select
+            label="Action"
+            data={[
+              { value: '', label: 'All' },
+              ...Object.entries(actionNames).map(([value, label]) => ({ value, label })),
+            ]}
+            value={action ?? ''}
+            onChange={(next) => setAction(next ?? '')}
+            allowDeselect={false}
+          />
+          <TextInput label="User ID" value={userId} onChange={(event) => setUserId(event.currentTarget.value.trim())} />
+          <DownloadButton
+            label="Download CSV"
+            fileName="errand-audit.csv"
+            type="text/csv"
+            content={() => readCsv(`/api/admin/audit?${new URLSearchParams({ ...filters, limit: '100' }).toString()}`)}
+          />
+        </Group>
+        <QueryState
+          query={log}
+          isEmpty={({ pages }) => pages.every(({ acts }) => acts.length === 0)}
+          empty={<EmptyState title="No acts">Change the filters to see other acts.</EmptyState>}
+          skeleton={<Skeleton height={360} />}
+        >
+          {({ pages }) => (
+            <>
+              <DataTable
+                caption="Audit log"
+                columns={columns}
+                rows={pages.flatMap(({ acts }) => acts)}
+                rowKey={({ seq }) => String(seq)}
+                isWide
+              />
+              {log.hasNextPage && (
+                <Button variant="default" loading={log.isFetchingNextPage} onClick={() => void log.fetchNextPage()}>
+                  Show more
+                </Button>
+              )}
+            </>
+          )}
+        </QueryState>
+      </Stack>
+    </>
+  )
+}
+
+const columns: Column<AuditAct>[] = [
+  { id: 'action', label: 'Action', cell: ({ action }) => actionNames[action] },
+  { id: 'at', label: 'Time', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+  {
+    id: 'user',
+    label: 'User',
+    cell: ({ userId }) => (userId === null ? '—' : <PageLink href={`/admin/users/${userId}`}>{userId}</PageLink>),
+  },
+  {
+    id: 'actor',
+    label: 'By',
+    cell: ({ actor, actorId }) =>
+      actor === 'user' && actorId !== null ? (
+        <PageLink href={`/admin/users/${actorId}`}>{actorId}</PageLink>
+      ) : (
+        `${actorNames[actor]}${actorId === null ? '' : ` ${actorId}`}`
+      ),
+  },
+  { id: 'client', label: 'From', cell: ({ client: address }) => address ?? '—' },
+  { id: 'change', label: 'Change', cell: ({ change }) => (change === '{}' ? '—' : <Code>{change}</Code>) },
+]

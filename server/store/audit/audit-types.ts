@@ -1,0 +1,60 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import type { ListPlace } from '../list-place.ts'
+
+export const auditActions = [
+  'login.created',
+  'login.failed',
+  'login.ended',
+  'password.changed',
+  'identity.linked',
+  'user.created',
+  'user.updated',
+  'user.unblocked',
+  'limits.changed',
+  'balance.changed',
+  'key.created',
+  'key.updated',
+  'key.rotated',
+  'key.revoked',
+  'platform_key.created',
+  'platform_key.revoked',
+  'invitation.created',
+  'invitation.revoked',
+  'invitation.accepted',
+] as const
+export type AuditAction = (typeof auditActions)[number]
+
+/** Kinds of actors. A visitor has no credential. The service is the actor of background work. */
+export const actorKinds = ['user', 'key', 'platformKey', 'clientToken', 'commandLine', 'visitor', 'service'] as const
+
+export type Actor = {
+  kind: (typeof actorKinds)[number]
+  /** Id of the user, key or token; null for the other kinds. */
+  id: string | null
+  /** Client address; null if unknown. */
+  client: string | null
+}
+
+/** `userId` is the user whom the act is about. `change` contains ids and values, but no names or email addresses. */
+export type Act = { action: AuditAction; userId?: string | null; change?: Record<string, unknown> }
+
+export type AuditRecord = {
+  seq: number
+  action: AuditAction
+  actor: Actor['kind']
+  actorId: string | null
+  client: string | null
+  userId: string | null
+  /** JSON object. */
+  change: string
+  createdAt: EpochMs
+}
+
+export type ListAudit = { userId?: string; action?: AuditAction; after?: ListPlace; limit: number }
+
+export type AuditStore = {
+  /** Newest first. `next` is the start of the next page, if there is one. */
+  list(input: ListAudit): Promise<{ acts: AuditRecord[]; next?: ListPlace }>
+  /** Records an act that changes nothing else, such as a failed login. */
+  note(act: Act): Promise<void>
+}

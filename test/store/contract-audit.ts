@@ -1,0 +1,107 @@
+import { expect } from 'vitest'
+import { actAs } from '../../server/store/audit/audit-commands.ts'
+import { hashToken } from '../../server/auth/keys/api-token.ts'
+import type { ContractTest } from './store-contract.ts'
+import type { StoreWorld } from './store-world.ts'
+
+const ada = { kind: 'user', id: 'user_ada', client: '192.0.2.7' } as const
+
+const keyOf = (userId: string, name: string) => ({
+  userId,
+  name,
+  hint: 'abcd',
+  scopes: ['read' as const],
+  expiresAt: null,
+  tokenHash: hashToken(name),
+})
+
+async function actions({ store }: StoreWorld, of: { userId?: string } = {}): Promise<string[]> {
+  const { acts } = await store.audit.list({ ...of, limit: 100 })
+  return acts.map(({ action }) => action)
+}
+
+export function describeAudit(contractTest: ContractTest): void {
+  contractTest('records who did what from where, and only what happened', async (world) => {
+    const { store } = world
+    const userId = await world.createUser(0)
+    await actAs(
+      () => ada,
+      async () => {
+        const { id: keyId } = await store.createKey(keyOf(userId, 'one'))
+        await store.credit({ userId, amount: 100, description: 'a name', idempotencyKey: 'a' })
+        await store.credit({ userId, amount: 100, description: 'a name', idempotencyKey: 'a' })
+        await store.credit({ userId, amount: -200, description: 'too much', idempotencyKey: null })
+        await store.updateUser({ userId, isSuspended: true })
+        await store.changeAccountLimits({ userId, plan: 'pro', changes: { tasksAtWork: 2 } })
+        await store.updateKey({ userId, keyId, changes: { rateLimit: 5 } })
+        await store.revokeKey({ userId, keyId })
+        await store.revokeKey({ userId, keyId })
+      },
+    )
+    const { acts } = await store.audit.list({ userId, limit: 100 })
+    expect(acts.map(({ action, change }) => [action, JSON.parse(change)]).toReversed()).toEqual([
+      ['user.created', { isAdmin: false }],
+      ['key.created', { keyId: expect.stringMatching(/^key_/), scopes: ['read'] }],
+      ['balance.changed', { transactionId: expect.stringMatching(/^txn_/), amountUsd: '0.0100' }],
+      ['user.updated', { isSuspended: true }],
+      ['limits.changed', { plan: 'pro', tasksAtWork: 2 }],
+      ['key.updated', { keyId: expect.any(String), rateLimit: 5 }],
+      ['key.revoked', { keyId: expect.any(String) }],
+    ])
+    const by = ({ actor, actorId, client }: (typeof acts)[number]) => ({ kind: actor, id: actorId, client })
+    expect(by(acts.at(-1)!)).toEqual({ kind: 'service', id: null, client: null })
+    for (const act of acts.slice(0, -1)) expect(by(act)).toEqual(ada)
+    expect(JSON.stringify(acts)).not.toMatch(/a name|example\.com/)
+  })
+
+  contractTest('lists the log by user and action, in pages', async (world) => {
+    const [one, other] = [await world.createUser(0), await world.createUser(0)]
+    for (let n = 0; n < 5; n++) {
+      await world.store.createKey(keyOf(one, `one ${n}`))
+      await world.store.createKey(keyOf(other, `other ${n}`))
+    }
+    const { audit } = world.store
+    expect((await audit.list({ userId: one, action: 'key.created', limit: 100 })).acts).toHaveLength(5)
+    expect((await audit.list({ action: 'key.created', limit: 100 })).acts).toHaveLength(10)
+    expect((await audit.list({ action: 'key.revoked', limit: 100 })).acts).toEqual([])
+    const whole = await audit.list({ userId: other, limit: 6 })
+    expect(whole.next).toBeUndefined()
+    const first = await audit.list({ userId: other, limit: 4 })
+    const second = await audit.list({ userId: other, limit: 4, after: first.next! })
+    expect([...first.acts, ...second.acts]).toEqual(whole.acts)
+    expect(second.next).toBeUndefined()
+  })
+
+  contractTest('keeps one chain when many acts happen simultaneously', async (world) => {
+    const userIds = await Promise.all(Array.from({ length: 5 }, () => world.createUser(0)))
+    const keys = Array.from({ length: 20 }, (_, n) => keyOf(userIds[n % 5]!, `key ${n}`))
+    await Promise.all(keys.map((key) => world.store.createKey(key)))
+    expect(await actions(world)).toHaveLength(25)
+    await world.reopen()
+    await world.store.createKey(keyOf(userIds[0]!, 'after'))
+    expect(await world.verify()).toMatchObject({ ok: true })
+  })
+
+  for (const [title, sql] of [
+    ['a changed row', "UPDATE audit_log SET change = '{}' WHERE seq = (SELECT min(seq) + 1 FROM audit_log)"],
+    ['a changed actor', "UPDATE audit_log SET actor_id = 'user_other' WHERE seq = (SELECT min(seq) FROM audit_log)"],
+    ['a removed row', 'DELETE FROM audit_log WHERE seq = (SELECT min(seq) + 1 FROM audit_log)'],
+    ['a removed first row', 'DELETE FROM audit_log WHERE seq = (SELECT min(seq) FROM audit_log)'],
+    ['a removed last row', 'DELETE FROM audit_log WHERE seq = (SELECT max(seq) FROM audit_log)'],
+    ['a removed log', 'DELETE FROM audit_log'],
+  ] as const) {
+    contractTest(
+      `the ledger check finds ${title} of the audit log`,
+      async (world) => {
+        const userId = await world.createUser(0)
+        for (const name of ['one', 'two', 'three']) await world.store.createKey(keyOf(userId, name))
+        await world.damage([sql])
+        const { differences } = await world.verify()
+        expect(differences.map(({ what }) => what)).toEqual(
+          expect.arrayContaining([expect.stringMatching(/^each row of the audit log|^the audit log ends/)]),
+        )
+      },
+      { tampers: true },
+    )
+  }
+}
