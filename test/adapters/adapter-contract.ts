@@ -192,9 +192,7 @@ export function testAdapter(name: string, prepare: () => Promise<Adapter>): void
 
   test(`${name}: text that is no string neither breaks the service nor its ledger`, () =>
     within(async (of) => {
-      of.provider.play(
-        replyThen({}, (response) => void response.end(`${eventText(plainChunk({ content: { a: 1 } }))}`)),
-      )
+      of.provider.play(replyThen({}, (response) => void response.end(eventText(plainChunk({ content: { a: 1 } })))))
       const events = await of.talker.chat('Hello')
       expect(events.at(-1).type).toMatch(/^(done|error)$/)
       await of.sound()

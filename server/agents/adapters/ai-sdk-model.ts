@@ -46,8 +46,8 @@ export function meteredModel<Model extends SdkModel>(model: Model, run: Pick<Cha
   const doStream = async (options: Foreign) => {
     const { call, sent } = await open(options)
     const result = await model.doStream(sent).then(undefined, (error: unknown) => fail(call, error))
-    const reader: ReadableStreamDefaultReader<Foreign> = result.stream.getReader()
-    const pull = async (controller: ReadableStreamDefaultController<Foreign>) => {
+    const reader: ReadableStreamDefaultReader = result.stream.getReader()
+    const pull = async (controller: ReadableStreamDefaultController) => {
       const { done, value } = await reader.read().catch((error: unknown) => fail(call, error))
       if (done) {
         await call.end()
@@ -75,10 +75,12 @@ function note(call: ModelCall, part: Foreign): Promise<void> | undefined {
   switch (part.type) {
     case 'text':
     case 'text-delta':
-      return void call.wrote(part.delta)
+      call.wrote(part.delta)
+      return undefined
     case 'reasoning':
     case 'reasoning-delta':
-      return void call.wrote(part.delta, 'reasoning')
+      call.wrote(part.delta, 'reasoning')
+      return undefined
     case 'tool-call':
       return call.callsTool(part.input)
     default:
