@@ -24,8 +24,8 @@ export type AdaptedRun = ChatRun & {
   /** Announces a model call that the framework itself has started. */
   step: (step: Omit<Extract<ChatPart, { type: 'step' }>, 'type'>) => void
   usage: (usage: Omit<Extract<ChatPart, { type: 'usage' }>, 'type'>) => void
-  /** Yields the framework's events until the reply is stopped, even if the framework ignores its signal. */
-  events: <Event>(source: AsyncIterable<Event>) => AsyncGenerator<Event, undefined>
+  /** Takes the framework's events until the reply is stopped, even if the framework ignores its signal. */
+  follow: (source: AsyncIterable<Foreign>, take: (event: Foreign) => void) => Promise<void>
 }
 
 /** Turns a function that runs a framework's agent into the chat's `reply`. */
@@ -64,24 +64,26 @@ function adapt(run: ChatRun, parts: PartQueue<ChatPart>): AdaptedRun {
     step: (step) => parts.push({ type: 'step', ...step }),
     usage: (usage) => parts.push({ type: 'usage', ...usage }),
     toolError: ({ error, id }) => toolResult({ id, output: { error: describeModelError(error) } }),
-    async *events(source): AsyncGenerator<Foreign, undefined> {
+    async follow(source, take) {
       const iterator = source[Symbol.asyncIterator]()
-      const stop = Promise.withResolvers<undefined>()
-      const onAbort = () => stop.resolve(undefined)
+      let stop: (next: undefined) => void = () => {}
+      const onAbort = () => stop(undefined)
       signal.addEventListener('abort', onAbort, { once: true })
       try {
         while (!signal.aborted) {
           if (parts.isFull) await parts.room()
-          const next = await Promise.race([iterator.next(), stop.promise])
-          if (!next || next.done) break
-          yield next.value
+          const next = await new Promise<IteratorResult<Foreign> | undefined>((resolve, reject) => {
+            stop = resolve
+            iterator.next().then(resolve, reject)
+          })
+          if (!next || next.done) return
+          take(next.value)
         }
       } finally {
         signal.removeEventListener('abort', onAbort)
         // The framework's cleanup may take arbitrarily long.
         void Promise.resolve(iterator.return?.()).catch(() => {})
       }
-      return undefined
     },
   }
 }

@@ -52,12 +52,12 @@ export function aiSdkReply(agent: AiSdkAgent | StreamFunction): (run: ChatRun) =
             prepareStep: meteredSteps(agent, metered),
           })
     let stepCount = 0
-    for await (const part of run.events(result.fullStream)) {
+    await run.follow(result.fullStream, (part) => {
       if (part.type === 'start-step' && ++stepCount > callCount) {
         throw new Error('The agent called a model that is not metered. Call each model through `metered(model)`.')
       }
       show(part, run)
-    }
+    })
   })
 }
 

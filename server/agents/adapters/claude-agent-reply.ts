@@ -30,11 +30,11 @@ export function claudeAgentReply(
     })
     const calls = new Map<string | null, OpenCall>()
     try {
-      for await (const message of run.events(streamed)) {
+      await run.follow(streamed, (message) => {
         if (message.type === 'stream_event') showEvent(message, { calls, run })
         else if (message.type === 'user') showResults(message, run)
         else if (message.type === 'result' && message.is_error) throw new Error(failureOf(message))
-      }
+      })
     } finally {
       run.signal.removeEventListener('abort', stop)
       stop()

@@ -28,10 +28,10 @@ export function langGraphReply(
         streamMode: ['messages', 'updates'],
         signal: run.signal,
       })
-      for await (const [mode, value] of run.events<Foreign>(streamed)) {
+      await run.follow(streamed, ([mode, value]) => {
         if (mode === 'messages') showText(value[0], run)
         else for (const one of messagesIn(value)) showTools(one, run)
-      }
+      })
     } catch (error) {
       if (!handler.wasCut) throw error
     }

@@ -32,12 +32,12 @@ export function mastraReply(agent: MastraAgent): (run: ChatRun) => AsyncIterable
       },
     })
     let stepCount = 0
-    for await (const { payload, type } of run.events<Foreign>(fullStream)) {
+    await run.follow(fullStream, ({ payload, type }) => {
       if (type === 'step-start' && ++stepCount > callCount) {
         throw new Error('The agent called a model that is not metered, because a processor replaced it.')
       }
       show(type, payload, run)
-    }
+    })
   })
 }
 

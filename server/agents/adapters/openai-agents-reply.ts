@@ -19,10 +19,10 @@ export function openaiAgentsReply(agent: OpenAIAgent, runner: OpenAIRunner): (ru
     meterAgents(agent)
     const input = [...history, { role: 'user' as const, content: message }].map(toItem)
     const result = await currentRun.run(run, () => metering.run(agent, input, { stream: true, signal }))
-    for await (const event of run.events<Foreign>(result)) {
+    await run.follow(result, (event) => {
       if (event.type === 'raw_model_stream_event' && event.data.type === 'output_text_delta') run.text(event.data.delta)
       else if (event.type === 'run_item_stream_event') show(event, run)
-    }
+    })
     if (!signal.aborted) await result.completed
   })
 }
