@@ -192,6 +192,21 @@ test.each([
   await service.stop()
 })
 
+test('a report belongs to its own call, so a stopped reply pays for what the other call wrote', async () => {
+  const { service, talker } = await startCalls(async function* ({ modelCall, signal }) {
+    const [open, ended] = [await modelCall({ prompt }), await modelCall({ prompt: ['Short.'] })]
+    open.wrote(words)
+    await ended.end({ promptTokens: 2, completionTokens: 3 })
+    yield { type: 'text', delta: words }
+    while (!signal.aborted) await delay(5)
+  })
+  const reader = await talker.open('Hello')
+  await reader.until('assistant_delta')
+  reader.leave()
+  expect((await chargeOf(talker)).breakdown).toMatchObject({ promptTokens: 6 + 2, completionTokens: 8 + 3 })
+  await service.stop()
+})
+
 test('a reply that fails between its calls costs nothing if no call has reported usage', async () => {
   const { service, talker } = await startCalls(async function* ({ modelCall }) {
     const call = await modelCall({ prompt })
