@@ -94,6 +94,7 @@ export type {
   UserTask,
   Webhook,
   WebhookDelivery,
+  WebhookDeliveryDetails,
 } from './types/client-types.ts'
 
 export type ErrandClient = LoginClients &

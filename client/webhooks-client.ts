@@ -25,6 +25,8 @@ export type WebhooksClient = {
    * Lists the deliveries of the last seven days, newest first. Pass `next` of a page as `after` to get the next page.
    */
   deliveries: Method<'webhooks.deliveries'>
+  /** Returns a delivery with its last request, its last response and its attempts. */
+  delivery: Method<'webhooks.delivery'>
   redeliver: Method<'webhooks.redeliver'>
 }
 
@@ -39,6 +41,7 @@ export function createWebhooksClient(call: Call): WebhooksClient {
     rotate: change('webhooks.rotate'),
     test: change('webhooks.test'),
     deliveries: read('webhooks.deliveries'),
+    delivery: read('webhooks.delivery'),
     redeliver: change('webhooks.redeliver'),
   }
 }

@@ -117,6 +117,8 @@ const webhook = {
   disabledAt: null,
   failingSince: null,
   previousSecretUntil: null,
+  recent: { succeeded: 0, failed: 0 },
+  lastFailure: null,
   createdAt: '2026-11-23T08:07:47.240Z',
   updatedAt: '2026-11-23T08:07:47.240Z',
 }

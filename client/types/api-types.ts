@@ -438,6 +438,17 @@ export type CreatedWebhook = {
   failingSince: string | null
   /** Until then, requests are also signed with the previous secret */
   previousSecretUntil: string | null
+  /** Results of the latest deliveries that have ended, at most 100 */
+  recent: {
+    succeeded: number
+    failed: number
+  }
+  /** The latest failed attempt among the latest deliveries */
+  lastFailure: {
+    /** ISO 8601 UTC timestamp with milliseconds */
+    at: string
+    error: string
+  } | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -1255,6 +1266,17 @@ export type Webhook = {
   failingSince: string | null
   /** Until then, requests are also signed with the previous secret */
   previousSecretUntil: string | null
+  /** Results of the latest deliveries that have ended, at most 100 */
+  recent: {
+    succeeded: number
+    failed: number
+  }
+  /** The latest failed attempt among the latest deliveries */
+  lastFailure: {
+    /** ISO 8601 UTC timestamp with milliseconds */
+    at: string
+    error: string
+  } | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -1274,12 +1296,55 @@ export type WebhookDelivery = {
   nextAttemptAt: string | null
   /** Time of the last attempt */
   attemptedAt: string | null
-  /** HTTP status of the last response; nothing else of it is stored */
+  /** HTTP status of the last response */
   httpStatus: number | null
   /** Why the last attempt failed */
   error: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
+}
+
+export type WebhookDeliveryDetails = {
+  eventId: string
+  webhookId: string
+  type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed" | "webhook.test"
+  /** The `webhookUrl` of the task, if the delivery goes there */
+  url: string | null
+  /** `canceled` if the webhook was disabled or deleted before delivery */
+  status: "pending" | "succeeded" | "failed" | "canceled"
+  attempts: number
+  /** Time of the next attempt; null if there is none */
+  nextAttemptAt: string | null
+  /** Time of the last attempt */
+  attemptedAt: string | null
+  /** HTTP status of the last response */
+  httpStatus: number | null
+  /** Why the last attempt failed */
+  error: string | null
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** The last request */
+  request: {
+    /** URL of the last attempt; null before the first one */
+    url: string | null
+    /** Without the signature */
+    headers: Record<string, string>
+    /** The JSON that each attempt sends, byte by byte */
+    body: string
+  }
+  /** The last response: status line and headers (at most 2,048 characters) and the first 1,024 bytes of the body */
+  response: {
+    head: string
+    body: string
+  } | null
+  /** The latest 20 attempts, oldest first, including those before a redelivery */
+  history: Array<{
+    /** ISO 8601 UTC timestamp with milliseconds */
+    at: string
+    durationMs: number
+    httpStatus: number | null
+    error: string | null
+  }>
 }
 
 /** A message to a session. */
@@ -1522,6 +1587,15 @@ export type Queries = {
       /** Send it as `after` to get the next page; omitted on the last page */
       next?: string | undefined
     }
+  }
+  'webhooks.delivery': {
+    input: {
+      /** The id returned when the webhook was created */
+      webhookId: string
+      /** The id of the event, which is the `webhook-id` of its requests */
+      eventId: string
+    }
+    output: WebhookDeliveryDetails
   }
   'account.get': {
     input: Record<string, unknown>

@@ -41,6 +41,7 @@ export type {
   UserTask,
   Webhook,
   WebhookDelivery,
+  WebhookDeliveryDetails,
 } from './api-types.ts'
 
 /** A message part: text, or a file. A file is either base64 content or the id of a file from an earlier message. */

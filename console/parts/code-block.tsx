@@ -2,10 +2,18 @@ import { Box } from '@mantine/core'
 import { CopyButton } from './copy-button.tsx'
 import classes from './code-block.module.css'
 
-export function CodeBlock({ code, label, what }: { code: string; label: string; what?: string }) {
+type CodeBlockProps = { code: string; label: string; what?: string; isWrapped?: boolean }
+
+export function CodeBlock({ code, label, what, isWrapped }: CodeBlockProps) {
   return (
     <Box className={classes.block}>
-      <pre className={classes.code} tabIndex={0} role="group" aria-label={label}>
+      <pre
+        className={classes.code}
+        data-is-wrapped={isWrapped || undefined}
+        tabIndex={0}
+        role="group"
+        aria-label={label}
+      >
         {code}
       </pre>
       <Box className={classes.copy}>

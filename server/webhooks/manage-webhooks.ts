@@ -12,6 +12,7 @@ import type {
   CreatedWebhook,
   CreateWebhookInput,
   Delivery,
+  DeliveryDetails,
   DeliveryInput,
   ListDeliveriesInput,
   ListDeliveriesOutput,
@@ -21,6 +22,7 @@ import type {
   Webhook,
 } from './webhook-schema.ts'
 import { newSecret, openSecrets, sealSecrets } from './signing-keys.ts'
+import { postHeaders } from './webhook-post.ts'
 import { checkWebhookUrl } from './webhook-url.ts'
 
 export type WebhookParts = {
@@ -53,7 +55,7 @@ export async function createWebhook(
     types: types ? [...new Set(types)] : null,
     sealed,
   })
-  if (result.outcome === 'created') return { ...toWebhook(result.webhook), secret }
+  if (result.outcome === 'created') return { ...(await toWebhook(store, result.webhook)), secret }
   if (result.reason === 'too-many') {
     throw new ErrandError('CONFLICT', `There are already ${webhooksMax} webhooks, the maximum. Delete one first.`)
   }
@@ -64,7 +66,7 @@ export async function createWebhook(
 }
 
 export async function getWebhook({ store }: WebhookParts, of: WebhookOf): Promise<Webhook> {
-  return toWebhook(await find(store, of))
+  return await toWebhook(store, await find(store, of))
 }
 
 export async function listWebhooks(
@@ -72,7 +74,8 @@ export async function listWebhooks(
   { limit, offset, userId }: Page & { userId: string },
 ): Promise<z.output<typeof ListWebhooksOutput>> {
   const webhooks = await store.webhooks.list(userId)
-  return { webhooks: webhooks.slice(offset, offset + limit).map(toWebhook), total: webhooks.length, limit, offset }
+  const page = await Promise.all(webhooks.slice(offset, offset + limit).map((webhook) => toWebhook(store, webhook)))
+  return { webhooks: page, total: webhooks.length, limit, offset }
 }
 
 export async function updateWebhook(
@@ -96,7 +99,7 @@ export async function updateWebhook(
   const webhook = await store.webhooks.update({ userId, webhookId, changes })
   if (!webhook) throw notFound()
   if (isEnabled === false) await cancelWaiting(store, webhookId)
-  return toWebhook(webhook)
+  return await toWebhook(store, webhook)
 }
 
 export async function deleteWebhook({ store }: WebhookParts, of: WebhookOf): Promise<void> {
@@ -127,7 +130,7 @@ export async function rotateWebhook(
   if (!(await store.webhooks.rotate({ ...of, from, to, previousUntil }))) {
     throw new ErrandError('CONFLICT', 'The webhook was changed by another request. Try again.')
   }
-  return { ...toWebhook(await find(store, of)), secret }
+  return { ...(await toWebhook(store, await find(store, of))), secret }
 }
 
 /** Undefined if the service's own secret was lost. A rotation then repairs the webhook. */
@@ -188,6 +191,33 @@ export async function listDeliveries(
   return { deliveries, limit, ...(rows.length > limit && { next: deliveries.at(-1)!.eventId }) }
 }
 
+export async function getDelivery(
+  { store }: WebhookParts,
+  { input, userId }: WebhookRequest<typeof DeliveryInput>,
+): Promise<DeliveryDetails> {
+  const { eventId, webhookId } = input
+  await find(store, { userId, webhookId })
+  const sent = await store.webhooks.getSent({ webhookId, eventId })
+  if (!sent) throw deliveryNotFound()
+  const { body, trace, ...delivery } = sent
+  const attempts = trace?.attempts ?? []
+  const sentAt = attempts.at(-1)?.at
+  return {
+    ...toDelivery(delivery),
+    request: {
+      url: trace && trace.url,
+      headers: {
+        ...postHeaders,
+        'webhook-id': eventId,
+        ...(sentAt !== undefined && { 'webhook-timestamp': String(Math.floor(sentAt / 1000)) }),
+      },
+      body,
+    },
+    response: trace && trace.response,
+    history: attempts.map((attempt) => ({ ...attempt, at: isoTime(attempt.at) })),
+  }
+}
+
 /** Queues an event for one webhook again, whatever its status. */
 export async function redeliver(
   { store }: WebhookParts,
@@ -214,9 +244,10 @@ async function findDelivery(store: Store, of: { webhookId: string; eventId: stri
   return delivery
 }
 
-function toWebhook(webhook: WebhookRecord): Webhook {
+async function toWebhook(store: Store, webhook: WebhookRecord): Promise<Webhook> {
   const { createdAt, description, disabledAt, disabledReason, failingSince, id, previousUntil, types, updatedAt, url } =
     webhook
+  const { lastFailure, ...recent } = await store.webhooks.health(id)
   return {
     id,
     url,
@@ -227,6 +258,8 @@ function toWebhook(webhook: WebhookRecord): Webhook {
     disabledAt: isoTimeOrNull(disabledAt),
     failingSince: isoTimeOrNull(failingSince),
     previousSecretUntil: isoTimeOrNull(previousUntil),
+    recent,
+    lastFailure: lastFailure && { ...lastFailure, at: isoTime(lastFailure.at) },
     createdAt: isoTime(createdAt),
     updatedAt: isoTime(updatedAt),
   }

@@ -1,10 +1,11 @@
 import { signRequest } from '../outbound/request-signature.ts'
 import { SealedSecretsError } from '../kernel/secret-vault.ts'
-import type { Clock } from '../kernel/clock.ts'
+import type { Clock, EpochMs } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { FairPlaces, type Place } from '../kernel/fair-places.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import type { AttemptOutcome, EndedAttempt, LeasedDelivery, WebhookStore } from '../store/events/webhook-types.ts'
+import type { ResponseStart } from '../store/events/event-types.ts'
 import { attemptMs, EndpointError, type WebhookPosts } from './webhook-post.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
@@ -36,6 +37,8 @@ const troubledKept = 10_000
 const cursorsKept = 10_000
 /** Time for requests in flight to finish when the service stops. */
 const drainMs = 3000
+/** Latest attempts of a delivery that are kept. */
+const attemptsKept = 20
 
 /** Pauses before each attempt except the first. */
 const pausesMs = [5, 30, 120, 600, 3600, 4 * 3600, 10 * 3600, 24 * 3600].map((s) => s * 1000)
@@ -109,8 +112,7 @@ export class WebhookDispatcher {
 
   /** Makes one attempt immediately, even if other deliveries are due. Never retries. */
   async sendNow(delivery: LeasedDelivery): Promise<void> {
-    const outcome = await this.#attempt(delivery, { isLast: true })
-    await this.#parts.store.end([{ ...delivery, outcome }])
+    await this.#parts.store.end([await this.#attempt(delivery, { isLast: true })])
   }
 
   async #run(): Promise<void> {
@@ -219,16 +221,16 @@ export class WebhookDispatcher {
 
   async #send(delivery: LeasedDelivery, place: Place): Promise<void> {
     const { target } = delivery
-    const startedAt = performance.now()
     this.#busy.set(target, (this.#busy.get(target) ?? 0) + 1)
-    const outcome = await this.#attempt(delivery, { isLast: false })
+    const startedAt = performance.now()
+    const ended = await this.#attempt(delivery, { isLast: false })
     const left = this.#busy.get(target)! - 1
     if (left > 0) this.#busy.set(target, left)
     else this.#busy.delete(target)
-    const isQuick = outcome.kind === 'succeeded' && performance.now() - startedAt < quickMs
+    const isQuick = ended.outcome.kind === 'succeeded' && performance.now() - startedAt < quickMs
     if (isQuick) this.#troubled.delete(target)
     else keep(this.#troubled, { key: target, value: performance.now(), max: troubledKept })
-    this.#ended.push({ ...delivery, outcome })
+    this.#ended.push(ended)
     place.release()
     this.#signal()
   }
@@ -242,8 +244,23 @@ export class WebhookDispatcher {
   }
 
   /** Never throws. */
-  async #attempt(delivery: LeasedDelivery, { isLast }: { isLast: boolean }): Promise<AttemptOutcome> {
-    const { clock, keys, pauses = pausesMs, posts } = this.#parts
+  async #attempt(delivery: LeasedDelivery, { isLast }: { isLast: boolean }): Promise<EndedAttempt> {
+    const at = this.#parts.clock.now()
+    const startedAt = performance.now()
+    const { outcome, response = null } = await this.#post(delivery, { at, isLast })
+    if (outcome.kind === 'unsent') return { ...delivery, outcome }
+    const { httpStatus } = outcome
+    const error = outcome.kind === 'succeeded' ? null : outcome.error
+    const attempt = { at, durationMs: Math.round(performance.now() - startedAt), httpStatus, error }
+    const attempts = [...(delivery.trace?.attempts ?? []), attempt].slice(-attemptsKept)
+    return { ...delivery, outcome, trace: { url: delivery.url, response, attempts } }
+  }
+
+  async #post(
+    delivery: LeasedDelivery,
+    { at, isLast }: { at: EpochMs; isLast: boolean },
+  ): Promise<{ outcome: AttemptOutcome; response?: ResponseStart }> {
+    const { keys, pauses = pausesMs, posts } = this.#parts
     const { attempt, body, eventId: id } = delivery
     const pause = isLast ? undefined : pauses[attempt - 1]
     // Randomized, so that deliveries that failed together are not retried together.
@@ -251,21 +268,20 @@ export class WebhookDispatcher {
     const failed = (error: string, httpStatus: number | null = null) =>
       ({ kind: 'failed', httpStatus, error, againInMs }) as const
     try {
-      const now = clock.now()
-      const headers = signRequest(keys.of(delivery, now), { id, body, at: new Date(now) })
-      const status = await posts.send({ ...delivery, headers, signal: this.#stopping.signal })
-      if (status >= 200 && status < 300) return { kind: 'succeeded', httpStatus: status }
+      const headers = signRequest(keys.of(delivery, at), { id, body, at: new Date(at) })
+      const { response, status } = await posts.send({ ...delivery, headers, signal: this.#stopping.signal })
+      if (status >= 200 && status < 300) return { outcome: { kind: 'succeeded', httpStatus: status }, response }
       const error = `The endpoint responded with the status ${status}.`
-      if (status === 410) return { kind: 'gone', httpStatus: status, error }
-      if (status >= 300 && status < 400)
-        return failed('The endpoint responded with a redirect. Redirects are not followed.', status)
-      return failed(error, status)
+      if (status === 410) return { outcome: { kind: 'gone', httpStatus: status, error }, response }
+      const isRedirect = status >= 300 && status < 400
+      const redirected = 'The endpoint responded with a redirect. Redirects are not followed.'
+      return { outcome: failed(isRedirect ? redirected : error, status), response }
     } catch (error) {
-      if (error instanceof EndpointError) return failed(error.message)
+      if (error instanceof EndpointError) return { outcome: failed(error.message) }
       if (error instanceof SealedSecretsError)
-        return failed('The secret of the webhook cannot be decrypted. Rotate it.')
+        return { outcome: failed('The secret of the webhook cannot be decrypted. Rotate it.') }
       if (!this.#stopping.signal.aborted) this.#parts.log.error({ err: error }, 'a delivery attempt failed')
-      return { kind: 'unsent' }
+      return { outcome: { kind: 'unsent' } }
     }
   }
 

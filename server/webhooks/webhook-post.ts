@@ -5,6 +5,7 @@ import { exchange } from '../outbound/exchange.ts'
 import { KeptConnections } from '../outbound/kept-connections.ts'
 import { lookupsPerUserMax, NoPublicHostError, seconds, type Peer } from '../outbound/peer.ts'
 import { isPrivateHost } from '../outbound/private-address.ts'
+import type { ResponseStart } from '../store/events/event-types.ts'
 import type { SignatureHeaders } from '../outbound/request-signature.ts'
 
 /** The endpoint gave no response. The message is a sentence for the user and quotes nothing from the endpoint. */
@@ -12,12 +13,12 @@ export class EndpointError extends Error {}
 
 export const attemptMs = 10_000
 const connectMs = 5000
-/**
- * Max bytes and max time to read a response. The content is ignored, and only read so that the connection can be
- * reused.
- */
+/** Max bytes and max time to read a response. It is read further than it is kept, so that the connection can be reused. */
 const bodyBytesMax = 4096
 const bodyMs = 500
+/** Max bytes of a body and characters of a head that are kept. */
+const bodyBytesKept = 1024
+const headCharsKept = 2048
 const lookupsMax = 32
 const agentsMax = 1000
 
@@ -40,6 +41,11 @@ export type Post = {
   signal: AbortSignal
 }
 
+export type PostAnswer = { status: number; response: ResponseStart }
+
+/** Headers of each request besides the signature and the framing. */
+export const postHeaders = { 'content-type': 'application/json', 'user-agent': 'errand' }
+
 /**
  * Posts to users' endpoints. A connection stays open briefly for reuse. If the endpoint closes it just as a request is
  * sent, that request is lost. This is harmless, because the request is retried with the same id.
@@ -53,8 +59,8 @@ export class WebhookPosts {
     this.#options = options
   }
 
-  /** Returns the status of any response. Does not follow redirects. Throws an EndpointError if there is no response. */
-  async send({ body, headers, signal: stop, target, url: address, userId }: Post): Promise<number> {
+  /** Returns any response. Does not follow redirects. Throws an EndpointError if there is no response. */
+  async send({ body, headers, signal: stop, target, url: address, userId }: Post): Promise<PostAnswer> {
     const url = new URL(address)
     const late = new AbortController()
     const onTime = () => late.abort(new EndpointError(`The endpoint did not respond within ${seconds(attemptMs)}.`))
@@ -65,13 +71,14 @@ export class WebhookPosts {
         peer,
         url,
         method: 'POST',
-        headers: { 'content-type': 'application/json', ...headers },
+        headers: { ...postHeaders, ...headers },
         body,
         signal,
         agent: this.#agentOf(target, url, userId),
       })
-      await settled(answer)
-      return answer.statusCode ?? 0
+      const start = await settled(answer)
+      const head = headOf(answer).slice(0, headCharsKept)
+      return { status: answer.statusCode ?? 0, response: { head, body: start } }
     } catch (error) {
       if (!(error instanceof NoPublicHostError)) throw error
       throw new EndpointError("The URL's host was not found or is not public.")
@@ -98,9 +105,15 @@ export class WebhookPosts {
   }
 }
 
-/** Resolves when the response has ended or was cut off. */
-async function settled(answer: IncomingMessage): Promise<void> {
+function headOf({ httpVersion, rawHeaders, statusCode, statusMessage }: IncomingMessage): string {
+  const lines = rawHeaders.flatMap((name, n) => (n % 2 === 0 ? [`${name}: ${rawHeaders[n + 1]}`] : []))
+  return [`HTTP/${httpVersion} ${statusCode} ${statusMessage}`, ...lines].join('\n')
+}
+
+/** Resolves with the start of the body when the response has ended or was cut off. */
+async function settled(answer: IncomingMessage): Promise<string> {
   const status = answer.statusCode ?? 0
+  const chunks: Buffer[] = []
   let bytes = 0
   await new Promise<void>((resolve) => {
     const timer = setTimeout(() => answer.destroy(), bodyMs)
@@ -110,10 +123,12 @@ async function settled(answer: IncomingMessage): Promise<void> {
       resolve()
     })
     answer.on('data', (chunk: Buffer) => {
+      if (bytes < bodyBytesKept) chunks.push(chunk)
       bytes += chunk.length
       if (bytes > bodyBytesMax) answer.destroy()
     })
     // A response that switched protocols has no end.
     if (status === 101) answer.destroy()
   })
+  return Buffer.concat(chunks).subarray(0, bodyBytesKept).toString()
 }

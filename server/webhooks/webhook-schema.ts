@@ -35,6 +35,13 @@ export const Webhook = z
     previousSecretUntil: isoTimestamp
       .nullable()
       .describe('Until then, requests are also signed with the previous secret'),
+    recent: z
+      .object({ succeeded: z.number().int(), failed: z.number().int() })
+      .describe('Results of the latest deliveries that have ended, at most 100'),
+    lastFailure: z
+      .object({ at: isoTimestamp, error: z.string() })
+      .nullable()
+      .describe('The latest failed attempt among the latest deliveries'),
     createdAt: isoTimestamp,
     updatedAt: isoTimestamp,
   })
@@ -95,12 +102,39 @@ export const Delivery = z
     attempts: z.number().int(),
     nextAttemptAt: isoTimestamp.nullable().describe('Time of the next attempt; null if there is none'),
     attemptedAt: isoTimestamp.nullable().describe('Time of the last attempt'),
-    httpStatus: z.number().int().nullable().describe('HTTP status of the last response; nothing else of it is stored'),
+    httpStatus: z.number().int().nullable().describe('HTTP status of the last response'),
     error: z.string().nullable().describe('Why the last attempt failed'),
     createdAt: isoTimestamp,
   })
   .meta({ id: 'WebhookDelivery' })
 export type Delivery = z.output<typeof Delivery>
+
+export const DeliveryDetails = Delivery.extend({
+  request: z
+    .object({
+      url: z.string().nullable().describe('URL of the last attempt; null before the first one'),
+      headers: z.record(z.string(), z.string()).describe('Without the signature'),
+      body: z.string().describe('The JSON that each attempt sends, byte by byte'),
+    })
+    .describe('The last request'),
+  response: z
+    .object({ head: z.string(), body: z.string() })
+    .nullable()
+    .describe(
+      'The last response: status line and headers (at most 2,048 characters) and the first 1,024 bytes of the body',
+    ),
+  history: z
+    .array(
+      z.object({
+        at: isoTimestamp,
+        durationMs: z.number().int(),
+        httpStatus: z.number().int().nullable(),
+        error: z.string().nullable(),
+      }),
+    )
+    .describe('The latest 20 attempts, oldest first, including those before a redelivery'),
+}).meta({ id: 'WebhookDeliveryDetails' })
+export type DeliveryDetails = z.output<typeof DeliveryDetails>
 
 export const ListDeliveriesInput = z.object({
   webhookId,

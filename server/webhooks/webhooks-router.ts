@@ -1,6 +1,7 @@
 import {
   createWebhook,
   deleteWebhook,
+  getDelivery,
   getWebhook,
   listDeliveries,
   listWebhooks,
@@ -18,6 +19,7 @@ import {
   CreatedWebhook,
   CreateWebhookInput,
   Delivery,
+  DeliveryDetails,
   DeliveryInput,
   ListDeliveriesInput,
   ListDeliveriesOutput,
@@ -230,6 +232,25 @@ export const webhooksRouter = (parts: WebhookParts) =>
         withOwner('read', 'webhooks', ({ ctx, input }) =>
           listDeliveries(parts, { input, userId: ownerOf(ctx.caller) }),
         ),
+      ),
+
+    delivery: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/webhooks/{webhookId}/deliveries/{eventId}',
+          operationId: 'getWebhookDelivery',
+          tags,
+          summary: 'Get a delivery with its last request, its last response and its attempts',
+          protect: true,
+          successDescription: 'The delivery.',
+          errorResponses: { 400: badParameter, 404: 'The webhook or the event was not found.' },
+        },
+      })
+      .input(DeliveryInput)
+      .output(DeliveryDetails)
+      .query(
+        withOwner('read', 'webhooks', ({ ctx, input }) => getDelivery(parts, { input, userId: ownerOf(ctx.caller) })),
       ),
 
     redeliver: procedure

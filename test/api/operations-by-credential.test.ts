@@ -53,6 +53,7 @@ const decisions: Record<string, Decision | 'public'> = {
   'webhooks.rotate': { platform: 'webhooks' },
   'webhooks.test': { platform: 'webhooks' },
   'webhooks.deliveries': { acting: true, platform: 'webhooks' },
+  'webhooks.delivery': { acting: true, platform: 'webhooks' },
   'webhooks.redeliver': { platform: 'webhooks' },
   'account.get': { acting: true, tokens: 'account' },
   'account.usage': actingOnly,

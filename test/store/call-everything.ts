@@ -100,6 +100,7 @@ export async function callEverything({ person, platform, service, webhookId }: C
   await call('GET', `/api/webhooks/${webhookId}/deliveries`)
   await call('GET', `/api/webhooks/${webhookId}/deliveries?status=failed`)
   await call('POST', `/api/webhooks/${webhookId}/deliveries/evt_5/redeliver`, {})
+  await call('GET', `/api/webhooks/${webhookId}/deliveries/evt_5`)
   await call('DELETE', `/api/webhooks/${webhook.id}`)
 
   const ofPlatform = async (method: string, path: string, body?: unknown, user?: string) =>

@@ -186,6 +186,41 @@ export function describeDeliveries(contractTest: ContractTest): void {
     ])
   })
 
+  contractTest('keeps the trace of the last attempt through a redelivery, and computes health', async (world) => {
+    const userId = await world.createUser(0)
+    const { webhookId } = await create(world, userId)
+    const attempt = { at: 1, durationMs: 2, httpStatus: 500, error: 'no' }
+    const trace = {
+      url: 'https://example.com/',
+      response: { head: 'HTTP/1.1 500', body: 'boom \0' },
+      attempts: [attempt],
+    }
+    expect(await world.store.webhooks.health(webhookId)).toEqual({ succeeded: 0, failed: 0, lastFailure: null })
+    await credit(world, userId)
+    const [first] = await lease(world, webhookId)
+    expect(first).toMatchObject({ trace: null })
+    await world.store.webhooks.end([{ ...first!, outcome: again, trace }])
+    const of = { webhookId, eventId: first!.eventId }
+    expect(await world.store.webhooks.getSent(of)).toMatchObject({ status: 'pending', body: first!.body, trace })
+    const at = world.clock.now()
+    const lastFailure = { at, error: 'no' }
+    expect(await world.store.webhooks.health(webhookId)).toEqual({ succeeded: 0, failed: 0, lastFailure })
+    await world.store.webhooks.redeliver(of)
+    expect(await lease(world, webhookId)).toMatchObject([{ trace, attempt: 1 }])
+    expect(await world.store.webhooks.getSent({ ...of, eventId: 'evt_0' })).toBeUndefined()
+    for (let n = 0; n < 120; n++) {
+      world.clock.advance(1)
+      await credit(world, userId)
+      const failed = { kind: 'failed', httpStatus: 500, error: `no ${n}`, againInMs: null } as const
+      await end(world, await lease(world, webhookId, 1), n % 4 === 0 ? failed : { kind: 'succeeded', httpStatus: 200 })
+    }
+    expect(await world.store.webhooks.health(webhookId)).toEqual({
+      succeeded: 75,
+      failed: 25,
+      lastFailure: { at: at + 117, error: 'no 116' },
+    })
+  })
+
   contractTest('visits all targets in order, regardless of how many deliveries one has', async (world) => {
     const userId = await world.createUser(0)
     const made = []

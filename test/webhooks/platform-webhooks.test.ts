@@ -46,6 +46,18 @@ test("a platform key's webhook receives each event of its users with the product
     'credit.added',
     'task.completed',
   ])
+  const bodies = await Promise.all(
+    page.deliveries.map(
+      async ({ eventId }: { eventId: string }) =>
+        (await platform.get(`/api/webhooks/${id}/deliveries/${eventId}`)).body.request.body,
+    ),
+  )
+  expect(bodies.toSorted()).toEqual(
+    receiver
+      .of('/all')
+      .map(({ body }) => body)
+      .toSorted(),
+  )
 })
 
 test('a platform key lists, changes, tests, rotates and deletes its webhooks, and users do not see them', async () => {

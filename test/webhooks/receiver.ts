@@ -34,7 +34,7 @@ export async function startReceiver(): Promise<Receiver> {
       received.push({ path, headers: request.headers, body, id: String(request.headers['webhook-id']), at: Date.now() })
       const answer = answers.get(path) ?? 200
       if (typeof answer === 'function') answer(request, response)
-      else response.writeHead(answer).end('an answer that nobody may see')
+      else response.writeHead(answer).end('answer')
     })
   })
   server.on('connection', () => connections++)

@@ -182,6 +182,42 @@ test('tries a failed delivery nine times in total, with the same id and bytes', 
   expect((await service.get(`/api/webhooks/${id}`, person.key)).body.failingSince).not.toBeNull()
 })
 
+test('a delivery has its last request, the start of the last response, and its attempts', async () => {
+  const { id } = await create({ url: at('/boom') })
+  receiver.answers.set('/boom', (_, response) => response.writeHead(500, { 'x-of': 'it' }).end('boom'.repeat(1000)))
+  const { id: taskId } = await service.runTask(person.key, 'test.echo')
+  for (const count of [1, 2]) {
+    await receiver.waitFor(count, '/boom')
+    await until('it is kept', waitMsMax, async () => (await one()).history.length === count)
+    clock.advance(6000)
+  }
+  async function one() {
+    const [{ eventId }] = await deliveries(id)
+    return (await service.get(`/api/webhooks/${id}/deliveries/${eventId}`, person.key)).body
+  }
+  const { history, request, response } = await one()
+  const [, second] = receiver.of('/boom')
+  expect(request).toEqual({
+    url: at('/boom'),
+    headers: Object.fromEntries(
+      ['content-type', 'user-agent', 'webhook-id', 'webhook-timestamp'].map((name) => [name, second!.headers[name]]),
+    ),
+    body: second!.body,
+  })
+  expect(JSON.parse(request.body).data.taskId).toBe(taskId)
+  expect(response.head).toMatch(/^HTTP\/1.1 500 Internal Server Error\nx-of: it\n/)
+  expect(response.body).toBe('boom'.repeat(256))
+  const attempt = { at: expect.any(String), durationMs: expect.any(Number), httpStatus: 500, error: expect.any(String) }
+  expect(history).toEqual([attempt, attempt])
+  const { error } = history[1]
+  expect((await service.get(`/api/webhooks/${id}`, person.key)).body).toMatchObject({
+    recent: { succeeded: 0, failed: 0 },
+    lastFailure: { error },
+  })
+  const other = await service.createPerson()
+  expect((await service.get(`/api/webhooks/${id}/deliveries/${second!.id}`, other.key)).status).toBe(404)
+})
+
 test('accepts any 2xx status, follows no redirects, and neither waits for nor stores long responses', async () => {
   receiver.answers.set('/204', 204)
   receiver.answers.set('/redirect', (_, response) => response.writeHead(302, { location: at('/elsewhere') }).end())

@@ -1,10 +1,18 @@
-import { deliveryStatuses, testEventType, type DeliveryRecord, type WebhookRecord } from './event-types.ts'
+import {
+  deliveryStatuses,
+  testEventType,
+  type DeliveryRecord,
+  type DeliveryTrace,
+  type WebhookRecord,
+} from './event-types.ts'
 import type {
   EndedAttempt,
   LeasedDelivery,
   ListDeliveries,
   ListTargets,
+  SentDelivery,
   TargetsOfWebhook,
+  WebhookHealth,
   WebhookOf,
 } from './webhook-types.ts'
 import { platformOwner } from './webhook-types.ts'
@@ -26,6 +34,8 @@ import { mailDisabled } from '../mails/mail-commands.ts'
 /** A webhook whose deliveries have failed for this long without a success is disabled. */
 const failingMsMax = 3 * 24 * 3_600_000
 const canceledMax = 500
+/** Number of ended deliveries from which a webhook's health is computed. */
+const healthRows = 100
 
 const type = '(SELECT type FROM events WHERE events.id = event_id) AS type'
 const row = `${columns('eventId webhookId url status attempts dueAt attemptedAt httpStatus error createdAt')}, ${type}`
@@ -33,6 +43,25 @@ const thisOne = 'event_id = :eventId AND webhook_id = :webhookId'
 const thisAttempt = `${thisOne} AND fence = :fence AND status = 'pending'`
 
 const get = statement<DeliveryRecord>('delivery_get', `SELECT ${row} FROM deliveries WHERE ${thisOne}`)
+const ofEvent = (column: string) =>
+  `(SELECT ${column} FROM events LEFT JOIN users ON users.id = events.user_id WHERE events.id = event_id)`
+/** For a webhook of the platform, the event's user. Null for a test. */
+type OfUser = { ofUser?: string | null; externalId?: string | null }
+type Sent = Omit<SentDelivery, 'trace'> & { trace: string | null } & Required<OfUser>
+const sent = statement<Sent>(
+  'delivery_get_sent',
+  `SELECT ${row}, trace, ${ofEvent('body')} AS body,
+      CASE WHEN (SELECT user_id FROM webhooks WHERE webhooks.id = webhook_id) = '${platformOwner}'
+        THEN ${ofEvent('users.id')} END AS "ofUser",
+      ${ofEvent('external_id')} AS "externalId" FROM deliveries WHERE ${thisOne}`,
+)
+const newestOf = (status: string) => `SELECT * FROM (SELECT status, ${columns('attemptedAt createdAt error')}
+    FROM deliveries WHERE webhook_id = :webhookId AND status = '${status}'
+    ORDER BY created_at DESC, event_id DESC LIMIT ${healthRows}) AS ${status}`
+const newest = statement<Pick<DeliveryRecord, 'attemptedAt' | 'createdAt' | 'error' | 'status'>>(
+  'delivery_newest',
+  ['succeeded', 'failed', 'pending'].map(newestOf).join(' UNION ALL '),
+)
 /** Reads one index range per status, because the status precedes the time in the index. */
 const pageOf = (status: string) => `SELECT * FROM (SELECT ${row} FROM deliveries
     WHERE webhook_id = :webhookId AND status = '${status}'
@@ -72,29 +101,25 @@ const targets = statement<Pending>(
     SELECT target, ${firstOf('due_at', ofTarget)} AS "dueAt", ${firstOf('attempts', ofTarget)} AS attempts
     FROM rows WHERE target IS NOT NULL`,
 )
-type Taken = {
+type Taken = OfUser & {
   eventId: string
   attempt: number
   fence: number
   url: string | null
   body: string | null
-  /** For a webhook of the platform, the event's user. Null for a test. */
-  ofUser?: string | null
-  externalId?: string | null
+  trace: string | null
 }
 const someOfTarget = ({ skipLocked }: Dialect, where: string) => `WITH old AS MATERIALIZED (
     SELECT event_id, webhook_id FROM deliveries
     WHERE webhook_id = :webhookId AND target = :target AND due_at IS NOT NULL ${where} ${skipLocked})`
 const isOld = '(event_id, webhook_id) IN (SELECT event_id, webhook_id FROM old)'
-const ofEvent = (column: string) =>
-  `(SELECT ${column} FROM events LEFT JOIN users ON users.id = events.user_id WHERE events.id = event_id)`
 const leaseOf = (
   dialect: Dialect,
   content: string,
 ) => `${someOfTarget(dialect, 'AND due_at <= :now ORDER BY due_at LIMIT :count')}
     UPDATE deliveries SET attempts = attempts + 1, fence = fence + 1, due_at = :until, attempted_at = :now
       WHERE ${isOld}
-    RETURNING ${columns('eventId fence url')}, attempts AS attempt, ${content}`
+    RETURNING ${columns('eventId fence url trace')}, attempts AS attempt, ${content}`
 const lease = statement<Taken>('delivery_lease', (dialect) =>
   leaseOf(dialect, '(SELECT body FROM events WHERE events.id = event_id AND user_id = :userId) AS body'),
 )
@@ -120,7 +145,7 @@ const cancelOfDisabled = statement('delivery_cancel_of_disabled', (dialect) =>
 )
 const end = statement(
   'delivery_end',
-  `UPDATE deliveries SET status = :status, due_at = :dueAt, http_status = :httpStatus, error = :error
+  `UPDATE deliveries SET status = :status, due_at = :dueAt, http_status = :httpStatus, error = :error, trace = :trace
     WHERE ${thisAttempt}`,
 )
 const putBack = statement(
@@ -176,6 +201,23 @@ export function* getDelivery(on: Reads, of: Of): Op<DeliveryRecord | undefined> 
   return yield* on.get(get, of)
 }
 
+export function* getSent(on: Reads, of: Of): Op<SentDelivery | undefined> {
+  const found = yield* on.get(sent, of)
+  if (!found) return undefined
+  const { externalId, ofUser, ...delivery } = found
+  return { ...delivery, body: withUser(delivery.body, { externalId, ofUser }), trace: readTrace(delivery.trace) }
+}
+
+export function* webhookHealth(on: Reads, webhookId: string): Op<WebhookHealth> {
+  const rows = (yield* on.all(newest, { webhookId })).toSorted((a, b) => b.createdAt - a.createdAt)
+  const ended = rows.filter(({ status }) => status !== 'pending').slice(0, healthRows)
+  const failed = ended.filter(({ status }) => status === 'failed').length
+  const [last] = rows
+    .flatMap(({ attemptedAt: at, error }) => (at === null || error === null ? [] : [{ at, error }]))
+    .toSorted((a, b) => b.at - a.at)
+  return { succeeded: ended.length - failed, failed, lastFailure: last ?? null }
+}
+
 export function* redeliver(tx: Tx, of: Of): Op<DeliveryRecord | undefined> {
   yield* tx.run(restart, { ...of, now: yield* tx.now() })
   return yield* getDelivery(tx, of)
@@ -196,7 +238,7 @@ export function* recordTest(
   const facts = { type: testEventType, webhookId } as const
   yield* tx.run(insertLeased, { eventId, webhookId, until: now + leaseMs, now })
   const { body } = insertEvent(tx, { id: eventId, userId, at: now, facts })
-  return leased(webhook, webhookId, { eventId, attempt: 1, fence: 1, url: null, body })
+  return leased(webhook, webhookId, { eventId, attempt: 1, fence: 1, url: null, body, trace: null })
 }
 
 export function* dueTargets(on: Reads, { after, cursors, limit, perWebhook }: ListTargets): Op<TargetsOfWebhook[]> {
@@ -252,11 +294,16 @@ function leased(webhook: WebhookRecord, target: string, taken: Taken): LeasedDel
   if (taken.body === null || url === null) return undefined
   const body = withUser(taken.body, taken)
   const isFailing = webhook.failingSince !== null
-  return { eventId, webhookId, userId, target, attempt, fence, body, url, sealed, previousUntil, isFailing }
+  const trace = readTrace(taken.trace)
+  return { eventId, webhookId, userId, target, attempt, fence, body, url, sealed, previousUntil, isFailing, trace }
+}
+
+function readTrace(json: string | null): DeliveryTrace | null {
+  return json === null ? null : (JSON.parse(json) as DeliveryTrace)
 }
 
 /** Adds the user to the body of an event for the platform. The result is the same at each attempt. */
-function withUser(body: string, { externalId = null, ofUser }: Pick<Taken, 'externalId' | 'ofUser'>): string {
+function withUser(body: string, { externalId = null, ofUser }: OfUser): string {
   return ofUser ? `${JSON.stringify({ userId: ofUser, externalId }).slice(0, -1)},${body.slice(1)}` : body
 }
 
@@ -271,17 +318,18 @@ export function* endAttempts(tx: Tx, attempts: readonly EndedAttempt[]): Op<void
   for (const webhookId of [...webhooks.keys()].toSorted()) noteHealth(tx, webhooks.get(webhookId)!, now)
 }
 
-function endAttempt(tx: Tx, { eventId, fence, outcome, webhookId }: EndedAttempt, now: number): void {
+function endAttempt(tx: Tx, { eventId, fence, outcome, trace, webhookId }: EndedAttempt, now: number): void {
   const of = { eventId, webhookId, fence }
+  const seen = { ...of, trace: trace && JSON.stringify(trace) }
   switch (outcome.kind) {
     case 'unsent':
       return tx.send(putBack, { ...of, now })
     case 'succeeded':
-      return tx.send(end, { ...of, status: 'succeeded', dueAt: null, httpStatus: outcome.httpStatus, error: null })
+      return tx.send(end, { ...seen, status: 'succeeded', dueAt: null, httpStatus: outcome.httpStatus, error: null })
     default: {
       const { error, httpStatus } = outcome
       const dueAt = outcome.kind === 'failed' && outcome.againInMs !== null ? now + outcome.againInMs : null
-      tx.send(end, { ...of, status: dueAt === null ? 'failed' : 'pending', dueAt, httpStatus, error })
+      tx.send(end, { ...seen, status: dueAt === null ? 'failed' : 'pending', dueAt, httpStatus, error })
     }
   }
 }

@@ -83,6 +83,15 @@ export type WebhookRecord = {
   updatedAt: EpochMs
 }
 
+/** An attempt that has ended. */
+export type DeliveryAttempt = { at: EpochMs; durationMs: number; httpStatus: number | null; error: string | null }
+
+/** Status line with headers, and body of a response, both cut off. */
+export type ResponseStart = { head: string; body: string }
+
+/** The latest attempts of a delivery, oldest first, with the URL and the response of the last one. */
+export type DeliveryTrace = { url: string; response: ResponseStart | null; attempts: DeliveryAttempt[] }
+
 export type DeliveryRecord = {
   eventId: string
   webhookId: string

@@ -14,6 +14,8 @@ export function webhookStore(engine: Engine): WebhookStore {
     cancelDeliveries: (webhookId) => engine.run((tx) => deliveries.cancelDeliveries(tx, webhookId)),
     listDeliveries: (input) => engine.read((on) => deliveries.listDeliveries(on, input), input.userId),
     getDelivery: (of) => engine.read((on) => deliveries.getDelivery(on, of)),
+    getSent: (of) => engine.read((on) => deliveries.getSent(on, of)),
+    health: (webhookId) => engine.read((on) => deliveries.webhookHealth(on, webhookId)),
     redeliver: (of) => engine.run((tx) => deliveries.redeliver(tx, of)),
     test: (input) => engine.run((tx) => deliveries.recordTest(tx, input)),
     targets: (input) => engine.read((on) => deliveries.dueTargets(on, input)),

@@ -1,5 +1,5 @@
 import type { EpochMs } from '../../kernel/clock.ts'
-import type { DeliveryRecord, DeliveryStatus, WebhookRecord } from './event-types.ts'
+import type { DeliveryRecord, DeliveryStatus, DeliveryTrace, WebhookRecord } from './event-types.ts'
 
 /** Max webhooks per owner, including the webhook for callback URLs of tasks. */
 export const webhooksMax = 10
@@ -65,6 +65,7 @@ export type LeasedDelivery = {
   previousUntil: EpochMs | null
   /** Whether an attempt for the webhook has failed since its last success. */
   isFailing: boolean
+  trace: DeliveryTrace | null
 }
 
 export type AttemptOutcome =
@@ -76,7 +77,18 @@ export type AttemptOutcome =
   | { kind: 'unsent' }
 export type EndedAttempt = Pick<LeasedDelivery, 'eventId' | 'webhookId' | 'fence' | 'url' | 'isFailing'> & {
   outcome: AttemptOutcome
+  /** The trace with this attempt. */
+  trace: DeliveryTrace | null
 }
+
+/** Latest deliveries of a webhook that have ended, by result, and the latest failed attempt among its deliveries. */
+export type WebhookHealth = {
+  succeeded: number
+  failed: number
+  lastFailure: { at: EpochMs; error: string } | null
+}
+
+export type SentDelivery = DeliveryRecord & { body: string; trace: DeliveryTrace | null }
 
 export type WebhookStore = {
   create(input: CreateWebhook): Promise<CreateWebhookResult>
@@ -92,6 +104,9 @@ export type WebhookStore = {
   /** Newest first. */
   listDeliveries(input: ListDeliveries): Promise<DeliveryRecord[]>
   getDelivery(of: { webhookId: string; eventId: string }): Promise<DeliveryRecord | undefined>
+  /** The delivery with the JSON that it sends. */
+  getSent(of: { webhookId: string; eventId: string }): Promise<SentDelivery | undefined>
+  health(webhookId: string): Promise<WebhookHealth>
   /** Restarts the delivery from its first attempt. Undefined if it is unknown. */
   redeliver(of: { webhookId: string; eventId: string }): Promise<DeliveryRecord | undefined>
   /**

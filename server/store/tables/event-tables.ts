@@ -78,6 +78,8 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
       /** Status and error of the last attempt. */
       httpStatus: number('http_status'),
       error: text(),
+      /** JSON `DeliveryTrace`; null before the first attempt has ended. */
+      trace: text(),
       createdAt: number('created_at').notNull(),
     },
     (delivery) => [

@@ -70,16 +70,42 @@ testConsole(
   'a failing webhook is shown as failing, and can be changed, disabled and deleted',
   async (opened) => {
     const receiver = await startReceiver()
-    receiver.answers.set('/broken', 500)
-    const { page } = opened
-    const key = await opened.service.createKey(opened.visitor.userId)
+    receiver.answers.set('/broken', (_, response) => response.writeHead(500, { 'x-of': 'receiver' }).end('boom'))
+    const { page, service } = opened
+    const key = await service.createKey(opened.visitor.userId)
     const body = { url: `${receiver.url}/broken` }
-    const { id } = (await opened.service.post('/api/webhooks', body, { key })).body
+    const { id } = (await service.post('/api/webhooks', body, { key })).body
     await opened.open(`/settings/webhooks/${id}`)
     await page.getByRole('button', { name: 'Send test event' }).click()
     await page.getByText(/^Test event: .*500/).waitFor()
     await page.getByRole('table', { name: 'Deliveries' }).getByText(/500/).first().waitFor()
+    await page.getByText('0% of the last delivery').waitFor()
     await opened.check('webhook-failing')
+    await service.createTask(key, 'demo.wait', { seconds: 0 })
+    const [, sent] = await receiver.waitFor(2, '/broken')
+    await page.getByRole('link', { name: 'task.completed' }).click()
+    const pane = page.getByRole('dialog', { name: 'task.completed' })
+    await pane.getByRole('group', { name: 'Response body' }).waitFor()
+    expect(await pane.getByRole('group', { name: 'Response body' }).textContent()).toBe('boom')
+    expect(await pane.getByRole('group', { name: 'Response head' }).textContent()).toMatch(
+      /^HTTP\/1.1 500.*\nx-of: receiver/,
+    )
+    expect(await pane.getByRole('group', { name: 'Request body' }).textContent()).toBe(sent!.body)
+    const head = await pane.getByRole('group', { name: 'Request head' }).textContent()
+    for (const name of ['content-type', 'user-agent', 'webhook-id'])
+      expect(head).toContain(`\n${name}: ${String(sent!.headers[name])}\n`)
+    // The delivery may have been retried by now.
+    expect(receiver.of('/broken').map(({ headers }) => headers['webhook-timestamp'])).toContain(
+      /webhook-timestamp: (\d+)/.exec(head!)?.[1],
+    )
+    expect(head).not.toContain('v1,')
+    await pane.getByRole('table', { name: 'Attempts' }).getByText(/500/).first().waitFor()
+    await opened.check('webhook-delivery')
+    await pane.getByRole('link', { name: /^task_/ }).click()
+    await page.getByRole('heading', { name: 'demo.wait' }).waitFor()
+    await page.goBack()
+    await page.getByRole('button', { name: 'Close' }).click()
+    await pane.waitFor({ state: 'hidden' })
 
     await page.getByRole('button', { name: 'Edit' }).click()
     const dialog = page.getByRole('dialog')
@@ -95,6 +121,9 @@ testConsole(
     await page.getByRole('button', { name: 'Turn off' }).click()
     await dialog.getByRole('button', { name: 'Turn off' }).click()
     await page.getByText('You turned it off').waitFor()
+    await page.getByRole('button', { name: 'Send test event' }).click()
+    await page.getByText('Test event: delivered, HTTP 200.').waitFor()
+    await page.getByText(/(50% of the last 2|66% of the last 3) deliveries/).waitFor()
     await opened.check('webhook-off')
     await page.getByRole('button', { name: 'Turn on' }).click()
     await page.getByRole('button', { name: 'Turn off' }).waitFor()

@@ -54,6 +54,7 @@ const bounds: Record<string, number | typeof configured> = {
   'webhooks.rotate': 4 * kb,
   'webhooks.test': 4 * kb,
   'webhooks.deliveries': 300 * kb,
+  'webhooks.delivery': 16 * kb,
   'webhooks.redeliver': 4 * kb,
   'account.get': 10 * kb,
   'account.update': 10 * kb,
@@ -137,6 +138,11 @@ const largest: Record<string, (world: World) => Promise<{ body: unknown }>> = {
   'webhooks.get': ({ ids, person, service }) => service.get(`/api/webhooks/${ids['webhook']}`, person.key),
   'webhooks.deliveries': ({ ids, person, service }) =>
     service.get(`/api/webhooks/${ids['webhook']}/deliveries?${limit}`, person.key),
+  'webhooks.delivery': async ({ ids, person, service }) => {
+    const at = `/api/webhooks/${ids['webhook']}/deliveries`
+    const { deliveries } = (await service.get(`${at}?limit=1`, person.key)).body
+    return await service.get(`${at}/${deliveries[0].eventId}`, person.key)
+  },
   'account.get': ({ person, service }) => service.get('/api/account', person.key),
   'account.usage': ({ person, service }) => service.get('/api/usage?days=90', person.key),
   'topups.list': ({ person, service }) => service.get(`/api/topups?${limit}`, person.key),

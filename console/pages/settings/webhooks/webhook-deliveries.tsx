@@ -8,10 +8,12 @@ import { EmptyState } from '../../../parts/empty-state.tsx'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { notifyDone } from '../../../parts/notify.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
 import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { StatusBadge } from '../../../parts/status-badge.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
+import { DeliveryPane } from './delivery-pane.tsx'
 import { deliveryLook, deliveryStatuses } from './webhook-words.ts'
 
 const limit = 25
@@ -21,6 +23,7 @@ const idleRefreshMs = 15_000
 /** Lists the deliveries of the last seven days, newest first. Refetches while any delivery is pending. */
 export function WebhookDeliveries({ webhook: { id: webhookId } }: { webhook: Webhook }) {
   const [statusText, setStatus] = useSearchField('status')
+  const [openId, setOpenId] = useSearchField('delivery')
   const status = deliveryStatuses.find((one) => one === statusText)
   const deliveries = useInfiniteQuery({
     queryKey: ['deliveries', webhookId, status],
@@ -63,9 +66,10 @@ export function WebhookDeliveries({ webhook: { id: webhookId } }: { webhook: Web
           <Stack gap="sm">
             <DataTable
               caption="Deliveries"
-              columns={columns(webhookId)}
+              columns={columns(webhookId, statusText)}
               rows={pages.flatMap((page) => page.deliveries)}
               rowKey={({ eventId }) => eventId}
+              opensRows
             />
             {deliveries.hasNextPage && (
               <Group>
@@ -82,18 +86,21 @@ export function WebhookDeliveries({ webhook: { id: webhookId } }: { webhook: Web
           </Stack>
         )}
       </QueryState>
+      <DeliveryPane webhookId={webhookId} eventId={openId} onClose={() => setOpenId('')} />
     </Panel>
   )
 }
 
-function columns(webhookId: string): Column<WebhookDelivery>[] {
+function columns(webhookId: string, status: string): Column<WebhookDelivery>[] {
   return [
     {
       id: 'event',
       label: 'Event',
       cell: ({ eventId, type, url }) => (
         <>
-          <span title={eventId}>{type}</span>
+          <PageLink href={`?${new URLSearchParams({ ...(status !== '' && { status }), delivery: eventId })}`}>
+            <span title={eventId}>{type}</span>
+          </PageLink>
           {url !== null && (
             <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
               {url}

@@ -86,6 +86,8 @@ function WebhookView({ webhook }: { webhook: Webhook }) {
                 : webhook.types.join(', '),
             ],
             ['Created', <TimeText key="added" at={webhook.createdAt} isExact />],
+            ['Success rate', successText(webhook)],
+            ['Last error', webhook.lastFailure && <LastFailure key="error" {...webhook.lastFailure} />],
             ['Failing since', webhook.failingSince && <TimeText key="failing" at={webhook.failingSince} isExact />],
             [
               'Old secret expires',
@@ -98,6 +100,20 @@ function WebhookView({ webhook }: { webhook: Webhook }) {
       <WebhookDeliveries webhook={webhook} />
       <WebhookDialog request={request} isOpen={isOpen} onClose={() => setOpen(false)} />
     </Stack>
+  )
+}
+
+function successText({ recent: { failed, succeeded } }: Webhook): string {
+  const total = succeeded + failed
+  if (total === 0) return 'No deliveries yet'
+  return `${Math.floor((100 * succeeded) / total)}% of the last ${total === 1 ? 'delivery' : `${total} deliveries`}`
+}
+
+function LastFailure({ at, error }: NonNullable<Webhook['lastFailure']>) {
+  return (
+    <>
+      <TimeText at={at} />: {error}
+    </>
   )
 }
 
@@ -130,7 +146,7 @@ function Actions({ webhook, onRotate }: { webhook: Webhook; onRotate: () => void
     <Stack gap="sm" mt="md">
       {(test.error ?? enable.error) && <ErrorNotice error={test.error ?? enable.error} />}
       <Group gap="xs">
-        {url !== null && isEnabled && (
+        {url !== null && (
           <Button size="xs" variant="default" loading={test.isPending} onClick={() => test.mutate()}>
             Send test event
           </Button>
@@ -166,8 +182,7 @@ function Actions({ webhook, onRotate }: { webhook: Webhook; onRotate: () => void
 
 function testText({ error, httpStatus, status }: Awaited<ReturnType<typeof client.webhooks.test>>): string {
   if (status === 'succeeded') return `delivered, HTTP ${httpStatus}.`
-  const what = error ?? (httpStatus === null ? 'no response yet' : `HTTP ${httpStatus}`)
-  return `${deliveryLook(status).label.toLowerCase()}, ${what}.`
+  return `${deliveryLook(status).label.toLowerCase()}. ${error ?? 'No response yet.'}`
 }
 
 export function renewDeliveries(webhookId: string): void {

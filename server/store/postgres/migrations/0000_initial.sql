@@ -176,6 +176,7 @@ CREATE TABLE "deliveries" (
 	"attempted_at" bigint,
 	"http_status" bigint,
 	"error" text,
+	"trace" text,
 	"created_at" bigint NOT NULL,
 	CONSTRAINT "deliveries_event_id_webhook_id_pk" PRIMARY KEY("event_id","webhook_id"),
 	CONSTRAINT "due_while_pending" CHECK (("deliveries"."status" = 'pending') = ("deliveries"."due_at" IS NOT NULL))

@@ -190,6 +190,7 @@ CREATE TABLE `deliveries` (
 	`attempted_at` integer,
 	`http_status` integer,
 	`error` text,
+	`trace` text,
 	`created_at` integer NOT NULL,
 	PRIMARY KEY(`event_id`, `webhook_id`),
 	CONSTRAINT "due_while_pending" CHECK(("deliveries"."status" = 'pending') = ("deliveries"."due_at" IS NOT NULL))
