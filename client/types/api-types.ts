@@ -1125,7 +1125,7 @@ export type Usage = {
   days: {
     /** UTC day */
     date: string
-    /** Charges of tasks and chats, minus the unused part of metered tasks of that day */
+    /** Charges of tasks and chats, minus the unused part of metered tasks of that time */
     spentUsd: string
     /** Refunds of tasks, including canceled and expired ones */
     refundedUsd: string
@@ -1134,6 +1134,19 @@ export type Usage = {
     /** Failed tasks, excluding canceled and expired ones */
     failures: number
   }[]
+  /** Only for at most 2 days: one entry per hour up to now, oldest first */
+  hours?: {
+    /** ISO 8601 UTC timestamp with milliseconds */
+    start: string
+    /** Charges of tasks and chats, minus the unused part of metered tasks of that time */
+    spentUsd: string
+    /** Refunds of tasks, including canceled and expired ones */
+    refundedUsd: string
+    /** Tasks and chats that were charged */
+    executions: number
+    /** Failed tasks, excluding canceled and expired ones */
+    failures: number
+  }[] | undefined
   /** Only with `groupBy`: at most 1,000 groups, by spending */
   groups?: Array<{
     /** Id or name; empty if there is none. Chats have the id of their agent in place of an endpoint */
@@ -1146,9 +1159,17 @@ export type Usage = {
     executions: number
     /** Failed ones, except canceled and expired tasks */
     failures: number
+    /** Median run time of tasks; null if unknown, as for models and chats */
+    runP50Ms: number | null
+    runP95Ms: number | null
+    /** Median time from the creation of tasks to their start */
+    waitP50Ms: number | null
+    waitP95Ms: number | null
     /** Only for the first 6 groups: `spentUsd` of each of `days` */
     spentPerDayUsd?: string[] | undefined
   }> | undefined
+  /** Only with `groupBy`: from how many tasks times and tags are computed, the newest 2,000 that ended */
+  runs?: number | undefined
 }
 
 export type User = {
@@ -1605,8 +1626,8 @@ export type Queries = {
     input: {
       /** Number of days, including today */
       days?: number | undefined
-      /** Adds `groups`, with the sums of the tasks and chats that ended on these days */
-      groupBy?: "agent" | "endpoint" | "model" | "key" | undefined
+      /** Adds `groups`, with the sums of the tasks and chats that ended on these days; by tag, with sums of tasks created on these days, each counted for all of its tags */
+      groupBy?: "agent" | "endpoint" | "model" | "key" | "tag" | undefined
     }
     output: Usage
   }

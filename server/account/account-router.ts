@@ -15,7 +15,8 @@ import { procedure, router, withScope, withWrite } from '../procedures/procedure
 import { Account, Usage, UsageInput } from './account-schema.ts'
 import { UpdateAccountInput } from '../payments/payment-account-schema.ts'
 import { toLimits } from '../billing/limit-schema.ts'
-import type { SpendDays } from './spend-days.ts'
+import type { SpendStep } from '../store/accounts/account-types.ts'
+import type { SpendSums } from './spend-sums.ts'
 import { readGroups } from './usage-groups.ts'
 import { remainingOf, resetAt } from '../billing/rate-headers.ts'
 
@@ -25,9 +26,15 @@ export type AccountParts = {
   clock: Clock
   payments: PaymentParts
   people: LoginAccess
-  spendDays: SpendDays
+  spendDays: SpendSums
+  spendHours: SpendSums
   store: Store
 }
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+/** Usage of at most this many days also has sums per hour. */
+const hoursDaysMax = 2
 
 export const accountRouter = (parts: AccountParts) =>
   router({
@@ -91,7 +98,7 @@ export const accountRouter = (parts: AccountParts) =>
           tags: ['Billing'],
           summary: 'Get the daily spending of the account',
           description:
-            'Oldest day first, including days without executions. With `Accept: text/csv`, the days or groups are returned as CSV.',
+            'Oldest day first, including days without executions. For one or two days, also per hour. With `Accept: text/csv`, the days or groups are returned as CSV.',
           protect: true,
           successDescription: 'One entry per UTC day.',
           errorResponses: { 400: 'A parameter is invalid.' },
@@ -103,18 +110,19 @@ export const accountRouter = (parts: AccountParts) =>
         withScope('read', async ({ ctx, input }) => {
           const { userId } = ctx.caller
           const now = parts.clock.now()
-          const days = await parts.spendDays.read(userId, { days: input.days, now })
+          const toDay = Math.floor(now / dayMs) + 1
+          const fromDay = toDay - input.days
+          const days = await parts.spendDays.read(userId, { from: fromDay, to: toDay - 1 })
+          const thisHour = Math.floor(now / hourMs)
+          const hours =
+            input.days <= hoursDaysMax && (await parts.spendHours.read(userId, { from: fromDay * 24, to: thisHour }))
           const { groupBy } = input
-          const groups = groupBy && (await readGroups(parts.store, { userId, groupBy, days: input.days, now }))
           return {
-            ...(groups && { groups }),
-            days: days.map(({ charged, day, executions, failures, refunded }) => ({
-              date: isoTime(day * 86_400_000).slice(0, 10),
-              spentUsd: formatUsd(charged),
-              refundedUsd: formatUsd(refunded),
-              executions,
-              failures,
-            })),
+            days: days.map((day) => ({ date: isoTime(day.step * dayMs).slice(0, 10), ...spendOf(day) })),
+            ...(hours && {
+              hours: hours.map((hour) => ({ start: isoTime(hour.step * hourMs), ...spendOf(hour) })),
+            }),
+            ...(groupBy && (await readGroups(parts.store, { userId, groupBy, fromDay, toDay }))),
           }
         }),
       ),
@@ -201,4 +209,8 @@ async function credentialLimits(store: Store, { agents, limits }: Caller): Promi
     executionsPerMinute: limits?.rate?.perMinute ?? null,
     agents: agents && [...agents],
   }
+}
+
+function spendOf({ charged, executions, failures, refunded }: SpendStep) {
+  return { spentUsd: formatUsd(charged), refundedUsd: formatUsd(refunded), executions, failures }
 }

@@ -70,24 +70,30 @@ export type Account = z.output<typeof Account>
 export const UsageInput = z.object({
   days: z.number().int().min(1).max(90).default(30).describe('Number of days, including today'),
   groupBy: z
-    .enum(['agent', 'endpoint', 'model', 'key'])
+    .enum(['agent', 'endpoint', 'model', 'key', 'tag'])
     .optional()
-    .describe('Adds `groups`, with the sums of the tasks and chats that ended on these days'),
+    .describe(
+      'Adds `groups`, with the sums of the tasks and chats that ended on these days; by tag, with sums of tasks created on these days, each counted for all of its tags',
+    ),
 })
+
+const spendFields = {
+  spentUsd: usd.describe('Charges of tasks and chats, minus the unused part of metered tasks of that time'),
+  refundedUsd: usd.describe('Refunds of tasks, including canceled and expired ones'),
+  executions: z.number().int().describe('Tasks and chats that were charged'),
+  failures: z.number().int().describe('Failed tasks, excluding canceled and expired ones'),
+}
+const percentileMs = z.number().int().nullable()
 
 export const Usage = z
   .object({
     days: z
-      .array(
-        z.object({
-          date: z.string().meta({ format: 'date', description: 'UTC day' }),
-          spentUsd: usd.describe('Charges of tasks and chats, minus the unused part of metered tasks of that day'),
-          refundedUsd: usd.describe('Refunds of tasks, including canceled and expired ones'),
-          executions: z.number().int().describe('Tasks and chats that were charged'),
-          failures: z.number().int().describe('Failed tasks, excluding canceled and expired ones'),
-        }),
-      )
+      .array(z.object({ date: z.string().meta({ format: 'date', description: 'UTC day' }), ...spendFields }))
       .describe('One entry per day, oldest first'),
+    hours: z
+      .array(z.object({ start: isoTimestamp, ...spendFields }))
+      .optional()
+      .describe('Only for at most 2 days: one entry per hour up to now, oldest first'),
     groups: z
       .array(
         z.object({
@@ -98,11 +104,20 @@ export const Usage = z
           refundedUsd: usd.describe('Refunds of failed, canceled and expired tasks'),
           executions: z.number().int().describe('Tasks and chats that ended'),
           failures: z.number().int().describe('Failed ones, except canceled and expired tasks'),
+          runP50Ms: percentileMs.describe('Median run time of tasks; null if unknown, as for models and chats'),
+          runP95Ms: percentileMs,
+          waitP50Ms: percentileMs.describe('Median time from the creation of tasks to their start'),
+          waitP95Ms: percentileMs,
           spentPerDayUsd: z.array(usd).optional().describe('Only for the first 6 groups: `spentUsd` of each of `days`'),
         }),
       )
       .optional()
       .describe('Only with `groupBy`: at most 1,000 groups, by spending'),
+    runs: z
+      .number()
+      .int()
+      .optional()
+      .describe('Only with `groupBy`: from how many tasks times and tags are computed, the newest 2,000 that ended'),
   })
   .meta({ id: 'Usage' })
 

@@ -1,38 +1,74 @@
 import type { z } from 'zod'
 import { groupsMax, sumBooks } from '../billing/read-books.ts'
-import type { EpochMs } from '../kernel/clock.ts'
 import { formatUsd, type Units } from '../kernel/money.ts'
-import type { BookGroup } from '../store/books/book-groups.ts'
-import type { BookRow } from '../store/books/book-reads.ts'
+import type { EndedRun } from '../store/books/run-reads.ts'
 import type { Store } from '../store/store.ts'
-import type { Usage } from './account-schema.ts'
+import type { Usage, UsageInput } from './account-schema.ts'
+import { readNewestRuns, sumRuns, timesOf, type TagSums } from './usage-runs.ts'
 
 const dayMs = 86_400_000
 /** Maximum number of groups with their spending per day. */
 const dailyGroupsMax = 6
 
-type ReadGroups = { userId: string; groupBy: BookGroup; days: number; now: EpochMs }
+type GroupBy = NonNullable<z.output<typeof UsageInput>['groupBy']>
+/** `fromDay` is inclusive, `toDay` exclusive. Both are counted from 1970-01-01. */
+type ReadGroups = { userId: string; groupBy: GroupBy; fromDay: number; toDay: number }
+type Group = TagSums & { value: string }
+type DaySum = { value: string; day: number; charged: Units }
 
-/** Returns what a user spent in the last `days` UTC days, by group. */
+/** Values of a task in each grouping. Tasks do not store their model. */
+const valuesOf: Readonly<Record<GroupBy, (run: EndedRun) => string[]>> = {
+  agent: ({ agentId }) => [agentId],
+  endpoint: ({ endpointId }) => [endpointId],
+  key: ({ keyId }) => [keyId ?? ''],
+  tag: ({ tags }) => Object.entries(tags ?? {}).map(([name, value]) => `${name}:${value}`),
+  model: () => [],
+}
+
+/** Returns what a user spent on the given days, by group, and the number of tasks that times and tags are from. */
 export async function readGroups(
   store: Pick<Store, 'books'>,
-  { days, groupBy, now, userId }: ReadGroups,
-): Promise<NonNullable<z.output<typeof Usage>['groups']>> {
-  const toDay = Math.floor(now / dayMs) + 1
-  const fromDay = toDay - days
-  const rows: BookRow[] = []
-  const { groups } = await sumBooks(store, { groupBy, userId, fromDay, toDay, onRow: (row) => rows.push(row) })
-  const spentPerDay = (of: string | number) => {
-    const spent = Array.from({ length: days }, (): Units => 0)
-    for (const { charged, day = fromDay, value } of rows) if (value === of) spent[day - fromDay]! += charged
+  { fromDay, groupBy, toDay, userId }: ReadGroups,
+): Promise<Required<Pick<z.output<typeof Usage>, 'groups' | 'runs'>>> {
+  const runs = await readNewestRuns(store, { userId, since: fromDay * dayMs })
+  const runsByValue = new Map<string, EndedRun[]>()
+  for (const run of runs) {
+    for (const value of valuesOf[groupBy](run)) {
+      const known = runsByValue.get(value)
+      if (known) known.push(run)
+      else runsByValue.set(value, [run])
+    }
+  }
+  const daySums: DaySum[] = []
+  let groups: Group[]
+  if (groupBy === 'tag') {
+    groups = [...runsByValue].map(([value, ofTag]) => ({ value, ...sumRuns(ofTag) }))
+    groups.sort((one, other) => other.charged - one.charged || (one.value < other.value ? -1 : 1))
+    for (const [value, ofTag] of runsByValue) {
+      for (const { completedAt, cost } of ofTag)
+        daySums.push({ value, day: Math.floor(completedAt / dayMs), charged: cost })
+    }
+  } else {
+    const onRow = ({ charged, day = fromDay, value }: { value: string | number; day?: number; charged: Units }) =>
+      daySums.push({ value: String(value), day, charged })
+    const read = await sumBooks(store, { groupBy, userId, fromDay, toDay, onRow })
+    groups = read.groups.map((group) => ({ ...group, value: String(group.value) }))
+  }
+  const spentPerDay = (of: string) => {
+    const spent = Array.from({ length: toDay - fromDay }, (): Units => 0)
+    for (const { charged, day, value } of daySums) if (value === of) spent[day - fromDay]! += charged
     return spent.map(formatUsd)
   }
-  return groups.slice(0, groupsMax).map(({ charged, executions, failures, refunded, value }, n) => ({
-    value: String(value),
-    spentUsd: formatUsd(charged),
-    refundedUsd: formatUsd(refunded),
-    executions,
-    failures,
-    ...(n < dailyGroupsMax && { spentPerDayUsd: spentPerDay(value) }),
-  }))
+  return {
+    runs: runs.length,
+    groups: groups.slice(0, groupsMax).map(({ charged, executions, failures, refunded, value }, n) => ({
+      value,
+      spentUsd: formatUsd(charged),
+      refundedUsd: formatUsd(refunded),
+      executions,
+      failures,
+      ...timesOf(runsByValue.get(value) ?? []),
+      ...(n < dailyGroupsMax && { spentPerDayUsd: spentPerDay(value) }),
+    })),
+  }
 }

@@ -4,7 +4,7 @@ import type { SystemParts } from '../admin/system-state.ts'
 import { ClientAddresses } from '../auth/logins/client-address.ts'
 import { loginCookieName, ServiceCookie } from '../auth/logins/login-cookie.ts'
 import { OwnOrigins } from '../auth/logins/own-origin.ts'
-import { SpendDays } from '../account/spend-days.ts'
+import { SpendSums } from '../account/spend-sums.ts'
 import type { Limits } from './config.ts'
 import type { ConnectorAccess } from '../connectors/connector-access.ts'
 import { ConnectorChecks } from '../connectors/connector-checks.ts'
@@ -87,7 +87,16 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
     store,
   }
   return {
-    account: { bodyBytesMax, catalogue, clock, payments, people, spendDays: new SpendDays(store), store },
+    account: {
+      bodyBytesMax,
+      catalogue,
+      clock,
+      payments,
+      people,
+      spendDays: new SpendSums(store, 86_400_000),
+      spendHours: new SpendSums(store, 3_600_000),
+      store,
+    },
     admin: { catalogue, clock, sendsMail: mails !== undefined, store, system },
     catalogue,
     chats,

@@ -4,6 +4,7 @@ import { formatUsd, parseUsd } from '../../server/kernel/money.ts'
 import { queryRows } from '../support/test-engine.ts'
 import { cancelAgents } from '../runner/cancel-agents.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { until, waitMsMax } from '../support/until.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { sessionAgents, SessionCalls } from './session-calls.ts'
 
@@ -19,8 +20,21 @@ function dateOf(ms: number): string {
 
 async function usage(service: TestService, key: string, query = ''): Promise<Day[]> {
   const { body, status } = await service.get(`/api/usage${query}`, key)
-  expect([status, Object.keys(body)]).toEqual([200, ['days']])
+  expect([status, Object.keys(body).filter((name) => name !== 'hours')]).toEqual([200, ['days']])
+  expect(sumHours(body.hours)).toEqual(body.hours && sumHours(body.days))
   return body.days
+}
+
+function sumHours(rows: readonly Omit<Day, 'date'>[] | undefined) {
+  return rows?.reduce(
+    (sum, { executions, failures, refundedUsd, spentUsd }) => [
+      sum[0]! + executions,
+      sum[1]! + failures,
+      sum[2]! + parseUsd(refundedUsd)!,
+      sum[3]! + parseUsd(spentUsd)!,
+    ],
+    [0, 0, 0, 0],
+  )
 }
 
 async function busyDays(service: TestService, key: string, query = ''): Promise<Day[]> {
@@ -118,6 +132,64 @@ test('canceled and expired tasks are refunded but do not count as failures', asy
   const [day] = await busyDays(service, key)
   expect(day).toMatchObject({ executions: 2, failures: 0 })
   expect(day!.refundedUsd).toBe(day!.spentUsd)
+  await service.stop()
+})
+
+test('one or two days also have their hours, up to now', async () => {
+  const clock = new FakeClock(Date.UTC(2026, 2, 14, 21, 59, 59, 999))
+  const service = await startService({ clock, limits: unlimited })
+  const { key } = await service.createPerson()
+  await service.runTask(key, 'test.echo')
+  clock.advance(1)
+  await service.runTask(key, 'test.fail')
+  clock.advance(3 * 3_600_000)
+  const { hours } = (await service.get('/api/usage?days=2', key)).body
+  expect(hours.map(({ start }: { start: string }) => start)).toEqual(
+    Array.from({ length: 26 }, (_, hour) => new Date(Date.UTC(2026, 2, 14, hour)).toISOString()),
+  )
+  expect(hours.filter(({ executions }: Day) => executions > 0)).toEqual([
+    { start: '2026-03-14T21:00:00.000Z', spentUsd: '0.0100', refundedUsd: '0.0000', executions: 1, failures: 0 },
+    { start: '2026-03-14T22:00:00.000Z', spentUsd: '0.0200', refundedUsd: '0.0200', executions: 1, failures: 1 },
+  ])
+  expect((await service.get('/api/usage?days=1', key)).body.hours).toHaveLength(2)
+  expect((await service.get('/api/usage?days=3', key)).body).not.toHaveProperty('hours')
+  await service.stop()
+})
+
+test('groups have the percentiles of run time and wait, also by tag', async () => {
+  const clock = new FakeClock()
+  const { config } = cancelAgents()
+  const service = await startService({ config, clock, limits: { ...unlimited, taskConcurrency: 1 } })
+  const { key } = await service.createPerson()
+  const create = async (tags: object) =>
+    (await service.post('/api/tasks', { endpointId: 'work.slow', params: {}, tags }, { key })).body.taskId
+  // One task runs at a time, each for 10 ms longer than the one before. Each waits while the one before runs.
+  let running = await create({ team: 'a' })
+  for (let n = 1; n <= 20; n++) {
+    const next = n < 20 && (await create(n % 2 === 0 ? { team: 'a' } : { team: 'b', half: 'second' }))
+    await until('it runs', waitMsMax, async () => {
+      return (await service.get(`/api/tasks/${running}`, key)).body.status === 'processing'
+    })
+    clock.advance(10 * n)
+    await service.post(`/api/tasks/${running}/cancel`, undefined, { key })
+    running = next
+  }
+  const by = async (group: string) => (await service.get(`/api/usage?groupBy=${group}`, key)).body
+  const times = { runP50Ms: 100, runP95Ms: 190, waitP50Ms: 90, waitP95Ms: 180 }
+  const sums = { executions: 20, failures: 0 }
+  for (const group of ['agent', 'endpoint', 'key']) {
+    expect(await by(group), group).toMatchObject({ runs: 20, groups: [{ ...sums, ...times }] })
+  }
+  expect(await by('model')).toMatchObject({ groups: [{ ...sums, runP50Ms: null, waitP95Ms: null }] })
+  const { groups } = await by('tag')
+  const half = { executions: 10, failures: 0, refundedUsd: groups[0].spentUsd }
+  expect(groups).toMatchObject([
+    { ...half, value: 'half:second', runP50Ms: 100, runP95Ms: 200, waitP50Ms: 90, waitP95Ms: 190 },
+    { ...half, value: 'team:a', runP50Ms: 90, runP95Ms: 190, waitP50Ms: 80, waitP95Ms: 180 },
+    { ...half, value: 'team:b', runP50Ms: 100, runP95Ms: 200 },
+  ])
+  expect(parseUsd(groups[0].spentUsd)).toBeGreaterThan(0)
+  expect(groups[1].spentPerDayUsd.at(-1)).toBe(groups[1].spentUsd)
   await service.stop()
 })
 

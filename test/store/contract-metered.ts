@@ -169,14 +169,14 @@ export function describeMetered(contractTest: ContractTest): void {
     world.clock.advance(2 * 86_400_000)
     await world.completed(userId, { cost: 5 })
     await world.store.completeTask({ taskId, attempt, response, usage: { page: 10 } })
-    const page = { userId, afterSeq: 0, beforeSeq: Number.MAX_SAFE_INTEGER, limit: 100 }
+    const page = { userId, afterSeq: 0, beforeSeq: Number.MAX_SAFE_INTEGER, limit: 100, stepMs: 86_400_000 }
     const day = Math.floor(createdAt / 86_400_000)
-    const { days, oldestDay } = await world.store.readSpend(page)
-    expect(days.toSorted((one, other) => one.day - other.day)).toEqual([
-      { day, charged: 200, executions: 1, refunded: 0, failures: 0 },
-      { day: day + 2, charged: 5, executions: 1, refunded: 0, failures: 0 },
+    const { oldestStep, steps } = await world.store.readSpend(page)
+    expect(steps.toSorted((one, other) => one.step - other.step)).toEqual([
+      { step: day, charged: 200, executions: 1, refunded: 0, failures: 0 },
+      { step: day + 2, charged: 5, executions: 1, refunded: 0, failures: 0 },
     ])
-    expect(oldestDay).toBe(day)
+    expect(oldestStep).toBe(day)
   })
 
   contractTest(

@@ -3,13 +3,14 @@ import type { DaySeries } from '../../parts/chart/day-bars.tsx'
 import { subtractUsd, sumUsd, usdUnits } from '../../parts/text/usd-units.ts'
 
 export type UsageGroup = NonNullable<Usage['groups']>[number]
-export type GroupBy = 'agent' | 'endpoint' | 'model' | 'key'
+export type GroupBy = 'agent' | 'endpoint' | 'model' | 'key' | 'tag'
 
 export const groupNames: Readonly<Record<GroupBy, string>> = {
   agent: 'Agent',
   endpoint: 'Endpoint',
   model: 'Model',
   key: 'API key',
+  tag: 'Tag',
 }
 
 /** Name within a sentence. */
@@ -23,6 +24,7 @@ const withoutValue: Readonly<Record<GroupBy, string>> = {
   endpoint: 'No endpoint',
   model: 'Model unknown',
   key: 'Without an API key',
+  tag: 'Without a tag',
 }
 
 const colors = ['brand.5', 'yellow.5', 'blue.5', 'red.5', 'green.5', 'gray.5']

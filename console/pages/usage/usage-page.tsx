@@ -1,4 +1,4 @@
-import { Group, Skeleton, Stack } from '@mantine/core'
+import { Group, Skeleton, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Usage } from '../../../client/client.ts'
@@ -22,7 +22,9 @@ import { Snippets } from '../../parts/snippets.tsx'
 import { countText } from '../../parts/text/count-text.ts'
 import { dayName } from '../../parts/text/day-name.ts'
 import { Money } from '../../parts/text/money.tsx'
+import { usdUnits } from '../../parts/text/usd-units.ts'
 import { usdText } from '../../parts/text/usd-text.ts'
+import { durationText } from '../tasks/duration-text.ts'
 import { useKeyNames } from '../settings/keys/use-key-names.ts'
 import { StatTile, StatTiles } from '../overview/stat-tile.tsx'
 import {
@@ -38,11 +40,19 @@ import {
   type UsageGroup,
 } from './group-sums.ts'
 
-const periods = { '7': 'Last 7 days', '30': 'Last 30 days', '90': 'Last 90 days' } as const
+const periods = {
+  '1': 'Today',
+  '2': 'Last 2 days',
+  '7': 'Last 7 days',
+  '30': 'Last 30 days',
+  '90': 'Last 90 days',
+} as const
 /** Maximum number of groups in a response. */
 const groupsMax = 1000
+/** Maximum number of tasks that times and tags are computed from. */
+const runsMax = 2000
 
-/** Spending, runs and failures of the account, by agent, endpoint, model or API key. */
+/** Spending, runs, failures and times of the account, by agent, endpoint, model, API key or tag. */
 export function UsagePage() {
   const [period, setPeriod] = useSearchField('days')
   const [group, setGroup] = useSearchField('groupBy')
@@ -87,14 +97,19 @@ export function UsagePage() {
 
 type SumsProps = { usage: Usage; groupBy: GroupBy; names: ReadonlyMap<string, string> }
 
-function Sums({ groupBy, names, usage: { days, groups = [] } }: SumsProps) {
+function Sums({ groupBy, names, usage: { days, groups = [], hours, runs = 0 } }: SumsProps) {
   const account = useAccount().data
   const [view, setView] = useState<View>('chart')
-  const totals = totalOf(groups)
-  const period = `in ${days.length} days`
+  // A task counts for each of its tags.
+  const totals = totalOf(groupBy === 'tag' ? days : groups)
+  const period = days.length === 1 ? 'today' : `in ${days.length} days`
   const left = account && daysLeft(account.balanceUsd, days)
   const nameOf = (value: string) => groupName(groupBy, value, names)
-  const series = seriesOf(groups, nameOf)
+  const step = hours ? 'hour' : 'day'
+  const dates = hours ? hours.map(({ start }) => start) : days.map(({ date }) => date)
+  const series = hours
+    ? [{ name: 'Charged', color: 'brand.5', units: hours.map(({ spentUsd }) => usdUnits(spentUsd)) }]
+    : seriesOf(groups, nameOf)
   const by = inText(groupBy)
   return (
     <Stack gap="lg">
@@ -113,26 +128,34 @@ function Sums({ groupBy, names, usage: { days, groups = [] } }: SumsProps) {
         />
       </StatTiles>
       {groups.length === 0 ? (
-        <EmptyState title="No executions ended in this period">Choose another period.</EmptyState>
+        <EmptyState title={`No ${groupBy === 'tag' ? 'tagged tasks' : 'executions'} ended in this period`}>
+          Choose another period.
+        </EmptyState>
       ) : (
         <>
           <Panel
-            title={`Charges per day (UTC), by ${by}`}
-            actions={<ChartOrTable label="View charges per day as" view={view} onChange={setView} />}
+            title={hours ? 'Charges per hour (UTC)' : `Charges per day (UTC), by ${by}`}
+            actions={<ChartOrTable label={`View charges per ${step} as`} view={view} onChange={setView} />}
           >
             {view === 'table' ? (
-              <DaysTable days={days} series={series} by={by} />
+              <StepsTable dates={dates} series={series} caption={`Charges per ${step}${hours ? '' : ` by ${by}`}`} />
             ) : (
               <DayChart
-                dates={days.map(({ date }) => date)}
+                dates={dates}
                 series={series}
-                summary={`Stacked bar chart of ${days.length} days: ${groups
-                  .slice(0, series.length)
-                  .map(({ spentUsd, value }) => `${nameOf(value)} ${usdText(spentUsd)}`)
-                  .join(', ')}. The table has the values of each day.`}
+                summary={`Stacked bar chart of ${dates.length} ${step}s: ${
+                  hours
+                    ? usdText(totals.spentUsd)
+                    : groups
+                        .slice(0, series.length)
+                        .map(({ spentUsd, value }) => `${nameOf(value)} ${usdText(spentUsd)}`)
+                        .join(', ')
+                }. The table has the values of each ${step}.`}
               />
             )}
-            {groups.length > series.length && `Top ${series.length} of ${countText(groups.length)} by charges.`}
+            {!hours &&
+              groups.length > series.length &&
+              `Top ${series.length} of ${countText(groups.length)} by charges.`}
           </Panel>
           <Panel title={`By ${by}`}>
             <DataTable
@@ -142,7 +165,11 @@ function Sums({ groupBy, names, usage: { days, groups = [] } }: SumsProps) {
               rowKey={({ value }) => value}
               isWide
             />
-            {groups.length >= groupsMax && `Top ${countText(groupsMax)} by charges.`}
+            <Text size="sm" c="dimmed" mt="xs">
+              {groups.length >= groupsMax && `Top ${countText(groupsMax)} by charges. `}
+              {groupBy === 'tag' && 'A task with several tags counts for each. '}
+              {groupBy !== 'model' && sourceText(groupBy, runs)}
+            </Text>
           </Panel>
         </>
       )}
@@ -155,25 +182,30 @@ function lastsText(days: number): string {
   return days === 1 ? 'About 1 day' : `About ${days} days`
 }
 
-type DaysTableProps = { days: Usage['days']; series: readonly DaySeries[]; by: string }
+/** Says which tasks the times, and the sums by tag, are computed from. */
+function sourceText(groupBy: GroupBy, runs: number): string {
+  const what = groupBy === 'tag' ? 'Sums and times' : 'Times'
+  const source = runs < runsMax ? 'all tasks of the period' : `the newest ${countText(runsMax)} tasks`
+  return `${what} are of ${source}, without chats. p95: 95% took at most this long.`
+}
 
-function DaysTable({ by, days, series }: DaysTableProps) {
-  const columns: Column<{ date: string; day: number }>[] = [
-    { id: 'day', label: 'Day (UTC)', cell: ({ date }) => <time dateTime={date}>{dayName(date, 'long')}</time> },
-    ...series.map(({ name, units }, n): Column<{ date: string; day: number }> => ({
-      id: String(n),
+type StepsTableProps = { dates: readonly string[]; series: readonly DaySeries[]; caption: string }
+
+function StepsTable({ caption, dates, series }: StepsTableProps) {
+  const columns: Column<{ date: string; n: number }>[] = [
+    { id: 'at', label: 'Time (UTC)', cell: ({ date }) => <time dateTime={date}>{dayName(date, 'long')}</time> },
+    ...series.map(({ name, units }, column): Column<{ date: string; n: number }> => ({
+      id: String(column),
       label: name,
       align: 'right',
-      cell: ({ day }) => <Money usd={formatUsd(units[day] ?? 0)} isExact />,
+      cell: ({ n }) => <Money usd={formatUsd(units[n] ?? 0)} isExact />,
     })),
   ]
-  const rows = days
-    .map(({ date }, day) => ({ date, day }))
-    .filter(({ day }) => series.some(({ units }) => units[day] !== 0))
+  const rows = dates
+    .map((date, n) => ({ date, n }))
+    .filter(({ n }) => series.some(({ units }) => units[n] !== 0))
     .toReversed()
-  return (
-    <DataTable caption={`Charges per day by ${by}`} columns={columns} rows={rows} rowKey={({ date }) => date} isWide />
-  )
+  return <DataTable caption={caption} columns={columns} rows={rows} rowKey={({ date }) => date} isWide />
 }
 
 type ColumnsOf = { days: Usage['days']; groupBy: GroupBy; nameOf: (value: string) => string }
@@ -185,6 +217,12 @@ function columnsOf({ days, groupBy, nameOf }: ColumnsOf): Column<UsageGroup>[] {
     label,
     align: 'right',
     cell: (row) => <Money usd={usd(row)} isExact />,
+  })
+  const times = (of: 'run' | 'wait', label: string): Column<UsageGroup> => ({
+    id: of,
+    label,
+    align: 'right',
+    cell: (row) => timesText(row[`${of}P50Ms`], row[`${of}P95Ms`]),
   })
   return [
     {
@@ -202,8 +240,13 @@ function columnsOf({ days, groupBy, nameOf }: ColumnsOf): Column<UsageGroup>[] {
     { id: 'executions', label: 'Executions', align: 'right', cell: ({ executions }) => countText(executions) },
     { id: 'failures', label: 'Failures', align: 'right', cell: ({ failures }) => countText(failures) },
     { id: 'rate', label: 'Failure rate', align: 'right', cell: (row) => failureRate(row) ?? '' },
+    ...(groupBy === 'model' ? [] : [times('run', 'Run p50 / p95'), times('wait', 'Wait p50 / p95')]),
     money('charged', 'Charged', ({ spentUsd }) => spentUsd),
     money('refunded', 'Refunded', ({ refundedUsd }) => refundedUsd),
     money('spent', 'Spent', spentOf),
   ]
+}
+
+function timesText(p50: number | null, p95: number | null): string {
+  return p50 === null || p95 === null ? '' : `${durationText(p50)} / ${durationText(p95)}`
 }

@@ -1,7 +1,16 @@
 const short = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' })
+const hour = new Intl.DateTimeFormat('en', {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+  timeZone: 'UTC',
+})
 const long = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' })
 
-/** Formats a UTC date, independent of the user's time zone. */
+/** Formats a UTC date, or the ISO time at which an hour starts, independent of the user's time zone. */
 export function dayName(date: string, style: 'short' | 'long'): string {
+  if (date.includes('T')) return hour.format(new Date(date))
   return (style === 'short' ? short : long).format(new Date(`${date}T00:00:00Z`))
 }

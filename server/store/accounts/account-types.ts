@@ -29,25 +29,26 @@ export type TransactionRecord = {
 }
 
 /** Sums of a user's transactions of one day. `day` counts whole UTC days since the epoch. */
-export type SpendDay = { day: number; charged: Units; refunded: Units; executions: number; failures: number }
+/** Sums of one UTC day or hour. `step`: how many of them have passed since 1970-01-01. */
+export type SpendStep = { step: number; charged: Units; refunded: Units; executions: number; failures: number }
 
 /**
  * `seq` increases with each transaction. A page covers the newest `limit` transactions between `afterSeq` and
  * `beforeSeq`, both exclusive.
  */
-export type ReadSpend = { userId: string; afterSeq: number; beforeSeq: number; limit: number }
+export type ReadSpend = { userId: string; afterSeq: number; beforeSeq: number; limit: number; stepMs: number }
 
 /** `oldestSeq` and `newestSeq` are null if no transaction was read. */
 export type SpendPage = {
-  days: SpendDay[]
+  steps: SpendStep[]
   rows: number
   oldestSeq: number | null
   newestSeq: number | null
   /**
-   * Day of the oldest transaction read. If that transaction returns part of a charge, its amount may count for an
-   * earlier day.
+   * Step of the oldest transaction read. If that transaction returns part of a charge, its amount may count for an
+   * earlier step.
    */
-  oldestDay: number | null
+  oldestStep: number | null
 }
 
 export type AccountRecord = {

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { expect } from 'vitest'
 import { testConsole } from '../open-console.ts'
 
+const duration = /^\d+(?:\.\d)? m?s \/ \d+(?:\.\d)? m?s$/
 const text = { text: 'A text with some words. It has two sentences.' }
 
 testConsole('shows what each agent, endpoint and key cost, with a chart, a table and CSV', async (opened) => {
@@ -24,6 +25,8 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
     '2',
     '0',
     '0%',
+    expect.stringMatching(duration),
+    expect.stringMatching(duration),
     '$0.0150',
     '$0.0000',
     '$0.0150',
@@ -33,6 +36,8 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
     '1',
     '1',
     '100%',
+    expect.stringMatching(duration),
+    expect.stringMatching(duration),
     '$0.0100',
     '$0.0100',
     '$0.0000',
@@ -58,8 +63,8 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
   await page.getByRole('button', { name: 'Download CSV' }).click()
   const csv = await readFile(await (await download).path(), 'utf8')
   expect(csv.split('\r\n').slice(0, 2)).toEqual([
-    'value,spentUsd,refundedUsd,executions,failures',
-    'demo.fail,0.0100,0.0100,1,1',
+    'value,spentUsd,refundedUsd,executions,failures,runP50Ms,runP95Ms,waitP50Ms,waitP95Ms',
+    expect.stringMatching(/^demo.fail,0.0100,0.0100,1,1(,\d+){4}$/),
   ])
 
   await page.goBack()
@@ -67,6 +72,37 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
   await page.getByRole('table', { name: 'Sums by agent' }).getByRole('link', { name: 'demo' }).click()
   await page.waitForURL(/\/tasks\?agent=demo&time=days&from=[\d-]+$/)
   await page.getByText('demo.fail').first().waitFor()
+})
+
+testConsole('shows charges per hour of a day, and sums by tag', async (opened) => {
+  const { service, visitor } = opened
+  const key = await service.createKey(visitor.userId)
+  const create = async (tags: object) => {
+    const { taskId } = (await service.post('/api/tasks', { endpointId: 'text.summarize', params: text, tags }, { key }))
+      .body
+    await service.get(`/api/tasks/${taskId}?wait=30`, key)
+  }
+  await create({ team: 'red', job: 'nightly' })
+  await create({ team: 'red' })
+  const page = await opened.open('/usage?days=2&groupBy=tag')
+  await page.getByRole('img', { name: /^Stacked bar chart of \d+ hours: \$0\.0200\./ }).waitFor()
+  expect(await page.locator('dl').first().textContent()).toContain('Spent in 2 days$0.0200')
+  const rows = page.getByRole('table', { name: 'Sums by tag' }).locator('tbody tr')
+  const cells = await Promise.all([0, 1].map((n) => rows.nth(n).locator('td').allTextContents()))
+  expect(cells.map(([tag, executions, , , run, , charged]) => [tag, executions, run, charged])).toEqual([
+    ['team:red', '2', expect.stringMatching(duration), '$0.0200'],
+    ['job:nightly', '1', expect.stringMatching(duration), '$0.0100'],
+  ])
+  await page.locator('.recharts-bar-rectangle').first().waitFor()
+  await opened.check('usage-hours')
+  await page.getByText('Table', { exact: true }).click()
+  const hours = page.getByRole('table', { name: 'Charges per hour' }).locator('tbody tr')
+  // The two tasks can be on both sides of an hour.
+  expect((await hours.locator('td').allTextContents()).join(' ')).toMatch(/\d\d:00 \$0\.0[12]00/)
+  await page.getByRole('link', { name: 'job:nightly' }).click()
+  await page.waitForURL(/\/tasks\?tag=job%3Anightly&/)
+  await page.getByRole('link', { name: 'text.summarize' }).waitFor()
+  expect(await page.getByRole('link', { name: 'text.summarize' }).count()).toBe(1)
 })
 
 testConsole('says that nothing ended yet', async (opened) => {

@@ -1,0 +1,88 @@
+import type { SpendStep } from '../store/accounts/account-types.ts'
+import type { Store } from '../store/store.ts'
+
+/** Reading this many rows takes a few milliseconds. Other requests run between pages. */
+const pageRows = 4000
+const usersMax = 1000
+
+/** Sums of a user's transactions, from the step `fromStep` up to and including the transaction `newestSeq`. */
+type CachedSums = { fromStep: number; newestSeq: number; steps: Map<number, SpendStep> }
+
+/**
+ * Spending of accounts per UTC day or hour. Transactions never change, so sums stay valid: a later read adds only newer
+ * transactions.
+ */
+export class SpendSums {
+  readonly #store: Store
+  readonly #stepMs: number
+  readonly #known = new Map<string, CachedSums>()
+  readonly #reading = new Map<string, Promise<unknown>>()
+
+  constructor(store: Store, stepMs: number) {
+    this.#store = store
+    this.#stepMs = stepMs
+  }
+
+  /** Returns the steps from `from` to `to`, both inclusive, oldest first. A step without transactions has zeros. */
+  async read(userId: string, { from, to }: { from: number; to: number }): Promise<SpendStep[]> {
+    // Reads of one user run one after another, so that each adds only transactions that the previous one did not see.
+    const before = this.#reading.get(userId) ?? Promise.resolve()
+    const reading = before.catch(() => {}).then(() => this.#update(userId, from))
+    this.#reading.set(userId, reading)
+    try {
+      const known = await reading
+      return Array.from({ length: to - from + 1 }, (_, n) => known.steps.get(from + n) ?? emptyStep(from + n))
+    } finally {
+      if (this.#reading.get(userId) === reading) this.#reading.delete(userId)
+    }
+  }
+
+  async #update(userId: string, fromStep: number): Promise<CachedSums> {
+    const earlier = this.#known.get(userId)
+    // If a request starts on an earlier step than the cached sums, all of its steps are summed again.
+    const base = earlier && earlier.fromStep <= fromStep ? earlier : { fromStep, newestSeq: 0, steps: new Map() }
+    const added = await this.#readSince(userId, base)
+    const known: CachedSums = { fromStep: base.fromStep, newestSeq: added.newestSeq, steps: new Map(base.steps) }
+    for (const step of added.steps) known.steps.set(step.step, sum(known.steps.get(step.step), step))
+    for (const step of known.steps.keys()) if (step < known.fromStep) known.steps.delete(step)
+    this.#known.delete(userId)
+    this.#known.set(userId, known)
+    if (this.#known.size > usersMax) this.#known.delete(this.#known.keys().next().value!)
+    return known
+  }
+
+  async #readSince(userId: string, { fromStep, newestSeq: afterSeq }: Omit<CachedSums, 'steps'>) {
+    const steps: SpendStep[] = []
+    let newestSeq = afterSeq
+    let beforeSeq = Number.MAX_SAFE_INTEGER
+    for (;;) {
+      const page = await this.#store.readSpend({
+        userId,
+        afterSeq,
+        beforeSeq,
+        limit: pageRows,
+        stepMs: this.#stepMs,
+      })
+      steps.push(...page.steps)
+      newestSeq = Math.max(newestSeq, page.newestSeq ?? 0)
+      if (page.rows < pageRows || (page.oldestStep ?? 0) < fromStep) return { steps, newestSeq }
+      beforeSeq = page.oldestSeq!
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+}
+
+function sum(known: SpendStep | undefined, added: SpendStep): SpendStep {
+  if (!known) return added
+  return {
+    step: added.step,
+    charged: known.charged + added.charged,
+    refunded: known.refunded + added.refunded,
+    executions: known.executions + added.executions,
+    failures: known.failures + added.failures,
+  }
+}
+
+function emptyStep(step: number): SpendStep {
+  return { step, charged: 0, refunded: 0, executions: 0, failures: 0 }
+}

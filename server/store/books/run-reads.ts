@@ -1,0 +1,40 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import type { Units } from '../../kernel/money.ts'
+import type { Op, Reads } from '../commands/command.ts'
+import { olderThan } from '../commands/deep-page.ts'
+import { columns, statement } from '../commands/statement.ts'
+import type { ListPlace } from '../list-place.ts'
+import type { Tags } from '../tasks/task-types.ts'
+
+/** An ended task. `startedAt` is null if it ended before it started. */
+export type EndedRun = ListPlace & {
+  agentId: string
+  endpointId: string
+  keyId: string | null
+  tags: Tags | null
+  cost: Units
+  errorCode: string | null
+  startedAt: EpochMs | null
+  completedAt: EpochMs
+}
+
+/** Tasks created since `since` and before the place `before`. */
+export type ReadRuns = { userId: string; since: EpochMs; before?: ListPlace | undefined; limit: number }
+
+type Row = Omit<EndedRun, 'tags'> & { tags: string | null }
+
+const newest = statement<Row>(
+  'runs_newest',
+  ({ indexedBy }) => `SELECT
+      ${columns('seq agentId endpointId keyId tags cost errorCode createdAt startedAt completedAt')}
+    FROM tasks ${indexedBy('tasks_user')}
+    WHERE user_id = :userId AND completed_at IS NOT NULL AND created_at >= :since AND ${olderThan('seq')}
+    ORDER BY created_at DESC, seq DESC LIMIT :limit`,
+)
+
+/** Reads ended tasks, newest first. */
+export function* readRuns(on: Reads, { before, ...of }: ReadRuns): Op<EndedRun[]> {
+  const { createdAt, seq } = before ?? { createdAt: Number.MAX_SAFE_INTEGER, seq: 0 }
+  const rows = yield* on.all(newest, { ...of, createdAt, seq })
+  return rows.map(({ tags, ...run }) => ({ ...run, tags: tags === null ? null : (JSON.parse(tags) as Tags) }))
+}
