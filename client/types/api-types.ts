@@ -267,8 +267,8 @@ export type ClientToken = {
   taskId: string | null
   /** Cap on the total cost of its tasks and chats; null for none */
   maxCostUsd: string | null
-  /** Amount charged and held so far; null without `maxCostUsd` */
-  usedUsd: string | null
+  /** Amount charged and held so far */
+  usedUsd: string
   /** Whether the token allows only one execution */
   once: boolean
   /** Id of the API key, login or platform key that created the token */
@@ -337,8 +337,8 @@ export type CreatedClientToken = {
   taskId: string | null
   /** Cap on the total cost of its tasks and chats; null for none */
   maxCostUsd: string | null
-  /** Amount charged and held so far; null without `maxCostUsd` */
-  usedUsd: string | null
+  /** Amount charged and held so far */
+  usedUsd: string
   /** Whether the token allows only one execution */
   once: boolean
   /** Id of the API key, login or platform key that created the token */

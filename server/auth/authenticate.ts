@@ -5,6 +5,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import { NetworkList } from '../outbound/network-list.ts'
 import type { PlatformKeyHolder, UserRef } from '../store/platform/platform-types.ts'
 import { loginIdleMs } from '../store/access/people-types.ts'
+import { tokenSpend } from '../store/limits/execution-limits.ts'
 import type { Store } from '../store/store.ts'
 import { hashToken, kindOfToken, type TokenKind } from './keys/api-token.ts'
 import { unlimited, type AnyCaller, type Caller } from '../procedures/caller.ts'
@@ -155,7 +156,6 @@ async function byClientToken({ clock, store }: AuthenticatorParts, tokenHash: st
   }
   assertNotSuspended(token)
   const { account, agents, email, id: tokenId, isOnce, makerLimits, maxCost, sessionId, taskId, userId } = token
-  const spend = maxCost === null ? null : { ownerId: tokenId, amount: maxCost, reset: 'never' as const }
   return {
     userId,
     account,
@@ -163,7 +163,7 @@ async function byClientToken({ clock, store }: AuthenticatorParts, tokenHash: st
     isAdmin: false,
     scopes: token.scopes,
     limits: {
-      spend,
+      spend: tokenSpend({ id: tokenId, maxCost }),
       rate: makerLimits?.rate ?? null,
       onceTokenId: isOnce ? tokenId : null,
       makerSpend: makerLimits?.spend ?? null,

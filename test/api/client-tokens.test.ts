@@ -62,7 +62,7 @@ test('keys, logins and acting platforms can create tokens, which are shown once 
     sessionId: null,
     taskId: null,
     maxCostUsd: null,
-    usedUsd: null,
+    usedUsd: '0.0000',
     once: false,
     createdBy: expect.stringMatching(/^key_/),
     createdAt: expect.any(String),
@@ -78,7 +78,8 @@ test('keys, logins and acting platforms can create tokens, which are shown once 
 
   expect((await service.post('/api/tasks', task, { key: token })).status).toBe(200)
   const revoked = await expectStatus(200, service.request('DELETE', `/api/client-tokens/${made.id}`, { key }))
-  expect(revoked).toEqual({ ...made, revokedAt: expect.any(String) })
+  // Spend is also counted without a cap.
+  expect(revoked).toEqual({ ...made, usedUsd: expect.stringMatching(/[1-9]/), revokedAt: expect.any(String) })
   expect(await expectStatus(200, service.request('DELETE', `/api/client-tokens/${made.id}`, { key }))).toEqual(revoked)
   expect(outcomeOf(await service.post('/api/tasks', task, { key: token }))).toEqual([401, 'UNAUTHORIZED'])
   // For another user, the token's id looks the same as an unknown one.

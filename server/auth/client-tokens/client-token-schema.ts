@@ -14,7 +14,7 @@ export const ClientToken = z
     sessionId: z.string().nullable().describe('The only session that the token can access'),
     taskId: z.string().nullable().describe('The only task that the token can access'),
     maxCostUsd: usd.nullable().describe('Cap on the total cost of its tasks and chats; null for none'),
-    usedUsd: usd.nullable().describe('Amount charged and held so far; null without `maxCostUsd`'),
+    usedUsd: usd.describe('Amount charged and held so far'),
     once: z.boolean().describe('Whether the token allows only one execution'),
     createdBy: z.string().describe('Id of the API key, login or platform key that created the token'),
     createdAt: isoTimestamp,

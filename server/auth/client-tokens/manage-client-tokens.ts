@@ -6,7 +6,7 @@ import { isoTime, isoTimeOrNull } from '../../kernel/clock.ts'
 import { badField, ErrandError } from '../../kernel/errors.ts'
 import { formatUsd, parseUsd } from '../../kernel/money.ts'
 import type { ClientTokenRecord } from '../../store/platform/platform-types.ts'
-import type { SpendState } from '../../store/limits/execution-limits.ts'
+import { tokenSpend, type SpendState } from '../../store/limits/execution-limits.ts'
 import type { Page } from '../../store/list-place.ts'
 import type { Store } from '../../store/store.ts'
 import type { Caller } from '../../procedures/caller.ts'
@@ -113,16 +113,13 @@ function makerOf({ credential }: Caller): string {
   throw new Error('only an API key, a login or a platform key can create client tokens')
 }
 
-/** Converts tokens to responses, with the amount spent of each token's cap. */
+/** Converts tokens to responses, with the amount that each token spent. */
 async function toClientTokens(store: Store, records: readonly ClientTokenRecord[]): Promise<ClientToken[]> {
-  const caps = records.flatMap(({ id, maxCost }) =>
-    maxCost === null ? [] : [{ ownerId: id, amount: maxCost, reset: 'never' as const }],
-  )
-  const states = new Map((await store.spendStates(caps)).map((state) => [state.ownerId, state]))
-  return records.map((record) => toClientToken(record, states.get(record.id)))
+  const states = await store.spendStates(records.map(tokenSpend))
+  return records.map((record, n) => toClientToken(record, states[n]!))
 }
 
-function toClientToken(record: ClientTokenRecord, spend: SpendState | undefined): ClientToken {
+function toClientToken(record: ClientTokenRecord, { charged, held }: SpendState): ClientToken {
   const { agents, createdBy, id, isOnce, maxCost, scopes, sessionId, taskId, userId } = record
   return {
     id,
@@ -132,7 +129,7 @@ function toClientToken(record: ClientTokenRecord, spend: SpendState | undefined)
     sessionId,
     taskId,
     maxCostUsd: maxCost === null ? null : formatUsd(maxCost),
-    usedUsd: spend ? formatUsd(spend.charged + spend.held) : null,
+    usedUsd: formatUsd(charged + held),
     once: isOnce,
     createdBy,
     createdAt: isoTime(record.createdAt),

@@ -1,4 +1,5 @@
 import type { Dialect } from '../commands/statement.ts'
+import { unlimitedSpend } from '../limits/execution-limits.ts'
 import { timeOf, windowsSince, type LedgerCheck } from './check-parts.ts'
 
 // Checks of spend and credit limits: that each window has the right owner and limit, and that no window is missing.
@@ -46,9 +47,9 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
   {
     what: 'the limit of a spend window is the cap of its client token',
     isMoney: true,
-    sql: `SELECT w.user_id AS "userId", NULL AS "taskId", t.max_cost AS expected, w.spend_limit AS actual
+    sql: `SELECT w.user_id AS "userId", NULL AS "taskId", coalesce(t.max_cost, ${unlimitedSpend}) AS expected, w.spend_limit AS actual
           FROM client_tokens t JOIN spend_windows w ON w.owner_id = t.id
-          WHERE coalesce(w.spend_limit <> t.max_cost, true)`,
+          WHERE w.spend_limit <> coalesce(t.max_cost, ${unlimitedSpend})`,
   },
   {
     what: 'the limit of a spend window is not below what its user may spend a day',

@@ -11,6 +11,14 @@ export type LimitReset = (typeof limitResets)[number]
 /** Max spend per period, charged or held, of a key, client token or user. */
 export type SpendLimit = { ownerId: string; amount: Units; reset: LimitReset }
 
+/** Amount of a limit that only counts. */
+export const unlimitedSpend = Number.MAX_SAFE_INTEGER
+
+/** A client token's cap. Without a cap its spend is counted all the same. */
+export function tokenSpend({ id, maxCost }: { id: string; maxCost: Units | null }): SpendLimit {
+  return { ownerId: id, amount: maxCost ?? unlimitedSpend, reset: 'never' }
+}
+
 /** Limits that a credential sets for executions. */
 export type CredentialLimits = {
   spend: SpendLimit | null

@@ -258,36 +258,43 @@ testConsole(
   },
 )
 
-testConsole('client tokens are listed with their creator, rights and cap, and can be revoked', async (opened) => {
-  opened.allow(/status of 404/)
-  const { service, visitor } = opened
-  const key = await service.createKey(visitor.userId)
-  const page = await opened.open('/settings/keys')
-  await page.getByText('No active client tokens').waitFor()
-  const { sessionId } = (await service.post('/api/sessions', { agentId: 'assistant' }, { key })).body
-  const draft = { maxCostUsd: '0.02', agents: ['text'], once: true }
-  const { token } = (await service.post('/api/client-tokens', draft, { key })).body
-  await service.post('/api/client-tokens', { sessionId, scopes: ['read'] }, { key })
-  expect((await service.createTask(token, 'text.summarize', { text: 'One sentence.' })).status).toBe(200)
-  await page.evaluate(() =>
-    fetch('/api/client-tokens', { method: 'POST', body: '{}', headers: { 'Content-Type': 'application/json' } }),
-  )
-  await page.reload()
-  const table = page.getByRole('table', { name: 'Client tokens' })
-  const row = table.getByRole('row', { name: 'Only text, one run' })
-  await row.getByText('Read, Execute').waitFor()
-  await row.getByText('$0.0100 of $0.0200').waitFor()
-  await row.getByRole('link', { name: `test …${key.slice(-4)}` }).waitFor()
-  const bound = table.getByRole('row', { name: 'One chat' })
-  expect(await bound.getByRole('link', { name: 'One chat' }).getAttribute('href')).toBe(`/chat/${sessionId}`)
-  await table.getByRole('row', { name: 'Browser login' }).getByText('All agents').waitFor()
-  await opened.check('client-tokens')
-  await row.getByRole('button', { name: 'Revoke the token' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Revoke token' }).click()
-  await row.waitFor({ state: 'detached' })
-  expect((await service.get('/api/tasks', token)).status).toBe(401)
-  await page.getByText('1–2 of 2').waitFor()
-})
+testConsole(
+  'client tokens are listed with their creator, rights, spend and cap, and can be revoked',
+  async (opened) => {
+    opened.allow(/status of 404/)
+    const { service, visitor } = opened
+    const key = await service.createKey(visitor.userId)
+    const page = await opened.open('/settings/keys')
+    await page.getByText('No active client tokens').waitFor()
+    const { sessionId } = (await service.post('/api/sessions', { agentId: 'assistant' }, { key })).body
+    const draft = { maxCostUsd: '0.02', agents: ['text'], once: true }
+    const { token } = (await service.post('/api/client-tokens', draft, { key })).body
+    await service.post('/api/client-tokens', { sessionId, scopes: ['read'] }, { key })
+    expect((await service.createTask(token, 'text.summarize', { text: 'One sentence.' })).status).toBe(200)
+    const uncapped = await page.evaluate(async () => {
+      const draft = { method: 'POST', body: '{}', headers: { 'Content-Type': 'application/json' } }
+      return (await (await fetch('/api/client-tokens', draft)).json()).token as string
+    })
+    expect((await service.createTask(uncapped, 'text.summarize', { text: 'One sentence.' })).status).toBe(200)
+    await page.reload()
+    const table = page.getByRole('table', { name: 'Client tokens' })
+    const row = table.getByRole('row', { name: 'Only text, one run' })
+    await row.getByText('Read, Execute').waitFor()
+    await row.getByText('$0.0100 of $0.0200').waitFor()
+    await row.getByRole('link', { name: `test …${key.slice(-4)}` }).waitFor()
+    const bound = table.getByRole('row', { name: 'One chat' })
+    expect(await bound.getByRole('link', { name: 'One chat' }).getAttribute('href')).toBe(`/chat/${sessionId}`)
+    const ofLogin = table.getByRole('row', { name: 'Browser login' })
+    await ofLogin.getByText('All agents').waitFor()
+    await ofLogin.getByText('$0.0100', { exact: true }).waitFor()
+    await opened.check('client-tokens')
+    await row.getByRole('button', { name: 'Revoke the token' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke token' }).click()
+    await row.waitFor({ state: 'detached' })
+    expect((await service.get('/api/tasks', token)).status).toBe(401)
+    await page.getByText('1–2 of 2').waitFor()
+  },
+)
 
 testConsole('the dialog shows the reason if the service rejects a request', async (opened) => {
   opened.allow(/status of 409/)

@@ -65,7 +65,7 @@ function columnsOf(names: ReadonlyMap<string, string>): Column<ClientToken>[] {
     { id: 'creator', label: 'Created by', cell: ({ createdBy }) => <Creator id={createdBy} names={names} /> },
     { id: 'scopes', label: 'Scopes', cell: ({ scopes }) => describeScopes(scopes) },
     { id: 'access', label: 'Access', cell: (token) => <Access of={token} /> },
-    { id: 'cap', label: 'Cap', cell: (token) => <Cap of={token} /> },
+    { id: 'spend', label: 'Spent', cell: (token) => <Spent of={token} /> },
     { id: 'created', label: 'Created', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
     { id: 'expires', label: 'Expires', cell: ({ expiresAt }) => <TimeText at={expiresAt} /> },
     {
@@ -115,11 +115,11 @@ function Access({ of: { agents, once, sessionId, taskId } }: { of: ClientToken }
   )
 }
 
-function Cap({ of: { id, maxCostUsd, usedUsd } }: { of: ClientToken }) {
-  if (maxCostUsd === null) return <Text c="dimmed">None</Text>
+function Spent({ of: { id, maxCostUsd, usedUsd } }: { of: ClientToken }) {
+  if (maxCostUsd === null) return usdText(usedUsd)
   return (
     <>
-      {usdText(usedUsd ?? '0')} of {usdText(maxCostUsd)}
+      {usdText(usedUsd)} of {usdText(maxCostUsd)}
       <SpendBar share={spentShare({ limitUsd: maxCostUsd, usedUsd })} label={`Spend of the token …${id.slice(-4)}`} />
     </>
   )
