@@ -41,8 +41,43 @@ function renewUnreached(): void {
   void queryClient.refetchQueries({ ...filters, predicate: ({ state }) => isUnreached(state.error) })
 }
 
+/** Hashes of queries whose last request got no response. */
+const unreached = new Set<string>()
+const connectionListeners = new Set<() => void>()
+
+function noteConnection(query: { queryHash: string }, error?: unknown): void {
+  if (isUnreached(error)) unreached.add(query.queryHash)
+  else unreached.delete(query.queryHash)
+  for (const listener of connectionListeners) listener()
+}
+
+/** True while a query of the current page cannot reach the service. */
+export function isConnectionLost(): boolean {
+  const isLost = ({ queryHash }: { queryHash: string }) => unreached.has(queryHash)
+  return unreached.size > 0 && queryClient.getQueryCache().findAll({ type: 'active' }).some(isLost)
+}
+
+export function onConnectionChange(listener: () => void): () => void {
+  connectionListeners.add(listener)
+  // The page's queries change too.
+  const unsubscribe = queryClient.getQueryCache().subscribe(listener)
+  return () => {
+    connectionListeners.delete(listener)
+    unsubscribe()
+  }
+}
+
 export const queryClient: QueryClient = new QueryClient({
-  queryCache: new QueryCache({ onError: leaveWhenLoggedOut, onSuccess: renewUnreached }),
+  queryCache: new QueryCache({
+    onError: (error, query) => {
+      noteConnection(query, error)
+      leaveWhenLoggedOut(error)
+    },
+    onSuccess: (_, query) => {
+      noteConnection(query)
+      renewUnreached()
+    },
+  }),
   mutationCache: new MutationCache({ onError: leaveWhenLoggedOut }),
   defaultOptions: {
     // Runs queries even if the browser is offline, because the service may run on this machine.

@@ -8,11 +8,13 @@ import { RouterLink } from '../parts/router-link.tsx'
 import { AdminsOnlyPage } from '../pages/admin/admins-only-page.tsx'
 import { AccountMenu } from './account-menu.tsx'
 import { BalanceLink } from './balance-link.tsx'
+import { ConnectionStrip, useIsConnectionLost } from './connection-strip.tsx'
 import { lazyPart, loadAllWhenIdle } from './load-part.ts'
 import { LoadingPage } from './loading-page.tsx'
 import { NotFoundPage } from './not-found-page.tsx'
 import { PageBoundary } from './page-boundary.tsx'
 import { pageRoutes, type Section } from './page-routes.tsx'
+import { isUnreached } from './query-client.ts'
 import { SectionNav } from './section-nav.tsx'
 import { ShellNav } from './shell-nav.tsx'
 import classes from './shell.module.css'
@@ -27,6 +29,7 @@ export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure()
   const [path] = useLocation()
   const [openings, setOpenings] = useState(0)
+  const isLost = useIsConnectionLost()
   const openMenu = () => {
     // A dialog may show a secret that is never shown again, or a form that is not saved yet.
     if (document.querySelector('[role="dialog"]') === null) setOpenings((before) => before + 1)
@@ -37,7 +40,7 @@ export function Shell() {
   useEffect(() => void loadAllWhenIdle(), [])
   return (
     <AppShell
-      header={{ height: 56 }}
+      header={{ height: isLost ? 84 : 56 }}
       navbar={{ width: 216, breakpoint: 'sm', collapsed: { mobile: !isOpen } }}
       padding={{ base: 'md', sm: 'xl' }}
     >
@@ -45,7 +48,7 @@ export function Shell() {
         Skip to content
       </a>
       <AppShell.Header className={classes.header}>
-        <Group h="100%" px="md" gap="sm" wrap="nowrap">
+        <Group h={55} px="md" gap="sm" wrap="nowrap">
           <Burger
             opened={isOpen}
             onClick={toggle}
@@ -68,6 +71,7 @@ export function Shell() {
           <BalanceLink />
           <AccountMenu />
         </Group>
+        {isLost && <ConnectionStrip />}
       </AppShell.Header>
       <AppShell.Navbar id="navigation" className={classes.navbar} aria-label="Main" p="xs">
         <ShellNav />
@@ -117,8 +121,9 @@ function InSection({ section, children }: { section: Section | undefined; childr
   const account = useAccount()
   if (section === undefined) return children
   if (section === 'admin' && !account.data?.isAdmin) {
-    if (account.isError) return <ErrorNotice error={account.error} onRetry={() => void account.refetch()} />
-    return account.isPending ? <Loader size="sm" aria-label="Loading page" /> : <AdminsOnlyPage />
+    if (account.isError && !isUnreached(account.error))
+      return <ErrorNotice error={account.error} onRetry={() => void account.refetch()} />
+    return account.data === undefined ? <Loader size="sm" aria-label="Loading page" /> : <AdminsOnlyPage />
   }
   return (
     <>

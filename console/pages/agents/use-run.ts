@@ -8,7 +8,7 @@ import { pairsOf } from '../../parts/tags-field.tsx'
 import { sizeText } from '../../parts/text/size-text.ts'
 import { toFormPath } from '../../parts/schema-form/check-value.ts'
 import { bytesOf, envelopeBytes } from '../../parts/schema-form/read-text-file.ts'
-import { followTask } from './follow-task.tsx'
+import { followTask } from './announce-task.ts'
 import { noOptions, optionFields, toOptions, type RunOptionsDraft } from './run-options.tsx'
 import type { ParamsForm } from './use-params-form.ts'
 

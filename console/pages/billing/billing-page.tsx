@@ -1,5 +1,6 @@
 import { Skeleton, Stack, Tabs } from '@mantine/core'
 import type { Account } from '../../../client/client.ts'
+import { isUnreached } from '../../app/query-client.ts'
 import { useAccount } from '../../app/use-account.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { useSearchField } from '../../parts/hooks/use-search-field.ts'
@@ -19,7 +20,7 @@ export function BillingPage() {
     <>
       <PageHeader title="Billing" description="Your balance, and every credit, charge and refund." />
       <Stack gap="lg">
-        {account.error && (
+        {account.error && !isUnreached(account.error) && (
           <ErrorNotice
             error={account.error}
             title="Could not load the balance"

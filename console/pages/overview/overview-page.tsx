@@ -1,5 +1,6 @@
 import { Alert, SegmentedControl, SimpleGrid, Skeleton, Stack, Title } from '@mantine/core'
 import { ExclamationTriangleIcon } from '@radix-ui/react-icons'
+import { isUnreached } from '../../app/query-client.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
@@ -75,7 +76,8 @@ export function OverviewPage() {
 function LiveError({ overview: { account, pending, processing, tasks, transactions } }: { overview: LiveOverview }) {
   const live = [account, tasks, processing, pending, transactions]
   const failed = live.find(({ error }) => error !== null)
-  if (!failed) return null
+  // The header says that the service is unreachable.
+  if (!failed || isUnreached(failed.error)) return null
   return (
     <ErrorNotice
       error={failed.error}

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Download, Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { askAgain } from '../ask-again.ts'
 import { testConsole, type OpenConsole } from '../open-console.ts'
 
 const read = async (download: Download) => await readFile(await download.path(), 'utf8')
@@ -113,8 +112,7 @@ testConsole('a failed export or list shows an error and can be retried', async (
 
   await page.route('**/trpc/**', (route) => route.abort())
   await page.getByLabel('Type', { exact: true }).selectOption('Chat charges')
-  await page.getByText('Could not load this data').or(page.getByText('This data may be out of date')).first().waitFor()
-  await askAgain(page)
+  await page.getByText('Could not reach the service. Retrying…').waitFor()
   await page.unrouteAll()
   await page.getByText('No matching transactions').waitFor()
   await page.getByRole('link', { name: 'Show all' }).click()

@@ -40,4 +40,7 @@ testConsole('code of other pages is preloaded while idle, so that these pages op
   await page.getByRole('heading', { name: 'Billing', level: 1 }).waitFor()
   await page.getByText('Could not reach the service').first().waitFor()
   expect(await page.getByText('No connection').count()).toBe(0)
+  await page.context().setOffline(false)
+  await page.getByText('Could not reach the service').waitFor({ state: 'detached' })
+  await page.getByText('Available').first().waitFor()
 })

@@ -68,10 +68,14 @@ testConsole(
     release()
     const notice = page.getByRole('alert').filter({ hasText: 'long.wait completed' })
     await notice.waitFor()
-    expect(await page.title()).toBe('Billing · Errand')
+    const icon = () => page.locator('link[rel="icon"]').getAttribute('href')
+    expect(await page.title()).toBe('✓ long.wait · Errand')
+    expect(await icon()).toContain('data:image/svg+xml')
     await opened.check('task-announced')
     await notice.getByRole('link', { name: 'View task' }).click()
     await page.getByText('Let go.').first().waitFor()
+    await notice.waitFor({ state: 'detached' })
+    await expect.poll(icon).toContain('/favicon.svg')
 
     await runAndLeave()
     const setHidden = (isHidden: boolean) =>

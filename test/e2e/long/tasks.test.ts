@@ -3,7 +3,6 @@ import { defineConfig, defineEndpoint } from 'errand'
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { insertTasks } from '../../../bench/bench-data.ts'
-import { askAgain } from '../ask-again.ts'
 import { testConsole, type OpenConsole } from '../open-console.ts'
 
 /** Ends the tasks of `gate.wait`. Agents run in this process. */
@@ -231,7 +230,7 @@ testConsole(
       return route.abort()
     })
     await page.goto('/tasks')
-    await page.getByText('Could not load this data').waitFor()
+    await page.getByText('Could not reach the service. Retrying…').waitFor()
     // Counts the first request and its retries.
     await expect.poll(() => refused, { timeout: 20_000 }).toBeGreaterThanOrEqual(3)
     isAway = false
@@ -244,8 +243,9 @@ testConsole(
     isAway = true
     await page.goto(`/tasks/${taskId}`)
     await page.getByText('Running').first().waitFor()
-    const notice = page.getByText('This data may be out of date')
+    const notice = page.getByText('Could not reach the service. Retrying…')
     await notice.waitFor()
+    await opened.check('connection-lost')
     isAway = false
     await notice.waitFor({ state: 'detached' })
     expect(await page.getByText('Running').count(), 'the task goes on').toBeGreaterThan(0)
@@ -294,8 +294,7 @@ testConsole("unknown tasks, other users' tasks and an unreachable service are re
 
   await page.route(/tasks\.list/, (route) => route.abort())
   await opened.page.goto('/tasks')
-  await page.getByText('Could not load this data').waitFor()
-  await askAgain(page)
+  await page.getByText('Could not reach the service. Retrying…').waitFor()
   await page.unroute(/tasks\.list/)
   await page.getByText('No tasks yet').waitFor()
 })

@@ -73,7 +73,7 @@ export function AdminOverviewPage() {
           <FailuresPanel groupBy="agent" />
           <FailuresPanel groupBy="user" />
         </SimpleGrid>
-        <QueryState query={system} isAside skeleton={<Skeleton height={120} />}>
+        <QueryState query={system} skeleton={<Skeleton height={120} />}>
           {({ openTurns, tasks, users }) => (
             <Panel title="Now" actions={<PageLink href="/admin/system">System</PageLink>}>
               <Figures
@@ -123,7 +123,7 @@ function PaymentsPanel() {
   })
   return (
     <Panel title={`Payments in ${days} days`} actions={<PageLink href="/admin/payments">All payments</PageLink>}>
-      <QueryState query={topups} isAside skeleton={<Skeleton height={60} />}>
+      <QueryState query={topups} skeleton={<Skeleton height={60} />}>
         {({ totals }) => (
           <Figures
             of={[

@@ -31,7 +31,6 @@ export function FailuresPanel({ groupBy }: { groupBy: GroupBy }) {
     <Panel title={title} actions={<PageLink href={all}>All {groupBy}s</PageLink>}>
       <QueryState
         query={economics}
-        isAside
         isEmpty={({ groups }) => !groups.some(({ failures }) => failures > 0)}
         empty={<EmptyState title="No failures">Canceled and expired tasks do not count.</EmptyState>}
         skeleton={<Skeleton height={200} />}

@@ -29,7 +29,6 @@ export function SessionSidebar({ openId }: { openId: string }) {
       </Box>
       <QueryState
         query={query}
-        isAside
         isEmpty={({ sessions }) => sessions.length === 0}
         empty={
           <Text c="dimmed" size="sm" px={10}>

@@ -3,6 +3,7 @@ import { client } from '../../../app/api-client.ts'
 import { beforeLoggingOut, whenLeaving } from '../../../app/leave-console.ts'
 import { pauseOrOnline } from '../../../app/load-part.ts'
 import { leaveWhenLoggedOut, mayPass } from '../../../app/query-client.ts'
+import { announced } from './announced.ts'
 import { forgetSession, putBack, rememberSent, sentOf, type ChatParams, type SentMessage } from './chat-drafts.ts'
 import {
   announce,
@@ -388,12 +389,11 @@ listenToTabs((sessionId) => {
 })
 
 export function liveChatOf(sessionId: string): LiveChat {
-  let chat = chats.get(sessionId)
-  if (!chat) {
-    const idle = Array.from(chats.values()).find(({ isBusy }) => !isBusy)
-    if (chats.size >= idleChatsMax && idle) chats.delete(idle.sessionId)
-    chat = new LiveChat(sessionId)
-    chats.set(sessionId, chat)
-  }
+  const open = chats.get(sessionId)
+  if (open) return open
+  const idle = Array.from(chats.values()).find(({ isBusy }) => !isBusy)
+  if (chats.size >= idleChatsMax && idle) chats.delete(idle.sessionId)
+  const chat = announced(new LiveChat(sessionId))
+  chats.set(sessionId, chat)
   return chat
 }

@@ -39,7 +39,6 @@ export function ClientTokens() {
       <QueryState
         query={tokens}
         skeleton={null}
-        isAside
         isEmpty={({ total }) => total === 0}
         empty={<Text c="dimmed">No active client tokens.</Text>}
       >
