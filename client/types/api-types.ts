@@ -900,6 +900,31 @@ export type System = {
       at: string
     } | null
   } | null
+  /** Task runs of the process that answers in the last 24 hours, newest first, without idle hours */
+  lastDay: {
+    /** When the process that answers started to count */
+    since: string
+    hours: Array<{
+      /** ISO 8601 UTC timestamp with milliseconds */
+      start: string
+      /** Most tasks queued at a time, of all processes, looked up once a minute */
+      queued: number
+      /** 95th percentile of the waits of the newest 1,000 tasks */
+      waitP95Ms: number | null
+      ended: number
+      failed: number
+    }>
+  }
+  /** The newest 20 failed tasks of all users, except canceled and expired ones */
+  newestFailures: {
+    taskId: string
+    userId: string
+    email: string
+    endpointId: string
+    errorCode: string
+    /** ISO 8601 UTC timestamp with milliseconds */
+    failedAt: string
+  }[]
   users: {
     total: number
     suspended: number

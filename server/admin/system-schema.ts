@@ -40,6 +40,32 @@ export const System = z
       })
       .nullable()
       .describe('Null if the service sends no mail'),
+    lastDay: z
+      .object({
+        since: isoTimestamp.describe('When the process that answers started to count'),
+        hours: z.array(
+          z.object({
+            start: isoTimestamp,
+            queued: count.describe('Most tasks queued at a time, of all processes, looked up once a minute'),
+            waitP95Ms: z.number().nullable().describe('95th percentile of the waits of the newest 1,000 tasks'),
+            ended: count,
+            failed: count,
+          }),
+        ),
+      })
+      .describe('Task runs of the process that answers in the last 24 hours, newest first, without idle hours'),
+    newestFailures: z
+      .array(
+        z.object({
+          taskId: z.string(),
+          userId: z.string(),
+          email: z.string(),
+          endpointId: z.string(),
+          errorCode: z.string(),
+          failedAt: isoTimestamp,
+        }),
+      )
+      .describe('The newest 20 failed tasks of all users, except canceled and expired ones'),
     users: z.object({ total: count, suspended: count }),
     agents: z.array(
       z.object({

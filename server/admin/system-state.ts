@@ -5,6 +5,7 @@ import { writtenRates } from '../billing/written-rates.ts'
 import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { packageVersion } from '../kernel/package-version.ts'
+import type { LastDay } from './last-day.ts'
 import type { LedgerReport } from '../store/ledger/ledger-report.ts'
 import type { Store } from '../store/store.ts'
 import type { System } from './system-schema.ts'
@@ -15,11 +16,13 @@ export type SystemParts = {
   loopDelay: LoopDelay
   agentThreads: () => AgentThreadState[]
   isAccepting: () => boolean
+  lastDay: LastDay
   ledger: { report: LedgerReport; checkedAt: EpochMs } | null
 }
 
 const sampleMs = 20
 const renewMs = 300_000
+const failuresMax = 20
 const nanosecondsPerMs = 1e6
 
 /** Event-loop delay of the serving thread: latency added to every request. */
@@ -48,15 +51,16 @@ export class LoopDelay {
   }
 }
 
-type SystemOf = { agents: AgentHost; clock: Clock; runner: { readonly isAccepting: boolean } }
+type SystemOf = { agents: AgentHost; clock: Clock; lastDay: LastDay; runner: { readonly isAccepting: boolean } }
 
-export function createSystem({ agents, clock, runner }: SystemOf): SystemParts {
+export function createSystem({ agents, clock, lastDay, runner }: SystemOf): SystemParts {
   return {
     version: packageVersion,
     startedAt: clock.now(),
     loopDelay: new LoopDelay(),
     agentThreads: () => agents.threads(),
     isAccepting: () => runner.isAccepting,
+    lastDay,
     ledger: null,
   }
 }
@@ -64,9 +68,13 @@ export function createSystem({ agents, clock, runner }: SystemOf): SystemParts {
 export type AdminParts = { catalogue: Catalogue; clock: Clock; sendsMail: boolean; store: Store; system: SystemParts }
 
 export async function readSystem({ catalogue, clock, sendsMail, store, system }: AdminParts): Promise<System> {
-  const [state, mail] = await Promise.all([store.readState(), sendsMail ? store.mails.readState() : null])
+  const [state, failures, mail] = await Promise.all([
+    store.readState(),
+    store.books.readFailures(failuresMax),
+    sendsMail ? store.mails.readState() : null,
+  ])
   const { heapUsed, rss } = process.memoryUsage()
-  const { ledger } = system
+  const { lastDay, ledger } = system
   return {
     version: system.version,
     nodeVersion: process.versions.node,
@@ -90,6 +98,15 @@ export async function readSystem({ catalogue, clock, sendsMail, store, system }:
       failed: mail.failed,
       lastError: mail.lastError && { message: mail.lastError.error, at: isoTime(mail.lastError.at) },
     },
+    lastDay: {
+      since: isoTime(lastDay.since),
+      hours: lastDay.read().map(({ startsAt, ...hour }) => ({ ...hour, start: isoTime(startsAt) })),
+    },
+    newestFailures: failures.map(({ completedAt, id: taskId, ...task }) => ({
+      ...task,
+      taskId,
+      failedAt: isoTime(completedAt),
+    })),
     users: { total: state.users, suspended: state.suspendedUsers },
     agents: catalogue.agents.map(({ chat, endpoints, id, kind, name, visibility }) => ({
       id,

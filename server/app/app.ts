@@ -169,7 +169,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const mails = await openMails(options.mail, { baseUrl, clock, log, store, vault })
     closers.push(() => mails?.stop())
     const port = await openPayments(options.payments)
-    const system = createSystem({ agents, clock, runner })
+    const system = createSystem({ agents, clock, lastDay: metrics.lastDay, runner })
     closers.push(() => system.loopDelay.close())
     const services = createServices(options, { ...running, baseUrl, links, mails, port, signIns, system, work })
     const recharge = new AutoRecharge(services.payments)
@@ -202,7 +202,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     closers.push(() => stops.close())
     closers.push(() => keeper?.stop())
     const onLedgerReport = (report: LedgerReport) => (system.ledger = { report, checkedAt: clock.now() })
-    const upkeep = startUpkeep({ store, payloads, log, onLedgerReport })
+    const onQueued = (count: number) => metrics.lastDay.queued(count)
+    const upkeep = startUpkeep({ store, payloads, log, onLedgerReport, onQueued })
     closers.push(() => upkeep.stop())
     return {
       store,

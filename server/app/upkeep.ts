@@ -5,6 +5,7 @@ import type { LedgerReport } from '../store/ledger/ledger-report.ts'
 import type { Store } from '../store/store.ts'
 
 const purgeMs = 60_000
+const queuedMs = 60_000
 const expiredMs = 15_000
 const closeMs = 60 * 60_000
 const keysMs = 10 * 60_000
@@ -19,10 +20,12 @@ type UpkeepParts = {
   payloads: PayloadStore
   log: Logger
   onLedgerReport: (report: LedgerReport) => void
+  /** Called every minute with the number of queued tasks. */
+  onQueued: (count: number) => void
 }
 
 /** Starts background work: checks the ledger soon after the start and then daily, and removes expired data. */
-export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepParts): { stop: () => void } {
+export function startUpkeep({ store, payloads, log, onLedgerReport, onQueued }: UpkeepParts): { stop: () => void } {
   const stopping = new AbortController()
   const run = (what: string, work: () => Promise<unknown>) => {
     work().catch((error: unknown) => {
@@ -72,12 +75,14 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
     onLedgerReport(report)
     if (!report.ok) log.error({ differences: report.differences }, 'the ledger does not add up')
   }
+  const countQueued = async () => onQueued((await store.readState()).pendingTasks)
   const timers = [
     setTimeout(() => run('the check of the ledger', verify), firstVerifyMs),
     setTimeout(() => run('the closing of the books', closeBooks), firstVerifyMs),
     setInterval(() => run('the closing of the books', closeBooks), closeMs),
     setInterval(() => run('the search for expired sessions', noteExpired), expiredMs),
     setInterval(() => run('the search for expiring keys', noteExpiringKeys), keysMs),
+    setInterval(() => run('the count of queued tasks', countQueued), queuedMs),
     setInterval(() => run('the purge', purge), purgeMs),
     setInterval(() => run('the retention', prune), purgeMs),
     setInterval(() => run('the collection of orphaned payloads', collect), collectMs),

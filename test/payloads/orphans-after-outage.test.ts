@@ -31,6 +31,7 @@ test('the first cleanup after a database outage deletes no payloads', async () =
     payloads,
     log,
     onLedgerReport: () => {},
+    onQueued: () => {},
   })
   try {
     vi.advanceTimersByTime(roundMs)

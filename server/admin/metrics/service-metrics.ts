@@ -5,6 +5,7 @@ import type { Meter } from '../../kernel/meter.ts'
 import { unitsPerUsd } from '../../kernel/money.ts'
 import { billionthsPerUnit } from '../../store/sessions/carried-cost.ts'
 import type { Committed } from '../../store/committed.ts'
+import { LastDay } from '../last-day.ts'
 import { StateMetrics, type StateParts } from './state-metrics.ts'
 
 /** Metric series of one kind of request, created once because label lookups cost more than counting. */
@@ -32,6 +33,7 @@ const failureCodes = new Set<string>(taskFailureCodes.filter((code) => code !== 
  * whose labels are known exist from the start, so that the first event shows as an increase.
  */
 export class ServiceMetrics implements Meter {
+  readonly lastDay = new LastDay()
   readonly #registry = new Registry()
   #state: StateMetrics | undefined
   readonly #counters
@@ -130,12 +132,14 @@ export class ServiceMetrics implements Meter {
 
   taskTaken(waitedSeconds: number): void {
     this.#histograms.taskWaits.observe(waitedSeconds)
+    this.lastDay.taken(waitedSeconds * 1000)
   }
 
   taskRun({ agentId: agent, charged, code, end, providerCost, seconds }: Parameters<Meter['taskRun']>[0]): void {
     if (charged > 0) this.#counters.taskCharged.inc({ agent }, charged / unitsPerUsd)
     if (providerCost !== null) this.#counters.taskProviderCost.inc({ agent }, usdOf(providerCost))
     this.#counters.runs.inc({ kind: 'task', end, agent })
+    this.lastDay.ended({ isFailure: end !== 'completed' })
     this.#histograms.runs.observe({ kind: 'task' }, seconds)
     // Unknown codes count as AGENT_ERROR, because an agent that manipulates its thread could send any code.
     if (end === 'failed') this.#counters.taskFailures.inc({ code: failureCodes.has(code) ? code : 'AGENT_ERROR' })

@@ -1,6 +1,7 @@
 import type { Units } from '../../kernel/money.ts'
 import type { Answer, Op, Reads } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
+import type { FailedTask } from './failure-reads.ts'
 import type { EndedRun, ReadRuns } from './run-reads.ts'
 import { bookGroups, columnOf, type BookGroup } from './book-groups.ts'
 import { closedUntil, isByMonth, monthStart, nextMonth } from './book-closing.ts'
@@ -31,8 +32,10 @@ export type UserEmail = { id: string; email: string }
 
 export type BookStore = {
   read(input: ReadBooks): Promise<BookRow[]>
-  /** Reads ended tasks, newest first. */
+  /** Reads ended tasks of a user, newest first. */
   readRuns(input: ReadRuns): Promise<EndedRun[]>
+  /** Reads failed tasks of all users, newest first. */
+  readFailures(limit: number): Promise<FailedTask[]>
   /** Reads the emails of those users that exist. */
   readEmails(userIds: readonly string[]): Promise<UserEmail[]>
   /** Closes a day. Returns false if there is no day to close. */

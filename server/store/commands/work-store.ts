@@ -24,6 +24,7 @@ import * as sessions from '../sessions/session-commands.ts'
 import { listSessions } from '../sessions/list-sessions.ts'
 import { closeBooks } from '../books/book-closing.ts'
 import { readBooks, readEmails } from '../books/book-reads.ts'
+import { readFailures } from '../books/failure-reads.ts'
 import { readRuns } from '../books/run-reads.ts'
 import { readSpend } from '../accounts/spend-reads.ts'
 import * as tasks from '../tasks/task-commands.ts'
@@ -150,6 +151,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     books: {
       read: (input) => engine.read((on) => readBooks(on, input)),
       readRuns: (input) => engine.read((on) => readRuns(on, input), input.userId),
+      readFailures: (limit) => engine.read((on) => readFailures(on, limit)),
       readEmails: (userIds) => engine.read((on) => readEmails(on, userIds)),
       close: () => engine.run((tx) => closeBooks(tx)),
     },

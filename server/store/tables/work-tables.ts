@@ -129,6 +129,9 @@ export function workTables(
       index('tasks_expiring')
         .on(task.expiresAt)
         .where(sql`expires_at IS NOT NULL AND started_at IS NULL AND completed_at IS NULL`),
+      index('tasks_failed')
+        .on(task.completedAt)
+        .where(sql`status = 'failed' AND error_code NOT IN ('CANCELED', 'EXPIRED')`),
       uniqueIndex('tasks_quote')
         .on(task.quoteId)
         .where(sql`quote_id IS NOT NULL`),

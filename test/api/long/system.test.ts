@@ -85,6 +85,27 @@ test('reports version, start time, uptime, memory, event-loop delay and database
   await service.stop()
 })
 
+test('has the newest failures of all users, and the runs of the last day', async () => {
+  const { read, service } = await prepare()
+  const [one, other] = [await service.createPerson(), await service.createPerson()]
+  await service.runTask(one.key, 'test.echo')
+  const first = await service.runTask(one.key, 'test.fail')
+  const second = await service.runTask(other.key, 'test.fail')
+  const { lastDay, newestFailures } = await read()
+  const failure = { endpointId: 'test.fail', errorCode: 'AGENT_ERROR', email: expect.any(String) }
+  expect(newestFailures).toEqual([
+    { ...failure, taskId: second.id, userId: other.userId, failedAt: second.completedAt },
+    { ...failure, taskId: first.id, userId: one.userId, failedAt: first.completedAt },
+  ])
+  expect(Date.parse(lastDay.since)).toBeLessThanOrEqual(Date.now())
+  // The runs can be in two hours.
+  const sum = (name: 'ended' | 'failed') =>
+    lastDay.hours.reduce((total: number, hour: { ended: number; failed: number }) => total + hour[name], 0)
+  expect([sum('ended'), sum('failed')]).toEqual([3, 2])
+  expect(lastDay.hours[0]!.waitP95Ms).toBeGreaterThanOrEqual(0)
+  await service.stop()
+})
+
 test('counts all users and suspended users', async () => {
   const { admin, read, service } = await prepare()
   const people = [await signUp(service), await signUp(service), await signUp(service)]

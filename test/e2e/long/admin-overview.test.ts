@@ -28,7 +28,18 @@ testConsole(
     const agents = page.getByRole('table', { name: 'Failures by agent, last 7 days' })
     expect(await agents.locator('tbody tr td').allTextContents()).toEqual(['demo', '1', '1', '100%'])
     await page.getByText('Queued tasks').waitFor()
+    const failures = page.getByRole('table', { name: 'Newest failures' })
+    expect(await failures.locator('tbody tr').count()).toBe(1)
+    expect(await failures.locator('tbody tr').textContent()).toMatch(/^demo\.failAGENT_ERROR.+@/)
+    const hours = page.getByRole('table', { name: 'Tasks in the last 24 hours' })
+    const cells = await hours.locator('tbody tr').first().locator('td').allTextContents()
+    // The tasks can be in two hours.
+    expect(Number(cells[3])).toBeLessThanOrEqual(3)
+    expect(cells[5]).toMatch(/%$/)
     await opened.check('admin-overview')
+    await failures.getByRole('link', { name: 'demo.fail' }).click()
+    await page.waitForURL(new RegExp(`/admin/users/${userId}/tasks/task_`))
+    await page.goBack()
 
     const users = page.getByRole('table', { name: 'Failures by user, last 7 days' })
     expect(await users.locator('tbody tr').textContent()).toContain('1333.3%')

@@ -21,6 +21,8 @@ import { Figures } from '../system/figures.tsx'
 import { SystemHealth } from '../system/system-health.tsx'
 import { useSystem } from '../system/use-system.ts'
 import { FailuresPanel } from './failures-panel.tsx'
+import { LastDayPanel } from './last-day-panel.tsx'
+import { NewestFailures } from './newest-failures.tsx'
 
 const days = 30
 const renewMs = 15_000
@@ -73,6 +75,14 @@ export function AdminOverviewPage() {
           <FailuresPanel groupBy="agent" />
           <FailuresPanel groupBy="user" />
         </SimpleGrid>
+        <QueryState query={system} skeleton={<Skeleton height={520} />}>
+          {(known) => (
+            <>
+              <NewestFailures system={known} />
+              <LastDayPanel system={known} />
+            </>
+          )}
+        </QueryState>
         <QueryState query={system} skeleton={<Skeleton height={120} />}>
           {({ openTurns, tasks, users }) => (
             <Panel title="Now" actions={<PageLink href="/admin/system">System</PageLink>}>

@@ -633,6 +633,7 @@ CREATE INDEX "tasks_user_agent_status" ON "tasks" USING btree ("user_id","agent_
 CREATE INDEX "tasks_open" ON "tasks" USING btree ("queued","seq") WHERE completed_at IS NULL;--> statement-breakpoint
 CREATE INDEX "tasks_waiting" ON "tasks" USING btree ("user_id","seq") WHERE queued = 1 AND completed_at IS NULL;--> statement-breakpoint
 CREATE INDEX "tasks_expiring" ON "tasks" USING btree ("expires_at") WHERE expires_at IS NOT NULL AND started_at IS NULL AND completed_at IS NULL;--> statement-breakpoint
+CREATE INDEX "tasks_failed" ON "tasks" USING btree ("completed_at") WHERE status = 'failed' AND error_code NOT IN ('CANCELED', 'EXPIRED');--> statement-breakpoint
 CREATE UNIQUE INDEX "tasks_quote" ON "tasks" USING btree ("quote_id") WHERE quote_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "tasks_leased" ON "tasks" USING btree ("lease_until") WHERE lease_until IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "topups_user" ON "topups" USING btree ("user_id","created_at");--> statement-breakpoint

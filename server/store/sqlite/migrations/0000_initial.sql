@@ -496,6 +496,7 @@ CREATE INDEX `tasks_user_agent_status` ON `tasks` (`user_id`,`agent_id`,`status`
 CREATE INDEX `tasks_open` ON `tasks` (`queued`) WHERE completed_at IS NULL;--> statement-breakpoint
 CREATE INDEX `tasks_waiting` ON `tasks` (`user_id`) WHERE queued = 1 AND completed_at IS NULL;--> statement-breakpoint
 CREATE INDEX `tasks_expiring` ON `tasks` (`expires_at`) WHERE expires_at IS NOT NULL AND started_at IS NULL AND completed_at IS NULL;--> statement-breakpoint
+CREATE INDEX `tasks_failed` ON `tasks` (`completed_at`) WHERE status = 'failed' AND error_code NOT IN ('CANCELED', 'EXPIRED');--> statement-breakpoint
 CREATE UNIQUE INDEX `tasks_quote` ON `tasks` (`quote_id`) WHERE quote_id IS NOT NULL;--> statement-breakpoint
 CREATE TABLE `topups` (
 	`id` text PRIMARY KEY NOT NULL,

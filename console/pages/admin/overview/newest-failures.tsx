@@ -1,0 +1,36 @@
+import type { System } from '../../../../client/client.ts'
+import { DataTable, type Column } from '../../../parts/data-table.tsx'
+import { EmptyState } from '../../../parts/empty-state.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { TimeText } from '../../../parts/text/time-text.tsx'
+import { userTaskPath } from '../users/user-task-path.ts'
+
+const title = 'Newest failures'
+
+export function NewestFailures({ system: { newestFailures } }: { system: System }) {
+  return (
+    <Panel title={title}>
+      {newestFailures.length === 0 ? (
+        <EmptyState title="No failures">Canceled and expired tasks do not count.</EmptyState>
+      ) : (
+        <DataTable caption={title} columns={columns} rows={newestFailures} rowKey={({ taskId }) => taskId} opensRows />
+      )}
+    </Panel>
+  )
+}
+
+const columns: readonly Column<System['newestFailures'][number]>[] = [
+  {
+    id: 'task',
+    label: 'Task',
+    cell: ({ endpointId, taskId, userId }) => <PageLink href={userTaskPath(userId, taskId)}>{endpointId}</PageLink>,
+  },
+  { id: 'code', label: 'Error', cell: ({ errorCode }) => errorCode },
+  {
+    id: 'user',
+    label: 'User',
+    cell: ({ email, userId }) => <PageLink href={`/admin/users/${encodeURIComponent(userId)}`}>{email}</PageLink>,
+  },
+  { id: 'at', label: 'Failed', cell: ({ failedAt }) => <TimeText at={failedAt} /> },
+]
