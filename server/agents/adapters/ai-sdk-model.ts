@@ -47,17 +47,19 @@ export function meteredModel<Model extends SdkModel>(model: Model, run: Pick<Cha
     const { call, sent } = await open(options)
     const result = await model.doStream(sent).then(undefined, (error: unknown) => fail(call, error))
     const reader: ReadableStreamDefaultReader = result.stream.getReader()
-    const pull = async (controller: ReadableStreamDefaultController) => {
-      const { done, value } = await reader.read().catch((error: unknown) => fail(call, error))
-      if (done) {
-        await call.end()
-        return controller.close()
-      }
-      if (value.type === 'error' && !signal.aborted) call.fail()
-      else if (value.type === 'finish') await call.end(usageOf(value))
-      else await note(call, value)
-      controller.enqueue(value)
+    /** Text is by far the most frequent part, so it takes no promise of its own. */
+    const pass = (part: Foreign, controller: ReadableStreamDefaultController): Promise<void> | undefined => {
+      const noted = part.type === 'finish' ? call.end(usageOf(part)) : note(call, part)
+      if (noted) return noted.then(() => controller.enqueue(part))
+      if (part.type === 'error' && !signal.aborted) call.fail()
+      controller.enqueue(part)
+      return undefined
     }
+    const pull = (controller: ReadableStreamDefaultController) =>
+      reader.read().then(
+        ({ done, value }) => (done ? call.end().then(() => controller.close()) : pass(value, controller)),
+        (error: unknown) => fail(call, error),
+      )
     const stream = new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 })
     return { ...result, stream }
   }
