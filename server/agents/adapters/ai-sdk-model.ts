@@ -47,7 +47,7 @@ export function meteredModel<Model extends SdkModel>(model: Model, run: Pick<Cha
     const { call, sent } = await open(options)
     const result = await model.doStream(sent).then(undefined, (error: unknown) => fail(call, error))
     const reader: ReadableStreamDefaultReader = result.stream.getReader()
-    /** Text is by far the most frequent part, so it takes no promise of its own. */
+    /** Passes a part on. Creates no promise for text, by far the most frequent part. */
     const pass = (part: Foreign, controller: ReadableStreamDefaultController): Promise<void> | undefined => {
       const noted = part.type === 'finish' ? call.end(usageOf(part)) : note(call, part)
       if (noted) return noted.then(() => controller.enqueue(part))
