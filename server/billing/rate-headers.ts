@@ -1,6 +1,6 @@
 import type { RateState } from '../store/limits/limit-types.ts'
 import type { EpochMs } from '../kernel/clock.ts'
-import { rateWindowMs } from '../store/store.ts'
+import { rateWindowMs } from '../store/limits/account-limits.ts'
 
 export function remainingOf({ limit, used }: RateState): number {
   return Math.max(0, limit - used)

@@ -3,7 +3,7 @@ import { isoTime, type EpochMs } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd, type Units } from '../kernel/money.ts'
 import type { LimitReset } from '../store/limits/execution-limits.ts'
-import { rateWindowMs } from '../store/store.ts'
+import { rateWindowMs } from '../store/limits/account-limits.ts'
 import type { LimitRefusal } from '../store/tasks/task-types.ts'
 
 export function rateRefusal(rate: RateState): ErrandError {

@@ -116,9 +116,6 @@ export type StoreLimits = {
 /** Max balance: 100 billion USD, so far below the largest safe integer that no refund can exceed that. */
 export const balanceMax = 1_000_000_000_000_000
 
-/** Length of the sliding window in which a user's executions are counted. */
-export const rateWindowMs = 60_000
-
 export type ListTransactions = Page &
   ListRange & {
     userId: string

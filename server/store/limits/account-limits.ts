@@ -28,6 +28,9 @@ export type Plans = {
 /** Ages after which the contents of ended tasks, and idle sessions, are deleted. Undefined for never. */
 export type Retention = { tasksMs?: number | undefined; sessionsMs?: number | undefined }
 
+/** Length of the sliding window in which a user's executions are counted. */
+export const rateWindowMs = 60_000
+
 /** Max configurable rate limit. The last minute's executions are kept in memory. */
 export const executionsPerMinuteMax = 100_000
 /** Max configurable limit on a user's queued or running tasks: ten times the default size of the complete queue. */

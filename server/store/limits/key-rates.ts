@@ -1,6 +1,6 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { CredentialLimits, KeyRateState } from './execution-limits.ts'
-import { rateWindowMs } from '../store.ts'
+import { rateWindowMs } from '../limits/account-limits.ts'
 import type { Answer, Reads, Tx } from '../commands/command.ts'
 
 // Executions per minute with a key that has its own limit, counted by UTC minute in one row per key. A user's

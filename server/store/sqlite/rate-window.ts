@@ -1,7 +1,7 @@
 import type { RateState } from '../limits/limit-types.ts'
 import type { Database } from 'better-sqlite3'
 import type { EpochMs } from '../../kernel/clock.ts'
-import { rateWindowMs } from '../store.ts'
+import { rateWindowMs } from '../limits/account-limits.ts'
 
 const knownUsersMax = 50_000
 /**

@@ -1,6 +1,6 @@
 import type { EpochMs } from '../../../kernel/clock.ts'
 import type { RateRead } from '../../commands/command.ts'
-import { rateWindowMs } from '../../store.ts'
+import { rateWindowMs } from '../../limits/account-limits.ts'
 import type { Connection } from '../connection/pooled-connection.ts'
 
 // Reads the newest rows of both tables, up to the limit from each: two short index scans, however long the window is.
