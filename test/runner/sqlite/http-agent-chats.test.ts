@@ -155,7 +155,7 @@ test('rejects a reply delimited by connection close, which could be truncated', 
 })
 
 test.each([
-  ['line', `{"type":"text","delta":"`, 'x'.repeat(65_536), 'a line of more than 10 MB'],
+  ['line', `{"type":"text","delta":"`, 'x'.repeat(65_536), 'a line of more than 10 MB, the maximum'],
   ['sequence of blank lines', '', '\n'.repeat(65_536), 'more than 10 MB of blank lines'],
 ])('an endless %s fails the turn and closes the connection', async (_, start, more, what) => {
   const left = Promise.withResolvers<void>()
