@@ -6,7 +6,7 @@ import { simulate } from './simulate.ts'
 // Random operations on the real app, with every invariant checked after each one. A failure prints its seed; repeat it
 // with `npm run sim -- --seed S --ops N`.
 
-const operations = ofTier(100, 2400)
+const operations = ofTier(70, 2400)
 const anySeed = Math.floor(Math.random() * 1_000_000_000)
 
 function expectSound({ operations: byKind, restarts, seed, total, violation }: SimReport): void {
@@ -35,7 +35,7 @@ test(`random seed ${anySeed}: every invariant holds after every operation`, asyn
 test(`seed ${anySeed}, hostile: every model bill is charged, written off, or free because the provider failed`, async () => {
   const { models, seed, violation } = await simulate({
     seed: anySeed,
-    operations: ofTier(30, 800),
+    operations: ofTier(20, 800),
     isHostile: true,
   })
   expect(violation && `seed ${seed}: ${violation.what}\n${violation.steps.join('\n')}`).toBe(null)

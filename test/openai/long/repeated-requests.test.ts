@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { filesIn, soon, startTalk } from '../chat/chat-checks.ts'
+import { filesIn, soon, startTalk } from '../../chat/chat-checks.ts'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { say } from '../support/chat-agents.ts'
-import { newDataDir, type TestService } from '../support/test-service.ts'
-import { readSse, user, WireCalls } from './wire-calls.ts'
+import { say } from '../../support/chat-agents.ts'
+import { newDataDir, type TestService } from '../../support/test-service.ts'
+import { readSse, user, WireCalls } from '../wire-calls.ts'
 
 async function start() {
   const service = await startTalk()

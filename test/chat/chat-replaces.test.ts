@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { say } from '../../support/chat-agents.ts'
-import { ChatReader } from '../../support/chat-reader.ts'
-import { expectOneEnd, startTalk, Talker, textOf } from '../chat-checks.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { say } from '../support/chat-agents.ts'
+import { ChatReader } from '../support/chat-reader.ts'
+import { expectOneEnd, startTalk, Talker, textOf } from './chat-checks.ts'
 
 const tellHistory = say({ do: 'tell', what: 'history' })
 const saidIn = (events: any[]) => JSON.parse(textOf(events)).map(({ content }: any) => content)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { startService } from '../../support/test-service.ts'
-import { connectorConfig } from '../connector-calls.ts'
-import { vias } from '../session-calls.ts'
+import { startService } from '../support/test-service.ts'
+import { connectorConfig } from './connector-calls.ts'
+import { vias } from './session-calls.ts'
 
 // Whatever a request creates belongs to the authenticated user, regardless of its body and query.
 

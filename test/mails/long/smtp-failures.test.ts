@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { setDefaultCACertificates, getCACertificates } from 'node:tls'
 import { afterEach, expect, test } from 'vitest'
-import type { MailSettings } from '../../server/mails/mail-settings.ts'
-import { FakeClock } from '../support/fake-clock.ts'
-import { startService, type TestService } from '../support/test-service.ts'
-import { until, waitMsMax } from '../support/until.ts'
-import { createCertificate, MailCatcher } from './mail-catcher.ts'
+import type { MailSettings } from '../../../server/mails/mail-settings.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { startService, type TestService } from '../../support/test-service.ts'
+import { until, waitMsMax } from '../../support/until.ts'
+import { createCertificate, MailCatcher } from '../mail-catcher.ts'
 
 // Mail servers that refuse, greylist, hang or are down.
 
