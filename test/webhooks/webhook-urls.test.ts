@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 
 const bad: [string, string][] = [
-  ['', '1 character'],
+  ['', 'Must not be empty'],
   ['nonsense', 'an https URL'],
   ['ftp://example.com/', 'an https URL'],
   ['http://example.com/', 'an https URL'],
