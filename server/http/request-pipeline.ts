@@ -63,8 +63,10 @@ async function answer(parts: PipelineParts, routed: RoutedRequest, match: Match 
   routed.params = decodePath(sent)
   if (route.takesIdempotencyKey) context.idempotencyKey = readIdempotencyKey(request)
   const body = route.body ? await readBody(parts, route, routed) : bodyArrived(request)
+  const handle = () => route.handle(routed, body)
   const actor = () => ({ ...auditActorOf(context.caller), client: parts.addressOf(request) || null })
-  const result = await actAs(actor, () => route.handle(routed, body))
+  // Reads of a caller are not audited; the callback of single sign-on, which has no caller, is.
+  const result = await (route.auth && request.method === 'GET' ? handle() : actAs(actor, handle))
   if (result !== undefined) await route.form.answer(routed, result)
 }
 
