@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { defineConfig } from '../../../server/agents/config/define-config.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { startService } from '../../support/test-service.ts'
-import { until, waitMsMax } from '../../support/until.ts'
+import { defineConfig } from '../../server/agents/config/define-config.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { startService } from '../support/test-service.ts'
+import { until, waitMsMax } from '../support/until.ts'
 
 /** Defines an endpoint that ends its runs when `open` is called, and one that throws a given error. */
 function gated() {

@@ -6,8 +6,8 @@ import {
   rawRequest,
   sendRaw,
   shareService,
-} from '../support/raw-http.ts'
-import { sessionAgents, SessionCalls } from './session-calls.ts'
+} from '../../support/raw-http.ts'
+import { sessionAgents, SessionCalls } from '../session-calls.ts'
 
 // Ids and queries that no well-behaved client sends to session operations.
 

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { newDataDir, startService, type Answer, type TestService } from '../../support/test-service.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { newDataDir, startService, type Answer, type TestService } from '../support/test-service.ts'
 
 const limited = (limit: string, remaining: string, reset: number) => ({ limit, remaining, reset: String(reset) })
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectRefused, expectRpcRefused, shareService, type Refusal } from '../../support/raw-http.ts'
-import { ConnectorCalls, connectorConfig } from '../connector-calls.ts'
+import { expectRefused, expectRpcRefused, shareService, type Refusal } from '../../../support/raw-http.ts'
+import { ConnectorCalls, connectorConfig } from '../../connector-calls.ts'
 
 const guarded = shareService({ config: connectorConfig, privateHosts: ['127.0.0.1:4000', 'mcp.internal'] })
 const url = 'https://mcp.example.com/mcp'

@@ -9,12 +9,12 @@ import express from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
 import { afterEach, expect, test } from 'vitest'
-import { createClient } from '../../../client/client.ts'
-import { createErrand, type Errand } from '../../../server/app/package-entry.ts'
-import { say } from '../../support/chat-agents.ts'
-import config from '../../support/test-agents.ts'
-import { newDataDir } from '../../support/test-service.ts'
-import { writeProject } from '../../runner/reload-project.ts'
+import { createClient } from '../../../../client/client.ts'
+import { createErrand, type Errand } from '../../../../server/app/package-entry.ts'
+import { say } from '../../../support/chat-agents.ts'
+import config from '../../../support/test-agents.ts'
+import { newDataDir } from '../../../support/test-service.ts'
+import { writeProject } from '../../../runner/reload-project.ts'
 
 // A service inside other servers, each of which parses JSON bodies for its own routes.
 

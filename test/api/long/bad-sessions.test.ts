@@ -7,8 +7,8 @@ import {
   sendRaw,
   shareService,
   type Refusal,
-} from '../support/raw-http.ts'
-import { sessionAgents, SessionCalls } from './session-calls.ts'
+} from '../../support/raw-http.ts'
+import { sessionAgents, SessionCalls } from '../session-calls.ts'
 
 const guarded = shareService({ config: sessionAgents })
 let sessionId: string
