@@ -1,4 +1,4 @@
-import type { ClientFetch } from './connection.ts'
+type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 /** Returns the API key or token to send. */
 export type KeySource = () => string | Promise<string>
@@ -7,7 +7,7 @@ export type KeySource = () => string | Promise<string>
  * Sends each request with the key that `getKey` returned last. After a 401, calls `getKey` again and repeats the request
  * once. Concurrent requests share one call of `getKey`.
  */
-export function withRenewedKey(fetch: ClientFetch, getKey: () => Promise<string>): ClientFetch {
+export function withRenewedKey(fetch: Fetch, getKey: () => Promise<string>): Fetch {
   let current: Promise<string> | undefined
 
   async function send(url: string, init: RequestInit, key: Promise<string>): Promise<Response> {

@@ -1,11 +1,12 @@
 import type { Session } from '../../../../client/client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 import { announceEnd } from '../../../app/announce-end.tsx'
-import type { LiveChat } from './live-chat.ts'
-import { isUnderWay } from './live-exchange.ts'
+import { isUnderWay, type LiveState } from './live-exchange.ts'
+
+type Announcing = { sessionId: string; subscribe: (listener: () => void) => unknown; getState: () => LiveState }
 
 /** Announces the ends of the chat's replies. */
-export function announced(chat: LiveChat): LiveChat {
+export function announced<Chat extends Announcing>(chat: Chat): Chat {
   const { sessionId } = chat
   let wasBusy = false
   chat.subscribe(() => {
