@@ -2,10 +2,10 @@ import { rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { ChatReader } from '../../support/chat-reader.ts'
-import { newDataDir, type TestService } from '../../support/test-service.ts'
-import { startProject, writeProject } from '../reload-project.ts'
-import { chargedOnce, moneyOf, refundedOnce, signalFiles, soon, untilBegun } from '../task-checks.ts'
+import { ChatReader } from '../support/chat-reader.ts'
+import { newDataDir, type TestService } from '../support/test-service.ts'
+import { startProject, writeProject } from './reload-project.ts'
+import { chargedOnce, moneyOf, refundedOnce, signalFiles, soon, untilBegun } from './task-checks.ts'
 
 const tell = (service: TestService, key: string) => service.runTask(key, 'desk.tell')
 const newSession = async (service: TestService, key: string): Promise<string> =>
