@@ -16,14 +16,7 @@ export type BenchData = { template: string; users: (BenchUser & { limitedKey: st
 /** Creates a data directory with users, each with a key and a balance. Every server gets a copy of it. */
 export async function prepareData(userCount: number): Promise<BenchData> {
   const template = mkdtempSync(join(tmpdir(), 'errand-bench-template-'))
-  const store = openSqliteStore({
-    dataDir: template,
-    limits: resolveLimits({}, {}),
-    clock: (notBefore) => new SystemClock(notBefore),
-    onFatal: (cause) => {
-      throw cause
-    },
-  })
+  const store = openBenchStore(template)
   const users = await Promise.all(
     Array.from({ length: userCount }, async (_, index) => {
       const created = await store.createUser({
@@ -45,6 +38,17 @@ export async function prepareData(userCount: number): Promise<BenchData> {
   )
   await store.close()
   return { template, users }
+}
+
+export function openBenchStore(dataDir: string) {
+  return openSqliteStore({
+    dataDir,
+    limits: resolveLimits({}, {}),
+    clock: (notBefore) => new SystemClock(notBefore),
+    onFatal: (cause) => {
+      throw cause
+    },
+  })
 }
 
 /** Inserts tasks with one status directly into a prepared directory, and returns their ids. */

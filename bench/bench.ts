@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { benchAgainst } from './against/bench-against.ts'
 import { prepareData } from './bench-data.ts'
 import { formatTable, type Row } from './bench-table.ts'
+import { measureBooks } from './measure-books.ts'
 import { measureBlocking } from './measure-blocking.ts'
 import { measureChat } from './measure-chat.ts'
 import { measureStreams } from './measure-streams.ts'
@@ -51,6 +52,7 @@ const groups = {
   submissions: measureSubmissions,
   reads: measureReads,
   lists: measureLists,
+  books: measureBooks,
   chat: measureChat,
   streams: measureStreams,
   openai: measureOpenai,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { badField } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
-import { nextMonth } from '../store/books/book-closing.ts'
+import { firstMonthStart } from '../store/books/book-closing.ts'
 import type { BookGroup } from '../store/books/book-groups.ts'
 import type { BookRow, BookSums } from '../store/books/book-reads.ts'
 import { billionthsPerUnit } from '../store/sessions/carried-cost.ts'
@@ -11,6 +11,7 @@ import type { Store } from '../store/store.ts'
 
 const dayMs = 86_400_000
 const daysMax = 1100
+const daysPerRead = 150
 const userDaysPerRead = 7
 /** Maximum number of groups in a response. */
 export const groupsMax = 1000
@@ -43,9 +44,9 @@ export async function sumBooks(
   { fromDay, onRow, toDay, ...of }: Read & { onRow?: (row: BookRow) => void },
 ): Promise<{ total: BookSums; groups: BookRow[] }> {
   const groups = new Map<string | number, BookRow>()
-  // Reads in steps, so that other requests can run in between. A whole month of all users is read from its totals.
+  // Reads in steps, so that other requests can run in between. Steps end with a month, whose totals are stored.
   for (let at = fromDay, end; at < toDay; at = end) {
-    end = Math.min(toDay, of.userId === undefined ? nextMonth(at) : at + userDaysPerRead)
+    end = Math.min(toDay, of.userId === undefined ? firstMonthStart(at + daysPerRead) : at + userDaysPerRead)
     if (at > fromDay) await new Promise((resolve) => setImmediate(resolve))
     const rows = await store.books.read({ ...of, fromDay: at, toDay: end })
     for (const row of rows) {

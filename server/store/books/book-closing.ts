@@ -43,6 +43,12 @@ export function monthStart(day: number): number {
   return day - new Date(day * dayMs).getUTCDate() + 1
 }
 
+/** Returns the first day of the first month that starts on this day or later. */
+export function firstMonthStart(day: number): number {
+  const start = monthStart(day)
+  return start === day ? day : nextMonth(day)
+}
+
 export function nextMonth(day: number): number {
   const date = new Date(day * dayMs)
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1) / dayMs

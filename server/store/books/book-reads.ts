@@ -4,7 +4,7 @@ import { statement } from '../commands/statement.ts'
 import type { FailedTask } from './failure-reads.ts'
 import type { EndedRun, ReadRuns } from './run-reads.ts'
 import { bookGroups, columnOf, type BookGroup } from './book-groups.ts'
-import { closedUntil, isByMonth, monthStart, nextMonth } from './book-closing.ts'
+import { closedUntil, firstMonthStart, isByMonth, monthStart } from './book-closing.ts'
 
 export type BookSums = {
   executions: number
@@ -90,18 +90,14 @@ export function readEmails(on: Reads, userIds: readonly string[]): Answer<UserEm
 /** Reads closed days and months from their totals, and all others from the per-user sums. */
 export function* readBooks(on: Reads, { fromDay, groupBy, toDay, userId }: ReadBooks): Op<BookRow[]> {
   if (userId !== undefined) return yield* on.all(ofUser[groupBy], { fromDay, toDay, userId })
-  const closedTo = yield* closedUntil(on)
-  if (isByMonth(groupBy)) {
-    const isClosedMonth = toDay <= closedTo && monthStart(fromDay) === fromDay && nextMonth(fromDay) === toDay
-    if (isClosedMonth) return yield* on.all(closed, { groupBy, fromDay, toDay })
-    return yield* on.all(ofAll[groupBy], { fromDay, toDay })
-  }
-  const open = Math.max(fromDay, Math.min(toDay, closedTo))
-  const totals =
-    open === fromDay
-      ? []
-      : groupBy === 'day'
-        ? yield* on.all(closedByDay, { fromDay, toDay: open })
-        : yield* on.all(closed, { groupBy, fromDay, toDay: open })
-  return open === toDay ? totals : [...totals, ...(yield* on.all(ofAll[groupBy], { fromDay: open, toDay }))]
+  const closedTo = Math.min(toDay, yield* closedUntil(on))
+  const start = isByMonth(groupBy) ? firstMonthStart(fromDay) : fromDay
+  const end = isByMonth(groupBy) ? monthStart(closedTo) : closedTo
+  if (start >= end) return yield* on.all(ofAll[groupBy], { fromDay, toDay })
+  const totals = groupBy === 'day' ? closedByDay : closed
+  return [
+    ...(start > fromDay ? yield* on.all(ofAll[groupBy], { fromDay, toDay: start }) : []),
+    ...(yield* on.all(totals, { groupBy, fromDay: start, toDay: end })),
+    ...(end < toDay ? yield* on.all(ofAll[groupBy], { fromDay: end, toDay }) : []),
+  ]
 }
