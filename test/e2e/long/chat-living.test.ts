@@ -24,6 +24,7 @@ testConsole(
     await opened.open('/chat?new=yes&agentId=writer')
     scriptReply('What is new?\nTell me.', { do: 'text', delta: 'Nothing' }, { do: 'await-abort' })
     // Without a click, because the box has focus.
+    await page.waitForFunction(() => document.activeElement?.tagName === 'TEXTAREA')
     await page.keyboard.type('What is new?')
     await page.keyboard.press('Shift+Enter')
     await page.keyboard.type('Tell me.')

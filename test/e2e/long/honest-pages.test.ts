@@ -2,6 +2,7 @@ import { afterAll, expect } from 'vitest'
 import quickstart from '../../../examples/quickstart/errand.config.ts'
 import { defineConfig } from '../../../server/agents/config/define-config.ts'
 import { StripeStub } from '../../payments/stripe-stub.ts'
+import { announced } from '../chat-console.ts'
 import { testConsole } from '../open-console.ts'
 
 const stub = await StripeStub.start()
@@ -68,6 +69,7 @@ testConsole(
     await page.getByLabel('Message Assistant').fill('Hello')
     await page.keyboard.press('Enter')
     await page.waitForURL(/\/chat\/ses_/)
+    await announced(page, 'The reply is complete')
     const { store } = opened.service.app
     await store.changeAccountLimits({ userId: opened.visitor.userId, changes: { agents: ['demo'] } })
     await page.reload()
