@@ -66,12 +66,9 @@ export const bounds: Record<string, [phrase: string, source: string, constant: s
     ['| answer to a call | {} |', 'connectors/thread/mcp-connection.ts', 'callMsDefault'],
     ['{} characters, 50,000 values', 'connectors/thread/tool-answer.ts', 'answerCharsMax'],
     ['characters, {} values', 'connectors/thread/answer-meter.ts', 'valuesMax'],
-    ['{}, or 8 MB while', 'connectors/connector-bounds.ts', 'answerBytesPerUser'],
     ['{} bytes for a turn', 'agents/config/agent-schema.ts', 'chatConnectorTokensMax'],
     ['for a turn, {} for a task', 'agents/config/agent-schema.ts', 'taskConnectorTokensMax'],
     ['(else 429), {} at a time', 'connectors/connector-checks.ts', 'checksMax'],
-    ['answer within {} with', 'connectors/sign-in/oauth-requests.ts', 'requestMs'],
-    ['with at most {}. Errand', 'connectors/sign-in/oauth-requests.ts', 'bytesMax'],
     ['a slot for up to {}.', 'connectors/connector-bounds.ts', 'placesWaitMsMax'],
   ],
   'docs/guides/operations.md': [
