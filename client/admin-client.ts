@@ -1,6 +1,6 @@
 import { toCallPromise, type CallPromise } from './calls/call-promise.ts'
 import {
-  createMethods,
+  methodsOf,
   type InnerListMethod,
   type KeyedOptions,
   type ListMethod,
@@ -92,50 +92,51 @@ export type AdminClients = {
 }
 
 export function createAdminClients(call: Call): AdminClients {
-  const { change, keyedChange, list, plainRead, read, repeatableChange } = createMethods(call)
-  const getOrCreateUser = repeatableChange('users.getOrCreate')
-  const credit = keyedChange('users.credit')
+  const users = methodsOf(call, 'users', {
+    list: 'list',
+    get: 'read',
+    getByExternalId: 'read',
+    getOrCreate: 'repeatableChange',
+    update: 'change',
+    unblock: 'change',
+    credit: 'keyedChange',
+    transactions: 'list',
+    findOwner: 'read',
+    tasks: 'list',
+    task: 'read',
+    sessions: 'list',
+    createKey: 'change',
+    listKeys: 'list',
+    revokeKey: 'change',
+    createPasswordLink: 'change',
+  })
   return {
     users: {
-      list: list('users.list'),
-      get: read('users.get'),
-      getByExternalId: read('users.getByExternalId'),
-      getOrCreate: getOrCreateUser,
-      update: change('users.update'),
-      unblock: change('users.unblock'),
+      ...users,
       credit: (input, options) => {
-        if (!('externalId' in input)) return credit(input, options)
+        if (!('externalId' in input)) return users.credit(input, options)
         const { externalId, ...rest } = input
-        const credited = getOrCreateUser({ externalId }, options).then(({ id }) =>
-          credit({ ...rest, userId: id }, options).withResponse(),
-        )
+        const credited = users
+          .getOrCreate({ externalId }, options)
+          .then(({ id }) => users.credit({ ...rest, userId: id }, options).withResponse())
         return toCallPromise(credited)
       },
-      transactions: list('users.transactions'),
-      findOwner: read('users.findOwner'),
-      tasks: list('users.tasks'),
-      task: read('users.task'),
-      sessions: list('users.sessions'),
-      createKey: change('users.createKey'),
-      listKeys: list('users.listKeys'),
-      revokeKey: change('users.revokeKey'),
-      createPasswordLink: change('users.createPasswordLink'),
     },
-    invitations: {
-      create: change('invitations.create'),
-      list: list('invitations.list'),
-      revoke: change('invitations.revoke'),
-      check: change('invitations.check'),
-      requestPasswordReset: change('invitations.requestPasswordReset'),
-      accept: change('invitations.accept'),
-    },
-    platformKeys: {
-      create: change('platformKeys.create'),
-      list: list('platformKeys.list'),
-      revoke: change('platformKeys.revoke'),
-    },
-    system: { get: plainRead('system.get') },
-    audit: { list: read('audit.list') },
-    economics: { get: read('economics.get') },
+    invitations: methodsOf(call, 'invitations', {
+      create: 'change',
+      list: 'list',
+      revoke: 'change',
+      check: 'change',
+      requestPasswordReset: 'change',
+      accept: 'change',
+    }),
+    platformKeys: methodsOf(call, 'platformKeys', {
+      create: 'change',
+      list: 'list',
+      revoke: 'change',
+    }),
+    system: methodsOf(call, 'system', { get: 'plainRead' }),
+    audit: methodsOf(call, 'audit', { list: 'read' }),
+    economics: methodsOf(call, 'economics', { get: 'read' }),
   }
 }

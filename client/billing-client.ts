@@ -1,5 +1,5 @@
 import {
-  createMethods,
+  methodsOf,
   type EasyMethod,
   type KeyedMethod,
   type ListMethod,
@@ -48,21 +48,20 @@ export type BillingClients = {
 }
 
 export function createBillingClients(call: Call): BillingClients {
-  const { change, keyedChange, list, plainChange, plainRead, read } = createMethods(call)
   return {
-    account: {
-      get: plainRead('account.get'),
-      update: change('account.update'),
-      usage: read('account.usage'),
-      changePassword: change('account.changePassword'),
-    },
-    topups: {
-      create: keyedChange('topups.create'),
-      get: read('topups.get'),
-      list: list('topups.list'),
-      removeMethod: plainChange('topups.removeMethod'),
-      listAll: read('topups.listAll'),
-    },
-    transactions: { list: list('transactions.list') },
+    account: methodsOf(call, 'account', {
+      get: 'plainRead',
+      update: 'change',
+      usage: 'read',
+      changePassword: 'change',
+    }),
+    topups: methodsOf(call, 'topups', {
+      create: 'keyedChange',
+      get: 'read',
+      list: 'list',
+      removeMethod: 'plainChange',
+      listAll: 'read',
+    }),
+    transactions: methodsOf(call, 'transactions', { list: 'list' }),
   }
 }

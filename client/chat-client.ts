@@ -1,7 +1,7 @@
 import { ErrandClientError, type ClientErrorCode } from './client-error.ts'
 import type { ChatEvent, ChatInput, ChatUsage } from './types/client-types.ts'
 import type { Connection } from './connection.ts'
-import { createMethods, type Method } from './calls/methods.ts'
+import { methodsOf, type Method } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 import { readChat, resumeChat, type ChatOptions, type ChatStream, type ResumeOptions } from './streams/read-chat.ts'
 
@@ -62,8 +62,7 @@ export type ChatClient = {
 }
 
 export function createChatClient(connection: Connection, call: Call): ChatClient {
-  const { repeatableChange } = createMethods(call)
-  const stop: ChatClient['stop'] = repeatableChange('chat.stop')
+  const { stop } = methodsOf(call, 'chat', { stop: 'repeatableChange' })
   const stream: ChatClient['stream'] = (input, options) =>
     readChat(connection, { input, options, stop: (turnId) => stop({ turnId }) })
   return {

@@ -1,6 +1,6 @@
 import { createAdminClients, type AdminClients } from './admin-client.ts'
 import { createBillingClients, type BillingClients } from './billing-client.ts'
-import { createMethods, type EasyMethod, type ListMethod, type Method } from './calls/methods.ts'
+import { methodsOf, type EasyMethod, type ListMethod, type Method } from './calls/methods.ts'
 import { createCall } from './calls/rpc-call.ts'
 import { createChatClient, type ChatClient } from './chat-client.ts'
 import { connectionOf, toConnection, type ActingUser, type Connection, type ErrandClientOptions } from './connection.ts'
@@ -158,7 +158,6 @@ export function createClient(options: ErrandClientOptions): ErrandClient {
 
 function clientOn(connection: Connection): ErrandClient {
   const call = createCall(connection)
-  const { change, easyChange, list, read } = createMethods(call)
   return {
     tasks: createTasksClient(call, connection),
     sessions: createSessionsClient(call),
@@ -168,21 +167,21 @@ function clientOn(connection: Connection): ErrandClient {
     ...createBillingClients(call),
     connectors: createConnectorsClient(call),
     webhooks: createWebhooksClient(call),
-    agents: { list: list('agents.list'), get: read('agents.get') },
-    quotes: { create: change('quotes.create') },
-    keys: {
-      create: change('keys.create'),
-      get: read('keys.get'),
-      list: list('keys.list'),
-      update: change('keys.update'),
-      revoke: change('keys.revoke'),
-      rotate: change('keys.rotate'),
-    },
-    clientTokens: {
-      create: easyChange('clientTokens.create'),
-      list: list('clientTokens.list'),
-      revoke: change('clientTokens.revoke'),
-    },
+    agents: methodsOf(call, 'agents', { list: 'list', get: 'read' }),
+    quotes: methodsOf(call, 'quotes', { create: 'change' }),
+    keys: methodsOf(call, 'keys', {
+      create: 'change',
+      get: 'read',
+      list: 'list',
+      update: 'change',
+      revoke: 'change',
+      rotate: 'change',
+    }),
+    clientTokens: methodsOf(call, 'clientTokens', {
+      create: 'easyChange',
+      list: 'list',
+      revoke: 'change',
+    }),
     asUser: (user) => clientOn(connectionOf(connection, user)),
   }
 }

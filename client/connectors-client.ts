@@ -1,4 +1,4 @@
-import { createMethods, type ListMethod, type Method } from './calls/methods.ts'
+import { methodsOf, type ListMethod, type Method } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 
 /** MCP servers that the caller has connected. Changing them needs the scope `manage`. */
@@ -37,17 +37,16 @@ export type ConnectorsClient = {
 }
 
 export function createConnectorsClient(call: Call): ConnectorsClient {
-  const { change, list, read } = createMethods(call)
-  return {
-    create: change('connectors.create'),
-    get: read('connectors.get'),
-    list: list('connectors.list'),
-    update: change('connectors.update'),
-    delete: change('connectors.delete'),
-    test: change('connectors.test'),
-    signIn: change('connectors.signIn'),
-    signOut: change('connectors.signOut'),
-    tools: read('connectors.tools'),
-    servers: list('connectors.servers'),
-  }
+  return methodsOf(call, 'connectors', {
+    create: 'change',
+    get: 'read',
+    list: 'list',
+    update: 'change',
+    delete: 'change',
+    test: 'change',
+    signIn: 'change',
+    signOut: 'change',
+    tools: 'read',
+    servers: 'list',
+  })
 }

@@ -1,4 +1,4 @@
-import { createMethods, type ListMethod, type Method, type PlainMethod } from './calls/methods.ts'
+import { methodsOf, type ListMethod, type Method, type PlainMethod } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 
 /** Browser logins. Works only in pages of the service itself, where the browser stores the login cookie. */
@@ -20,17 +20,16 @@ export type LoginClients = {
 }
 
 export function createLoginClients(call: Call): LoginClients {
-  const { change, list, plainChange, plainRead } = createMethods(call)
   return {
-    login: {
-      options: plainRead('login.options', true),
-      create: change('login.create'),
-      end: plainChange('login.end'),
-    },
-    logins: {
-      list: list('logins.list'),
-      end: change('logins.end'),
-      endAll: plainChange('logins.endAll'),
-    },
+    login: methodsOf(call, 'login', {
+      options: 'separateRead',
+      create: 'change',
+      end: 'plainChange',
+    }),
+    logins: methodsOf(call, 'logins', {
+      list: 'list',
+      end: 'change',
+      endAll: 'plainChange',
+    }),
   }
 }

@@ -1,5 +1,5 @@
 import {
-  createMethods,
+  methodsOf,
   type InnerListMethod,
   type KeyedMethod,
   type KeyedOptions,
@@ -46,17 +46,15 @@ export type SessionsClient = {
 }
 
 export function createSessionsClient(call: Call): SessionsClient {
-  const { change, keyedChange, list, read } = createMethods(call)
-  const create = keyedChange('sessions.create')
-  return {
-    create,
-    getOrCreate: (input, options) => getOrCreate({ create, list: list('sessions.list') }, input, options),
-    get: read('sessions.get'),
-    list: list('sessions.list'),
-    update: change('sessions.update'),
-    delete: change('sessions.delete'),
-    messages: list('sessions.messages'),
-  }
+  const sessions = methodsOf(call, 'sessions', {
+    create: 'keyedChange',
+    get: 'read',
+    list: 'list',
+    update: 'change',
+    delete: 'change',
+    messages: 'list',
+  })
+  return { ...sessions, getOrCreate: (input, options) => getOrCreate(sessions, input, options) }
 }
 
 /** Maximum length of a URL-encoded external id, which the Idempotency-Key contains. */

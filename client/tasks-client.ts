@@ -1,6 +1,6 @@
 import { repeatWhileTransient } from './backoff.ts'
 import type { CallPromise } from './calls/call-promise.ts'
-import { createMethods, type KeyedOptions, type ListMethod, type Method } from './calls/methods.ts'
+import { methodsOf, type KeyedOptions, type ListMethod, type Method } from './calls/methods.ts'
 import type { Call, CallOptions } from './calls/rpc-call.ts'
 import { ErrandClientError } from './client-error.ts'
 import { checkTimeout, type Connection } from './connection.ts'
@@ -120,8 +120,7 @@ const defaultTimeoutMs = 600_000
 const createFailuresMax = 5
 
 export function createTasksClient(call: Call, connection: Connection): TasksClient {
-  const methods = createMethods(call)
-  const create = methods.keyedChange('tasks.create')
+  const tasks = methodsOf(call, 'tasks', { create: 'keyedChange', list: 'list', cancel: 'repeatableChange' })
   const get = (input: Input<'tasks.get'>, options?: CallOptions) => {
     const waitSeconds = input.wait ?? 0
     return call('tasks.get', { isQuery: true, input, waitSeconds, isAlone: waitSeconds > 0 }, options)
@@ -146,10 +145,8 @@ export function createTasksClient(call: Call, connection: Connection): TasksClie
   }
 
   return {
-    create,
+    ...tasks,
     get,
-    list: methods.list('tasks.list'),
-    cancel: methods.repeatableChange('tasks.cancel'),
 
     events: (taskId, options) => followTask(connection, taskId, options),
 
@@ -166,7 +163,7 @@ export function createTasksClient(call: Call, connection: Connection): TasksClie
         watch.idempotencyKey = idempotencyKey
         const repetition = { failuresMax: createFailuresMax, ...watching('tasks.create', signal, watch) }
         const { taskId } = await repeatWhileTransient(repetition, () =>
-          create(input, { idempotencyKey, signal, maxRetries: 0 }),
+          tasks.create(input, { idempotencyKey, signal, maxRetries: 0 }),
         )
         watch.taskId = taskId
         return await waitFor(taskId, signal, watched)

@@ -1,4 +1,4 @@
-import { createMethods, type ListMethod, type Method } from './calls/methods.ts'
+import { methodsOf, type ListMethod, type Method } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 
 /** The caller's webhooks. Changing them needs the scope `manage`. */
@@ -31,17 +31,16 @@ export type WebhooksClient = {
 }
 
 export function createWebhooksClient(call: Call): WebhooksClient {
-  const { change, list, read } = createMethods(call)
-  return {
-    create: change('webhooks.create'),
-    get: read('webhooks.get'),
-    list: list('webhooks.list'),
-    update: change('webhooks.update'),
-    delete: change('webhooks.delete'),
-    rotate: change('webhooks.rotate'),
-    test: change('webhooks.test'),
-    deliveries: read('webhooks.deliveries'),
-    delivery: read('webhooks.delivery'),
-    redeliver: change('webhooks.redeliver'),
-  }
+  return methodsOf(call, 'webhooks', {
+    create: 'change',
+    get: 'read',
+    list: 'list',
+    update: 'change',
+    delete: 'change',
+    rotate: 'change',
+    test: 'change',
+    deliveries: 'read',
+    delivery: 'read',
+    redeliver: 'change',
+  })
 }

@@ -43,9 +43,26 @@ export type Lists = {
   [Name in keyof Queries]: Queries[Name]['output'] extends PageHead ? Name : never
 }[keyof Queries]
 
+type Kind = keyof ReturnType<typeof createMethods>
+type MethodOf<Of extends Kind, Name> = Of extends 'list'
+  ? Name extends Lists
+    ? ListMethod<Name>
+    : never
+  : Of extends 'keyedChange'
+    ? Name extends Keyed
+      ? KeyedMethod<Name>
+      : never
+    : Name extends (Of extends 'read' | 'plainRead' | 'separateRead' ? keyof Queries : keyof Mutations)
+      ? Of extends 'plainRead' | 'separateRead' | 'plainChange'
+        ? PlainMethod<Name>
+        : Of extends 'read' | 'easyChange'
+          ? EasyMethod<Name>
+          : Method<Name>
+      : never
+
 type Keyed = 'tasks.create' | 'sessions.create' | 'topups.create' | 'users.credit'
 
-export function createMethods(call: Call) {
+function createMethods(call: Call) {
   return {
     read:
       <Name extends keyof Queries>(operation: Name): EasyMethod<Name> =>
@@ -53,9 +70,15 @@ export function createMethods(call: Call) {
         call(operation, { isQuery: true, input }, options),
 
     plainRead:
-      <Name extends keyof Queries>(operation: Name, isAlone = false): PlainMethod<Name> =>
+      <Name extends keyof Queries>(operation: Name): PlainMethod<Name> =>
       (options) =>
-        call(operation, { isQuery: true, input: {} as Input<Name>, isAlone }, options),
+        call(operation, { isQuery: true, input: {} as Input<Name> }, options),
+
+    /** Like `plainRead`, but never shares a request with other reads. */
+    separateRead:
+      <Name extends keyof Queries>(operation: Name): PlainMethod<Name> =>
+      (options) =>
+        call(operation, { isQuery: true, input: {} as Input<Name>, isAlone: true }, options),
 
     list:
       <Name extends Lists>(operation: Name): ListMethod<Name> =>
@@ -90,4 +113,20 @@ export function createMethods(call: Call) {
         return call(operation, { isQuery: false, input, idempotencyKey, check }, options)
       },
   }
+}
+
+/**
+ * Returns a namespace's methods, each of the given kind.
+ *
+ * @example
+ * methodsOf(call, 'agents', { list: 'list', get: 'read' })
+ */
+export function methodsOf<Namespace extends string, const Kinds extends Record<string, Kind>>(
+  call: Call,
+  namespace: Namespace,
+  kinds: Kinds,
+): { [Name in keyof Kinds & string]: MethodOf<Kinds[Name], `${Namespace}.${Name}`> } {
+  const methods: Record<Kind, (operation: never) => unknown> = createMethods(call)
+  const method = ([name, kind]: [string, Kind]) => [name, methods[kind](`${namespace}.${name}` as never)]
+  return Object.fromEntries(Object.entries(kinds).map(method)) as never
 }
