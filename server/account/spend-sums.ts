@@ -1,16 +1,19 @@
 import type { SpendStep } from '../store/accounts/account-types.ts'
 import type { Store } from '../store/store.ts'
 
-/** Reading this many rows takes a few milliseconds. Other requests run between pages. */
+/**
+ * Number of transactions to read per page. Reading a page takes a few milliseconds, and other requests can run
+ * between pages.
+ */
 const pageRows = 4000
 const usersMax = 1000
 
-/** Sums of a user's transactions, from the step `fromStep` up to and including the transaction `newestSeq`. */
+/** Sums of a user's transactions from the step `fromStep` up to and including the transaction `newestSeq`. */
 type CachedSums = { fromStep: number; newestSeq: number; steps: Map<number, SpendStep> }
 
 /**
- * Spending of accounts per UTC day or hour. Transactions never change, so sums stay valid: a later read adds only newer
- * transactions.
+ * Caches the spending of accounts per UTC day or hour. Transactions never change, so a later read only adds newer
+ * transactions to the cached sums.
  */
 export class SpendSums {
   readonly #store: Store
@@ -23,9 +26,11 @@ export class SpendSums {
     this.#stepMs = stepMs
   }
 
-  /** Returns the steps from `from` to `to`, both inclusive, oldest first. A step without transactions has zeros. */
+  /**
+   * Returns the steps from `from` to `to`, both inclusive, oldest first. A step without transactions contains zeros.
+   */
   async read(userId: string, { from, to }: { from: number; to: number }): Promise<SpendStep[]> {
-    // Reads of one user run one after another, so that each adds only transactions that the previous one did not see.
+    // Reads of one user run one after another, so that none of them counts a transaction twice.
     const before = this.#reading.get(userId) ?? Promise.resolve()
     const reading = before.catch(() => {}).then(() => this.#update(userId, from))
     this.#reading.set(userId, reading)
@@ -39,7 +44,7 @@ export class SpendSums {
 
   async #update(userId: string, fromStep: number): Promise<CachedSums> {
     const earlier = this.#known.get(userId)
-    // If a request starts on an earlier step than the cached sums, all of its steps are summed again.
+    // If the request starts before the cached sums, sum up all steps again.
     const base = earlier && earlier.fromStep <= fromStep ? earlier : { fromStep, newestSeq: 0, steps: new Map() }
     const added = await this.#readSince(userId, base)
     const known: CachedSums = { fromStep: base.fromStep, newestSeq: added.newestSeq, steps: new Map(base.steps) }

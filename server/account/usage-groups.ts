@@ -7,16 +7,18 @@ import type { Usage, UsageInput } from './account-schema.ts'
 import { readNewestRuns, sumRuns, timesOf, type TagSums } from './usage-runs.ts'
 
 const dayMs = 86_400_000
-/** Maximum number of groups with their spending per day. */
 const dailyGroupsMax = 6
 
 type GroupBy = NonNullable<z.output<typeof UsageInput>['groupBy']>
-/** `fromDay` is inclusive, `toDay` exclusive. Both are counted from 1970-01-01. */
+/** Days are counted from 1970-01-01. `fromDay` is inclusive and `toDay` is exclusive. */
 type ReadGroups = { userId: string; groupBy: GroupBy; fromDay: number; toDay: number }
 type Group = TagSums & { value: string }
 type DaySum = { value: string; day: number; charged: Units }
 
-/** Values of a task in each grouping. Tasks do not store their model. */
+/**
+ * Returns the groups that a task belongs to. When grouping by model, it belongs to no group, because task records do
+ * not contain the model.
+ */
 const valuesOf: Readonly<Record<GroupBy, (run: EndedRun) => string[]>> = {
   agent: ({ agentId }) => [agentId],
   endpoint: ({ endpointId }) => [endpointId],
@@ -25,7 +27,6 @@ const valuesOf: Readonly<Record<GroupBy, (run: EndedRun) => string[]>> = {
   model: () => [],
 }
 
-/** Returns what a user spent on the given days, by group, and the number of tasks that times and tags are from. */
 export async function readGroups(
   store: Pick<Store, 'books'>,
   { fromDay, groupBy, toDay, userId }: ReadGroups,

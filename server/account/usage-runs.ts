@@ -2,11 +2,11 @@ import type { Units } from '../kernel/money.ts'
 import type { EndedRun } from '../store/books/run-reads.ts'
 import type { Store } from '../store/store.ts'
 
-/** Max tasks that times and tags are computed from. Reading them takes about 20 ms. */
+/** Maximum number of tasks from which times and tags are computed. Reading them takes about 20 ms. */
 export const runsMax = 2000
 const runsPerRead = 500
 
-/** Reads the newest ended tasks, in steps, so that other requests can run in between. */
+/** Reads the newest ended tasks in steps, so that other requests can run in between. */
 export async function readNewestRuns(
   { books }: Pick<Store, 'books'>,
   of: { userId: string; since: number },
@@ -23,7 +23,6 @@ export async function readNewestRuns(
 
 export type Times = Record<'runP50Ms' | 'runP95Ms' | 'waitP50Ms' | 'waitP95Ms', number | null>
 
-/** Percentiles of how long tasks ran, and of how long they waited to start. */
 export function timesOf(runs: readonly EndedRun[]): Times {
   const started = runs.flatMap((run) => (run.startedAt === null ? [] : [{ ...run, startedAt: run.startedAt }]))
   const ran = started.map(({ completedAt, startedAt }) => completedAt - startedAt).toSorted((a, b) => a - b)

@@ -1,13 +1,13 @@
 const hourMs = 3_600_000
 const hoursKept = 24
-/** Max waits of an hour, the newest ones, that its percentile is computed from. */
+/** Maximum number of queue times per hour from which the percentile is computed. Newer ones replace older ones. */
 const waitsMax = 1000
 
 type Hour = { startsAt: number; queued: number; waitsMs: number[]; taken: number; ended: number; failed: number }
 
 export type HourLoad = Omit<Hour, 'waitsMs' | 'taken'> & { waitP95Ms: number | null }
 
-/** Queue, waits and failures of this process's tasks in each of the last 24 hours, in memory. */
+/** Keeps the queue length, queue times and failures of this process for the last 24 hours in memory. */
 export class LastDay {
   readonly since = Date.now()
   readonly #hours: Hour[] = []
@@ -23,13 +23,13 @@ export class LastDay {
     if (isFailure) hour.failed++
   }
 
-  /** Notes how many tasks of all processes are queued now. */
+  /** Records the number of tasks that all processes together have queued now. */
   queued(count: number): void {
     const hour = this.#current()
     hour.queued = Math.max(hour.queued, count)
   }
 
-  /** Returns the hours with tasks or notes, newest first. */
+  /** Returns the hours with activity, newest first. */
   read(): HourLoad[] {
     const from = Date.now() - hoursKept * hourMs
     return this.#hours

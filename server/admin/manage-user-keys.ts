@@ -9,8 +9,8 @@ import type { CreateUserKeyInput, ListUserKeysInput, UserKeyInput } from './user
 type KeyRequest<Input> = { caller: AnyCaller; input: Input }
 
 /**
- * Creates an API key for the user, with the scopes that a platform has when it acts on the user's behalf. Only this
- * response contains the key.
+ * Creates an API key for the user, with the scopes that a platform key has when it acts on the user's behalf. Only
+ * this response contains the key.
  */
 export async function createUserKey(
   parts: UserParts & { catalogue: Catalogue },
@@ -34,7 +34,6 @@ export async function listUserKeys(
   return await listKeys(parts, input)
 }
 
-/** Revokes a key immediately. Idempotent. */
 export async function revokeUserKey(
   parts: UserParts,
   { caller, input }: KeyRequest<z.output<typeof UserKeyInput>>,

@@ -36,7 +36,7 @@ export async function listUsers(
 
 type Change<Input> = { caller: AnyCaller; input: Input }
 
-/** Hides admins from platform keys. */
+/** Platform keys cannot see admins. */
 function reachOf(caller: AnyCaller) {
   return platformOf(caller) ? { withoutAdmins: true } : {}
 }
@@ -57,8 +57,8 @@ export async function getExternalUser(
 }
 
 /**
- * Returns the user with that external id. If there is none, creates one with an empty account, only once even for
- * concurrent requests.
+ * Returns the user with this external id, or creates one with an empty account. Concurrent requests create only one
+ * user.
  */
 export async function openExternalUser(
   parts: UserParts,
@@ -74,7 +74,7 @@ export async function openExternalUser(
   return { ...(await getUser(parts, { caller, userId })), created: outcome === 'created' }
 }
 
-/** Updates a user. If the configuration lacks the plan or agent, throws 400 before changing anything. */
+/** Updates a user. If the plan or an agent is not configured, throws 400 before changing anything. */
 export async function updateUser(
   parts: UserParts & { catalogue: Catalogue },
   { caller, input }: Change<z.output<typeof UpdateUserInput>>,
@@ -116,7 +116,7 @@ function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof Upd
   assertAgents(catalogue, { agentIds: limits?.agents, path: 'limits.agents' })
 }
 
-/** Lifts an abuse block and a block of tasks with connectors. Has no effect on a user without either. */
+/** Removes the user's abuse block and the block of tasks with connectors. Has no effect if the user has neither. */
 export async function unblockUser(parts: UserParts, { caller, input }: Change<{ userId: string }>): Promise<User> {
   const { userId } = input
   await getUser(parts, { caller, userId })
@@ -126,8 +126,8 @@ export async function unblockUser(parts: UserParts, { caller, input }: Change<{ 
 }
 
 /**
- * Adds to a user's balance or takes from it, but never below the amount held for running chats. A platform key can take
- * back only what platform keys credited.
+ * Credits or debits a user's balance, but never below the amount held for running chats. A platform key can take back
+ * only amounts that platform keys have credited.
  */
 export async function creditUser(
   parts: UserParts,
@@ -180,7 +180,6 @@ async function ceilingRefusal({ clock, store }: UserParts, { isTaken, keyId }: C
   return new ErrandError('LIMIT_REACHED', message, { retryAfterSeconds: secondsUntil(resetsAt, now) })
 }
 
-/** Logs changes to other people's accounts, and who made them. */
 export function noteChange(
   { log }: UserParts,
   { caller, ...about }: { caller: AnyCaller; userId: string; [field: string]: unknown },

@@ -8,7 +8,7 @@ import { getTask, listTasks, type ReadTaskParts } from '../tasks/read-task.ts'
 import type { ListTasksOutput } from '../tasks/task-schema.ts'
 import type { ListUserSessionsInput, ListUserTasksInput, Owner, UserTask, UserTaskInput } from './user-schema.ts'
 
-// An admin's view of a user's runs: what happened and what it cost, but not the content of requests and responses.
+// Shows admins a user's tasks and chats and what they cost, but not the content of requests and responses.
 
 export async function findOwner(store: Store, resourceId: string): Promise<z.output<typeof Owner>> {
   const owner = await store.findOwner(resourceId)
@@ -41,7 +41,7 @@ export async function listUserSessions(
 ): Promise<z.output<typeof ListSessionsOutput>> {
   await requireUser(store, userId)
   const page = await listSessions(store, { input, userId })
-  // A title is the start of a message, which admins cannot read.
+  // The default title is the start of a message, which admins must not read.
   return { ...page, sessions: page.sessions.map(({ title: _, ...session }) => session) }
 }
 

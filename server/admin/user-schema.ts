@@ -112,7 +112,6 @@ export const Owner = z
 
 export const ListUserTasksInput = ListTasksInput.omit({ include: true, search: true }).extend({ userId })
 export const UserTaskInput = z.object({ userId, taskId: resourceId })
-/** A task without the user's request and its response. */
 export const UserTask = Task.omit({
   progress: true,
   request: true,

@@ -6,15 +6,15 @@ const flushMs = 10_000
 
 type Write = (uses: { id: string; at: EpochMs }[]) => Promise<void>
 type LastUsesParts = {
-  /** Kind of credential, for the log. */
+  /** Type of the credential, for log messages. */
   what: string
   write: Write
   log: Logger
 }
 
 /**
- * Remembers when credentials were last used, and writes these times in batches. A write per request would double the
- * work of the database.
+ * Collects the times at which credentials were used, and writes them in batches. A write per request would double the
+ * load on the database.
  */
 export class LastUses {
   readonly #parts: LastUsesParts

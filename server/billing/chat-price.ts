@@ -1,12 +1,11 @@
 import type { Units } from '../kernel/money.ts'
 import { billionthsPerUnit, type ExactCost } from '../store/sessions/carried-cost.ts'
 
-/** Prices per token, in trillionths of a USD: the same numbers as millionths of a USD per million tokens. */
+/** Prices per token in trillionths of a USD. The numbers equal millionths of a USD per million tokens. */
 export type TokenRates = {
   input: number
-  /** Prompt tokens read from the provider's cache. */
   cacheRead: number
-  /** Prompt tokens written to the provider's cache, for minutes and for an hour. */
+  /** Prices of prompt tokens written to the provider's prompt cache, for a lifetime of minutes and of an hour. */
   cacheWrite: number
   cacheWrite1h: number
   output: number
@@ -14,24 +13,23 @@ export type TokenRates = {
 }
 
 export type ChatRates = TokenRates & {
-  /** Millionths of a USD per tool call. */
+  /** Price per tool call in millionths of a USD. */
   toolCall: number
   /**
-   * Rates of a model call whose prompt has more than `aboveTokens` tokens. The highest of them are not below the
-   * highest rates for shorter prompts.
+   * Rates of model calls whose prompt has more than `aboveTokens` tokens. The highest of these rates is at least as
+   * high as the highest rate for shorter prompts.
    */
   longContext: (TokenRates & { aboveTokens: number }) | null
-  /** Id of the model with these rates, for an agent of kind model. */
+  /** Id of the model that has these rates. Set only for agents of kind model. */
   model?: string
-  /** Version of the price list that the rates come from, if any. */
+  /** Version of the price list, if the rates come from one. */
   listVersion?: string
-  /** Rates of the fallback models, in order. */
   fallbacks?: readonly ChatRates[]
 }
 
 /**
- * Tokens by class. `promptTokens` includes `cachedPromptTokens` and `cacheWriteTokens`, which includes
- * `cacheWrite1hTokens`. `completionTokens` includes `reasoningTokens`.
+ * Numbers of tokens. `promptTokens` includes `cachedPromptTokens` and `cacheWriteTokens`. `cacheWriteTokens` includes
+ * `cacheWrite1hTokens`, and `completionTokens` includes `reasoningTokens`.
  */
 export type TokenCounts = {
   promptTokens: number
@@ -42,7 +40,10 @@ export type TokenCounts = {
   reasoningTokens: number
 }
 
-/** Usage of a chat. `longContext` is the part of the tokens that is priced at the rates for long prompts. */
+/**
+ * Billable usage of a chat. `longContext` contains the tokens that are charged at the rates for long prompts. They
+ * are also included in the other counts.
+ */
 export type ChatUsed = TokenCounts & { toolCalls: number; longContext: TokenCounts | null }
 
 const noTokens: TokenCounts = {
@@ -81,7 +82,7 @@ function trillionths(used: ChatUsed, rates: ChatRates): bigint {
   return tokenCost(combined(used, long, -1), rates) + tokenCost(long, rates.longContext) + calls
 }
 
-/** The exact cost, rounded down to a billionth of a USD. */
+/** Returns the exact cost as whole units and a remainder in billionths of a USD. Rounds down to a billionth. */
 export function chatCost(used: ChatUsed, rates: ChatRates): ExactCost {
   const exact = trillionths(used, rates)
   return {
@@ -90,20 +91,18 @@ export function chatCost(used: ChatUsed, rates: ChatRates): ExactCost {
   }
 }
 
-/** Returns the cost in billionths of a USD. Null if the rates are not known. */
 export function providerCostOf(used: ChatUsed, rates: ChatRates | null): number | null {
   return rates && Number(trillionths(used, rates) / trillionthsPerBillionth)
 }
 
 /**
- * Returns the exact cost, rounded up to whole units. This always covers the charge: the account carries over less than
- * one unit, so the charge in whole units never exceeds this amount.
+ * Returns the exact cost rounded up to whole units. This always covers the charge: an account carries over less than
+ * one unit, so the charge never exceeds the rounded amount.
  */
 export function chatHold(used: ChatUsed, rates: ChatRates): Units {
   return Number((trillionths(used, rates) + trillionthsPerUnit - 1n) / trillionthsPerUnit)
 }
 
-/** Returns the rates of each model that may answer, starting with the first model. */
 export function ratesByModel(rates: ChatRates): readonly ChatRates[] {
   if (!rates.fallbacks) return [rates]
   const { fallbacks, ...first } = rates
@@ -111,8 +110,8 @@ export function ratesByModel(rates: ChatRates): readonly ChatRates[] {
 }
 
 /**
- * Returns rates for these models, in their order. A model without rates, because it was configured later, gets those of
- * the first model.
+ * Returns the rates of these models, in the same order. A model without stored rates was configured later, and uses
+ * the rates of the first model.
  */
 export function ratesForModels(rates: ChatRates, ids: readonly (string | null)[]): ChatRates {
   const known = ratesByModel(rates)
@@ -120,12 +119,11 @@ export function ratesForModels(rates: ChatRates, ids: readonly (string | null)[]
   return joinRates([first, ...others])
 }
 
-/** Joins the rates of several models; the inverse of `ratesByModel`. */
 export function joinRates([first, ...fallbacks]: readonly [ChatRates, ...ChatRates[]]): ChatRates {
   return fallbacks.length === 0 ? first : { ...first, fallbacks }
 }
 
-/** Returns rates that no model exceeds, so that a hold covers whichever model answers. */
+/** Returns the maximum of each rate over all models, so that a hold is sufficient for any of them. */
 export function highestRates(rates: ChatRates): ChatRates {
   const models = ratesByModel(rates)
   if (models.length === 1) return rates
@@ -150,7 +148,6 @@ function highest(rates: readonly TokenRates[]): TokenRates {
   }
 }
 
-/** Returns usage with zeros for omitted fields. */
 export function chatUse(used: Partial<ChatUsed>): ChatUsed {
   return { ...noTokens, toolCalls: 0, longContext: null, ...used }
 }
@@ -179,7 +176,10 @@ export function callUse(
   return isLong ? { ...all, longContext: combined(all, noTokens) } : all
 }
 
-/** Returns the most expensive way to charge one model call with this many tokens. */
+/**
+ * Returns the usage that costs the most for these numbers of prompt and completion tokens. Cache reads and writes may
+ * cost more than ordinary input.
+ */
 export function dearestUse(
   { completionTokens, promptTokens }: Pick<TokenCounts, 'promptTokens' | 'completionTokens'>,
   rates: ChatRates,
@@ -228,7 +228,6 @@ function combined(one: TokenCounts, other: TokenCounts, sign: 1 | -1 = 1): Token
   }
 }
 
-/** Reduces the output tokens to at most `most`. */
 export function withOutput(used: ChatUsed, most: number): ChatUsed {
   const cut = (counts: TokenCounts, to: number): TokenCounts => {
     const completionTokens = Math.min(counts.completionTokens, to)
@@ -244,11 +243,14 @@ export function withOutput(used: ChatUsed, most: number): ChatUsed {
 type OutputWithin = {
   used: ChatUsed
   rates: ChatRates
-  /** Whether the output belongs to a long prompt; by default, whether `used` includes long prompts. */
+  /**
+   * Whether the output is charged at the rates for long prompts. By default, it is if `used` contains tokens charged
+   * at these rates.
+   */
   isLong?: boolean
 }
 
-/** Returns how many output tokens `held` covers in addition to `used`, at the highest output rate. */
+/** Returns how many more output tokens the hold covers after `used`, at the highest output rate. */
 export function outputWithin(held: Units, { rates, used, isLong = used.longContext !== null }: OutputWithin): number {
   const { output, reasoning } = (isLong && rates.longContext) || rates
   const dearest = BigInt(Math.max(output, reasoning))

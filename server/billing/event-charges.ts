@@ -1,12 +1,11 @@
 import { formatUsd, type Units } from '../kernel/money.ts'
 
-/** Prices per event of a metered task, and the maximum total. */
+/** Price of each event of a metered task, and the maximum total cost. */
 export type Metering = { prices: Readonly<Record<string, Units>>; cap: Units }
 
-/** Number of events by name. */
 export type Usage = Record<string, number>
 
-/** Counts the events of one run exactly, and never beyond the cap. */
+/** Counts the billable events of one run, and stops at the cap. */
 export class EventCharges {
   readonly #prices: Metering['prices']
   readonly #counts = new Map<string, number>()
@@ -18,8 +17,8 @@ export class EventCharges {
   }
 
   /**
-   * Charges as many of the events as fit within the cap, and returns their number. Throws for an unknown event or an
-   * invalid count.
+   * Charges as many of the `count` events as fit within the cap, and returns how many were charged. Throws for an
+   * unknown event or an invalid count.
    */
   charge(event: string, count: number): number {
     if (typeof event !== 'string' || !Object.hasOwn(this.#prices, event)) {
@@ -41,18 +40,19 @@ export class EventCharges {
   }
 }
 
-/** Returns the price of these events, each of which has one. */
 export function costOfEvents(usage: Usage, prices: Metering['prices']): Units {
   return Object.entries(usage).reduce((sum, [event, count]) => sum + count * (prices[event] ?? 0), 0)
 }
 
-/** Returns the pricing in the format that clients and agent services receive. */
 export function writtenPricing({ cap, prices }: Metering): { events: Record<string, string>; maxUsd: string } {
   const events = Object.entries(prices).map(([event, price]) => [event, formatUsd(price)])
   return { events: Object.fromEntries(events) as Record<string, string>, maxUsd: formatUsd(cap) }
 }
 
-/** Returns the chargeable part of the usage that a run reports: at most the cap, and nothing for an invalid count. */
+/**
+ * Checks the usage that a run reports. Invalid counts are ignored, and the total is limited to the cap. `isAsClaimed`
+ * is false if the claim is missing or was not accepted in full.
+ */
 export function boundUsage(claimed: unknown, metering: Metering): { usage: Usage; isAsClaimed: boolean } {
   const charges = new EventCharges(metering)
   const entries = Object.entries(claimed ?? {}) as [string, number][]

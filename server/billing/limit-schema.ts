@@ -5,13 +5,16 @@ import { isoTimestamp, maxCostUsd, usd } from '../kernel/wire-types.ts'
 import { executionsPerMinuteMax, tasksMax, type AccountLimits, type Plans } from '../store/limits/account-limits.ts'
 import type { ChangeAccountLimits, LimitsState } from '../store/limits/limit-types.ts'
 
-/** Max agents of a key or a user. Limited because each list item includes them. */
+/**
+ * Maximum number of agents in the allowlist of a key or user. Every list response contains these lists, so they must
+ * stay short.
+ */
 const agentsMax = 50
 const count = z.number().int()
 
 export const agentIds = z.array(z.string().min(1).max(63)).min(1).max(agentsMax)
 
-/** A user's own limits, which override the limits of the plan. Null removes the override. */
+/** Limits of one user, which override the limits of the plan. Null removes an override. */
 export const OwnLimitsInput = z.object({
   executionsPerMinute: z
     .number()
@@ -92,7 +95,6 @@ export function toOwnLimits({ agents, spendPerDay, ...counts }: Partial<AccountL
   }
 }
 
-/** Returns the name of the plan that applies to a user. */
 export function planNameOf(plan: string | null, { defaultName, named }: Plans): string | null {
   return plan !== null && named.has(plan) ? plan : defaultName
 }

@@ -10,17 +10,21 @@ const prefix = 'quote_'
 const nonceBytes = 16
 const purpose = 'errand: quotes'
 
-/** Subject of a quote. `hash` covers the kind of request, and the part of the request that determines the price. */
+/**
+ * User and request that a quote is valid for. `hash` covers the type of the request and all fields that affect the
+ * price.
+ */
 export type QuoteSubject = { userId: string; hash: string }
-/** `id` makes a quote usable only once. */
+/** `id` is stored when a quote is used, so that it can be used only once. */
 export type OpenedQuote<Terms> = { id: string; terms: Terms }
 
 type Body<Terms> = { id: string; expiresAt: EpochMs; terms: Terms }
 
 /**
- * Prices that stay valid for ten minutes. Quotes are not stored, because the id contains the terms. Its format is
- * `quote_{base64url of JSON}.{HMAC-SHA256, base64url}`, with a key derived from the service's secret. The signature
- * also covers the user and the request. So a quote for another user or request is as invalid as a forged one.
+ * Creates and verifies price quotes, which are valid for ten minutes. Quotes are not stored, because the id itself
+ * contains the terms: `quote_{base64url of JSON}.{HMAC-SHA256, base64url}`. The HMAC key is derived from the
+ * service's secret. The signature also covers the user and the request, so a quote is invalid for any other user or
+ * request.
  */
 export class Quotes {
   readonly #read: () => Secrets
@@ -39,7 +43,7 @@ export class Quotes {
     return { quoteId: `${prefix}${body}.${sign(key!, subject, body)}`, expiresAt }
   }
 
-  /** Throws 400 if the quote is invalid or belongs to another user or request. Throws 409 if it has expired. */
+  /** Throws 400 if the quote is invalid or was created for another user or request. Throws 409 if it has expired. */
   open<Terms>(subject: QuoteSubject, quoteId: string): OpenedQuote<Terms> {
     const [body = '', signature = ''] = quoteId.slice(prefix.length).split('.', 2)
     const isOurs = quoteId === `${prefix}${body}.${signature}` && this.#isSigned(subject, body, signature)
@@ -53,7 +57,7 @@ export class Quotes {
     return this.#keys().some((key) => isSame(sign(key, subject, body), signature))
   }
 
-  /** Reads the secrets each time, so that quotes signed with a retired secret are no longer valid. */
+  /** Reads the secrets on each call. A quote signed with a removed secret is therefore invalid immediately. */
   #keys(): Buffer[] {
     const { current, previous } = this.#read()
     return [current, ...previous].map(deriveKey)
@@ -73,7 +77,7 @@ function sign(key: Buffer, { hash, userId }: QuoteSubject, body: string): string
   return createHmac('sha256', key).update(`${userId}\n${hash}\n${body}`).digest('base64url')
 }
 
-/** Compares the encoded strings, because several strings decode to the same bytes. */
+/** Compares the encoded signatures, because several base64url strings decode to the same bytes. */
 function isSame(expected: string, given: string): boolean {
   const [one, other] = [Buffer.from(expected), Buffer.from(given)]
   return one.length === other.length && timingSafeEqual(one, other)

@@ -6,12 +6,14 @@ export function remainingOf({ limit, used }: RateState): number {
   return Math.max(0, limit - used)
 }
 
-/** Returns when the oldest counted execution leaves the window; now if none is counted. */
 export function resetAt({ now, oldestAt }: RateState): EpochMs {
   return oldestAt === null ? now : oldestAt + rateWindowMs
 }
 
-/** Returns the X-RateLimit headers of a response, as alternating names and values; none if no limit is set. */
+/**
+ * Returns the X-RateLimit headers as alternating names and values. Returns an empty array if the account has no rate
+ * limit.
+ */
 export function rateHeaders(rate: RateState): string[] {
   if (rate.limit === 0) return []
   return [

@@ -7,13 +7,10 @@ import type { BookRow, BookSums } from '../store/books/book-reads.ts'
 import { billionthsPerUnit } from '../store/sessions/carried-cost.ts'
 import type { Store } from '../store/store.ts'
 
-// Sums of ended executions by day, for the operator and for users.
-
 const dayMs = 86_400_000
 const daysMax = 1100
 const daysPerRead = 150
 const userDaysPerRead = 7
-/** Maximum number of groups in a response. */
 export const groupsMax = 1000
 
 const none: BookSums = { executions: 0, failures: 0, charged: 0, refunded: 0, writtenOff: 0, providerCost: 0 }
@@ -22,7 +19,7 @@ export const day = z.iso.date().meta({ format: 'date' })
 
 type Period = { from: string; to: string }
 
-/** Throws 400 if `to` is before `from`, or if the period exceeds three years. */
+/** Throws 400 if `to` is before `from`, or if the period is longer than three years. */
 export function daysOf({ from, to }: Period): { fromDay: number; toDay: number } {
   const [fromDay, lastDay] = [from, to].map((text) => Math.floor(Date.parse(text) / dayMs)) as [number, number]
   if (lastDay < fromDay) throw badField('to', 'Must not be before from')
@@ -37,14 +34,16 @@ export function dateOf(dayNumber: number): string {
 type Read = { groupBy: BookGroup; fromDay: number; toDay: number; userId?: string }
 
 /**
- * Returns the sums of each group, and the total. Days are in order; other groups are sorted by charge, highest first.
+ * Returns the sums of each group and the total. Days are sorted by date, and all other groups by charge, highest
+ * first.
  */
 export async function sumBooks(
   store: Pick<Store, 'books'>,
   { fromDay, onRow, toDay, ...of }: Read & { onRow?: (row: BookRow) => void },
 ): Promise<{ total: BookSums; groups: BookRow[] }> {
   const groups = new Map<string | number, BookRow>()
-  // Reads in steps, so that other requests can run in between. Steps end with a month, whose totals are stored.
+  // Reads the period in steps, so that other requests can run in between. For all users together, each step ends with a
+  // month, because the store has precomputed monthly totals.
   for (let at = fromDay, end; at < toDay; at = end) {
     end = Math.min(toDay, of.userId === undefined ? firstMonthStart(at + daysPerRead) : at + userDaysPerRead)
     if (at > fromDay) await new Promise((resolve) => setImmediate(resolve))
@@ -74,14 +73,13 @@ function added(one: BookSums, other: BookSums): BookSums {
   }
 }
 
-/** Formats billionths of a USD, with nine digits after the point. */
 export function formatBillionths(billionths: number): string {
   const size = Math.abs(billionths)
   const usd = formatUsd(Math.floor(size / billionthsPerUnit)) + String(size % billionthsPerUnit).padStart(5, '0')
   return billionths < 0 ? `-${usd}` : usd
 }
 
-/** Returns the charges minus refunds and the providers' cost, in billionths of a USD. */
+/** Returns the margin in billionths of a USD: charges minus refunds and provider costs. */
 export function marginOf({ charged, providerCost, refunded }: BookSums): number {
   return (charged - refunded) * billionthsPerUnit - providerCost
 }

@@ -12,7 +12,7 @@ export function rateRefusal(rate: RateState): ErrandError {
   return new ErrandError('RATE_LIMIT_EXCEEDED', message, { retryAfterSeconds: secondsUntil(freeAt, rate.now) })
 }
 
-/** Retry delay for a client whose balance would suffice if part of it were not held. */
+/** Retry delay if the balance would be sufficient without the amounts on hold. */
 const heldRetrySeconds = 5
 
 export function balanceRefusal({
@@ -29,25 +29,21 @@ export function balanceRefusal({
   return new ErrandError('INSUFFICIENT_BALANCE', message)
 }
 
-/** Rejects executions because a payment provider took back a top-up that was already spent. */
 export function owedRefusal(owed: Units): ErrandError {
   const message = `You owe ${formatUsd(owed)} USD because a payment was refunded or disputed. Add at least that much credit to continue.`
   return new ErrandError('INSUFFICIENT_BALANCE', message)
 }
 
-/** Rejects chats because the account's write-offs of today exceed the operator's bound. */
 export function writtenOffRefusal({ rate, until }: { rate: RateState; until: EpochMs }): ErrandError {
   const message = `Too much of the cost of this account's chats was written off today. Send the message again after ${isoTime(until)}.`
   return new ErrandError('ACCOUNT_BLOCKED', message, { retryAfterSeconds: secondsUntil(until, rate.now) })
 }
 
-/** Rejects an execution because its cost of at least `required` exceeds the amount `left` under its cap. */
 export function budgetRefusal({ left, required }: Record<'left' | 'required', Units>): ErrandError {
   const message = `At least ${formatUsd(required)} USD is required, but maxCostUsd leaves only ${formatUsd(left)} USD. Raise it.`
   return new ErrandError('BUDGET_REACHED', message)
 }
 
-/** Retry delay for a client after its task was rejected because of a full queue. */
 const waitingRetrySeconds = 5
 
 export function waitingRefusal({ limit }: { limit: number }): ErrandError {
@@ -88,7 +84,7 @@ export function limitRefusal(refused: LimitRefusal): ErrandError {
   }
 }
 
-/** `who` is the plan or credential that does not include the agent, in terms that the user knows. */
+/** `who` names the plan or credential that does not include the agent, in words that the user understands. */
 export function agentRefusal(who: string, agentId: string): ErrandError {
   return new ErrandError('FORBIDDEN', `${who} does not include the agent ${agentId}.`)
 }

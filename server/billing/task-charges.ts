@@ -16,10 +16,9 @@ import { chatRatesOf, storedUse } from './written-rates.ts'
 type TokenUse = { used: ChatUsed; model: number; isEstimated: boolean }
 type Costs = readonly (ChatRates | null)[] | null | undefined
 
-/** Upper bound on the tokens of any call. */
+/** Largest plausible token count of a single call. */
 const tokensMax = 1_000_000_000
 
-/** Whether a number can be a count of tokens. */
 export function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= tokensMax
 }
@@ -38,7 +37,7 @@ const nothing: TokenUse = { used: chatUse({}), model: 0, isEstimated: false }
 
 type Models = { modelIds: readonly string[]; costs: Costs }
 
-/** Returns the rates and the maximum for counting a task's tokens. Undefined if the tokens need not be counted. */
+/** Returns the rates and the cap for counting a task's tokens, or undefined if the tokens need not be counted. */
 export function termsOf({ cost, rates }: Pick<TaskRecord, 'cost' | 'rates'>, { costs, modelIds }: Models) {
   const known = rates ? rates.map(chatRatesOf) : costs?.map((of) => of ?? free)
   if (!known || known.length === 0) return undefined
@@ -48,7 +47,7 @@ export function termsOf({ cost, rates }: Pick<TaskRecord, 'cost' | 'rates'>, { c
 
 type ChargeOf = { rates: readonly StoredModelRates[]; cap: Units; models: readonly string[] | undefined }
 
-/** Returns the cost of a token-priced task: the exact sum rounded up, at most `cap`. */
+/** Returns the cost of a task that is priced by tokens: the exact cost rounded up, limited to `cap`. */
 export function chargeOf(
   { isEstimated, model, used: claimed }: TokenUse = nothing,
   { cap, models = [], rates }: ChargeOf,
@@ -72,12 +71,11 @@ export function chargeOf(
   }
 }
 
-/** Returns what the provider of the model that answered charges, in billionths of a USD. Null if it is not known. */
 export function providerCostOfTask(tokens: TokenUse | undefined, costs: Costs): number | null {
   return tokens ? providerCostOf(countable(tokens.used), costs?.[tokens.model] ?? null) : null
 }
 
-/** Returns the usage, or none if the agent's thread reports impossible counts. */
+/** Returns the usage, or zero usage if the agent's thread reports an impossible count. */
 function countable(used: ChatUsed): ChatUsed {
   const { longContext, ...whole } = used
   const parts = longContext ? [whole, longContext] : [whole]

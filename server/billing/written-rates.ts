@@ -8,24 +8,33 @@ import type {
 } from '../store/sessions/stored-rates.ts'
 import { ratesByModel, type ChatRates, type ChatUsed, type TokenCounts, type TokenRates } from './chat-price.ts'
 
-// Rates in the format of configurations, receipts and API responses: USD per million tokens. The names of rates per
-// 1,000 tokens are older and remain supported.
+// Converts rates to and from the format of configurations, receipts and API responses, which is USD per million
+// tokens. Older clients use the rates per 1,000 tokens, which remain supported.
 
 const millionDecimal = /^(\d{1,7})(?:\.(\d{1,6}))?$/
 const thousandDecimal = /^(\d{1,4})(?:\.(\d{1,6}))?$/
 
-/** Parses a rate per million tokens, with at most six decimals, into trillionths of a USD per token. Undefined if invalid. */
+/**
+ * Parses a rate in USD per million tokens, with at most six decimals, into trillionths of a USD per token. Returns
+ * undefined if the rate is invalid.
+ */
 export function parsePerMillion(text: string): number | undefined {
   return parseMillionths(text, millionDecimal)
 }
 
-/** Parses a rate per 1,000 tokens, with at most six decimals, into trillionths of a USD per token. Undefined if invalid. */
+/**
+ * Parses a rate in USD per 1,000 tokens, with at most six decimals, into trillionths of a USD per token. Returns
+ * undefined if the rate is invalid.
+ */
 export function parsePer1k(text: string): number | undefined {
   const billionths = parseMillionths(text, thousandDecimal)
   return billionths === undefined ? undefined : billionths * 1000
 }
 
-/** Parses a price per call, with at most six decimals, into millionths of a USD. Undefined if invalid. */
+/**
+ * Parses a price in USD per tool call, with at most six decimals, into millionths of a USD. Returns undefined if the
+ * price is invalid.
+ */
 export function parseCallPrice(text: string): number | undefined {
   return parseMillionths(text, thousandDecimal)
 }
@@ -40,7 +49,6 @@ function written(amount: number, decimals: number): string {
   return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`.replace(/\.?0+$/, '')
 }
 
-/** Writes a rate in trillionths of a USD per token as USD per million tokens. */
 export function writePerMillion(rate: number): string {
   return written(rate, 6)
 }
@@ -96,7 +104,6 @@ function writtenTokenRates({ cacheRead, cacheWrite, cacheWrite1h, input, output,
   }
 }
 
-/** Returns the rates of each model that may answer, with its id. */
 export function storedByModel(rates: ChatRates): StoredModelRates[] {
   return ratesByModel(rates).map((own) => ({
     ...storedRates(own),
@@ -140,7 +147,7 @@ function ratesPer1k({ cacheRead, input, output, reasoning }: Omit<TokenRates, 'c
   }
 }
 
-/** Returns a receipt's rates under all their names. */
+/** Returns the rates of a receipt under both their current and their older names. */
 export function receiptRates(stored: StoredRates | EarlierRates): WrittenRates {
   if ('inputPerMillionUsd' in stored) {
     return { ...stored, ...ratesPer1k(tokenRatesOf(stored)) }
@@ -172,7 +179,6 @@ const tokenCounts = {
   reasoningTokens: count,
 }
 
-/** Usage as a receipt stores it. */
 export const writtenUse = {
   ...tokenCounts,
   toolCalls: count,
@@ -182,7 +188,6 @@ export const writtenUse = {
     .describe('The part of the tokens that is priced at the rates for long prompts; omitted if none'),
 }
 
-/** Returns usage without optional fields that are zero. */
 export function storedUse({ longContext, toolCalls, ...counts }: ChatUsed) {
   return { ...storedCounts(counts), toolCalls, ...(longContext && { longContext: storedCounts(longContext) }) }
 }

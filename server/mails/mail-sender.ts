@@ -9,32 +9,32 @@ import { MailRefusedError, type MailPort } from './outgoing-mail.ts'
 import { renderMail } from './mail-texts.ts'
 
 const inFlightMax = 4
-/** Max time for one attempt. */
 const attemptMs = 30_000
-/** Duration of a lease, more than that of an attempt and of storing its outcome. */
+/** Duration of a lease. It must be longer than an attempt plus the write of its outcome. */
 const leaseMs = 45_000
-/** Interval of polls, which find mails of events, other nodes and commands. */
+/** Poll interval for mails that other nodes, commands or events have queued. */
 const pollMs = 1000
 const pauseAfterFailureMs = 5000
-/** Time for mails in flight to finish when the service stops. */
 const drainMs = 3000
 const errorCharsMax = 300
 
-/** Pauses before each attempt except the first. The first ones suit servers that greylist. */
+/**
+ * Delay before each retry. The first ones are short, because servers that greylist accept a retry after a few
+ * minutes.
+ */
 const pausesMs = [1, 5, 15, 30, 60, 120, 240, 480, 720, 720, 720].map((minutes) => minutes * 60_000)
 
 type SenderParts = {
   baseUrl: () => string
   clock: Clock
   log: Logger
-  /** Name of the service. */
   name: string
   port: MailPort
   store: MailStore
   vault: SecretVault
 }
 
-/** Sends due mails, at least once each. Every node that serves requests has one. */
+/** Sends due mails, each at least once. Every node that serves requests runs one sender. */
 export class MailSender {
   readonly #parts: SenderParts
   readonly #inFlight = new Set<Promise<void>>()
@@ -51,7 +51,9 @@ export class MailSender {
     this.#running = this.#run()
   }
 
-  /** Resolves when no mail is in flight. Attempts that take longer than `drainMs` fail, and are retried. */
+  /**
+   * Resolves when no mail is in flight. After `drainMs` the remaining attempts are aborted. They are retried later.
+   */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.wake()
@@ -61,13 +63,13 @@ export class MailSender {
     clearTimeout(timer)
   }
 
-  /** Encrypts a link, so that it can be stored until it is mailed. */
+  /** Encrypts a link so that it can be stored until the mail is sent. */
   seal(url: string): LinkMail {
     const mailId = newId('mail', this.#parts.clock.now())
     return { mailId, sealed: this.#parts.vault.seal({ url }, { mailId }) }
   }
 
-  /** Call it after a mail was recorded. */
+  /** Must be called after a mail was queued. */
   wake(): void {
     this.#wake?.()
   }
@@ -94,7 +96,6 @@ export class MailSender {
     this.#inFlight.add(sending)
   }
 
-  /** Never throws. */
   async #send(mail: LeasedMail): Promise<void> {
     const { log, store } = this.#parts
     const { attempt, id, kind } = mail
@@ -114,7 +115,7 @@ export class MailSender {
     const { baseUrl, name, port, vault } = this.#parts
     const { attempt, email, id, sealed } = mail
     const pause = pausesMs[attempt - 1]
-    // Randomized, so that mails that failed together are not retried together.
+    // The delay is randomized so that mails that failed together are not retried together.
     const againInMs = pause === undefined ? null : Math.round(pause * (0.9 + Math.random() * 0.2))
     try {
       const url = sealed === null ? '' : (vault.open(sealed, { mailId: id })['url'] ?? '')

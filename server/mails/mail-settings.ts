@@ -3,26 +3,25 @@ import { z } from 'zod'
 export type MailSettings = {
   host: string
   port: number
-  /** Whether TLS starts with the connection; otherwise by STARTTLS. */
+  /** True for TLS from the start of the connection, false for STARTTLS. */
   isSecure: boolean
   auth?: { user: string; pass: string }
   from: Sender
 }
 export type Sender = { name: string; address: string }
 
-/** An address that every mail server accepts: ASCII, one line, no comments. */
+/** Address that every mail server accepts: ASCII, one line, without comments. */
 export const MailAddress = z.email().max(254)
 
 const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 /**
- * Whether the server must offer STARTTLS. The password is never sent unencrypted, except within this machine.
+ * Whether STARTTLS is required. A password must never be sent unencrypted, except to a server on the same machine.
  */
 export function requiresTls({ auth, host, isSecure }: MailSettings): boolean {
   return !isSecure && auth !== undefined && !loopback.test(host)
 }
 
-/** Returns undefined for an invalid URL. */
 export function parseSmtpUrl(text: string): Omit<MailSettings, 'from'> | undefined {
   const url = URL.parse(text)
   const isSecure = url?.protocol === 'smtps:'
@@ -38,7 +37,6 @@ export function parseSmtpUrl(text: string): Omit<MailSettings, 'from'> | undefin
   }
 }
 
-/** Parses `address` or `Name <address>`. Returns undefined if it is neither. */
 export function parseSender(text: string): Sender | undefined {
   const [, name = '', inner, bare] = /^(?:"?([^"<>\p{Cc}]{0,100}?)"?\s*<([^<>]+)>|([^<>]+))$/u.exec(text.trim()) ?? []
   const address = MailAddress.safeParse(inner ?? bare)

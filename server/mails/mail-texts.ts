@@ -2,8 +2,6 @@ import { isoTime } from '../kernel/clock.ts'
 import type { LeasedMail } from '../store/mails/mail-types.ts'
 import type { OutgoingMail } from './outgoing-mail.ts'
 
-// Subject and text for each kind of mail.
-
 type Content = {
   subject: string
   paragraphs: readonly string[]
@@ -11,11 +9,9 @@ type Content = {
 }
 
 type Facts = Pick<LeasedMail, 'kind' | 'email' | 'data' | 'createdAt' | 'expiresAt'> & {
-  /** Name of the service. */
   name: string
-  /** URL of the console. */
   baseUrl: string
-  /** The secret link of an invitation or a password mail. */
+  /** The secret link in an invitation or password mail. */
   url: string
 }
 
@@ -125,7 +121,6 @@ function contentOf({ baseUrl, createdAt, data, email, expiresAt, kind, name, url
   }
 }
 
-/** Drops the last two of four decimals if they are zero. */
 function usdText(amount: string): string {
   return `$${amount.replace(/00$/, '')}`
 }

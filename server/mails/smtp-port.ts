@@ -5,7 +5,10 @@ import { MailAddress, requiresTls, type MailSettings } from './mail-settings.ts'
 const connectMs = 10_000
 const silentMs = 20_000
 
-/** Commands whose 5xx reply concerns this mail. Other replies concern the configuration, which can be corrected. */
+/**
+ * Commands whose 5xx reply rejects this mail permanently. A 5xx reply to another command indicates a wrong
+ * configuration, so the mail is retried.
+ */
 const aboutMail = new Set(['RCPT TO', 'DATA'])
 
 type SmtpError = Error & { command?: string; responseCode?: number }

@@ -11,31 +11,31 @@ import { hostOf, isPublicAddress, portOf } from './private-address.ts'
 export type Dial = {
   peer: Peer
   url: URL
-  /** Whether the host may have private addresses, because the operator configured or allowed it. */
+  /** Whether connections to private addresses are allowed, because the operator configured or allowed the host. */
   isPrivateAllowed: boolean
-  /** Time limit for the DNS lookup, TCP connect and TLS handshake together. */
+  /** Time limit for the DNS lookup, the TCP connection and the TLS handshake together. */
   connectMs: number
   lookups: Lookups
-  /** Aborts the attempt in progress. `dial` then throws the signal's reason. */
+  /** Aborts the attempt. `dial` then rejects with the abort reason. */
   signal: AbortSignal
-  /** Called with the cause of a failed attempt, except a timeout or abort, and with later socket errors. */
+  /** Receives the cause of a failed attempt unless it timed out or was aborted. Also receives later socket errors. */
   onError?: (error: unknown) => void
 }
 
-/** Slots for DNS lookups by user; `userId` is the user whose run needs this one. Lookups without a slot wait. */
+/** Slots for DNS lookups, shared by all users. A lookup occupies a slot of `userId`, or waits for one. */
 export type Lookups = {
   userId: string
   places: FairPlaces
-  /** For tests. */
   lookUp?: typeof lookUpHost
 }
 
 const probeMs = 30_000
 
 /**
- * Connects and, for https, completes the TLS handshake with certificate verification. Checks the same addresses that
- * the socket then uses. Each name is resolved only once. So DNS rebinding has no effect: a name cannot have a public
- * address for the check and a private one for the connection. Bypasses environment proxies and Node's agents.
+ * Opens a TCP connection and, for https, completes the TLS handshake. Checks the same IP address that the socket
+ * connects to, because each name is resolved only once. This prevents DNS rebinding, where a name resolves to a
+ * public address for the check and to a private one for the connection. Ignores proxy settings in the environment and
+ * does not use Node's agents.
  */
 export async function dial(options: Dial): Promise<Socket> {
   const { connectMs, isPrivateAllowed, onError = () => {}, peer, signal: stop, url } = options
@@ -50,7 +50,8 @@ export async function dial(options: Dial): Promise<Socket> {
     const plain = open(url, await addressesOf(options, signal))
     sockets.push(plain)
     await once(plain, 'connect', { signal })
-    // Checked for every connection, before a TLS handshake could reveal even the server name.
+    // Check the address of every connection before the TLS handshake, so that a private host does not even receive
+    // the server name.
     if (!isPrivateAllowed && !isPublicAddress(plain.remoteAddress ?? '')) throw new NoPublicHostError()
     if (url.protocol === 'http:') return plain.on('error', onError)
     const secure = secured(plain, options)
@@ -67,7 +68,6 @@ export async function dial(options: Dial): Promise<Socket> {
   }
 }
 
-/** Returns the allowed addresses of the host, at least one. */
 async function addressesOf({ isPrivateAllowed, lookups, url }: Dial, signal: AbortSignal): Promise<LookupAddress[]> {
   const { lookUp = lookUpHost, places, userId } = lookups
   const host = hostOf(url)
@@ -96,12 +96,15 @@ function open(url: URL, addresses: LookupAddress[]): Socket {
 function secured(socket: Socket, { peer, url }: Dial): Socket {
   const host = hostOf(url)
   const servername = isIP(host) ? '' : host.replace(/\.$/, '')
-  // Forces verification for users' hosts, because NODE_TLS_REJECT_UNAUTHORIZED in the environment could disable it.
+  // For users' hosts, verification must not be disabled by NODE_TLS_REJECT_UNAUTHORIZED in the environment.
   const checked = peer.isOperators ? {} : { rejectUnauthorized: true }
   return heard(connectSecurely({ socket, host, servername, ...checked, ALPNProtocols: ['http/1.1'] }))
 }
 
-/** Callers receive errors through `once`. Without this listener, an error that no caller waits for would be thrown. */
+/**
+ * Callers receive errors through `once`. Without this listener, an error would crash the process while no caller is
+ * waiting for one.
+ */
 function heard<S extends Socket>(socket: S): S {
   return socket.on('error', () => {})
 }

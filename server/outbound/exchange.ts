@@ -6,18 +6,17 @@ export type Exchange = Pick<RequestOptions, 'agent' | 'createConnection'> & {
   peer: Peer
   url: URL
   method: string
-  /** Without message-framing headers. */
+  /** Must not contain message-framing headers such as Content-Length. */
   headers: Record<string, string>
   body: string | Buffer | null
-  /** Closes the connection at any stage. The signal's reason is then thrown. */
+  /** Closes the connection at any stage. The promise then rejects with the abort reason. */
   signal: AbortSignal
-  /** Time limit from the request to the response head. */
   headMs?: number | undefined
 }
 
 /**
- * Sends a request once, even if it fails, and resolves with the response head, whatever its status. A caller that does
- * not read the body to its end must destroy the response, which closes the connection.
+ * Sends a request without retries and resolves with the response head, whatever its status. A caller that does not
+ * read the whole body must destroy the response to close the connection.
  */
 export function exchange({
   body,
@@ -32,7 +31,7 @@ export function exchange({
   const options = {
     ...via,
     signal,
-    // Node does not pass `signal` on to the agent, so it is passed again under another name.
+    // Node does not pass `signal` to the agent, so pass it again under another name.
     stop: signal,
     method,
     path: url.pathname + url.search,
@@ -52,10 +51,12 @@ export function exchange({
       sent.destroy()
     }
     const timer = headMs === undefined ? undefined : setTimeout(onTime, headMs, headMs)
-    // With an `upgrade` listener, an unrequested upgrade counts as an ordinary response.
+    // Without an `upgrade` listener, Node would destroy the connection if the server switched protocols without being
+    // asked to.
     sent.once('response', resolve)
     sent.once('upgrade', resolve)
-    // This listener stays attached. An error after the response head belongs to the body, whose reader reports it.
+    // This listener remains attached. After the response head, the reader of the body reports errors, and `fail` has
+    // no effect.
     sent.on('error', (error) => {
       if (error instanceof NoPublicHostError || error instanceof peer.Failure) return fail(error)
       const isGarbled = codeOf(error).startsWith('HPE_')
@@ -77,18 +78,17 @@ export function expectUncompressed({ headers }: IncomingMessage, { Failure, name
 export type BodyRules = {
   peer: Peer
   bytesMax: number
-  /** Error class for a body above `bytesMax`; defaults to the peer's `Failure`. */
+  /** Error class for a body that exceeds `bytesMax`. Defaults to the peer's `Failure`. */
   TooLarge?: Peer['Failure']
 }
 
-/** Throws if the declared content length exceeds `bytesMax`. */
 export function expectSize({ headers }: IncomingMessage, rules: BodyRules): void {
   if (Number(headers['content-length'] ?? 0) > rules.bytesMax) throw tooLarge(rules)
 }
 
 /**
- * Yields the body as it arrives, reading from the connection only on demand. Throws if it exceeds `bytesMax` or the
- * connection ends early.
+ * Yields the body as it arrives and applies backpressure to the connection. Throws if the body exceeds `bytesMax` or
+ * the connection closes early.
  */
 export async function* readBody(answer: IncomingMessage, rules: BodyRules): AsyncGenerator<Buffer, undefined> {
   const { bytesMax, peer } = rules

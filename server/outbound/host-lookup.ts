@@ -5,19 +5,22 @@ import { isIP, type LookupFunction } from 'node:net'
 import { must } from '../kernel/assert.ts'
 
 export type HostLookup = {
-  /** Aborts the lookup immediately. `lookUpHost` then throws the signal's reason. */
+  /** Aborts the lookup immediately. `lookUpHost` then rejects with the abort reason. */
   signal: AbortSignal
   /**
-   * Whether the operator configured the host. If so, the machine's search list applies, as for the machine's other
-   * programs.
+   * Whether the operator configured the host. If so, the search list in resolv.conf applies, as it does for other
+   * programs on the machine.
    */
   isOperators: boolean
   accepts?: (address: string) => boolean
-  /** For tests: `address:port` of name servers to use instead of the machine's. */
+  /** Name servers to use in tests instead of the machine's, as `address:port`. */
   nameServers?: readonly string[] | undefined
 }
 
-/** The host does not exist, or no name server answered in time. The error does not reveal which of the two. */
+/**
+ * Thrown if the host does not exist or no name server responded in time. The error does not reveal which of the two
+ * happened.
+ */
 export class HostNotFoundError extends Error {
   override readonly name = 'HostNotFoundError'
   readonly code = 'ENOTFOUND'
@@ -27,17 +30,16 @@ export class HostNotFoundError extends Error {
   }
 }
 
-/** Time limit for the entire lookup. */
 const lookupMs = 5000
 const tryMs = 2000
 const tries = 2
-/** How long the result for one address family waits for the result for the other. */
+/** Time that the first response waits for the response of the other address family. */
 const graceMs = 300
 
 /**
- * Resolves a host from the machine's hosts file or DNS. Avoids the system's getaddrinfo, which cannot be
- * canceled and occupies one of libuv's four pool threads until the name server answers. A few names on dead servers
- * would block all other lookups and file access.
+ * Resolves a host from the hosts file or from DNS. getaddrinfo cannot be canceled, and each call occupies one of
+ * libuv's four threads until the name server responds. A few names on unresponsive servers would block all other
+ * lookups and file access.
  */
 export async function lookUpHost(host: string, options: HostLookup): Promise<LookupAddress[]> {
   const { accepts = () => true, isOperators, signal } = options
@@ -47,7 +49,8 @@ export async function lookUpHost(host: string, options: HostLookup): Promise<Loo
   const usable = known.filter(accepts)
   if (usable.length > 0) return usable.map(toAddress)
   if (isLocal(name)) throw new HostNotFoundError()
-  // Also queries a name whose addresses in the hosts file are unusable, so that it takes as long as an unknown name.
+  // If the addresses in the hosts file are unusable, query DNS anyway. Otherwise the fast response would reveal that
+  // the hosts file contains the name.
   const late = AbortSignal.timeout(lookupMs)
   const stop = AbortSignal.any([signal, late])
   for (const candidate of isOperators ? candidatesOf(host) : [name]) {
@@ -60,7 +63,7 @@ export async function lookUpHost(host: string, options: HostLookup): Promise<Loo
   throw new HostNotFoundError()
 }
 
-/** Returns a lookup function that answers with addresses found earlier. */
+/** Returns a lookup function for `net.connect` that returns addresses which were resolved earlier. */
 export function answering(addresses: LookupAddress[]): LookupFunction {
   const { address, family } = must(addresses[0], 'a successful lookup has an address')
   return (_host, { all }, callback) => (all ? callback(null, addresses) : callback(null, address, family))
@@ -74,10 +77,14 @@ function toAddress(address: string): LookupAddress {
   return { address, family: isIP(address) }
 }
 
-/** Queries both address families; the first answer waits briefly for the other. Empty if neither has an address. */
+/**
+ * Queries both address families. After the first response, waits only briefly for the other. Returns an empty array
+ * if neither has an address.
+ */
 async function ask(name: string, { nameServers, signal }: HostLookup): Promise<string[]> {
   if (signal.aborted) return []
-  // One resolver per lookup: `cancel` ends all of its queries, and the machine's settings may have changed.
+  // Create a resolver for each lookup, because `cancel` ends all queries of a resolver. A new resolver also reads the
+  // machine's current settings.
   const resolver = new Resolver({ timeout: tryMs, tries })
   if (nameServers) resolver.setServers(nameServers)
   const ended = Promise.withResolvers<void>()
@@ -98,7 +105,7 @@ async function ask(name: string, { nameServers, signal }: HostLookup): Promise<s
   return found.flat()
 }
 
-/** Returns the candidate names for a host, in the order of resolv.conf(5). */
+/** Returns the names to query for a host, in the order that resolv.conf(5) specifies. */
 function candidatesOf(host: string): string[] {
   const name = host.replace(/\.$/, '')
   if (name !== host) return [name]
@@ -107,7 +114,7 @@ function candidatesOf(host: string): string[] {
   return name.split('.').length - 1 >= ndots ? [name, ...longer] : [...longer, name]
 }
 
-/** Cached system file, re-read on change. Unreadable counts as empty. */
+/** Cached system file that is read again when it changes. An unreadable file counts as empty. */
 class SystemFile<Content> {
   readonly #path: string
   readonly #parse: (lines: string[][]) => Content
@@ -120,7 +127,10 @@ class SystemFile<Content> {
     this.#content = parse([])
   }
 
-  /** Synchronous, because the threads that read files may be busy. The file is small and usually cached. */
+  /**
+   * Reads synchronously, because asynchronous reads might wait for a busy libuv thread. The file is small and usually
+   * in the page cache.
+   */
   read(): Content {
     let version = ''
     let lines: string[][] = []

@@ -4,14 +4,14 @@ import { must } from '../kernel/assert.ts'
 import { dial, type Dial } from './dial.ts'
 
 /**
- * How long an idle connection waits for the next request. Servers close idle connections: Node and uvicorn after five
- * seconds, most others later. A request that is sent just as the server closes the connection fails. It is not retried,
- * because the server may have executed it and a tool would run twice. Node's agent waits for a shorter time if the
- * server announces a shorter timeout.
+ * Maximum idle time of a connection. It is shorter than the idle timeout of common servers, which is five seconds for
+ * Node and uvicorn and longer for most others. A request that is sent while the server closes the connection fails.
+ * It is not retried, because the server may have processed it, and a tool could run twice. If the server announces a
+ * shorter timeout, Node's agent respects it.
  */
 const idleMs = 4000
 
-/** Keeps connections to one origin alive for later requests. Every connection comes from `dial`. */
+/** Agent that reuses connections to one origin. Every connection is opened by `dial`. */
 export class KeptConnections extends Agent {
   readonly #dial: Omit<Dial, 'signal'>
 
@@ -20,7 +20,9 @@ export class KeptConnections extends Agent {
     this.#dial = options
   }
 
-  /** Passes the connection to Node only once it is established and checked, so that no request is written before. */
+  /**
+   * Passes the connection to Node only after it is established and checked, so that no request is written earlier.
+   */
   override createConnection(
     { stop }: RequestOptions & { stop?: AbortSignal },
     callback?: (error: Error | null, stream: Duplex) => void,
@@ -33,7 +35,7 @@ export class KeptConnections extends Agent {
     try {
       done(null, await dial({ ...this.#dial, signal }))
     } catch (error) {
-      // An abort reason may be any value. Node does not read the stream if there is an error.
+      // An abort reason can be any value. Node ignores the stream if there is an error.
       done(error instanceof Error ? error : new Error('The request was stopped.'), undefined as never)
     }
   }

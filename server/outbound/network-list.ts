@@ -1,10 +1,9 @@
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
-/** IPv4 and IPv6 addresses and networks, such as `192.0.2.7` and `10.0.0.0/8`. */
 export class NetworkList {
   readonly #entries = new BlockList()
 
-  /** Throws for an invalid entry; validate entries with `isNetwork`. */
+  /** Throws for an invalid entry. Validate entries with `isNetwork` first. */
   constructor(entries: readonly string[]) {
     for (const entry of entries) {
       const [address = '', prefix] = entry.split('/')
@@ -14,7 +13,7 @@ export class NetworkList {
     }
   }
 
-  /** Treats an IPv4-mapped IPv6 address as the IPv4 address. */
+  /** Treats an IPv4-mapped IPv6 address as its IPv4 address. */
   has(address: string): boolean {
     const plain = plainAddress(address)
     return isIP(plain) !== 0 && this.#entries.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')
@@ -28,7 +27,7 @@ export function isNetwork(text: string): boolean {
   return bits !== -1 && isPrefix && more.length === 0 && !address.includes('%')
 }
 
-/** Strips the interface and unwraps an IPv4-mapped IPv6 address. */
+/** Removes the IPv6 zone, and converts an IPv4-mapped IPv6 address to IPv4. */
 export function plainAddress(address: string): string {
   return address
     .trim()

@@ -1,22 +1,24 @@
-/** The remote end of a connection. Its failures are described in one sentence, without an address or a secret. */
+/**
+ * Describes the remote end of a connection for error messages. These messages contain neither its address nor a
+ * secret.
+ */
 export type Peer = {
-  /** Noun for messages, used after "the". */
+  /** Noun that follows "the" in messages. */
   name: string
   /**
-   * Whether the peer belongs to the operator. If so, messages to users do not name its host, and the environment may
-   * disable certificate verification.
+   * Whether the operator configured the peer. If so, messages to users do not contain its host, and the environment
+   * may disable certificate verification.
    */
   isOperators: boolean
   Failure: new (message: string) => Error
 }
 
-/** Max concurrent lookups per user; further lookups wait. */
 export const lookupsPerUserMax = 8
 
 /**
- * Thrown for a host that must not be reached. Names with private addresses and names that do not exist get the same
- * error, so that users cannot probe for internal names. The caller creates the message, because only the caller knows
- * how the URL was obtained.
+ * Thrown for a host with only private addresses, and for a host that does not exist. Both get the same error, so that
+ * users cannot probe for internal names. The caller writes the message, because only the caller knows where the URL
+ * comes from.
  */
 export class NoPublicHostError extends Error {}
 

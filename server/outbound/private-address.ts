@@ -1,7 +1,8 @@
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
-// IPv4 ranges of https://www.iana.org/assignments/iana-ipv4-special-registry, with the multicast and reserved blocks of
-// https://www.iana.org/assignments/ipv4-address-space. 240.0.0.0/4 includes the broadcast address.
+// Special-purpose IPv4 ranges from https://www.iana.org/assignments/iana-ipv4-special-registry, and the multicast and
+// reserved blocks from https://www.iana.org/assignments/ipv4-address-space. 240.0.0.0/4 includes the broadcast
+// address.
 const specialIpv4 = blockList('ipv4', [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -20,13 +21,13 @@ const specialIpv4 = blockList('ipv4', [
   '240.0.0.0/4',
 ])
 
-// Global unicast space of IANA, https://www.iana.org/assignments/ipv6-address-space. It excludes addresses that embed
-// an IPv4 address (mapped, compatible, 64:ff9b::/96 and 64:ff9b:1::/48 of NAT64). It also excludes loopback,
-// link-local, unique local and multicast addresses.
+// IANA's global unicast range, https://www.iana.org/assignments/ipv6-address-space. Addresses outside it embed an
+// IPv4 address (IPv4-mapped, IPv4-compatible, NAT64), or they are loopback, link-local, unique local or multicast
+// addresses.
 const globalIpv6 = blockList('ipv6', ['2000::/3'])
 
-// Entries of https://www.iana.org/assignments/iana-ipv6-special-registry within 2000::/3: protocol assignments such as
-// Teredo and ORCHID, documentation, and 6to4, which leads to any IPv4 address.
+// Special-purpose ranges within 2000::/3 from https://www.iana.org/assignments/iana-ipv6-special-registry: protocol
+// assignments such as Teredo and ORCHID, documentation, and 6to4, through which any IPv4 address can be reached.
 const specialIpv6 = blockList('ipv6', ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'])
 
 function blockList(type: 'ipv4' | 'ipv6', subnets: readonly string[]): BlockList {
@@ -39,12 +40,12 @@ function blockList(type: 'ipv4' | 'ipv6', subnets: readonly string[]): BlockList
 }
 
 /**
- * Whether an address belongs to the public internet: not private, loopback or special-purpose. False for anything but a
- * strictly formatted IP address, and for an address with a zone, which is link-local.
+ * Whether an address is a public internet address, and not private, loopback or special-purpose. Returns false for a
+ * string that is not a valid IP address, and for a link-local address with a zone.
  */
 export function isPublicAddress(address: string): boolean {
   if (address.includes('%')) return false
-  // Each list is checked for its own family only: an IPv4 list would match the IPv4 part of a mapped address.
+  // Check each list only for its own family. An IPv4 list would also match IPv4-mapped IPv6 addresses.
   switch (isIP(address)) {
     case 4:
       return !specialIpv4.check(address, 'ipv4')
@@ -55,12 +56,11 @@ export function isPublicAddress(address: string): boolean {
   }
 }
 
-/** Returns the host without the brackets of an IPv6 address. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1')
 }
 
-/** Whether a URL's host is an IP address that is not public. A host name is checked when it is resolved. */
+/** Whether the URL contains a private IP address. A host name is checked later, when it is resolved. */
 export function namesPrivateAddress(url: URL): boolean {
   const host = hostOf(url)
   return isIP(host) !== 0 && !isPublicAddress(host)
@@ -78,7 +78,7 @@ export function portOf({ port, protocol }: URL): number {
   return Number(port) || (protocol === 'https:' ? 443 : 80)
 }
 
-/** `host` is spelled as in a URL; null if no URL can contain it. */
+/** Normalizes `host` like the URL parser does. Returns null as the host if no URL can contain it. */
 function parseEntry(entry: string): { host: string | null; port: number | null } {
   if (isIPv6(entry)) return { host: canonicalHost(`[${entry}]`), port: null }
   const [, host, port] = /^(\[[^\]]*\]|[^:/?#@\\\s]+)(?::(\d{1,5}))?$/.exec(entry) ?? []

@@ -1,10 +1,9 @@
 import { createHmac } from 'node:crypto'
 
-// Requests to `http` agents and webhooks are signed according to Standard Webhooks: https://www.standardwebhooks.com.
+// Signs requests to `http` agents and webhooks according to Standard Webhooks: https://www.standardwebhooks.com.
 
 export type SignatureHeaders = { 'webhook-id': string; 'webhook-timestamp': string; 'webhook-signature': string }
 
-/** Returns headers that sign the body, its id and its time, with one signature per key. */
 export function signRequest(
   keys: readonly Buffer[],
   { id, body, at }: { id: string; body: string; at: Date },

@@ -3,12 +3,15 @@ import type { PayloadDigest } from './stored-json.ts'
 import { assertWhole, PayloadDamage } from './payload-digest.ts'
 import type { PayloadContent } from './payload-store.ts'
 
-/** Max bytes of a part. Parts of a string end between characters, so they may be up to three bytes smaller. */
+/**
+ * Maximum size of a part in bytes. A character is never split between two parts, so a part of a string can be up to
+ * three bytes smaller.
+ */
 export const partBytesMax = 1_048_576
 
 /**
- * Splits content into parts, created one at a time. A string becomes UTF-8, and none of its parts ends inside a
- * character.
+ * Splits content into parts and yields them one at a time. Strings are encoded as UTF-8, and no character is split
+ * between two parts.
  */
 export function* contentParts(content: PayloadContent): Generator<Buffer, void> {
   if (typeof content === 'string') return yield* textParts(content, partBytesMax)
@@ -20,7 +23,7 @@ function* textParts(json: string, bytesMax: number): Generator<Buffer, void> {
   const encoder = new TextEncoder()
   for (let at = 0; at < json.length;) {
     const slice = json.slice(at, at + bytesMax)
-    // If the slice cut a character, its first half would be encoded as a different character.
+    // If the slice ends inside a surrogate pair, the encoder would replace its first half with U+FFFD.
     const isCut = at + slice.length < json.length && /[\uD800-\uDBFF]$/.test(slice)
     const part = Buffer.allocUnsafe(bytesMax)
     const { read, written } = encoder.encodeInto(isCut ? slice.slice(0, -1) : slice, part)
@@ -29,21 +32,21 @@ function* textParts(json: string, bytesMax: number): Generator<Buffer, void> {
   }
 }
 
-/** Whether another part may follow a part of this length. */
+/** Returns false if a part of this length must be the last one. */
 export function mayContinue(bytes: number): boolean {
   return bytes > partBytesMax - 4
 }
 
 /**
- * Decodes parts, which can end inside a character. Throws if the content differs from what was written. Keeps no part
- * in memory longer than needed.
+ * Decodes a stream of UTF-8 parts without keeping the raw bytes in memory. Throws PayloadDamage if the content does
+ * not match its digest.
  */
 export async function checkedText(
   parts: AsyncIterable<Buffer>,
   { digest, payloadId }: { payloadId: string; digest: PayloadDigest | null },
 ): Promise<string> {
   const sha256 = createHash('sha256')
-  // A byte order mark counts as an ordinary character.
+  // Keeps a leading byte order mark in the text.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   let bytes = 0
   let text = ''
@@ -59,7 +62,6 @@ export async function checkedText(
   return text + decoder.decode()
 }
 
-/** Like `checkedText`, but for content that may be binary. */
 export async function checkedBytes(
   parts: AsyncIterable<Buffer>,
   { digest, payloadId }: { payloadId: string; digest: PayloadDigest | null },

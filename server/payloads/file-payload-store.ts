@@ -9,11 +9,11 @@ import type { PayloadDigest } from './stored-json.ts'
 import { assertWhole } from './payload-digest.ts'
 import { NewPayloads, notStored, type PayloadContent, type PayloadStore } from './payload-store.ts'
 
-/** Bytes per write. Other requests are served between two writes. */
+/** Bytes per write. The event loop can serve other requests between two writes. */
 const writeBytesMax = 1_048_576
 const otherUsers = 0o077
 
-/** Stores payloads as files in one process's data directory. Each file and its folder are synced. */
+/** Stores each payload as a file in the data directory. Every file and its folder are synced to disk. */
 export class FilePayloadStore extends NewPayloads implements PayloadStore {
   readonly #root: string
   readonly #syncedFolders = new Set<string>()
@@ -76,9 +76,10 @@ export class FilePayloadStore extends NewPayloads implements PayloadStore {
       if (id === undefined || this.unsettled.has(id)) continue
       const found = await stat(path).catch(() => undefined)
       if (!found) continue
-      // A copy tool may have restored the payload so that other users can read it.
+      // A restored backup may have made the file readable by other users.
       if ((found.mode & otherUsers) !== 0) await chmod(path, 0o600).catch(() => {})
-      // Compare with wall time, not with the service's clock, because the machine sets file times.
+      // The file system sets these times from a real clock, so compare them with `Date.now()` and not with the
+      // injected clock.
       if (Date.now() - found.mtimeMs < olderThanMs) continue
       if (name.endsWith('.json') && (await hasRow(id))) continue
       await rm(path, { force: true })
@@ -98,7 +99,7 @@ export class FilePayloadStore extends NewPayloads implements PayloadStore {
   }
 }
 
-/** The last two characters of an id are random, so the files spread over a thousand folders. */
+/** The last two characters of an id are random, so the files are spread evenly over about a thousand folders. */
 export function payloadFile(root: string, payloadId: string): string {
   return join(root, payloadId.slice(-2), `${payloadId}.json`)
 }
@@ -113,7 +114,7 @@ async function writeHashed(handle: FileHandle, content: Buffer): Promise<Payload
   return { bytes: content.length, sha256: sha256.digest('base64url') }
 }
 
-/** Syncs the folder, because a new file name is durable only after that. */
+/** Syncs a folder. A new file name is not durable until its folder is synced. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {

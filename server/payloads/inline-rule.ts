@@ -3,9 +3,7 @@ import type { PayloadStore } from './payload-store.ts'
 
 const previewCharsMax = 1024
 
-/**
- * Stores JSON of more than `inlineBytes` bytes of UTF-8 as a payload. The row then stores only its first characters.
- */
+/** Stores JSON that exceeds `inlineBytes` bytes of UTF-8 as a payload. The row then contains only a preview. */
 export async function storeJson(
   json: string,
   { inlineBytes, payloads }: { inlineBytes: number; payloads: PayloadStore },
@@ -16,14 +14,14 @@ export async function storeJson(
 }
 
 export function isLarger(json: string, bytes: number): boolean {
-  // A UTF-16 unit is one to three bytes of UTF-8, so most strings need not be measured.
+  // Each UTF-16 code unit takes one to three bytes in UTF-8, so the length alone decides for most strings.
   if (json.length > bytes) return true
   return json.length * 3 > bytes && Buffer.byteLength(json) > bytes
 }
 
 /**
- * Returns the first 1,024 characters, without splitting one. For a JSON string, these are characters of its decoded
- * content; for any other value, of the JSON itself.
+ * Returns the first 1,024 characters. The preview of a JSON string is taken from the decoded string, and the preview
+ * of any other value from the JSON itself.
  */
 export function previewOf(json: string): string {
   const start = json.slice(0, previewCharsMax * 12)
@@ -34,11 +32,11 @@ export function previewOf(json: string): string {
     if (chars++ === previewCharsMax) break
     preview += character
   }
-  // Cutting `start` may have left half a character at its end.
+  // Replaces half of a surrogate pair that `slice` may have left at the end.
   return preview.toWellFormed()
 }
 
-/** Decodes a JSON string that was cut anywhere, possibly inside an escape. */
+/** Decodes the start of a JSON string that may end inside an escape sequence. */
 function decodeStart(cut: string): string {
   for (let dropped = 0; dropped < 12; dropped++) {
     try {

@@ -1,13 +1,12 @@
 export type PayloadBucket = {
   bucket: string
-  /** Set only for services other than Amazon's. */
   endpoint?: string
-  /** If omitted, the SDK uses its default sources: AWS_REGION or the profile. */
+  /** If omitted, the SDK reads the region from AWS_REGION or the AWS profile. */
   region?: string
-  /** If omitted, the SDK uses its default sources: AWS_ variables, the profile or the machine's role. */
+  /** If omitted, the SDK reads the credentials from AWS_ variables, the AWS profile or the machine's role. */
   credentials?: { accessKeyId: string; secretAccessKey: string }
-  /** Prefix of every key: empty, or ends with a slash. */
+  /** Prefix of every object key: either empty or ending with a slash. */
   prefix: string
-  /** Whether URLs have the bucket's name in the path instead of the host name. */
+  /** Whether the bucket name is part of the URL path instead of the host name. */
   hasPathStyle: boolean
 }

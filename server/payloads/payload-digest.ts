@@ -1,7 +1,6 @@
 import { createHash, hash } from 'node:crypto'
 import type { PayloadDigest } from './stored-json.ts'
 
-/** A stored payload differs from what was written, so it must not be served. */
 export class PayloadDamage extends Error {
   override readonly name = 'PayloadDamage'
 
@@ -20,12 +19,12 @@ export function assertWhole(payloadId: string, content: Buffer, digest: PayloadD
   }
 }
 
-/** Without a digest, nothing is checked. */
+/** The content is not checked if `digest` is null. */
 type Checked = { payloadId: string; digest: PayloadDigest | null }
 
 /**
- * Yields the chunks of a stored payload. Throws if they differ from what was written. Yields the last chunk only after
- * this check, so that a damaged payload never appears complete.
+ * Yields the chunks of a stored payload, and throws PayloadDamage if they do not match the digest. The last chunk is
+ * yielded only after this check, so a damaged payload never appears complete.
  */
 export async function* checkedChunks(
   chunks: AsyncIterable<Buffer>,

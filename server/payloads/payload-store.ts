@@ -5,52 +5,53 @@ import { newId } from '../kernel/ids.ts'
 import type { PayloadDigest } from './stored-json.ts'
 
 export type WrittenPayload = { id: string; digest: PayloadDigest }
-/** Never empty; a string is stored as UTF-8. */
+/** Must not be empty. Strings are stored as UTF-8. */
 export type PayloadContent = string | Buffer
 
 /**
- * Store for JSON that is too large for a row, and for the files of messages: files, PostgreSQL or a bucket. The row
- * that refers to a payload contains the digest that `write` returned. Each read is checked against the digest, which is
- * null for payloads that were stored without one.
+ * Stores files of messages and JSON that is too large for a row. The implementations use files, PostgreSQL or a
+ * bucket. `write` returns a digest, which the caller stores in the row that refers to the payload. Each read checks
+ * the content against this digest. Old payloads have a null digest and are not checked.
  *
- * A payload is written before its row. A payload that never gets a row is an orphan. Any node may collect the orphans
- * of all nodes. Only payloads above a certain age count as orphans, because younger payloads may still get their row.
+ * A payload is written before its row. A payload without a row is an orphan, and any node may delete the orphans of
+ * all nodes. A recent payload may still get its row, so only payloads above a minimum age count as orphans.
  */
 export type PayloadStore = {
   /**
-   * Resolves when the content is durable. The caller then adds a row that refers to the payload, and calls `release`.
+   * Writes the content and resolves when it is durable. The caller then inserts a row that refers to the payload, and
+   * calls `release`.
    */
   write(content: PayloadContent): Promise<WrittenPayload>
   /**
-   * Writes the content of a payload that already has a row, for copies from another store. Resolves when the content is
-   * durable. Idempotent.
+   * Writes a payload under an existing id, to copy payloads from another store. Resolves when the content is durable.
+   * Idempotent.
    */
   writeAs(payloadId: string, content: PayloadContent): Promise<PayloadDigest>
   /**
-   * Ends the protection of a new payload from orphan collection. Call it once its row is committed. With `discard`,
-   * also deletes the payload, which will never have a row.
+   * Ends the protection of a new payload from orphan collection. Call this after its row is committed. If the row
+   * will never be committed, set `discard` to delete the payload.
    */
   release(payloadId: string, discard?: boolean): Promise<void>
-  /** Throws PayloadDamage if the content differs from what was written. */
+  /** Throws PayloadDamage if the content does not match the digest. */
   read(payloadId: string, digest: PayloadDigest | null): Promise<string>
-  /** Like `read`, but for content that may be binary. */
   readBytes(payloadId: string, digest: PayloadDigest | null): Promise<Buffer>
   /**
-   * Undefined if the payload does not exist. The stream opens on the first read and is not checked: see
-   * `checkedChunks`.
+   * Returns undefined if the payload does not exist. The stream opens on the first read. It is not checked against
+   * the digest; use `checkedChunks` for that.
    */
   openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined>
   /**
-   * Removes a bounded number of payloads that are older than `olderThanMs` and have no row. Returns the number removed.
+   * Deletes payloads that are older than `olderThanMs` and have no row. Each call is limited to a batch. Returns the
+   * number of deleted payloads.
    */
   collectOrphans(olderThanMs: number, hasRow: (payloadId: string) => Promise<boolean>): Promise<number>
   close(): Promise<void>
 }
 
-/** Handling of new payloads, shared by all stores. */
+/** Base class of the stores. Protects new payloads from orphan collection until they are released. */
 export abstract class NewPayloads {
   readonly #clock: Clock
-  /** Payloads written by this process that have no committed row yet. They are not orphans. */
+  /** Ids of payloads that this process has written but not released. They do not count as orphans. */
   protected readonly unsettled = new Set<string>()
 
   constructor(clock: Clock) {
@@ -71,7 +72,7 @@ export abstract class NewPayloads {
   abstract writeAs(payloadId: string, content: PayloadContent): Promise<PayloadDigest>
 
   async release(payloadId: string, discard = false): Promise<void> {
-    // A payload that cannot be removed now becomes an orphan, which is collected later.
+    // If the payload cannot be deleted now, orphan collection deletes it later.
     if (discard) await this.discard(payloadId).catch(() => {})
     this.unsettled.delete(payloadId)
   }
@@ -79,9 +80,7 @@ export abstract class NewPayloads {
   protected abstract discard(payloadId: string): Promise<void>
 }
 
-/**
- * Error for a failed write. A store on the network can fail temporarily, so this is a 503 and not an internal error.
- */
+/** Returns a 503 for a failed write, because a network store can fail temporarily. */
 export function notStored(cause: unknown): ErrandError {
   return unavailable('The payload could not be stored, so nothing was changed. Try again.', cause)
 }

@@ -6,12 +6,12 @@ export function isMissing(error: unknown): boolean {
   return error instanceof Error && (error.name === 'NoSuchKey' || error.name === 'NotFound')
 }
 
-/** Whether the range starts beyond the end of the object, which may be empty. */
+/** Whether the requested range begins at or after the end of the object, as it does for an empty object. */
 export function isOutOfRange(error: unknown): boolean {
   return error instanceof Error && error.name === 'InvalidRange'
 }
 
-/** Returns an error without the data that the SDK attaches: the request, its signature and the id of the key. */
+/** Copies an error without the data that the SDK attaches: the request, its signature and the access key id. */
 export function plainFault(error: unknown): Error {
   return new Error(`The bucket request failed: ${describeFault(error)}`)
 }

@@ -16,32 +16,30 @@ import type { PayloadBucket } from './payload-bucket.ts'
 import { NewPayloads, notRead, notStored, type PayloadContent, type PayloadStore } from './payload-store.ts'
 import { isMissing, isOutOfRange, plainFault } from './s3-faults.ts'
 
-// This file and `s3-probe.ts` are loaded only if the service has a bucket.
+// This file and `s3-probe.ts` are imported only if a bucket is configured.
 
 /**
- * Bytes per read request. Each range is read completely, so a slow reader occupies no connection. A lost connection
- * costs at most one range.
+ * Bytes per read request. Each range is downloaded completely before it is yielded, so a slow reader does not occupy
+ * a connection. A lost connection costs at most one range.
  */
 const rangeBytesMax = 4_194_304
 const triesMax = 3
 const connectTimeoutMs = 3000
 const idleTimeoutMs = 15_000
-/** Timeout of a request including its retries. */
+/** Timeout of one request, including its retries. */
 const requestTimeoutMs = 60_000
 const connectionsMax = 100
-/** Max keys to scan in one collection. */
 const keysMax = 20_000
 const looksAtOnce = 4
 const lastCharacters = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** Stores payloads as objects of a bucket. An object is either complete or does not exist. */
 export class S3PayloadStore extends NewPayloads implements PayloadStore {
   readonly #client: S3Client
   readonly #bucket: PayloadBucket
   readonly #pageKeys: number
   /**
-   * Last key in each folder that earlier collections checked. All payloads up to that key have permanent rows and need
-   * no further check.
+   * For each folder, the last key that previous collections checked. All remaining payloads up to this key have rows,
+   * so they are not checked again.
    */
   readonly #seen = new Map<string, string>()
 
@@ -93,7 +91,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
     let removed = 0
     let looked = 0
     for (const last of lastCharacters) {
-      // The ids in a folder begin with their time. So if one id is too young, all later ids are too young as well.
+      // The ids in a folder are ordered by creation time. If one id is too recent, all later ids are too.
       for (let at = this.#seen.get(last) ?? '', isHeld = false; looked < keysMax;) {
         const { keys, isLastPage } = await this.#listOld(last, { after: at, olderThanMs })
         looked += keys.length
@@ -101,7 +99,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
           const few = keys.slice(first, first + looksAtOnce)
           removed += (await Promise.all(few.map((key) => this.#removeOrphan(key, hasRow)))).filter(Boolean).length
         }
-        // A new payload of this node may still become an orphan, so the next collection must check it again.
+        // A payload that is not released yet may still become an orphan, so the next collection must list it again.
         isHeld ||= keys.some((key) => this.unsettled.has(idOf(key)))
         at = keys.at(-1) ?? at
         if (!isHeld) this.#seen.set(last, at)
@@ -117,7 +115,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
 
   async #removeOrphan(key: string, hasRow: (payloadId: string) => Promise<boolean>): Promise<boolean> {
     const id = idOf(key)
-    // Do not delete objects that this service did not create.
+    // Never delete objects that this service did not create.
     if (!isId('pay', id) || this.unsettled.has(id) || (await hasRow(id))) return false
     try {
       await this.#remove(key)
@@ -143,7 +141,8 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
         withinTime(),
       )
       const found = page.Contents ?? []
-      // Compare with wall time, not with the service's clock, because the bucket sets the times of objects.
+      // The bucket sets these times from a real clock, so compare them with `Date.now()` and not with the injected
+      // clock.
       const isYoung = ({ LastModified: at }: { LastModified?: Date | undefined }) =>
         Date.now() - Number(at ?? Infinity) < olderThanMs
       const young = found.findIndex(isYoung)
@@ -154,7 +153,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
     }
   }
 
-  /** Yields the content in order. The digest or length reveals content that was lost or truncated in transit. */
+  /** Downloads the content range by range. The caller detects lost or truncated content by its digest. */
   async *#ranges(payloadId: string): AsyncGenerator<Buffer, void> {
     for (let at = 0, end = Infinity; at < end;) {
       let part: Buffer
@@ -180,7 +179,10 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
     await this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket.bucket, Key: key }), withinTime())
   }
 
-  /** The last character of an id is random, so writes spread over the bucket, which has limits per key prefix. */
+  /**
+   * The last character of an id is random, so writes are spread over 32 key prefixes. S3 limits the request rate per
+   * prefix.
+   */
   #object(payloadId: string): { Bucket: string; Key: string } {
     const { bucket, prefix } = this.#bucket
     return { Bucket: bucket, Key: `${prefix}${payloadId.slice(-1)}/${payloadId}.json` }
@@ -198,7 +200,7 @@ function withinTime(): { abortSignal: AbortSignal } {
 const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 
 export function newS3Client({ credentials, endpoint, hasPathStyle, region }: PayloadBucket): S3Client {
-  // A self-hosted service has no regions.
+  // A self-hosted service has no regions, but the SDK requires one.
   const given = region ?? (endpoint === undefined ? undefined : 'us-east-1')
   return new S3Client({
     ...(given !== undefined && { region: given }),
@@ -206,7 +208,8 @@ export function newS3Client({ credentials, endpoint, hasPathStyle, region }: Pay
     ...(credentials && { credentials }),
     forcePathStyle: hasPathStyle,
     maxAttempts: triesMax,
-    // Not every service supports these checksums. Writes are signed, and reads are checked by their digest.
+    // Some services do not support these checksums. They are not needed: writes are signed, and reads are checked
+    // against the digest.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     logger: quiet,

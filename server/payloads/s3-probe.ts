@@ -17,9 +17,9 @@ export class BucketError extends Error {
 type Secrets = { current: string; previous: readonly string[] }
 
 /**
- * Throws a one-line error for the operator if the bucket lacks an operation that payloads need, or if another
- * installation uses it. Each installation deletes payloads that its own database does not refer to, including those of
- * the other installation.
+ * Throws an error for the operator if the bucket does not support an operation that payloads need, or if another
+ * installation uses the bucket. Two installations must not share a bucket: each would delete the other's payloads as
+ * orphans.
  */
 export async function probeBucket(bucket: PayloadBucket, secrets: Secrets): Promise<void> {
   const client = newS3Client(bucket)
@@ -69,7 +69,7 @@ async function claim(
   await tried(bucket, { what: 'written', work: () => client.send(put) })
 }
 
-/** Returns a mark that distinguishes installations without revealing their secret. */
+/** Returns a value that identifies the installation without revealing its secret. */
 function ownerMark(secret: string): string {
   return createHmac('sha256', secret).update('errand: the owner of a bucket').digest('hex')
 }

@@ -5,14 +5,14 @@ import type { Clock } from '../kernel/clock.ts'
 type SignedLinksOptions = { secret: string; baseUrl: () => string; clock: Clock; lifeSeconds: number }
 
 /**
- * Links that let anyone download one payload until they expire:
+ * Creates and verifies links that let anyone download one payload until they expire:
  * `{baseUrl}/api/payloads/{id}?expires={Unix seconds}&signature={HMAC-SHA256 of id and expiry, base64url}`.
  */
 export class SignedLinks {
   readonly #options: SignedLinksOptions
 
   constructor(options: SignedLinksOptions) {
-    // HMAC accepts an empty key, with which anyone could forge links.
+    // HMAC accepts an empty key, but then anyone could forge links.
     assert(options.secret.length >= 16, 'the signing secret has at least 16 characters')
     this.#options = options
   }

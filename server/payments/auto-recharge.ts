@@ -3,13 +3,16 @@ import type { PaymentParts } from './manage-topups.ts'
 import { applyState } from './refresh-topup.ts'
 
 const everyMs = 15_000
-/** If a recharge has been in progress for longer than this, its process crashed or the provider's response was lost. */
+/**
+ * A recharge that has been in progress for longer than this was interrupted: its process crashed, or the provider's
+ * response was lost.
+ */
 const leftMs = 60_000
 const pageMax = 100
 
 /**
- * Tops up balances below their owners' thresholds. Stores the top-up before it calls the provider with the top-up's id.
- * The next run can therefore find recharges interrupted by a crash, and no user is charged twice.
+ * Tops up balances that are below their owners' thresholds. Each top-up is stored before the provider is called with
+ * its id. After a crash the next run can therefore resume it without charging the user twice.
  */
 export class AutoRecharge {
   readonly #parts: PaymentParts
@@ -27,13 +30,14 @@ export class AutoRecharge {
     this.#timer.unref()
   }
 
-  /** Recharges all accounts that are due now. Runs do not overlap: a call during a run awaits that run. */
+  /**
+   * Recharges all accounts that are due now. If a run is in progress, waits for that run instead of starting another.
+   */
   look(): Promise<void> {
     this.#running ??= this.#lookAtAll().finally(() => (this.#running = undefined))
     return this.#running
   }
 
-  /** Stops the timer, and waits for the provider calls in progress. */
   async stop(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
@@ -64,7 +68,7 @@ export class AutoRecharge {
     const due = await store.payments.beginRecharge({ userId, topupId: newId('top', now), ...amounts })
     if (!due || !port || (!due.isNew && now - due.topup.createdAt < leftMs)) return
     const state = await port.charge(due, now)
-    // A stale outcome needs no retry, because an event has already applied a state that is at least as new.
+    // The result can be ignored: if the state is stale, an event has already applied a newer one.
     if (state) await applyState(this.#parts, { topup: due.topup, state, about: { type: 'recharge' } })
   }
 }

@@ -28,20 +28,17 @@ import type {
 export type PaymentParts = {
   clock: Clock
   log: Logger
-  /** Bounds of one top-up, and the operator's maximum of auto-recharge per month. */
+  /** Minimum and maximum amount of one top-up, and the operator's monthly maximum for auto-recharge. */
   amounts: { least: Units; most: Units; monthlyMax: Units }
   origins: OwnOrigins
   baseUrl: () => string
-  /** Undefined if the service takes no payments. */
   port: PaymentPort | undefined
-  /** Allowed origins of return URLs other than the service's own. */
   returnOrigins: readonly string[]
   store: Store
 }
 
 const dayMs = 86_400_000
 
-/** Throws NOT_FOUND if the service takes no payments. */
 export function portOf({ port }: Pick<PaymentParts, 'port'>): PaymentPort {
   if (port) return port
   throw new ErrandError('NOT_FOUND', 'This service does not accept payments.')
@@ -50,9 +47,9 @@ export function portOf({ port }: Pick<PaymentParts, 'port'>): PaymentPort {
 type Create = { caller: Caller; idempotencyKey: string | null; input: z.output<typeof CreateTopupInput> }
 
 /**
- * Creates a top-up and its payment page. A repeated request with the same Idempotency-Key returns the same page.
- * Nothing is credited before the provider reports the payment. A top-up whose page could not be created is closed, and
- * a repeated request reopens it. Upkeep closes top-ups left open by a crash.
+ * Creates a top-up and its payment page. A retry with the same Idempotency-Key returns the same page. The amount is
+ * credited only when the provider reports the payment. If the page cannot be created, the top-up is closed, and a
+ * retry reopens it. The upkeep job closes top-ups that a crash left open.
  */
 export async function createTopup(parts: PaymentParts, { caller, idempotencyKey, input }: Create): Promise<Topup> {
   const port = portOf(parts)
@@ -91,8 +88,8 @@ function readAmount({ amounts }: PaymentParts, text: string): Units {
 }
 
 /**
- * Accepts only return URLs of allowed origins. Otherwise anyone with a leaked key could send payers from the payment
- * page to any site.
+ * Accepts only return URLs with an allowed origin. Otherwise anyone with a leaked key could redirect payers from the
+ * payment page to any site.
  */
 function readReturnUrl({ baseUrl, origins, returnOrigins }: PaymentParts, text: string | undefined): string {
   if (text === undefined) return `${baseUrl()}/billing`
@@ -108,7 +105,10 @@ function readReturnUrl({ baseUrl, origins, returnOrigins }: PaymentParts, text: 
   throw badField('returnUrl', `Must have at most ${returnUrlCharsMax} characters when URL-encoded`)
 }
 
-/** Builds both redirect URLs from the return URL. The cancel URL is the longer one, so its length is checked. */
+/**
+ * Builds both redirect URLs from the return URL. Only the length of the cancel URL is checked, because it is the
+ * longer one.
+ */
 function pageUrls(returnUrl: string, topupId: string) {
   const successUrl = new URL(returnUrl)
   successUrl.searchParams.set('topup', topupId)

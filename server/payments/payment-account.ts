@@ -5,7 +5,6 @@ import { formatUsd, parseUsd } from '../kernel/money.ts'
 import { portOf, type PaymentParts } from './manage-topups.ts'
 import type { PaymentAccount, UpdateAccountInput } from './payment-account-schema.ts'
 
-/** Returns the user's payment settings; null if the service takes no payments. */
 export async function paymentAccountOf(parts: PaymentParts, userId: string): Promise<PaymentAccount | null> {
   const { amounts, port, store } = parts
   if (!port) return null
@@ -26,7 +25,7 @@ export async function paymentAccountOf(parts: PaymentParts, userId: string): Pro
 
 type Update = { input: z.output<typeof UpdateAccountInput>; caller: Caller }
 
-/** Changes the notification threshold and auto-recharge. A rejected change writes nothing. */
+/** Changes the user's notification threshold and auto-recharge. If one change is invalid, neither is stored. */
 export async function updatePaymentAccount(parts: PaymentParts, { caller, input }: Update): Promise<void> {
   const { autoRecharge, notifyBelowUsd } = input
   const { userId } = caller
@@ -46,8 +45,8 @@ export async function updatePaymentAccount(parts: PaymentParts, { caller, input 
 }
 
 /**
- * Throws unless a person is logged in with a browser. Auto-recharge spends money from outside the ledger. A leaked key
- * with the scope `manage` must not be able to charge a saved card.
+ * Throws unless the user is logged in with a browser. Auto-recharge charges the user's card, so a leaked API key with
+ * the scope `manage` must not be able to enable it.
  */
 function requireLoginToSpend(caller: Caller): void {
   if (caller.credential.kind === 'login') return
@@ -74,7 +73,8 @@ function readRecharge({ amounts }: PaymentParts, given: NonNullable<Update['inpu
 }
 
 /**
- * Removes the saved payment method, first from this database: without its row, this service can no longer charge it.
+ * Removes the saved payment method. The row is deleted first, because without it this service can no longer charge
+ * the method.
  */
 export async function removePaymentMethod(parts: PaymentParts, userId: string): Promise<void> {
   const port = portOf(parts)

@@ -9,27 +9,24 @@ import type {
   TopupRef,
 } from '../store/payments/payment-types.ts'
 
-/** Maximum length of a stored page or receipt URL. */
+/** Maximum length of a stored checkout or receipt URL. */
 export const addressCharsMax = 2000
 
-/** Maximum length of a return URL at Stripe, encoded and including the parameters that we append. */
+/** Stripe's maximum length of a redirect URL, including the parameters that we append. */
 export const returnUrlCharsMax = 5000
 
-// The service's view of a payment provider. An adapter translates it into the provider's API and does not access the
-// store.
+// Interface to a payment provider. Adapters translate it into the provider's API and never access the database.
 
 export type Checkout = {
   topup: TopupRecord
-  /** The provider's customer id, if the user has saved a payment method before. */
+  /** The provider's customer id, if the user has already saved a payment method. */
   customerId: string | null
-  /** Whether to save the payment method for auto-recharge. */
   savesMethod: boolean
-  /** Redirect URLs after a payment, and after leaving the page without paying. */
   successUrl: string
   cancelUrl: string
 }
 
-/** A received event: the top-up it refers to, or the reason to ignore it. */
+/** An event from the provider. It contains either a reference to a top-up or the reason why the event is ignored. */
 export type ReceivedEvent = { eventId: string; type: string; ref: TopupRef } | { ignored: string }
 
 export type StateOf = TopupRef & { topupId: string }
@@ -37,20 +34,21 @@ export type FoundPayment = { state: PaymentState; origin: PaymentOrigin }
 
 export type PaymentPort = {
   readonly provider: PaymentProvider
-  /** Creates the payment page of a top-up. Returns the same page each time. */
+  /** Creates the payment page of a top-up. Idempotent: repeated calls return the same page. */
   createCheckout(of: Checkout): Promise<{ checkoutId: string; checkoutUrl: string }>
-  /** Throws BAD_REQUEST unless the provider signed the body within the last few minutes. */
+  /** Throws BAD_REQUEST unless the body has a valid signature from the last few minutes. */
   readEvent(sent: { body: string; headers: IncomingHttpHeaders; now: EpochMs }): Promise<ReceivedEvent>
-  /** Returns the top-up of a payment; null if this service did not create the payment. */
+  /** Returns the id of the top-up that a payment belongs to, or null if this service did not create the payment. */
   topupOfPayment(paymentId: string): Promise<string | null>
-  /** Reads the current state of a top-up; undefined if the provider does not know it. */
   stateOf(of: StateOf): Promise<FoundPayment | undefined>
   /**
-   * Charges the saved payment method, only once per top-up even if called repeatedly. Returns the resulting state;
-   * undefined while it is unknown.
+   * Charges the saved payment method. Repeated calls for a top-up charge it only once. Returns the new state, or
+   * undefined while the state is unknown.
    */
   charge(due: DueRecharge, now: EpochMs): Promise<PaymentState | undefined>
   removeMethod(methodId: string): Promise<void>
-  /** Lists the top-ups that payments or events since `since` refer to. May list a top-up several times. */
+  /**
+   * Yields the top-ups that payments and events since `since` refer to. The same top-up may be yielded several times.
+   */
   namedSince(since: EpochMs): AsyncIterable<TopupRef>
 }

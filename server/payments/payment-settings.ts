@@ -3,15 +3,13 @@ import { ConfigError } from '../agents/config/catalogue.ts'
 export type PaymentSettings = {
   secretKey: string
   webhookSecret: string
-  /** URL of the provider's API; undefined for its default. */
   apiUrl?: string
-  /** Allowed origins of return URLs other than the service's own. */
   returnOrigins: readonly string[]
 }
 
 type PaymentVariables = Record<'apiUrl' | 'returnOrigins' | 'secretKey' | 'webhookSecret', string>
 
-/** Returns undefined if neither secret is set, which disables and hides payments. An unset value is an empty string. */
+/** Returns undefined if neither secret is set, which disables payments. Unset variables are empty strings. */
 export function checkPayments({ apiUrl, returnOrigins, secretKey, webhookSecret }: PaymentVariables) {
   if (secretKey === '' && webhookSecret === '') return undefined
   if (webhookSecret === '') {

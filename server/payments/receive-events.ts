@@ -2,15 +2,15 @@ import type { IncomingMessage } from 'node:http'
 import { portOf, type PaymentParts } from './manage-topups.ts'
 import { refreshTopup } from './refresh-topup.ts'
 
-/** Endpoint for the provider's events. The signature of the body replaces authentication. */
+/** Webhook endpoint for the provider. Requests are authenticated by the signature of their body. */
 export const eventsPath = '/api/payments/stripe/events'
 
-/** The provider's largest events are some tens of kilobytes. */
+/** Stripe's largest events are a few tens of kilobytes. */
 export const eventBytesMax = 256 * 1024
 
 /**
- * Answers 200 once the state that an event announces is stored, or if the event belongs to another service. After any
- * other answer, the provider resends the event for days.
+ * Responds with 200 when the new state is stored, or when the event belongs to another service. After any other
+ * response the provider resends the event for several days.
  */
 export async function receiveEvent(
   parts: PaymentParts,

@@ -11,15 +11,15 @@ const pageMax = 100
 type Parts = Pick<PaymentParts, 'clock' | 'log' | 'port' | 'store'>
 
 /**
- * A top-up whose state at the provider differs from the state here. `userId` is null if its account is unknown both
- * here and at the provider.
+ * A top-up whose state differs between this database and the provider. `userId` is null if neither knows the account.
  */
 export type PaymentDifference = { topupId: string; userId: string | null; what: string; isApplied: boolean }
 export type Reconciled = { topups: number; differences: PaymentDifference[] }
 
 /**
- * Compares the top-ups of the last days with their state at the provider. Includes top-ups created here and top-ups
- * that only the provider knows. If `applies` is set, applies each difference like an event.
+ * Compares the top-ups of the last `days` days with their state at the provider. This includes top-ups that only the
+ * provider knows, for example after a backup was restored. If `applies` is set, each difference is applied as if an
+ * event had reported it.
  */
 export async function reconcilePayments(
   parts: Parts,
@@ -33,7 +33,6 @@ export async function reconcilePayments(
 
 type NamedTopup = TopupRef & { topupId: string }
 
-/** Returns each top-up once, oldest first. */
 async function refsSince(parts: Parts, since: number): Promise<NamedTopup[]> {
   const port = portOf(parts)
   const refs = new Map<string, NamedTopup>()
@@ -91,8 +90,8 @@ async function compare(parts: Parts, { applies, ref }: Compare): Promise<Payment
 type Restore = { applies: boolean; found: FoundPayment }
 
 /**
- * Credits a paid top-up that is missing from this database, for example because a backup was restored. Credits it only
- * once, and only if its account exists here.
+ * Credits a paid top-up that is missing from this database, for example because a backup was restored. Credits it
+ * only once, and only if its account still exists.
  */
 async function restore({ log, port, store }: Parts, { applies, found }: Restore): Promise<PaymentDifference> {
   const { origin, state } = found

@@ -4,8 +4,9 @@ import { portOf, type PaymentParts } from './manage-topups.ts'
 import type { FoundPayment } from './payment-port.ts'
 
 /**
- * Max attempts to apply a state. Simultaneous events for one top-up conflict, so all but one read its state again.
- * After the last attempt the event fails, and the provider resends it.
+ * Maximum number of attempts to apply a state. If several events for one top-up arrive simultaneously, only one
+ * succeeds and the others read the state again. After the last attempt the request fails, and the provider resends
+ * the event.
  */
 const triesMax = 8
 
@@ -13,7 +14,6 @@ export type RefreshParts = Pick<PaymentParts, 'log' | 'port' | 'store'>
 
 type Refresh = { ref: TopupRef; about: object }
 
-/** Reads a top-up's current state at the provider and applies it. Called for payment events and by the reconciliation. */
 export async function refreshTopup(parts: RefreshParts, { about, ref: named }: Refresh): Promise<void> {
   const { log } = parts
   const ref = await resolveRef(parts, named)
@@ -40,7 +40,7 @@ export async function refreshTopup(parts: RefreshParts, { about, ref: named }: R
 
 type Apply = { topup: TopupRecord; state: PaymentState; about: object }
 
-/** Applies a state from the provider. The state must have been read after the row `topup`. */
+/** Applies a state from the provider. The caller must have read the row `topup` before it read the state. */
 export async function applyState({ log, store }: RefreshParts, { about, state, topup }: Apply): Promise<AppliedState> {
   const applied = await store.payments.applyState({ state, version: topup.version })
   const { outcome } = applied
@@ -52,8 +52,8 @@ export async function applyState({ log, store }: RefreshParts, { about, state, t
 }
 
 /**
- * Reads a top-up first from this database and then at the provider. In the other order, a newer row could make an old
- * state look new.
+ * Reads the top-up from this database before it reads the state from the provider. In the opposite order, an outdated
+ * state could be paired with a newer row and pass the version check.
  */
 export async function readTopup(
   parts: RefreshParts,
@@ -70,7 +70,8 @@ export async function readTopup(
 }
 
 /**
- * Adds the top-up to a reference that contains only a payment; undefined if this service did not create the payment.
+ * Looks up the top-up of a reference that contains only a payment id. Returns undefined if this service did not
+ * create the payment.
  */
 export async function resolveRef(
   parts: RefreshParts,

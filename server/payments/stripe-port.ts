@@ -7,14 +7,16 @@ import type { PaymentSettings } from './payment-settings.ts'
 import { autoKey, readStripeEvent, stripeEventTypes, topupKey, userKey } from './stripe-events.ts'
 import { addressOf, readState, stateIn } from './stripe-states.ts'
 
-// Stripe Checkout. Every object is created with an idempotency key derived from the top-up's id, so it is created only
-// once.
+// Payment port for Stripe Checkout. Idempotency keys are derived from the top-up's id, so a retry never creates a
+// second object.
 
 const timeoutMs = 20_000
 const toleranceSeconds = 300
-/** Stripe forgets idempotency keys after a day. An older recharge is looked up and never charged again. */
+/**
+ * Stripe deletes idempotency keys after a day. Beyond this age, a recharge is only looked up and never charged again.
+ */
 const keyMsMax = 20 * 3_600_000
-/** Max PaymentIntents of one customer to search for a recharge. */
+/** Maximum number of a customer's PaymentIntents to search for a recharge. */
 const intentsMax = 100
 
 export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings): PaymentPort {
@@ -88,7 +90,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
         const reason = error.decline_code ?? error.code ?? 'card_declined'
         return ended(topup, { status: 'failed', reason, paymentId: error.payment_intent?.id ?? null })
       }
-      // The payment method was removed, or does not support this charge.
+      // The payment method was removed or does not support this charge.
       if (error instanceof Stripe.errors.StripeInvalidRequestError) {
         return ended(topup, { status: 'failed', reason: error.code ?? 'invalid_request' })
       }
@@ -96,7 +98,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
     }
   }
 
-  /** Finds the payment of a recharge if the process died or the response was lost. */
+  /** Finds the PaymentIntent of a recharge whose process crashed or whose response was lost. */
   async function findIntent(customer: string, { createdAt, id }: TopupRecord) {
     const since = Math.floor(createdAt / 1000) - 600
     let looked = 0
@@ -157,7 +159,6 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
       try {
         await stripe.paymentMethods.detach(methodId)
       } catch (error) {
-        // The method has already been removed.
         if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw unreachable(error)
       }
     },
@@ -168,7 +169,6 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
 
 type Ended = { status: 'expired' | 'failed'; reason?: string; paymentId?: string | null }
 
-/** Returns the state of an abandoned or declined recharge. */
 function ended({ id: topupId }: TopupRecord, { paymentId = null, reason, status }: Ended): PaymentState {
   const nothing = { paid: null, checkoutId: null, receiptUrl: null, method: null, refunded: 0, disputed: 0 }
   return { ...nothing, topupId, status, reason: reason ?? null, paymentId }

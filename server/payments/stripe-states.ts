@@ -4,17 +4,17 @@ import { addressCharsMax, type FoundPayment, type StateOf } from './payment-port
 import { unitsPerCent } from '../kernel/money.ts'
 import { autoKey, topupKey, userKey } from './stripe-events.ts'
 
-// The current state of a top-up at Stripe. The page shows whether the top-up expired or failed, and the PaymentIntent
-// whether it was paid. Refunds and disputes are listed one by one, because the charge's own total still includes failed
-// refunds.
+// Derives a top-up's current state from Stripe. The Checkout Session shows whether the top-up expired or failed, and
+// the PaymentIntent whether it was paid. Refunds are listed individually, because the charge's total still includes
+// failed refunds.
 
 const expand = ['latest_charge', 'payment_method']
 const pageExpand = expand.map((name) => `payment_intent.${name}`)
-/** Statuses of refunds that Stripe has sent or will send. A failed or canceled refund returns the money. */
+/** Statuses of a refund that was or will be paid out. A failed or canceled refund returns the money to us. */
 const standing = new Set(['succeeded', 'pending', 'requires_action'])
 const pending = new Set(['processing', 'requires_capture'])
 
-/** Returns undefined if Stripe has neither a page nor a payment for this top-up. */
+/** Returns undefined if Stripe has neither a Checkout Session nor a PaymentIntent for the top-up. */
 export async function readState(stripe: Stripe, of: StateOf): Promise<FoundPayment | undefined> {
   const { checkoutId, paymentId, topupId } = of
   const session =
@@ -43,7 +43,6 @@ export async function readState(stripe: Stripe, of: StateOf): Promise<FoundPayme
 
 type Read = { topupId: string; intent: Stripe.PaymentIntent | undefined; session?: Stripe.Checkout.Session | undefined }
 
-/** Derives the state from a PaymentIntent and its Checkout Session. */
 export async function stateIn(stripe: Stripe, { intent, session, topupId }: Read): Promise<PaymentState> {
   const status = statusOf({ intent, session })
   const base = { topupId, status, checkoutId: null, paymentId: intent?.id ?? null, reason: null, paid: null }
@@ -63,7 +62,8 @@ export async function stateIn(stripe: Stripe, { intent, session, topupId }: Read
 }
 
 /**
- * After a declined card the page stays open for another card. A payment by auto-recharge has no page, so it has failed.
+ * After a declined card, the page stays open so that the payer can try another card. An auto-recharge has no page, so
+ * a declined card ends it.
  */
 function statusOf({ intent, session }: Omit<Read, 'topupId'>): TopupStatus {
   if (intent?.status === 'succeeded') return 'paid'
@@ -86,9 +86,9 @@ async function refundedOf(stripe: Stripe, intentId: string): Promise<number> {
 }
 
 /**
- * Returns the disputed amount. The balance transactions show whether the money was withdrawn and returned. The
- * dispute's status alone does not, because an inquiry withdraws nothing. Only the signs of the transactions count: the
- * amounts are in the currency of the Stripe balance.
+ * Returns the amount that is currently withdrawn because of disputes. A dispute's status does not show whether money
+ * was withdrawn, because an inquiry withdraws nothing. The balance transactions do show it. Only their signs are
+ * used, because their amounts are in the currency of the Stripe balance.
  */
 async function disputedOf(stripe: Stripe, intentId: string): Promise<number> {
   let cents = 0
@@ -103,7 +103,7 @@ async function disputedOf(stripe: Stripe, intentId: string): Promise<number> {
 function methodOf(intent: Stripe.PaymentIntent): PaymentMethod | null {
   const { payment_method: method, setup_future_usage: usage } = intent
   if (usage !== 'off_session' || method === null || typeof method === 'string') return null
-  // Null once the user has removed the method.
+  // The customer is null if the user has removed the payment method.
   const { customer } = method
   if (customer === null) return null
   const customerId = typeof customer === 'string' ? customer : customer.id
@@ -111,12 +111,11 @@ function methodOf(intent: Stripe.PaymentIntent): PaymentMethod | null {
   return { customerId, methodId: method.id, methodLabel }
 }
 
-/** Returns null unless the URL can be stored and shown as a link. */
+/** Returns null if the URL is too long to store or is not an HTTP URL. */
 export function addressOf(given: string | null): string | null {
   return given !== null && /^https?:/.test(given) && given.length <= addressCharsMax ? given : null
 }
 
-/** Retrieves an object; undefined if Stripe does not have it. */
 async function known<Found>(retrieve: () => Promise<Found>): Promise<Found | undefined> {
   try {
     return await retrieve()

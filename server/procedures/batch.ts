@@ -2,14 +2,13 @@ import { ErrandError } from '../kernel/errors.ts'
 import { ownTurn } from '../kernel/own-turn.ts'
 import { jsonBytes, pageBytesMax } from '../store/byte-bounds.ts'
 
-/** Max calls in a batch; a larger one is rejected completely. */
+/** Maximum number of calls in a batch. A larger batch is rejected as a whole. */
 export const batchCallsMax = 20
-/** Max bytes of all responses of one batch together. */
 export const batchBytesMax = 8 * 1024 * 1024
 
-/** A batch of queries in one request. Keeps track of the bytes left for their responses. */
+/** A batch of queries in one request. Limits the total size of their responses. */
 export class Batch {
-  /** Max bytes of each list page, so that the complete batch is about as large as one page. */
+  /** Maximum size of each list page, so that the responses of a batch together are about as large as one page. */
   readonly pageBytesMax: number
   readonly #userId: string
   #bytesLeft = batchBytesMax
@@ -19,7 +18,7 @@ export class Batch {
     this.pageBytesMax = Math.floor(pageBytesMax / calls)
   }
 
-  /** Runs one call in its own event-loop tick, so that other work can run between the calls of a batch. */
+  /** Runs one call in its own event-loop tick, so that other work can run between the calls. */
   async call<Output>(resolve: () => Output | Promise<Output>): Promise<Output> {
     await ownTurn(this.#userId)
     this.#assertRoom()

@@ -6,16 +6,15 @@ import type { PlatformScope } from '../store/platform/platform-types.ts'
 import type { RateOf } from '../store/limits/limit-types.ts'
 import type { AccountPlan } from '../store/limits/account-limits.ts'
 
-/** The user on whose behalf a request acts, and what its credential permits. */
 export type Caller = {
   userId: string
   email: string
   isAdmin: boolean
   scopes: readonly CallerScope[]
   account: AccountPlan
-  /** Limits of the credential, if it permits less than its user may do. */
+  /** Limits of the credential, or null if it has none. */
   limits: CredentialLimits | null
-  /** Ids of the agents whose runs the credential can start and change; null for all agents. */
+  /** Ids of the agents whose executions the credential may start and change, or null for all agents. */
   agents: readonly string[] | null
   credential: CallerCredential
 }
@@ -23,52 +22,47 @@ export type Caller = {
 export type CallerCredential =
   | { kind: 'key'; keyId: string }
   | { kind: 'login'; loginId: string }
-  /** A platform key acting on behalf of the user in Errand-User. */
   | { kind: 'acting'; platformKeyId: string }
   /**
-   * A client token. It has access only to operations open to client tokens, and if bound to a session or task, only to
-   * that.
+   * A client token. It can call only operations that allow client tokens. If it is bound to a session or task, it can
+   * access only that session or task.
    */
   | { kind: 'clientToken'; tokenId: string; sessionId: string | null; taskId: string | null }
-  /** The command line, or an admin acting on behalf of a user. */
   | { kind: 'operator' }
 
-/** A platform key that does not act on behalf of a user. */
+/** A platform key that acts for itself and not on behalf of a user. */
 export type PlatformCaller = { platform: { keyId: string; scopes: readonly PlatformScope[] } }
 
 export type AnyCaller = Caller | PlatformCaller
 
-/** Fields of a credential that permits everything that its user may do. */
 export const unlimited = { account: { plan: null, limits: null }, limits: null, agents: null }
 
 export function platformOf(caller: AnyCaller): PlatformCaller['platform'] | undefined {
   return 'platform' in caller ? caller.platform : undefined
 }
 
-/** Returns the id under which requests are counted: that of the user or of the platform key. */
+/** Returns the id under which requests are counted: the id of the user or of the platform key. */
 export function senderOf(caller: AnyCaller): string {
   return 'platform' in caller ? caller.platform.keyId : caller.userId
 }
 
 /**
- * Returns the owner of the rate window that the response headers describe. A platform key runs nothing itself, so its
+ * Returns the owner of the rate window in the response headers. A platform key does not run anything itself, so its
  * window is empty.
  */
 export function rateOwnerOf(caller: AnyCaller): RateOf {
   return 'platform' in caller ? { userId: caller.platform.keyId, account: unlimited.account } : caller
 }
 
-/** Returns the id of the caller's API key; null for other credentials. */
 export function keyIdOf({ credential }: Pick<Caller, 'credential'>): string | null {
   return credential.kind === 'key' ? credential.keyId : null
 }
 
-/** Returns the id of the caller's browser login; undefined for other credentials. */
 export function loginIdOf({ credential }: Pick<Caller, 'credential'>): string | undefined {
   return credential.kind === 'login' ? credential.loginId : undefined
 }
 
-/** Returns the id of the only session that a client token has access to; null for all. */
+/** Returns the id of the session that a client token is bound to, or null if it is not bound to one. */
 export function boundSessionOf({ credential }: Pick<Caller, 'credential'>): string | null {
   return credential.kind === 'clientToken' ? credential.sessionId : null
 }
@@ -78,7 +72,6 @@ export function requireAgent({ agents }: Pick<Caller, 'agents'>, agentId: string
   throw new ErrandError('FORBIDDEN', `This credential does not allow the agent ${agentId}. Use one that does.`)
 }
 
-/** Throws 403 unless the caller is a user with one of the scopes. */
 export function requireScope(caller: AnyCaller, ...scopes: CallerScope[]): asserts caller is Caller {
   const needed = scopes.map((scope) => `"${scope}"`).join(' or ')
   if ('platform' in caller) {
@@ -101,8 +94,8 @@ const names: Record<CallerCredential['kind'], string> = {
 }
 
 /**
- * Throws 403 unless the caller is an admin with a browser login, or the command line. A leaked API key must not give
- * access to other people's accounts.
+ * Throws 403 unless the caller is an admin with a browser login, or the command line. API keys are rejected, because
+ * a leaked key must not give access to other people's accounts.
  */
 export function requireAdmin(caller: AnyCaller): asserts caller is Caller {
   if ('platform' in caller || !['login', 'operator'].includes(caller.credential.kind)) {
@@ -112,7 +105,7 @@ export function requireAdmin(caller: AnyCaller): asserts caller is Caller {
 }
 
 /**
- * Throws 403 unless the caller is an admin with a browser login, the command line, or a platform key with that scope.
+ * Throws 403 unless the caller is an admin with a browser login, the command line, or a platform key with this scope.
  */
 export function requirePlatform(caller: AnyCaller, scope: PlatformScope): void {
   if (!('platform' in caller)) {
@@ -129,7 +122,6 @@ export function requirePlatform(caller: AnyCaller, scope: PlatformScope): void {
   )
 }
 
-/** Returns the caller as the audit log names it. */
 export function auditActorOf(caller: AnyCaller | null): Pick<Actor, 'kind' | 'id'> {
   if (caller === null) return { kind: 'visitor', id: null }
   if ('platform' in caller) return { kind: 'platformKey', id: caller.platform.keyId }
@@ -148,7 +140,6 @@ export function auditActorOf(caller: AnyCaller | null): Pick<Actor, 'kind' | 'id
   }
 }
 
-/** Returns log fields that name the author of a change to another person's account. */
 export function actorOf(caller: AnyCaller) {
   return 'platform' in caller
     ? { who: 'a platform key', ids: { platformKeyId: caller.platform.keyId } }

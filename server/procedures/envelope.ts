@@ -5,10 +5,10 @@ import { badField } from '../kernel/errors.ts'
 type Envelope = { json?: unknown; meta?: unknown }
 
 /**
- * superjson's envelope, `{ json, meta? }`. This service sends only plain JSON, which superjson serializes to exactly
- * this form. An input means the same as over REST, so values other than JSON are rejected. Annotations in `meta` are
- * applied only after a check that they are few and that their paths exist. superjson's own work grows with the size of
- * `meta` times its depth, and it would create an array of that length for an annotation on `list.1000000000`.
+ * Reads and writes superjson's envelope, `{ json, meta? }`. Responses contain only plain JSON. Inputs must contain
+ * the same values as over REST, so values other than JSON are rejected. Annotations in `meta` are applied only if
+ * there are few of them and their paths exist. superjson's running time grows with the size of `meta` times its
+ * depth, and for an annotation on `list.1000000000` it would allocate an array of that length.
  */
 export const envelope = {
   serialize: (value: unknown): Envelope => ({ json: value }),
@@ -21,20 +21,23 @@ export const envelope = {
 }
 
 /**
- * Limits for `meta`: the number of its keys and values, their total characters, and its depth. An annotation is one key
- * with an array of one value.
+ * Bounds for `meta`: the number of its keys and values, their total length, and its depth. An annotation consists of
+ * a key and an array with one value.
  */
 const metaValuesMax = 10_000
 const metaCharsMax = 64 * 1024
 const metaDepthMax = 8
 
-/** Throws 400 if an input has annotations, alone or in a batch. Unauthenticated clients need only plain JSON. */
+/**
+ * Throws 400 if an input has annotations, alone or in a batch. Used for unauthenticated clients, which need only
+ * plain JSON.
+ */
 export function assertNoMeta(text: string): void {
   let sent: unknown
   try {
     sent = JSON.parse(text)
   } catch {
-    // Malformed input is reported later, by the code that parses it.
+    // The parser reports malformed input later.
     return
   }
   if (!isRecord(sent)) return
@@ -44,16 +47,15 @@ export function assertNoMeta(text: string): void {
   }
 }
 
-/**
- * Applies the annotations in `meta`, which may only mark undefined members. Returns plain JSON, and modifies `value`.
- */
+/** Applies the annotations in `meta`, which may only mark undefined members. Modifies `value` and returns it. */
 function applyAnnotations(value: unknown, meta: unknown): unknown {
   assertFewAnnotations(meta)
   if (!isRecord(meta)) throw malformed()
   const { referentialEqualities, v } = meta
   const paths = undefinedPaths(meta['values'])
-  // Shared objects appear in full in the JSON, so annotations of shared references are not resolved. Resolving twenty
-  // nested ones would expand a kilobyte to a gigabyte. A null at such a path indicates a circular input.
+  // Objects that are referenced several times appear in full in the JSON, so these annotations are not resolved.
+  // Resolving twenty nested references would expand a kilobyte to a gigabyte. A null at such a path indicates a
+  // circular input.
   const isLegacy = typeof v !== 'number' || v < 1
   for (const path of textsIn(referentialEqualities)) {
     const found = find(value, segmentsOf(path, isLegacy))
@@ -70,12 +72,12 @@ function restored(annotated: SuperJSONResult): unknown {
   try {
     return superjson.deserialize(annotated, { inPlace: true })
   } catch {
-    // superjson rejects malformed paths, and paths such as `constructor`.
+    // superjson rejects malformed paths and paths such as `constructor`.
     throw malformed()
   }
 }
 
-/** Throws as soon as there are too many annotations. */
+/** Throws as soon as a bound is exceeded, without counting the rest. */
 function assertFewAnnotations(meta: unknown): void {
   const waiting: { value: unknown; depth: number }[] = [{ value: meta, depth: 1 }]
   let chars = 0
@@ -127,8 +129,8 @@ function textsIn(value: unknown): string[] {
 }
 
 /**
- * Splits a superjson path into keys. In a path, dots in keys are escaped and, since superjson's version 1, so are
- * backslashes.
+ * Splits a superjson path into keys. Dots in keys are escaped with a backslash. Since version 1 of the format,
+ * backslashes are escaped too.
  */
 function segmentsOf(path: string, isLegacy: boolean): string[] {
   const segments: string[] = []
@@ -146,12 +148,12 @@ function segmentsOf(path: string, isLegacy: boolean): string[] {
 
 type Found = { container: Record<PropertyKey, unknown>; key: string }
 
-/** Returns the location at the end of a path; undefined if the path does not exist. */
+/** Returns the container and key at the end of a path, or undefined if the path does not exist. */
 function find(root: unknown, segments: readonly string[]): Found | undefined {
   let value = root
   let found: Found | undefined
   for (const key of segments) {
-    // Excludes an array's `length`, and properties that every object inherits.
+    // Excludes inherited properties and the `length` of an array.
     if (typeof value !== 'object' || value === null || !Object.prototype.propertyIsEnumerable.call(value, key)) {
       return undefined
     }

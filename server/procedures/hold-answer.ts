@@ -1,12 +1,15 @@
 import type { CallerContext, Context } from './context.ts'
 
-/** Marks the request as long-lived: frees its gate slot and body memory, and excludes it from latency metrics. */
+/**
+ * Marks the request as long-lived. Releases its slot and body memory in the admission gate, and excludes it from
+ * latency metrics.
+ */
 export function holdAnswer({ about, request, shared }: Pick<Context, 'about' | 'request' | 'shared'>): void {
   about.isLong = true
   shared.release(request)
 }
 
-/** Waits for an event-loop tick in which to do a large piece of work for a caller's request. */
+/** Waits for a separate event-loop tick before a large piece of work for this request. */
 export function callerTurn({ caller, request, shared }: Pick<CallerContext, 'caller' | 'request' | 'shared'>) {
   return shared.turn(request, caller.userId)
 }

@@ -5,14 +5,13 @@ import { ownTurn } from '../kernel/own-turn.ts'
 const waiting = new FairPlaces({ perUser: 100 })
 
 type Read<Page> = {
-  /** Reads a small page; undefined if the complete page is larger. */
   small: () => Promise<Page | undefined>
   whole: () => Promise<Page>
 }
 
 /**
- * Reads a user's page: a small one immediately, a large one in a separate event-loop tick. Throws 503 if the user
- * already has too many reads waiting.
+ * Reads a page for a user. A small page is read immediately, a large one in a separate event-loop tick. Throws 503 if
+ * too many reads of this user are waiting.
  */
 export async function readPage<Page>(userId: string, { small, whole }: Read<Page>): Promise<Page> {
   const place = openPlace(userId)
@@ -27,7 +26,7 @@ export async function readPage<Page>(userId: string, { small, whole }: Read<Page
 }
 
 /**
- * Waits for an event-loop tick in which to read a user's large page. Throws 503 if the user already has too many reads
+ * Waits for a separate event-loop tick before reading a large page. Throws 503 if too many reads of this user are
  * waiting.
  */
 export async function pageTurn(userId: string): Promise<void> {

@@ -11,19 +11,18 @@ import type { PlatformScope } from '../store/platform/platform-types.ts'
 import type { CallerContext, Context, PlatformContext } from './context.ts'
 import { envelope } from './envelope.ts'
 
-/** REST route of a procedure, and its entry in the OpenAPI document. */
 export type RestMeta = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Parameters are written as `{name}`. */
+  /** Path with parameters written as `{name}`. */
   path: `/${string}`
   operationId: string
   tags: string[]
   summary: string
   description?: string
-  /** False for an operation that needs no authentication. */
+  /** Whether the operation requires authentication. */
   protect: boolean
   successDescription: string
-  /** Statuses other than 200 with which this operation can respond, except those common to all operations. */
+  /** Error responses of this operation by status. Statuses that are common to all operations are omitted. */
   errorResponses: Record<number, string>
 }
 
@@ -32,15 +31,14 @@ export type ProcedureMeta = {
   isIdempotent?: boolean
   isBodyOptional?: boolean
   isStream?: boolean
-  /** Whether the operation can long-poll. It then gets a signal that aborts when its client disconnects. */
+  /** Whether the operation supports long polling. If so, it gets a signal that aborts when the client disconnects. */
   isHeld?: boolean
-  /** Whether the REST operation also answers in CSV. */
   isTable?: boolean
-  /** Whether the operation needs no authentication, and is called alone, never in a batch. */
+  /** Whether the operation requires no authentication. It cannot be called in a batch. */
   isPublic?: boolean
 }
 
-/** tRPC's name for each status, which its clients compare. tRPC has none for 408, 410, 417, 424 and 431. */
+/** tRPC's error code for each HTTP status. tRPC has no code for 408, 410, 417, 424 and 431. */
 const rpcCodes: Readonly<Record<number, TRPC_ERROR_CODE_KEY>> = {
   401: 'UNAUTHORIZED',
   403: 'FORBIDDEN',
@@ -56,8 +54,8 @@ const rpcCodes: Readonly<Record<number, TRPC_ERROR_CODE_KEY>> = {
 }
 
 /**
- * Error body for clients of typed RPC. It is built from scratch, so that neither a stack trace nor the message of an
- * unexpected error leaves the server.
+ * Creates the error body for typed RPC. It contains only listed fields, so neither stack traces nor messages of
+ * unexpected errors reach the client.
  */
 export function rpcError(error: ErrandError, path?: string) {
   const { message, details, statusCode } = errorBody(error)
@@ -86,27 +84,23 @@ const t = initTRPC
 
 export const { router } = t
 
-/** Base of all procedures. Resolvers use `withScope` or `withAdmin` to declare who may call them. */
+/** Base of all procedures. Resolvers declare who may call them with `withScope`, `withAdmin` or a similar wrapper. */
 export const procedure = t.procedure
 
-/** Throws 403 unless the caller may call a procedure. */
 export type AccessCheck = (caller: AnyCaller) => void
 
-/** Kinds of credentials, as the OpenAPI document names them. */
 export type Credential = 'apiKey' | 'browserSession' | 'platformKey' | 'clientToken'
 
-/** Access declarations by resolver. */
 const accesses = new WeakMap<object, { check: AccessCheck; credentials: readonly Credential[] }>()
 
 /**
- * The parts of tRPC's internal definition of a procedure that we use. tRPC's version is pinned, and `directCall` checks
- * these parts at startup.
+ * The parts of tRPC's internal procedure definition that we use. The version of tRPC is pinned, and `directCall`
+ * checks these parts at startup.
  */
 type ProcedureDefinition = {
   type: string
   meta?: ProcedureMeta
   inputs: readonly ZodType[]
-  /** Undefined if the response is a stream. */
   output: ZodType | undefined
   middlewares: readonly unknown[]
   resolver: (options: { ctx: Context; input: unknown; signal: AbortSignal | undefined }) => unknown
@@ -116,10 +110,7 @@ export function definitionOf(of: AnyProcedure): ProcedureDefinition {
   return of._def as unknown as ProcedureDefinition
 }
 
-/**
- * Returns a procedure's access check, with which a caller without access is rejected before the body is read. Null for
- * a public procedure.
- */
+/** Returns a procedure's access check, or null for a public procedure. The check runs before the body is read. */
 export function accessOf(of: AnyProcedure): AccessCheck | null {
   const { meta, resolver } = definitionOf(of)
   const access = accesses.get(resolver)
@@ -127,7 +118,7 @@ export function accessOf(of: AnyProcedure): AccessCheck | null {
   return access?.check ?? null
 }
 
-/** Returns the credentials that a procedure accepts; empty for a public one. */
+/** Returns the credentials that a procedure accepts. Returns an empty array for a public procedure. */
 export function credentialsOf(of: AnyProcedure): readonly Credential[] {
   return accesses.get(definitionOf(of).resolver)?.credentials ?? []
 }
@@ -137,9 +128,9 @@ type WithCaller<Options> = Omit<Options, 'ctx'> & { ctx: CallerContext }
 type WithAnyCaller<Options> = Omit<Options, 'ctx'> & { ctx: PlatformContext }
 
 /**
- * Wraps a resolver whose caller must have the scope, or one of several. A client token must also have access to the
- * operation; by default operations are closed to client tokens. This is not a middleware, because each middleware
- * copies the options of every call, which takes a tenth of the time of a read.
+ * Wraps a resolver whose caller must have the scope, or one of several. Operations reject client tokens unless
+ * `reach` allows them. This is not a middleware, because each middleware copies the options of every call, which
+ * takes 10 % of the time of a read.
  */
 export function withScope<Options extends { ctx: Context; input: unknown }, Output>(
   scope: CallerScope | readonly CallerScope[],
@@ -152,7 +143,7 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
     requireReach(caller, reach)
   }
   const credentials: Credential[] = ['apiKey', 'browserSession']
-  // A platform key acting on behalf of a user never has the scope `manage`.
+  // A platform key that acts on behalf of a user never has the scope `manage`.
   if (scopes.some((one) => one !== 'manage')) credentials.push('platformKey')
   if (reach !== 'none') credentials.push('clientToken')
   if (reach !== 'session' && reach !== 'task') return guarded({ check, credentials }, resolve)
@@ -163,9 +154,9 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
 }
 
 /**
- * Like `withScope`, for a change other than an execution: counts the change toward the user's rate limit for writes.
- * Operations that end keys and logins do not use it. Otherwise a thief could use up the limit, so that the owner could
- * not revoke the stolen key.
+ * Like `withScope`, for changes other than executions. Each change counts toward the user's rate limit for writes.
+ * Operations that revoke keys or end logins do not use it. Otherwise the thief of a key could exhaust the limit and
+ * prevent the owner from revoking the key.
  */
 export function withWrite<Options extends { ctx: Context; input: unknown }, Output>(
   scope: CallerScope | readonly CallerScope[],
@@ -186,8 +177,8 @@ function counted<Options extends { ctx: PlatformContext }, Output>(
 }
 
 /**
- * Wraps a resolver for objects that users and the platform have. The caller is a user with `scope`, or a platform key
- * with `platformScope` that acts for itself.
+ * Wraps a resolver for objects that belong to a user or to the platform. The caller must be a user with `scope`, or a
+ * platform key with `platformScope` that acts for itself.
  */
 export function withOwner<Options extends { ctx: Context; input: unknown }, Output>(
   scope: CallerScope,
@@ -202,7 +193,6 @@ export function withOwner<Options extends { ctx: Context; input: unknown }, Outp
   return guarded({ check, credentials: ['apiKey', 'browserSession', 'platformKey'] }, resolve)
 }
 
-/** Like `withOwner`, and counts the change like `withWrite`. */
 export function withOwnerWrite<Options extends { ctx: Context; input: unknown }, Output>(
   scope: CallerScope,
   platformScope: PlatformScope,
@@ -211,7 +201,6 @@ export function withOwnerWrite<Options extends { ctx: Context; input: unknown },
   return withOwner(scope, platformScope, counted(resolve))
 }
 
-/** Wraps a resolver whose caller must be an admin with a browser login. */
 export function withAdmin<Options extends { ctx: Context }, Output>(
   resolve: Resolver<WithCaller<Options>, Output>,
 ): Resolver<Options, Output> {
@@ -243,7 +232,7 @@ function guarded<Options extends { ctx: Context }, Output>(
   return own
 }
 
-/** Runs the resolver, within its batch if there is one. */
+/** Runs the resolver. In a batch, the batch schedules it. */
 function resolveIn<Options extends { ctx: Context }, Output>(
   options: Options,
   resolve: Resolver<WithCaller<Options>, Output>,
@@ -254,13 +243,16 @@ function resolveIn<Options extends { ctx: Context }, Output>(
   return batch ? (batch.call(make) as Output) : make()
 }
 
-/** Returns the caller; throws 401 if there is none. Only public operations can be called without one. */
+/** Returns the caller, or throws 401 if the request has no credentials. */
 export function callerOf({ caller }: Context): AnyCaller {
   if (caller) return caller
   throw new ErrandError('UNAUTHORIZED', 'Authentication is required.')
 }
 
-/** Converts a tRPC error to ours: the rejection that caused it, or the details of input that its schema rejected. */
+/**
+ * Converts a tRPC error to an ErrandError: either the error that caused it, or the reasons why the schema rejected
+ * the input.
+ */
 export function errandErrorOf(error: unknown): ErrandError {
   if (!(error instanceof TRPCError)) return toErrandError(error)
   const { cause, code } = error

@@ -2,13 +2,13 @@ import { ErrandError } from '../kernel/errors.ts'
 import type { Caller } from './caller.ts'
 
 /**
- * Which client tokens may call an operation: none, only tokens for a whole account, or also tokens bound to a session
- * or task. A bound token must match the session or task in the input. If the input names a turn, the operation looks up
- * the turn's session.
+ * Client tokens that may call an operation: none, only tokens for the whole account, or also tokens that are bound to
+ * a session or task. A bound token must match the session or task in the input. If the input contains a turn, the
+ * operation looks up the turn's session.
  */
 export type Reach = 'none' | 'account' | 'session' | 'task' | 'turn'
 
-/** Throws 403 if a client token has no access to an operation, whatever its input. */
+/** Throws 403 if a client token may not call an operation, regardless of its input. */
 export function requireReach({ credential }: Caller, reach: Reach): void {
   if (credential.kind !== 'clientToken') return
   if (reach === 'none')
@@ -30,7 +30,6 @@ export function assertReached({ credential }: Caller, input: unknown, reach: 'se
   throw boundElsewhere(reach)
 }
 
-/** Returns the error for an id to which the token is not bound: the same as for an unknown id. */
 export function boundElsewhere(what: 'session' | 'task'): ErrandError {
   return new ErrandError('NOT_FOUND', notFound[what])
 }

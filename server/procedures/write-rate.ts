@@ -6,21 +6,20 @@ const windowMs = { minute: 60_000, hour: 3_600_000 }
 type Bound = { clock: Clock; max: number; per: keyof typeof windowMs; what: string }
 
 /**
- * Rate limit for writes other than tasks and chats, which have their own. Each write costs a disk sync but is free for
- * the user. Counts in fixed windows of a minute or an hour. The first write after a window has ended starts the next
- * one, for all users. The counts are in memory, so every node counts separately.
+ * Rate limit for writes other than tasks and chats, which have their own limits. Each write costs a disk sync but is
+ * free for the user. Writes are counted in fixed windows of a minute or an hour. The first write after the end of a
+ * window starts the next window for all users. The counts are in memory, so each node counts separately.
  */
 export class WriteRate {
   readonly #bound: Bound
   readonly #counts = new Map<string, number>()
   #endsAt = 0
 
-  /** `max` 0 disables the limit. */
+  /** A `max` of 0 disables the limit. */
   constructor(bound: Bound) {
     this.#bound = bound
   }
 
-  /** Throws RATE_LIMIT_EXCEEDED if the user has made the maximum number of writes in this window. */
   count(userId: string): void {
     const { clock, max, per, what } = this.#bound
     if (max === 0) return

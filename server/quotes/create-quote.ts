@@ -18,15 +18,14 @@ type QuoteRequest = {
   about: RequestTrace
   caller: Caller
   input: z.output<typeof QuoteInput>
-  /** Resolves in an event-loop tick reserved for processing large params or a large message. */
   onLarge: () => Promise<void>
 }
 
 const versionChars = 16
 
 /**
- * Quotes the current price of a task or chat. Throws the same errors as creating the task or chat, except for balance
- * and rates. Writes nothing.
+ * Quotes the current price of a task or chat. Throws the same errors as creating it, except for the balance and rate
+ * limits. Writes nothing.
  */
 export async function createQuote(
   { catalogue, chats, quotes, store }: QuoteParts,
@@ -58,7 +57,7 @@ export async function createQuote(
   }
 }
 
-/** Omits the price list version, which changes with the price of any model. */
+/** Removes the price list version, because it also changes when the price of another model changes. */
 function versionedRates(rates: ChatRates) {
   const [first, ...fallbacks] = ratesByModel(rates).map(({ listVersion: _, ...own }) => own)
   return { rates: first, ...(fallbacks.length > 0 && { fallbacks }) }
@@ -68,7 +67,9 @@ function versionOf(prices: object): string {
   return hashJson(prices).slice(0, versionChars)
 }
 
-/** Prefixes the paths of invalid fields in errors with `field`, for the body of the quote. */
+/**
+ * Prefixes the field paths in validation errors with `field`, because the input is nested in the body of the quote.
+ */
 async function within<Value>(field: string, quoting: Promise<Value>): Promise<Value> {
   try {
     return await quoting

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { badField } from '../kernel/errors.ts'
 import { resourceId } from '../kernel/wire-types.ts'
 
-/** Metadata key for the connectors of a session's chats. */
+/** Metadata key of the connector ids that a session's chats can use. */
 export const connectorIdsKey = 'connectorIds'
 
 export const ConnectorIds = z
@@ -10,7 +10,7 @@ export const ConnectorIds = z
   .max(20)
   .describe('Connected services that the agent can use; stored in the metadata, where an update can change them')
 
-/** Returns the connector ids in the metadata; empty if there are none. Throws 400 if the value is not a list of ids. */
+/** Returns the connector ids in the metadata, or an empty array. Throws 400 if the value is not an array of ids. */
 export function connectorIdsOf(metadata: Readonly<Record<string, unknown>>): string[] {
   const value = Object.hasOwn(metadata, connectorIdsKey) ? metadata[connectorIdsKey] : null
   if (value === null) return []

@@ -29,7 +29,6 @@ import type {
 } from './session-schema.ts'
 
 const deleteMsMax = 10_000
-/** Max files of a deleted session that are removed concurrently. */
 const removedAtOnce = 4
 
 export type SessionParts = {
@@ -45,18 +44,17 @@ type Create = {
   caller: Caller
   input: z.output<typeof CreateSessionInput>
   idempotencyKey: string | null
-  /** Whether the session is created for an OpenAI response. */
+  /** Whether the session is created by the OpenAI-compatible Responses API. */
   isResponse?: boolean
 }
 
-/** Creates a session, free of charge, with an agent that the caller can use. */
 export async function createSession(
   { access, catalogue, clock, payloads, store }: SessionParts,
   { caller, idempotencyKey, input, isResponse = false }: Create,
 ): Promise<z.output<typeof CreateSessionOutput>> {
   const { agentId, tags = {} } = input
   const metadata = withConnectors(input)
-  // Check the size before hashing, which takes longer.
+  // Check the size first, because hashing takes longer.
   if (Buffer.byteLength(JSON.stringify(metadata)) > metadataBytesMax) throw metadataTooLarge()
   const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: hashJson(input) }
   if (idempotency) {
@@ -92,7 +90,6 @@ export async function createSession(
   return created(result.session)
 }
 
-/** Returns the session that a new one continues. */
 async function continuable(
   store: Store,
   { agentId, caller, continues }: { agentId: string; caller: Caller; continues: string },
@@ -104,7 +101,7 @@ async function continuable(
   return session
 }
 
-/** Stores the session's connectors in its metadata, no matter which field the request used. */
+/** Stores the session's connector ids in its metadata, whether they were sent in `connectorIds` or in `metadata`. */
 function withConnectors({ connectorIds, metadata = {} }: z.output<typeof CreateSessionInput>): Record<string, unknown> {
   if (!connectorIds) return metadata
   if (Object.hasOwn(metadata, connectorIdsKey)) {
@@ -113,7 +110,10 @@ function withConnectors({ connectorIds, metadata = {} }: z.output<typeof CreateS
   return { ...metadata, [connectorIdsKey]: connectorIds }
 }
 
-/** Returns the session created by an earlier request with the same key, even if its agent has changed or is gone. */
+/**
+ * Returns the session that an earlier request with the same idempotency key created, even if its agent was changed or
+ * removed since.
+ */
 async function findReplay(
   store: Store,
   userId: string,
@@ -224,7 +224,7 @@ export async function listSessions(
   return { sessions: items, total, limit, offset, ...nextOf(next, list) }
 }
 
-/** Deletes a session. Stops and settles its open turn first, if there is one. */
+/** Deletes a session. If a turn is in progress, it is stopped and settled first. */
 export async function deleteSession(
   { chats, payloads, store }: SessionParts,
   { caller, sessionId }: { caller: Pick<Caller, 'agents' | 'userId'>; sessionId: string },

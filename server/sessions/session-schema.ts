@@ -18,17 +18,16 @@ import {
 } from '../kernel/wire-types.ts'
 import { ConnectorIds } from './session-connectors.ts'
 
-// Wire types of the session operations, shared by REST and typed RPC.
-
 const SessionStatus = z.enum(sessionStatuses)
 const sessionId = resourceId.describe('The id returned when the session was created')
 const metadata = jsonObject.describe('Free-form caller data, at most 16 KB of JSON')
 
-// Excludes control characters and lone surrogates, like values of tags.
+// Excludes control characters and lone surrogates, as tag values do.
 const title = z
   .string()
   .regex(/^[^\p{Cc}\p{Cs}]{1,120}$/u, 'Must be 1 to 120 characters, without control characters')
-  // JSON Schema patterns are not always matched by code point, so the documented pattern excludes control characters only.
+  // Some JSON Schema validators do not match patterns by code point, so the documented pattern excludes only control
+  // characters.
   .meta({ pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]+$`, minLength: 1, maxLength: 120 })
 const titleOutput = z.string().optional().describe('The start of the first message, unless another title was set')
 

@@ -26,8 +26,7 @@ import {
 const tags = ['Sessions']
 const notFound = 'The session was not found.'
 /**
- * Max size of a page of messages that is read immediately. A request for a larger page waits for its own event-loop
- * tick.
+ * Maximum size of a page of messages that is read immediately. A larger page is read in a separate event-loop tick.
  */
 const smallPageBytes = 64 * 1024
 

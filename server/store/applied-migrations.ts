@@ -4,17 +4,17 @@ import { join } from 'node:path'
 import { must } from '../kernel/assert.ts'
 import { StoreOpenError } from './store-open-error.ts'
 
-// Drizzle only generates and applies migrations. The server loads it as CommonJS, and loads its migrator only for an
-// outdated database. As ES modules, Drizzle took 460 ms and 190 MB of garbage at every start, because Node's loader
-// reads and parses Drizzle's package.json (180 KB) again for each of its hundred modules.
+// Drizzle is loaded as CommonJS, because as ES modules it took 460 ms and 190 MB of garbage at every start: Node's
+// loader parses Drizzle's package.json (180 KB) again for each of its hundred modules. It only generates and applies
+// migrations, so the server loads its migrator only for an outdated database.
 const require = createRequire(import.meta.url)
 const { readMigrationFiles } = require('drizzle-orm/migrator') as typeof import('drizzle-orm/migrator')
 
 export type SchemaState = 'empty' | 'older' | 'current'
 
 /**
- * Returns a database's schema state, given the hashes of its applied migrations in order. Throws if a newer version of
- * Errand wrote the database.
+ * Compares a database's applied migrations, given as hashes in order, with the migrations of this version. Throws if
+ * a newer version of Errand has written the database.
  */
 export function schemaStateOf(applied: readonly unknown[], migrationsFolder: string): SchemaState {
   const known = readMigrationFiles({ migrationsFolder })
@@ -24,7 +24,10 @@ export function schemaStateOf(applied: readonly unknown[], migrationsFolder: str
   return applied.length === 0 ? 'empty' : applied.length < known.length ? 'older' : 'current'
 }
 
-/** Returns the name of the newest migration without its number prefix, which differs between the engines. */
+/**
+ * Returns the name of the newest migration without its numeric prefix, because the two engines number migrations
+ * differently.
+ */
 export function lastMigration(migrationsFolder: string): string {
   const journal = readFileSync(join(migrationsFolder, 'meta', '_journal.json'), 'utf8')
   const { entries } = JSON.parse(journal) as { entries: { tag: string }[] }

@@ -1,30 +1,30 @@
 import type { ToolCallRecord } from './sessions/session-types.ts'
 
-// Size bounds, in bytes, on responses and stored messages. Strings are measured as JSON, in which a control character
-// takes six bytes.
+// Bounds on the size of responses and stored messages. The size of a string includes JSON escapes: a control
+// character takes six bytes.
 
 /**
- * Max bytes of a list page. The first item is always included, even if it is larger; otherwise it could never be read.
+ * Maximum size of a list page. The first item is always included, because otherwise an item larger than this could
+ * never be read.
  */
 export const pageBytesMax = 1_048_576
 export const messageTextBytesMax = 1_048_576
-/** Max bytes of a tool call's arguments or output. Larger values are stored only as a preview. */
+/** Maximum size of a tool call's arguments or output. Of a larger value, only a preview is stored. */
 export const toolValueBytesMax = 16_384
-/** Max bytes of all tool calls of one message together. Later calls are not stored. */
+/** Maximum total size of a message's tool calls. Tool calls beyond this size are not stored. */
 export const toolCallsBytesMax = 262_144
 
-/** Max bytes of a connector on a list page, excluding its list of allowed tools. */
+/** Maximum size of a connector on a list page, excluding its list of allowed tools. */
 export const connectorFieldsBytes = 4096
 
 const previewCharsMax = 1024
-/** Max bytes that one UTF-16 unit takes in JSON. */
 const charBytesMax = 6
 
 export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value) ?? '')
 }
 
-/** Returns how many items fit on a page, given each item's size in bytes. At least 1, unless there are no items. */
+/** Returns how many items fit on a page, given their sizes. Returns at least 1 if there are any items. */
 export function fittingCount(bytes: readonly number[], bytesMax: number): number {
   let left = bytesMax - (bytes[0] ?? 0)
   let count = Math.min(1, bytes.length)
@@ -33,7 +33,7 @@ export function fittingCount(bytes: readonly number[], bytesMax: number): number
 }
 
 /**
- * Returns as many leading items as fit in `bytesMax`, at least one. Reads at most one item beyond those from the
+ * Returns as many leading items as fit in `bytesMax`, but at least one. Reads at most one additional item from the
  * iterable.
  */
 export function takeFitting<Item>(
@@ -50,11 +50,11 @@ export function takeFitting<Item>(
   return taken
 }
 
-/** Truncates a message's text to `messageTextBytesMax`, measured as JSON. `isCut`: whether anything was removed. */
+/** Truncates a message's text to `messageTextBytesMax`. `isCut` is set if anything was removed. */
 export function keptText(text: string): { text: string; isCut: boolean } {
   if (text.length * charBytesMax <= messageTextBytesMax) return { text, isCut: false }
   let kept = text
-  // A character is at least one byte, so drop most of an oversized text before measuring anything.
+  // Every character takes at least one byte, so drop most of an oversized text before measuring the rest.
   if (kept.length > messageTextBytesMax) kept = kept.slice(0, messageTextBytesMax).toWellFormed()
   for (let bytes = jsonBytes(kept); bytes > messageTextBytesMax; bytes = jsonBytes(kept)) {
     kept = kept.slice(0, Math.floor((kept.length * messageTextBytesMax) / bytes) - 1).toWellFormed()
@@ -65,8 +65,8 @@ export function keptText(text: string): { text: string; isCut: boolean } {
 type KeptObject = { value: Record<string, unknown>; bytes?: number }
 
 /**
- * Parses a tool call's arguments or output for storage. Replaces a value over `toolValueBytesMax` with a preview and
- * the byte count of the full JSON.
+ * Parses a tool call's arguments or output for storage. Replaces a value larger than `toolValueBytesMax` with a
+ * preview, and adds the size of the full JSON.
  */
 export function keptObject(json: string): KeptObject {
   const bytes = Buffer.byteLength(json)
@@ -74,7 +74,6 @@ export function keptObject(json: string): KeptObject {
   return { value: { preview: json.slice(0, previewCharsMax).toWellFormed() }, bytes }
 }
 
-/** Returns the JSON to store for a message's tool calls; null if there are none. */
 export function keptToolCalls(calls: readonly ToolCallRecord[]): string | null {
   const kept: string[] = []
   let left = toolCallsBytesMax

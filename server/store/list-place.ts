@@ -5,27 +5,27 @@ import { badField } from '../kernel/errors.ts'
 export type Page = { limit: number; offset: number }
 
 /**
- * A page that also ends before the item that would exceed `bytesMax` (default: `pageBytesMax`). It always includes the
+ * A page that also ends before its size would exceed `bytesMax` (default: `pageBytesMax`). It always includes the
  * first item.
  */
 export type BoundedPage = Page & { bytesMax?: number }
 
-// Cursors for list pages. Lists are sorted newest first; `seq` orders items created in the same millisecond.
+// Cursors for list pages. Lists are sorted newest first, and `seq` orders items that were created in the same
+// millisecond.
 
-/** Position of an item. The next page starts after it even if the item has been deleted. */
+/** Position of an item in a list. It remains valid if the item is deleted. */
 export type ListPlace = { createdAt: EpochMs; seq: number }
 
-/** Time filter of a list, and the position after which a page starts. If `after` is set, the offset is 0. */
+/** Time filter of a list, and the position after which the page starts. If `after` is set, the offset is 0. */
 export type ListRange = { createdAfter?: EpochMs; createdBefore?: EpochMs; after?: ListPlace }
 
 export function isTimed({ createdAfter, createdBefore }: ListRange): boolean {
   return createdAfter !== undefined || createdBefore !== undefined
 }
 
-/** Total number of items in the list, and the start of the next page if there is one. */
+/** Total number of items in a list, and the position after which the next page starts, if there is one. */
 export type Listed = { total: number; next?: ListPlace }
 
-/** Identifies the list that a cursor belongs to. */
 export type CursorList = { name: string; userId: string; filters: object }
 
 type RangeInput = {
@@ -36,10 +36,7 @@ type RangeInput = {
   offset: number
 }
 
-/**
- * Parses the paging input and identifies its list, for the next page's cursor. Throws BAD_REQUEST for an invalid
- * `after`.
- */
+/** Parses the paging parameters of a request. Throws BAD_REQUEST if `after` is not a cursor of this list. */
 export function readRange(
   name: string,
   userId: string,
@@ -56,7 +53,6 @@ export function readRange(
   return { list, range }
 }
 
-/** Returns the response field with the next page's cursor; no field on the last page. */
 export function nextOf(next: ListPlace | undefined, list: CursorList): { next?: string } {
   return next ? { next: toCursor(next, list) } : {}
 }
@@ -77,7 +73,8 @@ function readCursor(cursor: string, list: CursorList): ListPlace {
 }
 
 /**
- * Checksum that detects cursors of other lists. It is not a secret: a cursor gives no access to another user's data.
+ * Checksum that detects cursors of other lists. It is not a secret, because a cursor gives no access to other users'
+ * data.
  */
 function checkOf(place: string, { filters, name, userId }: CursorList): string {
   const of = JSON.stringify([name, userId, filters, place])

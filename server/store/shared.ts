@@ -1,54 +1,50 @@
 import type { AttemptRef } from './tasks/task-types.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 
-/** Topics of messages between nodes. Each topic's comment describes the id in its messages. */
+/** Topics of messages between nodes. The comment on each topic says what the id in its messages identifies. */
 export type SignalTopic =
-  /** Queued tasks may be ready to take. The id is empty, or that of a user who now has fewer running tasks. */
+  /** Queued tasks may be ready. The id is empty, or identifies a user who has one running task fewer. */
   | 'task-queued'
-  /** The task's id. */
   | 'task-ended'
-  /** The task's id: it has started or progressed. */
+  /** A task has started or has new progress. */
   | 'task-changed'
-  /** The task's id: the node running it must stop. */
+  /** A running task was canceled, so its node must stop it. */
   | 'task-canceled'
-  /** A session's id: the node answering its message must stop. */
+  /** A session was stopped, so the node that is answering its message must stop. */
   | 'session-stopped'
-  /** A turn's id: the node running it must stop. */
+  /** A turn was stopped, so its node must abort it. */
   | 'turn-stopped'
-  /**
-   * A turn's id: a client on another node is reading the turn, so the node that runs it must save events as they
-   * arrive.
-   */
+  /** A client on another node is reading a turn, so the node that runs the turn must save its events immediately. */
   | 'turn-followed'
-  /** A turn's id: some of its events were saved. */
   | 'turn-told'
 
 /**
- * Messages to all nodes that share a database, including the sender. Delivery is best effort, so subscribers also poll.
+ * Messages to all nodes that share a database, including the sender. Messages can be lost, so subscribers also poll.
  */
 export type Signals = {
-  /** Sends in batches, every few milliseconds. Never throws. Messages are dropped while the database is unreachable. */
+  /**
+   * Sends messages in batches every few milliseconds. Never throws. Messages are dropped while the database is
+   * unreachable.
+   */
   send(topic: SignalTopic, id: string): void
-  /** Returns an unsubscribe function. */
   on(topic: SignalTopic, listener: (id: string) => void): () => void
-  /** Called when messages may have been lost, so that subscribers poll. */
+  /** Calls `listener` when messages may have been lost, so that it can poll. */
   onGap(listener: () => void): () => void
 }
 
-/** Features of a store that is shared by several processes (nodes). */
+/** Operations of a store that several processes (nodes) share. */
 export type SharedStore = {
   signals: Signals
-  /** Renews this node's leases. Returns the work whose lease was lost. */
+  /** Renews this node's leases. Returns the tasks and turns whose lease was lost. */
   renewLeases(held: { tasks: readonly AttemptRef[]; turnIds: readonly string[] }): Promise<LostWork>
-  /** Counts queued tasks, up to `most`. */
   countQueued(most: number): Promise<number>
 }
-/** `at` is a time by the database's clock. */
+/** `at` comes from the database's clock. */
 export type LostWork = { taskIds: string[]; turnIds: string[]; at: EpochMs }
 
-/** Named values that must be the same for every process that ever opens this store. */
+/** Named values that all processes that open the store must agree on. */
 export type SharedSettings = {
-  /** Stores the value unless the name already has a value. Returns the stored value. */
+  /** Stores the value if the name has none. Returns the stored value. */
   agree(name: string, value: string): Promise<string>
   replace(name: string, value: string): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Thrown if the store cannot be opened. The message is for the operator. */
+/** The store could not be opened. The message is shown to the operator. */
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError'
 }

@@ -9,10 +9,10 @@ import type { Task } from './task-schema.ts'
 export type CancelTaskParts = ReadTaskParts & { catalogue: Catalogue; stops: TaskStops }
 
 /**
- * Cancels and refunds the caller's queued or running task, and returns it. A task that has already ended is returned
- * unchanged. The cancel and the refund are stored first, so late writes of the agent have no effect. Throws 409 if the
- * task is running and its endpoint allows canceling only queued tasks. Also throws 409 if the run has called a
- * connector or charged an event. Throws 403 if the credential is for other agents.
+ * Cancels and refunds the caller's queued or running task. A task that has already ended is returned unchanged. The
+ * cancellation and the refund are stored before the agent is stopped, so later writes of the agent have no effect.
+ * Throws 409 if the task is running and its endpoint allows canceling only queued tasks, or if the run has called a
+ * connector or charged an event. Throws 403 if the credential does not include the agent.
  */
 export async function cancelTask(
   parts: CancelTaskParts,
@@ -24,7 +24,7 @@ export async function cancelTask(
   if (!task) throw taskNotFound()
   requireAgent(caller, task.agentId)
   if (task.completedAt === null) {
-    // Undefined if the endpoint was removed from the configuration. Its tasks can then be canceled even while running.
+    // Undefined if the endpoint was removed from the configuration. Its running tasks can then be canceled.
     const mayStopWork = catalogue.endpoint(task.endpointId)?.cancel !== 'pending'
     const { outcome } = await stops.cancel({ userId, taskId, error: taskCanceled, mayStopWork })
     if (outcome === 'at-work') {
@@ -37,7 +37,7 @@ export async function cancelTask(
       throw new ErrandError('CONFLICT', message)
     }
   } else if (task.error?.code === taskCanceled.code) {
-    // Stop the run again: if the result of the earlier cancel was lost, that cancel did not stop the run.
+    // Stop the run again. If the response to the earlier cancellation was lost, the run may not have been stopped.
     stops.stop(taskId)
   }
   return await getTask(parts, { userId, taskId, waitSeconds: 0, signal: undefined, onHold: () => {} })

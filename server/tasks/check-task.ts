@@ -15,13 +15,12 @@ type Input = Pick<z.output<typeof CreateTaskInput>, 'endpointId' | 'maxCostUsd' 
 type TaskCheck = {
   caller: Caller
   input: Input
-  /** Resolves in an event-loop tick reserved for hashing or validating large params. */
   ownTick: () => Promise<void>
 }
 
 /**
- * Above this size each pass over the params (hash, validate) gets its own event-loop tick. In a single tick, all passes
- * together blocked for 250 ms.
+ * Above this size, each pass over the params (hashing, validation) runs in its own event-loop tick. In a single tick,
+ * all passes together blocked the event loop for 250 ms.
  */
 const largeParamsChars = 64 * 1024
 
@@ -31,14 +30,14 @@ export function ticksFor(params: string, onLarge: () => Promise<void>): () => Pr
   }
 }
 
-/** Throws if the caller has no such endpoint or the params are invalid. */
+/** Throws if the endpoint does not exist for the caller, or if the params are invalid. */
 export async function checkTask(
   catalogue: Catalogue,
   { caller, input, ownTick }: TaskCheck,
 ): Promise<{ agent: Agent; endpoint: Endpoint }> {
   const endpoint = catalogue.endpoint(input.endpointId)
   const agent = endpoint && catalogue.agent(endpoint.agentId)!
-  // Treat an endpoint that is hidden from the caller as missing. Otherwise param errors would reveal its schema.
+  // Treat an endpoint that is hidden from the caller as missing. Otherwise validation errors would reveal its schema.
   if (!agent || !isVisibleTo(agent, caller.email)) throw new ErrandError('NOT_FOUND', 'Agent endpoint not found')
   requireAgent(caller, agent.id)
   await ownTick()
@@ -51,8 +50,8 @@ export async function checkTask(
 type QuotedTask = Pick<Endpoint, 'price' | 'meters' | 'rates'>
 
 /**
- * Returns the charge for a task: the price of its endpoint or of its quote. For a metered or token-priced task, the
- * charge is its maximum cost, which `maxCostUsd` can lower. Throws if `maxCostUsd` is below the price, the price of the
+ * Returns the price of a task, which is the price of its endpoint or of its quote. For a metered or token-priced task
+ * it is the maximum cost, and `maxCostUsd` can lower it. Throws if `maxCostUsd` is below the price, the price of the
  * cheapest event, or the price of two tokens.
  */
 export async function priceOf(
@@ -83,8 +82,8 @@ function leastOf({ meters, price, rates }: QuotedTask): Units {
 }
 
 /**
- * Returns the current price of a task and a quote for it. Throws the same errors as creating the task, except for rate
- * limits and the balance.
+ * Returns the current price of a task and a quote for it. Throws the same errors as creating the task, except for
+ * rate limits and the balance.
  */
 export async function quoteTask(
   { catalogue, quotes, store }: { catalogue: Catalogue; quotes: Quotes; store: Store },

@@ -41,7 +41,7 @@ export type CreateTaskParts = {
   clock: Clock
   quotes: Quotes
   inlineBytes: number
-  /** Hosts allowed in a task's webhook URL although their IP addresses are private. */
+  /** Hosts that a task's webhook URL may contain even though they resolve to private addresses. */
   webhookPrivateHosts: readonly string[]
   tracing: ServiceTracing | undefined
 }
@@ -51,17 +51,16 @@ type CreateTaskRequest = {
   caller: Caller
   input: z.output<typeof CreateTaskInput>
   idempotencyKey: string | null
-  /** The waiting MCP tool call that creates this task, if any. */
+  /** The MCP tool call that creates the task and waits for its result, if any. */
   call: ToolCall | null
-  /** Receives the rate window state that the admission saw. */
+  /** Receives the state of the rate window after the admission check. */
   onRate: (rate: RateState) => void
-  /** Resolves in an event-loop tick reserved for processing large params. */
   onLarge: () => Promise<void>
 }
 
 /**
- * Admits a task for a caller who may execute: checks the request in the documented order, charges its price and queues
- * it. On rejection, throws an ErrandError without writing anything or using a slot of the rate window.
+ * Validates a task, charges its price and queues it. The checks run in the documented order. If the task is rejected,
+ * throws an ErrandError, writes nothing and does not count the task toward the rate limit.
  */
 export async function createTask(
   parts: CreateTaskParts,
@@ -123,7 +122,7 @@ export async function createTask(
     idempotency: idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: await bodyHash() },
   }
   if (isLarge) {
-    // Check first, so that a rejected request does not write a file.
+    // Run the checks once before writing the file, so that a rejected request does not write one.
     const foreseen = await store.foreseeAdmission(admission)
     if (foreseen) return answer(foreseen, { taskId: admission.taskId, about, onRate })
   }
@@ -132,7 +131,7 @@ export async function createTask(
   try {
     result = await store.admitTask({ ...admission, request })
   } catch (error) {
-    // A failed commit has an unknown outcome, so the payload is left to orphan collection.
+    // The commit may have succeeded despite the error, so leave the payload to orphan collection.
     if (request.payloadId !== null) await payloads.release(request.payloadId)
     throw error
   }
@@ -145,8 +144,8 @@ export async function createTask(
 }
 
 /**
- * Requires a signing webhook, because without its secret the receiver cannot verify the sender. For a platform key that
- * acts for the user, the platform's webhook is enough.
+ * Requires a signing webhook, because the receiver verifies requests with its secret. If a platform key creates the
+ * task on behalf of the user, the platform's webhook also counts.
  */
 async function checkedUrl({ store, webhookPrivateHosts }: CreateTaskParts, text: string, caller: Caller) {
   const field = 'webhookUrl'
@@ -164,7 +163,10 @@ async function checkedUrl({ store, webhookPrivateHosts }: CreateTaskParts, text:
 
 type Repeated = Pick<CreateTaskRequest, 'caller'> & { idempotencyKey: string; bodyHash: () => Promise<string> }
 
-/** Returns the task created by an earlier request with this key. Hashes the body only if the key was used before. */
+/**
+ * Returns the task that an earlier request with this idempotency key created. Hashes the body only if the key was
+ * used before.
+ */
 async function findReplay(
   store: Store,
   { bodyHash, caller, idempotencyKey: key }: Repeated,

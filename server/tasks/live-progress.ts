@@ -5,31 +5,30 @@ import type { Store } from '../store/store.ts'
 import type { TaskEnds } from './task-ends.ts'
 import type { ProgressEvent, TaskProgress } from './task-schema.ts'
 
-/** Progress of one run in this process. */
 export type Live = AttemptRef & {
-  /** JSON string; undefined until the run reports progress. */
+  /** Progress as a JSON string. Undefined until the run reports progress. */
   readonly progress: string | undefined
-  /** The event for `progress`. All followers share one object, so it is parsed and serialized once. */
+  /** Event for `progress`. All followers share this object, so it is parsed and serialized only once. */
   readonly event: ProgressEvent | undefined
 }
 
 export type LiveRun = Live & {
-  /** Reports progress. `json` is the JSON string of an object. */
+  /** Reports progress. `json` must be the JSON of an object. */
   note(json: string): void
-  /** Ends the reporting: later notes are neither sent nor stored. */
+  /** Ends the reporting. Later calls of `note` have no effect. */
   end(): void
 }
 
 type LiveProgressParts = { clock: Clock; ends: TaskEnds; log: Logger; store: Pick<Store, 'noteProgress' | 'shared'> }
 
 const keepMs = 1000
-/** Used instead of `keepMs` after a store failure. */
+/** Delay after the store has failed, instead of `keepMs`. */
 const pauseMs = 5000
 const notesAtOnce = 500
 
 /**
- * Progress of the runs in this process. Followers in this process get it immediately; the store gets it once a second.
- * A run that ends within a second stores its last progress together with its end, without a separate write.
+ * Progress of the runs in this process. Followers in this process receive it immediately, and it is stored once a
+ * second. If a run ends within a second, its last progress is stored together with its end, without a separate write.
  */
 export class LiveProgress {
   readonly #parts: LiveProgressParts
@@ -53,7 +52,7 @@ export class LiveProgress {
     return run
   }
 
-  /** Called when a run reports progress (with `json`) or ends (without). */
+  /** Called with `json` when a run reports progress, and without it when the run ends. */
   readonly #told = (run: Run, json?: string): void => {
     const { clock, ends } = this.#parts
     const { taskId } = run
@@ -86,7 +85,7 @@ export class LiveProgress {
       isKept = false
       log.warn({ err: error }, 'could not store the progress of tasks; retrying')
     }
-    // Tell other nodes to re-read the task when it starts and when progress is saved.
+    // Tell other nodes to read a task again after it has started and after its progress was stored.
     for (const run of new Set([...unheard, ...(isKept ? changed : [])])) {
       run.isTold = true
       store.shared?.signals.send('task-changed', run.taskId)
@@ -100,9 +99,8 @@ class Run implements LiveRun {
   readonly taskId: string
   readonly attempt: number
   progress: string | undefined
-  /** Last progress saved in the store. */
   kept: string | undefined
-  /** Whether other nodes know that the run has started. */
+  /** Whether other nodes were notified that the run has started. */
   isTold = false
   readonly #told: (run: Run, json?: string) => void
   #event: { of: string; event: ProgressEvent } | undefined

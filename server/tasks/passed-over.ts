@@ -1,11 +1,17 @@
-/** Poll interval: a slot can free up without a signal (lost message, raised limit). */
+/**
+ * Poll interval. Polling is necessary because a slot can become free without a signal, for example if a message is
+ * lost or a limit is raised.
+ */
 const lookMs = 1000
-/** Max users readmitted per poll. For each of them the runner claims a task, and the store may reject the claim. */
+/**
+ * Maximum number of users to readmit per poll. For each of them the runner tries to claim a task, which the store may
+ * reject.
+ */
 const readmittedMax = 100
 
 /**
- * Users skipped in the round-robin because they have reached their limit of running tasks. A user is readmitted when
- * one of these tasks ends, or by the poll after a while.
+ * Users that the scheduler skips because they have reached their limit of running tasks. A user is readmitted when
+ * one of these tasks ends, or by the poll.
  */
 export class PassedOver {
   readonly #users = new Set<string>()

@@ -2,15 +2,14 @@ type ProgressRoundsParts = {
   wakesOf: (taskId: string) => Iterable<() => void>
 }
 
-/** Minimum time between two rounds. */
 const paceMs = 100
-/** Max followers woken per event-loop tick, because each one writes to its connection. */
+/** Maximum number of followers to notify per event-loop tick. Each one writes to its connection. */
 export const wakesAtOnce = 50
 const sliceMs = 10
 
 /**
- * Tells followers that a task has new progress, in rounds. A report only marks its task, so it costs the same for any number
- * of followers. A round wakes each follower at most once.
+ * Notifies followers of new progress in rounds. A progress report only marks its task, so its cost does not depend on
+ * the number of followers. A round notifies each follower at most once.
  */
 export class ProgressRounds {
   readonly #parts: ProgressRoundsParts
@@ -43,7 +42,7 @@ export class ProgressRounds {
       }
     }
     this.#isPlanned = false
-    // An empty round ends the pacing, so that the next report is sent immediately.
+    // If nothing was sent, do not wait: the next report can be sent immediately.
     if (woken > 0) this.#plan(paceMs)
   }
 }

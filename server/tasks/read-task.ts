@@ -18,12 +18,11 @@ type GetTask = {
   taskId: string
   waitSeconds: number
   signal: AbortSignal | undefined
-  /** Called when the long poll starts. */
   onHold: () => void
 }
 export type ReadTaskParts = { store: Store; links: SignedLinks; ends: TaskEnds; live: Pick<LiveProgress, 'of'> }
 
-/** Returns one task of the user. With `waitSeconds`, waits until it has ended or that time has passed. */
+/** Returns one task of the user. If `waitSeconds` is set, waits until the task has ended or the time has passed. */
 export async function getTask(
   { store, links, live, ends }: ReadTaskParts,
   { userId, taskId, waitSeconds, signal, onHold }: GetTask,
@@ -32,7 +31,7 @@ export async function getTask(
   if (record && record.completedAt === null && waitSeconds > 0) {
     const wait = ends.wait({ taskId, userId }, { timeoutMs: waitSeconds * 1000, signal })
     try {
-      // The task may have ended between the read and the start of the wait.
+      // The task may have ended between the first read and the start of the wait.
       record = await store.getTask({ userId, taskId })
       if (record?.completedAt === null && !wait.isOver) {
         onHold()
@@ -97,8 +96,8 @@ export async function listTasks(
 }
 
 /**
- * Returns the task's progress as a JSON string, or null. For a run in this process this is the latest progress, which
- * the store may not have yet.
+ * Returns the task's progress as a JSON string, or null. For a run in this process, returns the latest progress,
+ * which may not be stored yet.
  */
 export function readProgress(
   { attempt, id, progress, status }: Pick<TaskRecord, 'attempt' | 'id' | 'progress' | 'status'>,
@@ -108,7 +107,7 @@ export function readProgress(
   return run?.attempt === attempt && run.progress !== undefined ? run.progress : progress
 }
 
-/** Cache of the tasks built from frozen records, with the progress that each task shows. */
+/** Tasks that were built from frozen records, with the progress they contain. */
 const made = new WeakMap<TaskRecord, { progress: string | null; task: Task }>()
 
 export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 'links' | 'live'>): Task {
@@ -116,7 +115,7 @@ export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 
   const known = made.get(record)
   if (known && known.progress === progress) return known.task
   const task = newTask(record, { links, progress })
-  // Links expire, so a task with links is built again for each response.
+  // Links expire, so a task that contains links is built again for each response.
   const hasLinks = task.requestUri !== undefined || task.responseUri !== undefined
   if (!hasLinks && Object.isFrozen(record)) made.set(record, { progress, task: Object.freeze(task) })
   return task

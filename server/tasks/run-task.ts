@@ -35,7 +35,7 @@ export type RunTaskParts = {
   tracing: ServiceTracing | undefined
 }
 
-/** Abort reason of a run that the service interrupts. */
+/** Abort reason of a run that is interrupted because the service stops. */
 export const interrupted: RunOutcome = {
   kind: 'interrupted',
   message: 'The service was stopped before the agent finished.',
@@ -43,7 +43,10 @@ export const interrupted: RunOutcome = {
 /** Abort reason of a canceled run. Its end is already stored, so later writes of the agent have no effect. */
 export const canceled: RunOutcome = { kind: 'failed', error: taskCanceled, isPatient: true }
 
-/** Max duration of a run: the endpoint's timeout, doubled for a task with connectors because it may wait for them. */
+/**
+ * Returns the maximum duration of a run. The endpoint's timeout is doubled for a task with connectors, because the
+ * run may also wait for connectors for as long as the timeout.
+ */
 export function longestRunMs(
   { catalogue }: Pick<RunTaskParts, 'catalogue'>,
   { connectorIds, endpointId }: TaskRecord,
@@ -52,7 +55,7 @@ export function longestRunMs(
   return connectorIds === null ? timeoutMs : 2 * timeoutMs
 }
 
-/** `stop` aborts with `interrupted` or `canceled` as its reason. */
+/** The abort reason of `stop` is `interrupted` or `canceled`. */
 type Run = { task: TaskRecord; span: Span | undefined; stop: AbortSignal; live: LiveRun }
 
 const retryMsMin = 100
@@ -60,7 +63,8 @@ const retryMsMax = 5000
 
 /**
  * Runs a claimed task until its end is stored. Resolves to `requeued` if the run was interrupted and its endpoint
- * allows another attempt. Retries storing a result until that succeeds, because the agent has already done the work.
+ * allows another attempt. If a result cannot be stored, retries until it can, because the agent's work must not be
+ * lost.
  */
 export async function runTask(
   parts: RunTaskParts,
@@ -73,7 +77,7 @@ export async function runTask(
     return await runToItsEnd(parts, { task, span, stop, live })
   } finally {
     live.end()
-    // No-op if the run was already reported.
+    // No-op if `report` has already ended the span.
     span?.end()
   }
 }
@@ -101,7 +105,7 @@ async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run)
     })
     return end
   }
-  // Write the payload only once: every retry of the remaining steps refers to the same file.
+  // Write the payload only once. Retries of the following steps refer to the same file.
   const response = await untilStored(() => storeJson(outcome.json, parts))
   const usage = usageOf(parts, { task, outcome })
   const tokens =
@@ -114,7 +118,7 @@ async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run)
   try {
     isStored = await untilStored(() => parts.store.completeTask(end))
   } finally {
-    // After a failure it is unknown whether the row exists, so the file is left to orphan collection.
+    // After a failure the row may or may not exist, so leave the file to orphan collection.
     if (response.payloadId !== null) await parts.payloads.release(response.payloadId)
   }
   const charged = tokens ? tokens.cost : usage ? costOfEvents(usage, task.meters!) : task.cost
@@ -124,8 +128,8 @@ async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run)
 }
 
 /**
- * Returns the usage to charge for a metered task: the valid events that the agent's thread counted, up to the maximum
- * cost.
+ * Returns the billable usage of a metered task: the valid events that the agent's thread counted, limited to the
+ * maximum cost.
  */
 function usageOf(
   { log }: RunTaskParts,
@@ -143,14 +147,14 @@ function providerCostOf(outcome: RunOutcome, endpoint: Endpoint | undefined): nu
   return outcome.kind === 'failed' ? providerCostOfTask(outcome.tokens, endpoint?.costs) : null
 }
 
-/** Returns the id of the model that answered. Without counted tokens, it is the agent's first model. */
+/** Returns the id of the model that answered. If no tokens were counted, returns the agent's first model. */
 function modelOf(tokens: RunTokens, endpoint: Endpoint | undefined): string | undefined {
   return endpoint?.modelIds[tokens?.model ?? 0]
 }
 
 /**
- * Deletes the payload of a stale attempt, unless a row refers to it. If the result of a completion was lost, the retry
- * looks stale although the row exists.
+ * Deletes the payload of a stale attempt, unless a row refers to it. If the response to `completeTask` was lost, its
+ * retry appears stale although the row exists.
  */
 async function discardUnnamed({ payloads, store }: RunTaskParts, payloadId: string): Promise<void> {
   const isNamed = await store.findPayload(payloadId).then(
@@ -170,7 +174,9 @@ type Ended = Omit<Run, 'stop' | 'live'> &
   }
 const unpaid = { charged: 0, providerCost: null }
 
-/** Reports the end of a run to metrics, log and trace. Omits error messages, because they may quote a user. */
+/**
+ * Reports the end of a run to metrics, logs and tracing. Omits error messages, because they may contain user data.
+ */
 function report(
   { log, meter, tracing }: RunTaskParts,
   { charged, isRequeued, outcome, providerCost, span, startedAt, task }: Ended,
@@ -232,7 +238,7 @@ async function runAgent(parts: RunTaskParts, { live, span, task, stop }: Run): P
     if (task.cancelableUntil !== null) return
     const forbid = () => store.forbidCancel({ taskId, attempt: task.attempt })
     if (await repeatUntilStored(parts, { taskId, stop: controller.signal, store: forbid })) return
-    // The task has ended elsewhere, so the run must not continue.
+    // The task was ended elsewhere, so this run must not continue.
     abort(canceled)
     await new Promise(() => {})
   }

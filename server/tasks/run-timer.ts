@@ -1,14 +1,14 @@
 type RunTimerOptions = {
-  /** Time limit of the run, excluding time spent waiting for connectors. */
+  /** Time limit of the run, excluding the time it waits for connectors. */
   ownMs: number
-  /** Total time the run may wait for connectors. Waiting beyond that counts as the agent's own time. */
+  /** Maximum time spent waiting for connectors that is excluded. Further waiting counts toward `ownMs`. */
   waitingMs: number
   onTimeout: () => void
 }
 
 /**
- * The time limit of a run, paused while the run waits for its user's connectors. Without the pause, a user could read
- * the result in a connector, stall that connector until the timeout and get a refund.
+ * Time limit of a run. The timer is paused while the run waits for the user's connectors. Otherwise a user could
+ * receive the result in a connector, let that connector stall until the timeout, and get a refund.
  */
 export class RunTimer {
   readonly #onTimeout: () => void
@@ -38,7 +38,7 @@ export class RunTimer {
     this.#isClosed = true
   }
 
-  /** Deducts the time since the last change. */
+  /** Subtracts the time since the last change from the remaining time. */
   #settle(): void {
     clearTimeout(this.#timer)
     const now = performance.now()

@@ -8,7 +8,8 @@ export type SettleParts = { catalogue: Catalogue; ends: TaskEnds; log: Logger; m
 
 const batchAlone = 500
 /**
- * Batch size on a database server, where each task is a transaction. A small batch leaves connections for other work.
+ * Batch size for a database server, where each task is a separate transaction. A small batch leaves connections for
+ * other work.
  */
 const batchShared = 20
 
@@ -19,9 +20,9 @@ const error = {
 }
 
 /**
- * Settles tasks that a dead process left running: requeues each task as often as its endpoint allows, or else refunds
- * it. Before each batch, calls `maySettle`. Stops if that returns false, because the list of abandoned tasks is then no
- * longer reliable.
+ * Settles tasks that a crashed process left running. Each task is queued again if its endpoint allows another
+ * attempt, otherwise it is refunded. `maySettle` is called before each batch. Settling stops if it returns false,
+ * because then the list of abandoned tasks is no longer reliable.
  */
 export async function settleAbandoned(
   { catalogue, ends, log, meter, store }: SettleParts,
@@ -35,7 +36,7 @@ export async function settleAbandoned(
       left.map(async ({ id: taskId, endpointId, attempt }) => {
         const retries = catalogue.endpoint(endpointId)?.retries ?? 0
         const end = await store.interruptTask({ taskId, attempt, error, retries, ifAbandoned: true })
-        // Another node settled it first, or the task's own node is alive after all.
+        // Another node has settled the task, or the node that runs it is still alive.
         if (end === 'stale') return
         settled++
         meter.tasksRecovered([{ agentId: endpointId.split('.', 1)[0]! }])
@@ -43,7 +44,7 @@ export async function settleAbandoned(
         if (end === 'requeued') store.shared?.signals.send('task-queued', '')
       }),
     )
-    // One failure must not block the others.
+    // One failure must not prevent the other tasks from being settled.
     const failed = results.filter((result) => result.status === 'rejected')
     const isLast = left.length < batch
     if (failed.length > 0 && (isLast || failed.length === left.length)) throw failed[0]!.reason

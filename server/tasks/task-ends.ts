@@ -2,36 +2,40 @@ import { FairPlaces } from '../kernel/fair-places.ts'
 import type { Signals } from '../store/shared.ts'
 import { ProgressRounds } from './progress-rounds.ts'
 
-/** Why waiters re-read a task: its state may have changed, or its run in this process has new progress. */
+/** Reason to read a task again: its state may have changed, or its run in this process has reported progress. */
 export type TaskChange = 'state' | 'progress'
 
 export type TaskWait = {
-  /** Resolves when the task should be read again; immediately if it changed since the last call. */
+  /**
+   * Resolves when the task should be read again. Resolves immediately if the task has changed since the last call.
+   */
   change(): Promise<TaskChange>
-  /** Whether waiting is over: it timed out, the signal aborted or the service is draining. */
+  /** Whether the wait is over, because it timed out, its signal aborted or the service is stopping. */
   readonly isOver: boolean
-  /** Whether the user already had the maximum number of waiters. */
+  /** Whether the wait was rejected because the user already has the maximum number of waiters. */
   readonly isRefused: boolean
   cancel(): void
 }
 
-/** Max waiting requests per user, because the end of a task answers all of its waiters simultaneously. */
+/** Maximum number of waiting requests per user. When a task ends, all of its waiters respond simultaneously. */
 export const waitersMax = 200
 
-/** Signals between nodes can be lost, so each waiter also polls at about this interval, with jitter. */
+/**
+ * Approximate poll interval of a waiter, to which jitter is added. Polling is necessary because signals between nodes
+ * can be lost.
+ */
 const defaultLookMs = 5000
 
 type WaitOptions = {
-  /** Unlimited if omitted. */
   timeoutMs?: number
   signal: AbortSignal | undefined
-  /** Whether changes before the end also wake this waiter. */
+  /** Whether the waiter is also notified of changes before the task ends. */
   isFollowing?: boolean
 }
 
 /**
- * Wakes all waiters of a task when it ends, and its followers also on other changes. Works within this process and, if
- * nodes share the store, across all nodes.
+ * Notifies all waiters of a task when it ends, and its followers also of other changes. If several nodes share the
+ * store, notifies the waiters on all nodes.
  */
 export class TaskEnds {
   readonly #signals: Signals | undefined
@@ -88,19 +92,22 @@ export class TaskEnds {
     return waiter
   }
 
-  /** Call it once the end is durable. */
+  /** Must be called only after the end of the task is durable. */
   taskEnded(taskId: string): void {
     this.#wake(taskId)
     this.#signals?.send('task-ended', taskId)
   }
 
-  /** Notifies the task's followers in this process: immediately of a new state, in rounds of progress. */
+  /**
+   * Notifies the task's followers in this process. They are notified of a new state immediately, and of progress in
+   * rounds.
+   */
   taskChanged(taskId: string, change: TaskChange): void {
     if (change === 'progress') this.#rounds.note(taskId)
     else for (const wake of this.#followersOf(taskId, change)) wake()
   }
 
-  /** Ends all waits immediately, so that a shutdown does not wait for them. */
+  /** Ends all waits immediately, so that the service can stop without waiting for them. */
   close(): void {
     this.#isClosed = true
     for (const waiters of this.#waiters.values()) for (const waiter of waiters) waiter.end()

@@ -1,6 +1,6 @@
 import type { TaskFailure } from '../store/tasks/task-types.ts'
 
-// Task failures created by the service. Agents create their own where they run.
+// Task failures that the service itself reports. Failures of agents are created in the modules that run them.
 
 export const taskCanceled: TaskFailure = { code: 'CANCELED', message: 'The task was canceled.', details: '' }
 

@@ -12,56 +12,60 @@ type TaskRunnerOptions = RunTaskParts & { ends: TaskEnds; concurrency: number; d
 const pauseMs = 1000
 const fullRetrySeconds = 30
 /**
- * Fraction of the slots reserved for users who occupy less than this fraction. With fewer than `slotsMin` slots, none
- * is reserved.
+ * Fraction of the slots that is reserved for users who occupy less than this fraction. If there are fewer than
+ * `slotsMin` slots, none are reserved.
  */
 const keptPart = 1 / 8
 const slotsMin = 16
 
 /**
- * Runs the tasks queued in the store in a `PQueue`, `concurrency` at a time, round-robin by user.
+ * Runs queued tasks from the store, `concurrency` at a time and round-robin by user.
  *
- * The store is the queue; memory holds only running tasks. The next task is chosen when there is room to run it, so no
- * user waits behind an earlier choice. Each task is then claimed separately, so `startedAt` is its real start. With 16
- * slots or more, the last eighth of them is for users who occupy less than an eighth. So one user's long tasks do not
- * take every slot.
+ * The queue is in the store, and memory contains only running tasks. A task is selected only when a slot is free, so
+ * the selection always reflects the current queue. Each task is then claimed individually, so `startedAt` is its
+ * actual start time. With 16 or more slots, an eighth of them is reserved for users who occupy less than an eighth.
+ * This prevents one user's long tasks from occupying every slot.
  *
  * A runner is in one of four states and only moves down this list:
  *
- * - `waiting`: the `PQueue` is paused, and admitted tasks stay queued. A runner is in this state until it is started.
- *   With a concurrency of 0 it never leaves this state.
- * - `running`: the runner takes tasks. While tasks may be queued (`#hasMore`), it queries the store whenever there is
- *   room, with one query at a time. After a failed query it pauses for one second.
- * - `draining`: no task is admitted or taken. Running tasks and tasks being claimed may continue until their timeout, or
- *   until the drain times out.
+ * - `waiting`: the `PQueue` is paused, and admitted tasks remain queued. This is the state before `start`. With a
+ *   concurrency of 0 the runner never leaves it.
+ * - `running`: the runner takes tasks. While tasks may be queued (`#hasMore`), it queries the store whenever a slot
+ *   is free, one query at a time. After a failed query it pauses for one second.
+ * - `draining`: no task is admitted or taken. Running tasks and tasks being claimed may continue until their
+ *   timeouts, or until the drain times out.
  * - `interrupted`: running tasks are aborted, and tasks being claimed are aborted as soon as they are claimed. These
  *   tasks are refunded or queued for another attempt.
  */
 export class TaskRunner {
   readonly #options: TaskRunnerOptions
   /**
-   * Claims and runs the tasks taken from the store. It never contains more tasks than it runs, so no task waits in it.
+   * Claims and runs the tasks that were taken from the store. It never receives more tasks than it can run
+   * concurrently, so no task waits in it.
    */
   readonly #jobs: PQueue
   readonly #running = new Map<string, { task: Claimed; deadline: number; stop: AbortController }>()
-  /** Number of reserved slots. Only users who occupy fewer slots than this can use them. */
+  /** Number of reserved slots. They are available only to users who occupy fewer slots than this number. */
   readonly #keptSlots: number
-  /** Number of jobs per user, counted only if slots are reserved. */
+  /** Number of jobs by user. Counted only if slots are reserved. */
   readonly #jobsOf = new Map<string, number>()
-  /** Users who occupy so many slots that they cannot use the reserved slots. */
+  /** Users who occupy too many slots to be given a reserved one. */
   readonly #heavyUsers = new Set<string>()
-  /** Tasks being claimed; `isCanceled` if a task was canceled during its claim. */
+  /** Tasks that are being claimed. `isCanceled` is set if a task is canceled during its claim. */
   readonly #claims = new Map<string, { claim: Promise<unknown>; isCanceled: boolean }>()
   readonly #draining = Promise.withResolvers<void>()
   readonly #passedOver = new PassedOver(() => this.#tasksWait())
-  /** The user served last; the round-robin continues after this user. */
+  /** Last user who was served. The round-robin continues after this user. */
   #after = ''
   #state: 'waiting' | 'running' | 'draining' | 'interrupted' = 'waiting'
   #unsubscribe: (() => void) | undefined
-  /** Number of queued tasks that no runner has claimed. Includes tasks that this runner has taken from the store but not claimed yet. */
+  /**
+   * Number of queued tasks that no runner has claimed. Includes tasks that this runner has taken from the store but
+   * not claimed yet.
+   */
   #queuedCount = 0
   #hasMore = true
-  /** Like `#hasMore`, but for users who can use the reserved slots. */
+  /** Like `#hasMore`, but for tasks that can use the reserved slots. */
   #hasMoreForKept = true
   #isAsking = false
   #pause: Promise<void> | undefined
@@ -74,7 +78,6 @@ export class TaskRunner {
     this.#jobs.addEventListener('next', () => void this.#fill())
   }
 
-  /** Number of tasks being claimed or run, which use memory. */
   get takenCount(): number {
     return this.#jobs.pending
   }
@@ -83,7 +86,6 @@ export class TaskRunner {
     return this.#running.size
   }
 
-  /** Attempts running on this node. */
   get heldTasks(): AttemptRef[] {
     return [...this.#running.values()].map(({ task }) => ({ taskId: task.id, attempt: task.attempt }))
   }
@@ -99,7 +101,7 @@ export class TaskRunner {
     })
   }
 
-  /** Throws 503 if the queue is so long that another task would wait for hours. */
+  /** Throws 503 if the queue is so long that a new task would wait for hours. */
   assertRoom(): void {
     const { queuedMax } = this.#options
     if (queuedMax === 0 || this.#queuedCount < queuedMax) return
@@ -109,8 +111,8 @@ export class TaskRunner {
   }
 
   /**
-   * Max queued tasks of one user: an eighth of the queue once it is half full, so that one user cannot fill it. Null
-   * for no limit.
+   * Maximum number of queued tasks per user, or null for no limit. Once the queue is half full, each user may occupy
+   * an eighth of it, so that one user cannot fill it.
    */
   get waitingMax(): number | null {
     const { queuedMax } = this.#options
@@ -118,7 +120,7 @@ export class TaskRunner {
     return Math.max(1, Math.floor(queuedMax / 8))
   }
 
-  /** Settles tasks that an earlier process left running, then starts running queued tasks. */
+  /** Settles tasks that a crashed process left running, then starts running queued tasks. */
   async start(): Promise<void> {
     const { concurrency, source, store } = this.#options
     await source.recover()
@@ -128,8 +130,8 @@ export class TaskRunner {
   }
 
   /**
-   * Stops attempts that this node no longer owns. Stores nothing more for these attempts. Returns the ids of the tasks
-   * that were running here.
+   * Aborts attempts that this node no longer owns. Writes nothing to the store. Returns the ids of the tasks that
+   * were running on this node.
    */
   loseTasks(lost: readonly AttemptRef[]): string[] {
     const running = lost.filter(({ attempt, taskId }) => this.#running.get(taskId)?.task.attempt === attempt)
@@ -138,8 +140,8 @@ export class TaskRunner {
   }
 
   /**
-   * Stops a canceled task that an agent is running. Stores nothing more for it. Returns false if the task does not run
-   * here.
+   * Aborts a canceled task that is being claimed or run. Writes nothing to the store. Returns false if the task is
+   * not on this node.
    */
   stopTask(taskId: string): boolean {
     const claiming = this.#claims.get(taskId)
@@ -149,18 +151,19 @@ export class TaskRunner {
     return claiming !== undefined || running !== undefined
   }
 
-  /** Call it when a queued task has ended without being taken. */
+  /** Must be called when a queued task has ended without having started. */
   taskUnqueued(): void {
     this.#queuedCount = Math.max(0, this.#queuedCount - 1)
   }
 
-  /** Sets the number of queued tasks of all nodes together. */
+  /** Sets the total number of queued tasks on all nodes. */
   noteQueued(count: number): void {
     this.#queuedCount = count
   }
 
   /**
-   * Call it when a task is queued: when a new task is durable, or when an interrupted task waits for another attempt.
+   * Must be called when a task was queued: after a new task is durable, and after an interrupted task was queued
+   * again.
    */
   taskQueued(): void {
     this.#queuedCount++
@@ -168,14 +171,14 @@ export class TaskRunner {
   }
 
   /**
-   * Starts no more tasks and waits for running tasks until their timeouts, at most `drainSeconds`. Then interrupts the
-   * tasks that still run. Queued tasks stay queued for the next start.
+   * Stops starting tasks and waits for the running tasks until their timeouts, but at most `drainSeconds`. Then
+   * interrupts the tasks that are still running. Queued tasks remain queued for the next start.
    */
   async drain(): Promise<void> {
     if (this.isAccepting) {
       this.#setDraining()
       const { clock, drainSeconds } = this.#options
-      // Tasks being claimed will run, and their time counts too.
+      // Tasks that are being claimed will run, so include their timeouts.
       await Promise.allSettled(Array.from(this.#claims.values(), ({ claim }) => claim))
       await new Promise(setImmediate)
       const deadlines = [...this.#running.values()].map(({ deadline }) => deadline)
@@ -187,7 +190,6 @@ export class TaskRunner {
     await this.#jobs.onIdle()
   }
 
-  /** Ends a drain early. */
   interrupt(): void {
     if (this.isAccepting) this.#setDraining()
     this.#setInterrupted()
@@ -214,7 +216,7 @@ export class TaskRunner {
     for (const { stop } of this.#running.values()) stop.abort(interrupted)
   }
 
-  /** Called when tasks may be queued. If `userId` is given, one of that user's tasks has ended. */
+  /** Called when tasks may be queued. If `userId` is set, one of this user's tasks has ended. */
   #tasksWait(userId?: string): void {
     if (userId) this.#passedOver.readmit(userId)
     this.#hasMore = this.#hasMoreForKept = true
@@ -240,7 +242,7 @@ export class TaskRunner {
     })
     this.#count(userId, -1)
     const running = this.#running.get(taskId)
-    // A task that was queued again may already run in its next job.
+    // If the task was queued again, its next attempt may already be in the map.
     if (running?.stop === stop) this.#running.delete(taskId)
     if (end === 'ended') ends.taskEnded(taskId)
     if (end === 'ended' && running?.task.isLimited) source.announce(userId)
@@ -251,7 +253,10 @@ export class TaskRunner {
     }
   }
 
-  /** Claims and runs a task. Resolves to undefined if the task is gone or the runner no longer takes tasks. */
+  /**
+   * Claims and runs a task. Resolves to undefined if the task no longer exists or the runner has stopped taking
+   * tasks.
+   */
   async #run(taskId: string, stop: AbortController): Promise<'ended' | 'requeued' | 'at-limit' | undefined> {
     const { source, store } = this.#options
     if (this.#state !== 'running') return undefined
@@ -261,8 +266,8 @@ export class TaskRunner {
     try {
       task = await claiming.claim
     } finally {
-      // Do not await anything until the task is in `#running`: a cancel must always find the task in one of the two
-      // maps.
+      // Do not await anything between this statement and the insertion into `#running`. A cancel must always find the
+      // task in one of the two maps.
       this.#claims.delete(taskId)
     }
     if (task === undefined || task === 'at-limit') return task
@@ -277,12 +282,15 @@ export class TaskRunner {
     return await runTask(this.#options, { task, stop: stop.signal })
   }
 
-  /** Whether the state has changed to `interrupted`, possibly while a task was being claimed. */
+  /**
+   * Whether the state is `interrupted`. A getter, because TypeScript would assume that the state cannot change during
+   * an await.
+   */
   get #hasBeenInterrupted(): boolean {
     return this.#state === 'interrupted'
   }
 
-  /** Number of tasks that can be taken now, and the users to skip. Undefined if no task can be taken. */
+  /** Returns how many tasks can be taken now and which users to skip, or undefined if no task can be taken. */
   #room(): { isForAll: boolean; limit: number; passOver: ReadonlySet<string> } | undefined {
     const free = this.#options.concurrency - this.#jobs.pending
     const { users } = this.#passedOver
@@ -327,7 +335,6 @@ export class TaskRunner {
     this.#isAsking = false
   }
 
-  /** Pauses before the next query, to avoid a busy loop. */
   #storeFailed(): void {
     this.#hasMore = this.#hasMoreForKept = true
     this.#pause ??= new Promise<void>((resolve) => setTimeout(resolve, pauseMs).unref()).then(

@@ -18,8 +18,6 @@ import {
 import { WrittenRates, writtenUse } from '../billing/written-rates.ts'
 import { webhookUrl } from '../webhooks/webhook-schema.ts'
 
-// Wire types of the task operations, shared by REST and typed RPC.
-
 export const TaskStatus = z.enum(taskStatuses)
 
 export const CreateTaskInput = z.object({

@@ -3,30 +3,29 @@ import type { Clock, EpochMs } from '../kernel/clock.ts'
 import type { SharedStore } from '../store/shared.ts'
 import { settleAbandoned, type SettleParts } from './settle-abandoned.ts'
 
-/** Notifies a runner of queued tasks, and settles tasks that an earlier process left running. */
+/** Notifies a runner of queued tasks, and settles tasks that a crashed process left running. */
 export type TaskSource = {
-  /** Settles tasks that an earlier process left running, if these can be identified at startup. */
+  /** Settles tasks that a crashed process left running, if they can be identified at startup. */
   recover(): Promise<void>
   /**
-   * Announces that a task is queued and durable: a new task, or a task that waits for another attempt. With `userId`,
-   * announces instead that this user has one running task fewer. The runner may then readmit a skipped user.
+   * Announces that a new or interrupted task was queued durably. If `userId` is set, announces instead that one of
+   * this user's running tasks has ended, so that the runner can readmit a skipped user.
    */
   announce(userId?: string): void
-  /** Calls `onWaiting` when tasks may be queued. Returns a function that unsubscribes. */
+  /** Calls `onWaiting` when tasks may be queued. Returns a function that ends the subscription. */
   subscribe(onWaiting: (userId?: string) => void): () => void
-  /** Returns the start time of a task that was just claimed. The task's time limits count from this time. */
+  /** Returns the start time of a task that was just claimed. Time limits are measured from this time. */
   begunAt(task: TaskRecord): EpochMs
 }
 
 const recoveryTriesMax = 10
 const recoveryPauseMs = 1000
 
-/** Tasks of a store owned by one process. */
 export function localTasks(parts: SettleParts): TaskSource {
   const { log } = parts
   let listener: ((userId?: string) => void) | undefined
   return {
-    // Retry, because a command may lock the store while it writes, or the disk may be full for a moment.
+    // Retry, because a command may have locked the store, or the disk may be full temporarily.
     recover: async () => {
       for (let tries = 1; ; tries++) {
         try {
@@ -47,10 +46,12 @@ export function localTasks(parts: SettleParts): TaskSource {
   }
 }
 
-/** Poll interval for the queue, in case a signal is lost. */
 const lookMs = 1000
 
-/** Tasks of a store shared by nodes. Abandoned tasks are found by their leases (`LeaseKeeper`), not at startup. */
+/**
+ * Task source for a store that several nodes share. Abandoned tasks are not found at startup but by their expired
+ * leases (`LeaseKeeper`).
+ */
 export function sharedTasks({ clock, shared }: { clock: Clock; shared: SharedStore }): TaskSource {
   const { signals } = shared
   return {
@@ -64,7 +65,7 @@ export function sharedTasks({ clock, shared }: { clock: Clock; shared: SharedSto
         unsubscribe()
       }
     },
-    // `startedAt` is the database server's time, which may differ from this node's.
+    // Not `startedAt`, because that is the database server's time, which may differ from this node's.
     begunAt: () => clock.now(),
   }
 }

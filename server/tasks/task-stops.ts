@@ -12,11 +12,10 @@ type TaskStopsParts = {
   store: Pick<Store, 'cancelTask' | 'expireTask' | 'expiringTasks' | 'shared'>
 }
 
-/** Poll interval for queued tasks that have expired. */
 const lookMs = 1000
 const expiredAtOnce = 200
 
-/** Ends tasks from outside their runs: canceled tasks, and queued tasks that no agent started in time. */
+/** Ends tasks from outside their runs: cancels tasks, and expires queued tasks that no agent started in time. */
 export class TaskStops {
   readonly #parts: TaskStopsParts
   #timer: NodeJS.Timeout | undefined
@@ -38,10 +37,10 @@ export class TaskStops {
     return result
   }
 
-  /** Stops the agent that may still be running a canceled task, on any node. */
+  /** Stops a canceled task that may still be running, on any node. */
   stop(taskId: string): void {
     const { runner, store } = this.#parts
-    // If the signal is lost, the other node notices the cancel when it cannot renew its lease on the task.
+    // If this signal is lost, the other node notices the cancel when it cannot renew its lease on the task.
     if (!runner.stopTask(taskId)) store.shared?.signals.send('task-canceled', taskId)
   }
 

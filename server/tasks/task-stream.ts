@@ -12,27 +12,28 @@ type Following = { userId: string; taskId: string; reader: StreamReader }
 const fullRetrySeconds = 30
 
 /**
- * The event stream of a task for one follower: the task's current state, each change, and finally its end, exactly
- * once. Changes between two reads are merged into one event. If the client disconnects or the service stops, the stream
- * ends without the task's end.
+ * Event stream of one task for one follower. It yields the current state, then each change, and finally the end of
+ * the task exactly once. Several changes between two reads are merged into one event. If the client disconnects or
+ * the service stops, the stream ends without the final event.
  */
 export class TaskStream implements AsyncIterable<TaskEvent> {
   readonly #parts: StreamParts
   readonly #following: Following
   readonly #wait: TaskWait
   #record: TaskRecord
-  /** The state last sent to the client. */
   #told: Pick<TaskRecord, 'status' | 'attempt' | 'progress'> | undefined
   #hasEnded = false
 
-  /** Throws 404 for another user's task, and 429 if the user already has the maximum number of waiters. */
+  /**
+   * Throws 404 if the task belongs to another user, and 429 if the user already has the maximum number of waiters.
+   */
   static async open(parts: StreamParts, following: Following): Promise<TaskStream> {
     const { reader, taskId, userId } = following
     const found = await parts.store.getTask({ userId, taskId })
     if (!found) throw taskNotFound()
     const wait = parts.ends.wait({ taskId, userId }, { signal: reader.left, isFollowing: true })
     try {
-      // The task may have changed between the read and the start of the wait.
+      // The task may have changed between the first read and the start of the wait.
       const record = found.completedAt === null ? await parts.store.getTask({ userId, taskId }) : found
       if (!record) throw taskNotFound()
       if (record.completedAt === null && wait.isRefused) throw tooManyWait()
@@ -51,7 +52,6 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
     of.following.reader.left.addEventListener('abort', () => this.end(), { once: true })
   }
 
-  /** Returns the next events; undefined after the last. */
   async next(): Promise<TaskEvent[] | undefined> {
     try {
       for (;;) {
@@ -95,8 +95,8 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
   }
 
   /**
-   * Updates the record after a change. Progress of a run in this process needs no database read. Returns false if the
-   * task is gone.
+   * Reads the task again after a change. Progress of a run in this process needs no database read. Returns false if
+   * the task no longer exists.
    */
   async #look(change: 'state' | 'progress'): Promise<boolean> {
     const { live, store } = this.#parts
@@ -132,7 +132,6 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
     return events
   }
 
-  /** Returns the event for this progress. Reuses the event of the run in this process, if there is one. */
   #progressEvent(json: string, timestamp: string): TaskEvent {
     const { attempt, id } = this.#record
     const run = this.#parts.live.of(id)

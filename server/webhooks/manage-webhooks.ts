@@ -28,17 +28,17 @@ import { checkWebhookUrl } from './webhook-url.ts'
 export type WebhookParts = {
   clock: Clock
   dispatcher: WebhookDispatcher
-  /** Hosts that webhooks may reach although their addresses are private. */
+  /** Hosts that webhooks may reach even though they resolve to private addresses. */
   privateHosts: readonly string[]
   store: Store
-  /** Throws RATE_LIMIT_EXCEEDED. Tests are limited because each writes rows that are stored for days. */
+  /** Throws RATE_LIMIT_EXCEEDED. Tests have a rate limit because each one inserts rows that are stored for days. */
   testRate: { count: (userId: string) => void }
   vault: SecretVault
 }
 
 type WebhookRequest<Input extends z.ZodType> = { input: z.output<Input>; userId: string }
 
-/** Creates a webhook with a new secret, which only this response contains. Sends nothing yet. */
+/** Creates a webhook with a new secret. Only this response contains the secret. */
 export async function createWebhook(
   { clock, privateHosts, store, vault }: WebhookParts,
   { input, userId }: WebhookRequest<typeof CreateWebhookInput>,
@@ -94,7 +94,8 @@ export async function updateWebhook(
     ...(types !== undefined && { types: types && [...new Set(types)] }),
     ...(url !== undefined && { url: checkWebhookUrl(url, { field: 'url', privateHosts }) }),
   }
-  // Cancel deliveries queued before the webhook was disabled, so that enabling it again does not send them.
+  // Cancel deliveries that were queued before the webhook was disabled. Otherwise they would be sent once it is
+  // enabled.
   if (isEnabled === true && old.disabledAt !== null) await cancelWaiting(store, webhookId)
   const webhook = await store.webhooks.update({ userId, webhookId, changes })
   if (!webhook) throw notFound()
@@ -108,14 +109,16 @@ export async function deleteWebhook({ store }: WebhookParts, of: WebhookOf): Pro
 }
 
 /**
- * Cancels pending deliveries. If a crash interrupts this, the dispatcher ends the remaining deliveries when they are
- * due.
+ * Cancels all queued deliveries of a webhook. If a crash interrupts this loop, the dispatcher cancels the rest when
+ * they become due.
  */
 async function cancelWaiting(store: Store, webhookId: string): Promise<void> {
   while (await store.webhooks.cancelDeliveries(webhookId)) continue
 }
 
-/** Assigns a new secret to a webhook. During the overlap, requests are also signed with the old secret. */
+/**
+ * Assigns a new secret to a webhook. During the overlap, requests are signed with both the old and the new secret.
+ */
 export async function rotateWebhook(
   { clock, store, vault }: WebhookParts,
   { input, userId }: WebhookRequest<typeof RotateWebhookInput>,
@@ -133,7 +136,7 @@ export async function rotateWebhook(
   return { ...(await toWebhook(store, await find(store, of))), secret }
 }
 
-/** Undefined if the service's own secret was lost. A rotation then repairs the webhook. */
+/** Returns undefined if the service's own secret was lost. Rotating the webhook's secret then repairs the webhook. */
 function readCurrent(vault: SecretVault, of: WebhookOf, sealed: string): string | undefined {
   try {
     return openSecrets(vault, of, sealed).current
@@ -144,8 +147,8 @@ function readCurrent(vault: SecretVault, of: WebhookOf, sealed: string): string 
 }
 
 /**
- * Sends one test event, without retries, and returns the outcome. Sends none if the client disconnects while the test
- * is queued.
+ * Sends a test event once, without retries, and returns the outcome. If the client disconnects while the test is
+ * queued, nothing is sent.
  */
 export async function testWebhook(
   { clock, dispatcher, store, testRate }: WebhookParts,
@@ -218,7 +221,7 @@ export async function getDelivery(
   }
 }
 
-/** Queues an event for one webhook again, whatever its status. */
+/** Queues an event for one webhook again, regardless of the status of its delivery. */
 export async function redeliver(
   { store }: WebhookParts,
   { input, userId }: WebhookRequest<typeof DeliveryInput>,

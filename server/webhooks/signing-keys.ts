@@ -11,7 +11,6 @@ export function newSecret(): string {
   return prefix + randomBytes(keyBytes).toString('base64')
 }
 
-/** Encrypts the current secret, and the previous one if any, for storage. */
 export function sealSecrets(
   vault: SecretVault,
   of: WebhookOf,
@@ -27,7 +26,7 @@ export function openSecrets(vault: SecretVault, of: WebhookOf, sealed: string): 
 
 type Kept = Parameters<typeof openSecrets>[1] & { sealed: string; previousUntil: EpochMs | null }
 
-/** Signing keys for requests, cached for up to a thousand webhooks. */
+/** Caches the decrypted signing keys of up to a thousand webhooks. */
 export class SigningKeys {
   readonly #vault: SecretVault
   readonly #kept = new Map<string, { current: Buffer; previous: Buffer | undefined }>()
@@ -36,7 +35,7 @@ export class SigningKeys {
     this.#vault = vault
   }
 
-  /** Returns the keys that are valid now, newest first. Throws SealedSecretsError. */
+  /** Returns the currently valid keys, newest first. Throws SealedSecretsError. */
   of({ previousUntil, sealed, ...of }: Kept, now: EpochMs): Buffer[] {
     let known = this.#kept.get(sealed)
     if (!known) {

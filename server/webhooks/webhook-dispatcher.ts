@@ -9,41 +9,37 @@ import type { ResponseStart } from '../store/events/event-types.ts'
 import { attemptMs, EndpointError, type WebhookPosts } from './webhook-post.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-// Sends due deliveries; each node has one dispatcher. A target is a webhook, or the origin of a callback URL of tasks.
+// Sends due deliveries. Each node runs one dispatcher. A target is either a webhook or the origin of the callback
+// URLs of tasks.
 //
 //   store ──scan──▶ due targets ──lease──▶ in flight ──▶ outcomes, stored together with the next lease
 //
-// A scan reads all webhooks, and the next origins of callback URLs. Due targets are served in the order in which they
-// became due or were last served. `FairPlaces` prevents a user with many targets from taking all places.
+// A scan reads all webhooks and a page of callback origins. Due targets are served in rotation. `FairPlaces` prevents
+// a user with many targets from occupying all slots.
 
-/** Max requests in flight, per user and in total. A target that recently failed or was slow gets one at a time. */
+/** Maximum number of requests in flight. A target that recently failed or was slow gets one request at a time. */
 const inFlightBounds = { perUser: 8, total: 64 }
 const testsMax = 8
 const testsWaitingMax = 2
-/** Duration of a lease, more than twice that of an attempt. */
+/** Duration of a lease. It must be longer than twice the timeout of an attempt. */
 export const leaseMs = 25_000
 const quickMs = 250
-/** Interval of scans. */
 const scanMs = 250
 const pauseAfterFailureMs = 1000
 const webhooksAtOnce = 32
-/** Max callback origins scanned per webhook and scan. */
 const targetsAtOnce = 128
-/** A scan ends early once it has found this many due targets. */
+/** A scan stops early when it has found this many due targets. */
 const dueMax = 10_000
 const endedMax = 5000
 const troubledMs = 5 * 60_000
 const troubledKept = 10_000
 const cursorsKept = 10_000
-/** Time for requests in flight to finish when the service stops. */
 const drainMs = 3000
-/** Latest attempts of a delivery that are kept. */
 const attemptsKept = 20
 
-/** Pauses before each attempt except the first. */
 const pausesMs = [5, 30, 120, 600, 3600, 4 * 3600, 10 * 3600, 24 * 3600].map((s) => s * 1000)
 
-/** A target with a due delivery. `isTroubled`: it failed or was slow recently. */
+/** A target with a due delivery. `isTroubled` means that it recently failed or was slow. */
 type Due = { target: string; userId: string; isTroubled: boolean }
 
 type DispatcherParts = {
@@ -52,31 +48,32 @@ type DispatcherParts = {
   log: Logger
   posts: WebhookPosts
   store: WebhookStore
-  /** For tests: replaces the pauses between attempts. */
   pauses?: readonly number[] | undefined
 }
 
 export class WebhookDispatcher {
   readonly #parts: DispatcherParts
-  /** Targets that recently failed or were slow, with the time of the latest problem. Oldest first. */
+  /** Targets that recently failed or were slow, with the time of the last problem. Oldest first. */
   readonly #troubled = new Map<string, number>()
   readonly #stopping = new AbortController()
   readonly #tests = new FairPlaces({ perUser: 1, total: testsMax })
   readonly #inFlight = new FairPlaces(inFlightBounds)
-  /** Number of requests in flight by target. */
   readonly #busy = new Map<string, number>()
   #ended: EndedAttempt[] = []
-  /** Due targets of the last scan, next to serve first. A target is removed when a lease finds too little for it. */
+  /**
+   * Due targets from the last scan, in the order in which they are served. A target is removed when a lease returns
+   * fewer deliveries than requested.
+   */
   readonly #due = new Map<string, Due>()
-  /** Id of the last webhook that the current scan has read, and the due targets found so far. */
+  /** Progress of the current scan: the id of the last webhook that was read, and the due targets found so far. */
   #after = ''
   #found: Due[] = []
   /** Monotonic time at which the last scan ended. */
   #scannedAt = -Infinity
-  /** Last target that a scan read, by webhook, for webhooks with more targets than one scan reads. */
+  /** Last origin that a scan read, by webhook. Used for webhooks with more callback origins than one scan reads. */
   readonly #cursors = new Map<string, string>()
   #wake: (() => void) | undefined
-  /** Whether `#signal` was called while no `#woken` was pending. */
+  /** Whether `#signal` was called while nothing was waiting in `#woken`. */
   #isSignaled = false
   #isStopped = false
   #running: Promise<void> | undefined
@@ -89,7 +86,10 @@ export class WebhookDispatcher {
     this.#running = this.#run()
   }
 
-  /** Resolves when no request is in flight. Other nodes, or the next start, send the remaining deliveries. */
+  /**
+   * Resolves when no request is in flight. Deliveries that were not sent remain in the store for other nodes or the
+   * next start.
+   */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#signal()
@@ -101,7 +101,10 @@ export class WebhookDispatcher {
     this.#parts.posts.close()
   }
 
-  /** Runs one test per user at a time, and a few in total. Throws RATE_LIMIT_EXCEEDED if the user has too many queued tests. */
+  /**
+   * Runs one test per user at a time, within a total limit. Throws RATE_LIMIT_EXCEEDED if the user has too many
+   * queued tests.
+   */
   async inTestPlace<Result>(userId: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     if (this.#tests.waiting(userId) >= testsWaitingMax) {
       const message = `This account already has ${testsWaitingMax} webhook tests waiting, the maximum. Try again when one has ended.`
@@ -110,7 +113,7 @@ export class WebhookDispatcher {
     return await this.#tests.within(userId, AbortSignal.any([signal, this.#stopping.signal]), work)
   }
 
-  /** Makes one attempt immediately, even if other deliveries are due. Never retries. */
+  /** Sends a delivery immediately, ahead of due deliveries, and never retries it. */
   async sendNow(delivery: LeasedDelivery): Promise<void> {
     await this.#parts.store.end([await this.#attempt(delivery, { isLast: true })])
   }
@@ -132,7 +135,8 @@ export class WebhookDispatcher {
 
   /** Returns false if there is nothing to do until the next signal or scan. */
   async #round(): Promise<boolean> {
-    // Wait for both, even if one fails: two concurrent leases would reserve places for the same deliveries.
+    // Waits for both calls even if one fails. Otherwise the next round could lease deliveries while this lease is
+    // still in progress.
     for (const done of await Promise.allSettled([this.#flush(), this.#sendDue()])) {
       if (done.status === 'rejected') throw done.reason
     }
@@ -151,13 +155,13 @@ export class WebhookDispatcher {
     try {
       await this.#parts.store.end(ended)
     } catch (error) {
-      // A delivery whose outcome is dropped here is sent again after its lease expires.
+      // If an outcome is dropped here, the delivery is sent again after its lease expires.
       this.#ended.unshift(...ended.slice(0, endedMax))
       throw error
     }
   }
 
-  /** Scans the next webhooks. Returns false if the scan is over and has found nothing. */
+  /** Scans the next page of webhooks. Returns false if the scan is complete and found no due target. */
   async #scan(): Promise<boolean> {
     const { store } = this.#parts
     const asked = { after: this.#after, limit: webhooksAtOnce, perWebhook: targetsAtOnce, cursors: this.#cursors }
@@ -180,7 +184,7 @@ export class WebhookDispatcher {
     return !isLast || this.#due.size > 0
   }
 
-  /** Leases deliveries of due targets, one for each free place, and starts them. */
+  /** Leases deliveries of due targets, one for each reserved slot, and starts them. */
   async #sendDue(): Promise<void> {
     const reserved = this.#reserve()
     if (reserved.size === 0) return
@@ -197,11 +201,11 @@ export class WebhookDispatcher {
       if (unused.length === 0) this.#due.set(target, due)
       free(unused)
     }
-    // All deliveries found by the last scan are in flight, and more may be due by now.
+    // All deliveries from the last scan are in flight, so scan again immediately.
     if (leased.length > 0 && this.#due.size === 0) this.#scannedAt = -Infinity
   }
 
-  /** Reserves places for deliveries of due targets: one for each target, then a second one for each, and so on. */
+  /** Reserves slots for due targets in passes: each pass gives every target at most one more slot. */
   #reserve(): Map<string, Place[]> {
     const reserved = new Map<string, Place[]>()
     const fullUsers = new Set<string>()
@@ -243,7 +247,6 @@ export class WebhookDispatcher {
     return false
   }
 
-  /** Never throws. */
   async #attempt(delivery: LeasedDelivery, { isLast }: { isLast: boolean }): Promise<EndedAttempt> {
     const at = this.#parts.clock.now()
     const startedAt = performance.now()
@@ -263,7 +266,7 @@ export class WebhookDispatcher {
     const { keys, pauses = pausesMs, posts } = this.#parts
     const { attempt, body, eventId: id } = delivery
     const pause = isLast ? undefined : pauses[attempt - 1]
-    // Randomized, so that deliveries that failed together are not retried together.
+    // The delay is randomized so that deliveries that failed together are not retried together.
     const againInMs = pause === undefined ? null : Math.round(pause * (0.9 + Math.random() * 0.2))
     const failed = (error: string, httpStatus: number | null = null) =>
       ({ kind: 'failed', httpStatus, error, againInMs }) as const
@@ -307,7 +310,7 @@ export class WebhookDispatcher {
   }
 }
 
-/** Adds the entry as the latest one. If there are more than `max` entries, removes the oldest one. */
+/** Inserts or moves an entry to the end of the map, and evicts the oldest entry if the map exceeds `max` entries. */
 function keep<Value>(map: Map<string, Value>, { key, max, value }: { key: string; max: number; value: Value }): void {
   map.delete(key)
   map.set(key, value)

@@ -8,15 +8,17 @@ import { isPrivateHost } from '../outbound/private-address.ts'
 import type { ResponseStart } from '../store/events/event-types.ts'
 import type { SignatureHeaders } from '../outbound/request-signature.ts'
 
-/** The endpoint gave no response. The message is a sentence for the user and quotes nothing from the endpoint. */
+/** The endpoint did not respond. The message is shown to the user and must not quote data from the endpoint. */
 export class EndpointError extends Error {}
 
 export const attemptMs = 10_000
 const connectMs = 5000
-/** Max bytes and max time to read a response. It is read further than it is kept, so that the connection can be reused. */
+/**
+ * Bounds for reading a response body. More bytes are read than are stored, because a connection can be reused only
+ * after the whole body was read.
+ */
 const bodyBytesMax = 4096
 const bodyMs = 500
-/** Max bytes of a body and characters of a head that are kept. */
 const bodyBytesKept = 1024
 const headCharsKept = 2048
 const lookupsMax = 32
@@ -26,29 +28,27 @@ const peer: Peer = { name: 'endpoint', isOperators: false, Failure: EndpointErro
 
 type PostOptions = {
   privateHosts: readonly string[]
-  /** For tests. */
   lookUp?: typeof lookUpHost | undefined
 }
 
 export type Post = {
-  /** Identifies the webhook or origin. Connections are reused only for the same target. */
+  /** Id of the webhook, or the callback origin. A connection is reused only for the same target. */
   target: string
   userId: string
   url: string
   body: string
   headers: SignatureHeaders
-  /** On abort, the request ends and `send` throws the abort reason. */
+  /** Aborts the request. `send` then rejects with the abort reason. */
   signal: AbortSignal
 }
 
 export type PostAnswer = { status: number; response: ResponseStart }
 
-/** Headers of each request besides the signature and the framing. */
 export const postHeaders = { 'content-type': 'application/json', 'user-agent': 'errand' }
 
 /**
- * Posts to users' endpoints. A connection stays open briefly for reuse. If the endpoint closes it just as a request is
- * sent, that request is lost. This is harmless, because the request is retried with the same id.
+ * Sends POST requests to users' endpoints. A connection stays open briefly for reuse. If the endpoint closes it while
+ * a request is being sent, the request fails. This is harmless, because it is retried with the same event id.
  */
 export class WebhookPosts {
   readonly #options: PostOptions
@@ -59,7 +59,10 @@ export class WebhookPosts {
     this.#options = options
   }
 
-  /** Returns any response. Does not follow redirects. Throws an EndpointError if there is no response. */
+  /**
+   * Resolves with the response, whatever its status. Does not follow redirects. Throws an EndpointError if the
+   * endpoint does not respond.
+   */
   async send({ body, headers, signal: stop, target, url: address, userId }: Post): Promise<PostAnswer> {
     const url = new URL(address)
     const late = new AbortController()
@@ -93,7 +96,7 @@ export class WebhookPosts {
     const lookups = { userId, places: this.#places, ...(lookUp && { lookUp }) }
     const isPrivateAllowed = isPrivateHost(url, privateHosts)
     const agent = this.#agents.get(name) ?? new KeptConnections({ peer, url, isPrivateAllowed, connectMs, lookups })
-    // Drops the least recently used agent. Its connections close after some seconds.
+    // Evicts the least recently used agent. Its idle connections close after a few seconds.
     this.#agents.delete(name)
     this.#agents.set(name, agent)
     if (this.#agents.size > agentsMax) this.#agents.delete(this.#agents.keys().next().value!)
@@ -110,7 +113,7 @@ function headOf({ httpVersion, rawHeaders, statusCode, statusMessage }: Incoming
   return [`HTTP/${httpVersion} ${statusCode} ${statusMessage}`, ...lines].join('\n')
 }
 
-/** Resolves with the start of the body when the response has ended or was cut off. */
+/** Resolves with the start of the response body when the response has ended or was cut off. */
 async function settled(answer: IncomingMessage): Promise<string> {
   const status = answer.statusCode ?? 0
   const chunks: Buffer[] = []
@@ -127,7 +130,7 @@ async function settled(answer: IncomingMessage): Promise<string> {
       bytes += chunk.length
       if (bytes > bodyBytesMax) answer.destroy()
     })
-    // A response that switched protocols has no end.
+    // A response with status 101 never ends.
     if (status === 101) answer.destroy()
   })
   return Buffer.concat(chunks).subarray(0, bodyBytesKept).toString()

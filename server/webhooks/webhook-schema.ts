@@ -3,8 +3,6 @@ import { cursorOutput, isoTimestamp, pageInput, pageOutput, resourceId } from '.
 import { deliveryStatuses, disabledReasons, eventTypes, testEventType } from '../store/events/event-types.ts'
 import { webhookUrlCharsMax } from './webhook-url.ts'
 
-// Wire schemas of the webhook operations, shared by REST and typed RPC.
-
 const overlapSeconds = { default: 24 * 3600, max: 7 * 24 * 3600 }
 
 const webhookId = resourceId.describe('The id returned when the webhook was created')
@@ -14,7 +12,7 @@ const description = z.string().max(200).describe('Note for yourself; never sent 
 export const EventType = z.enum(eventTypes)
 const types = z.array(EventType).min(1).max(50).describe('Event types to send; all by default')
 
-/** Length check only; `checkWebhookUrl` validates the rest. */
+/** Checks only the length. `checkWebhookUrl` validates the rest. */
 export const webhookUrl = z.string().min(1).max(webhookUrlCharsMax)
 
 export const Webhook = z

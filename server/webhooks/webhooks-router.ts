@@ -41,7 +41,7 @@ const bodyResponses = {
   415: 'The body is not JSON.',
 }
 
-/** A platform key that acts for no user manages the platform's webhooks. */
+/** A platform key that does not act on behalf of a user manages the platform's webhooks. */
 const ownerOf = (caller: AnyCaller) => ('platform' in caller ? platformOwner : caller.userId)
 
 const neverLeft = new AbortController().signal

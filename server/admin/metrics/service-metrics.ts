@@ -8,7 +8,7 @@ import type { Committed } from '../../store/committed.ts'
 import { LastDay } from '../last-day.ts'
 import { StateMetrics, type StateParts } from './state-metrics.ts'
 
-/** Metric series of one kind of request, created once because label lookups cost more than counting. */
+/** Metric series of one operation. Cached, because looking up labels costs more than counting. */
 type RequestSeries = {
   byStatus: Map<number, Counter.Internal>
   duration: Histogram.Internal<string>
@@ -22,15 +22,15 @@ const commitSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 const taskEnds = ['completed', 'failed', 'interrupted'] as const
 const chatEnds = ['finished', 'truncated', 'failed'] as const
 /**
- * Error codes of failed runs. AGENT_INTERRUPTED is excluded, because those runs are counted with the outcome
+ * Error codes of failed runs. AGENT_INTERRUPTED is excluded, because interrupted runs are counted with the outcome
  * `interrupted`.
  */
 const failureCodes = new Set<string>(taskFailureCodes.filter((code) => code !== 'AGENT_INTERRUPTED'))
 
 /**
- * Counters of the service, in the text format of Prometheus. No label contains a user, an id or a client's string:
- * values are operations, statuses, codes, and the configured agents. Counters start at zero with the process. Series
- * whose labels are known exist from the start, so that the first event shows as an increase.
+ * Counters of the service in the Prometheus text format. Label values are operations, statuses, codes and configured
+ * agents, and never users, ids or strings from clients. Counters start at zero when the process starts. Series with
+ * known labels exist from the start, so that their first event appears as an increase.
  */
 export class ServiceMetrics implements Meter {
   readonly lastDay = new LastDay()
@@ -40,7 +40,7 @@ export class ServiceMetrics implements Meter {
   readonly #histograms
   readonly #series = new Map<string, RequestSeries>()
 
-  /** `agentIds`: all configured agents, whose series exist from the start. */
+  /** `agentIds` must contain all configured agents, whose series exist from the start. */
   constructor(agentIds: readonly string[]) {
     const registers = [this.#registry]
     const counter = (name: string, help: string, ...labelNames: string[]) =>
@@ -106,7 +106,7 @@ export class ServiceMetrics implements Meter {
     this.#beginAtZero(agentIds)
   }
 
-  /** Makes each later request for metrics also read the current state of these parts. */
+  /** Adds the current state of these parts to each later response. */
   observe(parts: StateParts): void {
     this.#state = new StateMetrics(this.#registry, parts)
   }
@@ -141,7 +141,7 @@ export class ServiceMetrics implements Meter {
     this.#counters.runs.inc({ kind: 'task', end, agent })
     this.lastDay.ended({ isFailure: end !== 'completed' })
     this.#histograms.runs.observe({ kind: 'task' }, seconds)
-    // Unknown codes count as AGENT_ERROR, because an agent that manipulates its thread could send any code.
+    // Count unknown codes as AGENT_ERROR, because an agent that manipulates its thread could report any code.
     if (end === 'failed') this.#counters.taskFailures.inc({ code: failureCodes.has(code) ? code : 'AGENT_ERROR' })
   }
 

@@ -13,7 +13,7 @@ export type StateParts = {
   system: SystemParts
 }
 
-/** Current state, read only when metrics are requested, so that it costs nothing otherwise. */
+/** Gauges for the current state, which is read only when metrics are requested. */
 export class StateMetrics {
   readonly #parts: StateParts
   readonly #gauges
@@ -70,7 +70,7 @@ export class StateMetrics {
 
   async refresh(): Promise<void> {
     const { store, system } = this.#parts
-    // An unreadable database must not take down the other metrics.
+    // If the database is unreadable, the other metrics must still be available.
     const [state, openFiles] = await Promise.all([store.readState().catch(() => undefined), countOpenFiles()])
     this.#setProcess(openFiles)
     this.#setDatabase(state)
@@ -112,7 +112,7 @@ export class StateMetrics {
     const { databaseBytes, databaseUp, tasks, users } = this.#gauges
     databaseUp.set(state?.isWritable ? 1 : 0)
     if (!state) {
-      // Remove earlier values, which would be outdated if the database is unreadable.
+      // Remove the previous values, because they are outdated.
       for (const stale of [tasks, users, databaseBytes]) stale.reset()
       return
     }
@@ -132,7 +132,6 @@ export class StateMetrics {
   }
 }
 
-/** Returns the number of open file descriptors; undefined if the system does not provide it. */
 async function countOpenFiles(): Promise<number | undefined> {
   try {
     // Listing the folder itself opens one descriptor.

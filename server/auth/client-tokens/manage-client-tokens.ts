@@ -22,7 +22,7 @@ import { boundElsewhere } from '../../procedures/token-reach.ts'
 type Parts = { catalogue: Catalogue; store: Store }
 type TokenInput = z.output<typeof CreateClientTokenInput>
 
-/** Creates a token with at most its creator's rights and lifetime. Only this response contains the token itself. */
+/** Creates a token that has at most its creator's rights and lifetime. Only this response contains the token. */
 export async function createClientToken(
   { catalogue, store }: Parts,
   { caller, input }: { caller: Caller; input: TokenInput },
@@ -56,7 +56,6 @@ export async function listClientTokens(
   return { clientTokens: await toClientTokens(store, tokens), total, limit: of.limit, offset: of.offset }
 }
 
-/** Revokes a token immediately. Idempotent. */
 export async function revokeClientToken(
   { store }: Pick<Parts, 'store'>,
   { tokenId, userId }: { userId: string; tokenId: string },
@@ -99,13 +98,12 @@ function agentsOf({ agents: own }: Caller, { agents }: TokenInput): string[] | n
   )
 }
 
-/** Throws 404 for a session or a task of another user. */
 async function assertOwned(store: Store, userId: string, { sessionId, taskId }: TokenInput): Promise<void> {
   if (sessionId !== undefined && !(await store.getSession({ userId, sessionId }))) throw boundElsewhere('session')
   if (taskId !== undefined && !(await store.getTask({ userId, taskId }))) throw boundElsewhere('task')
 }
 
-/** Returns the id of the credential that creates the token. When that credential ends, the token ends too. */
+/** Returns the id of the credential that creates the token. When this credential ends, the token ends too. */
 function makerOf({ credential }: Caller): string {
   if (credential.kind === 'key') return credential.keyId
   if (credential.kind === 'login') return credential.loginId
@@ -113,7 +111,6 @@ function makerOf({ credential }: Caller): string {
   throw new Error('only an API key, a login or a platform key can create client tokens')
 }
 
-/** Converts tokens to responses, with the amount that each token spent. */
 async function toClientTokens(store: Store, records: readonly ClientTokenRecord[]): Promise<ClientToken[]> {
   const states = await store.spendStates(records.map(tokenSpend))
   return records.map((record, n) => toClientToken(record, states[n]!))

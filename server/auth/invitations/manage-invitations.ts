@@ -25,12 +25,15 @@ import { assertNotObvious, hashPassword, withHashRoom } from '../logins/password
 const invitationLifeMs = 7 * 86_400_000
 const passwordLinkLifeMs = 86_400_000
 const resetLifeMs = 3_600_000
-/** Time that a password reset takes at least, whatever it finds. */
+/** Minimum response time of a password reset. It hides whether the address belongs to a user. */
 const resetMs = 250
-/** Password resets in progress. With `resetMs`, this limits how fast unauthenticated clients create rows. */
+/**
+ * Slots for password resets in progress. Together with `resetMs`, they limit how fast unauthenticated clients can
+ * create rows.
+ */
 const resets = new FairPlaces({ total: 20 })
 
-/** Invites a person with a link. The admin passes the link on, unless the service mails it. */
+/** Invites a person with a link. If the service does not send mail, the admin passes the link on. */
 export async function createInvitation(
   parts: LoginAccess,
   { browser, caller, input }: { browser: Browser; caller: Caller; input: z.output<typeof CreateInvitationInput> },
@@ -62,7 +65,7 @@ export async function createInvitation(
   return { ...toInvitation(created.invitation), url, isMailed: mails !== undefined }
 }
 
-/** Creates a link with which the user can set a password. The current password works until the link is used. */
+/** Creates a link for setting a new password. The current password remains valid until the link is used. */
 export async function createPasswordLink(
   { clock, log, logins, store }: LoginAccess,
   { browser, caller, userId }: { browser: Browser; caller: Caller; userId: string },
@@ -78,8 +81,8 @@ export async function createPasswordLink(
 }
 
 /**
- * Mails a link to set a new password, if the address belongs to a user with a password. The response is the same for all
- * addresses, after the same time.
+ * Mails a link for setting a new password, if the address belongs to a user with a password. The response and its
+ * timing are the same for all addresses.
  */
 export async function requestPasswordReset(
   { clock, log, logins, mails, store }: LoginAccess,
@@ -141,7 +144,7 @@ export async function checkInvitation(
   return { kind, email, expiresAt: isoTime(expiresAt) }
 }
 
-/** Accepts a link, which works once: creates the account or sets the password, and logs in. */
+/** Accepts a single-use link, creates the account or sets the password, and logs the user in. */
 export async function acceptInvitation(
   parts: LoginAccess,
   { browser, input }: { browser: Browser; input: z.output<typeof AcceptInvitationInput> },
@@ -165,7 +168,10 @@ export async function acceptInvitation(
   return { userId, email, expiresAt: isoTime(created.expiresAt) }
 }
 
-/** Puts the token after `#`, a part that browsers never send, so neither a server's log nor a Referer contains it. */
+/**
+ * Puts the token in the URL fragment. Browsers do not send the fragment, so it does not appear in server logs or in a
+ * Referer header.
+ */
 function linkOf({ origins }: LoginParts, { browser, token }: { browser: Browser; token: string }): string {
   return `${origins.baseUrlFor(browser.request)}/invitation#${token}`
 }

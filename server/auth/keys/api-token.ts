@@ -1,7 +1,7 @@
 import { createHmac, hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
-/** Token prefixes: users' API keys, platform keys, and client tokens for browsers. */
+/** Token prefixes of users' API keys, platform keys, and client tokens for browsers. */
 const prefixes = { key: 'errand_sk_', platform: 'errand_pk_', client: 'errand_ct_' } as const
 export type TokenKind = keyof typeof prefixes
 
@@ -12,7 +12,8 @@ const tokenPattern = new RegExp(`^errand_(sk|pk|ct)_([0-9A-Za-z]{${randomChars}}
 const kinds: Record<string, TokenKind> = { sk: 'key', pk: 'platform', ct: 'client' }
 
 /**
- * Returns a new token: its prefix, such as `errand_sk_`, 30 random base62 characters (178 bits) and a checksum of 6.
+ * Returns a new token: a prefix such as `errand_sk_`, 30 random base62 characters (178 bits), and a checksum of 6
+ * characters.
  */
 export function newToken(kind: TokenKind): string {
   let random = ''
@@ -20,20 +21,20 @@ export function newToken(kind: TokenKind): string {
   return prefixes[kind] + random + checksum(random)
 }
 
-/** Returns the token that belongs to the secret and the purpose. */
+/** Derives a token from a secret and a purpose. The same inputs always return the same token. */
 export function derivedToken(kind: TokenKind, { purpose, secret }: { purpose: string; secret: string }): string {
   const bytes = createHmac('sha256', secret).update(purpose).digest().subarray(0, randomChars)
   const random = Array.from(bytes, (byte) => alphabet[byte % alphabet.length]).join('')
   return prefixes[kind] + random + checksum(random)
 }
 
-/** Returns undefined if the checksum does not match, so that a mistyped or made-up token costs no database read. */
+/** Returns undefined if the checksum does not match, so that a mistyped or made-up token needs no database read. */
 export function kindOfToken(text: string): TokenKind | undefined {
   const [, kind = '', random = '', sum] = tokenPattern.exec(text) ?? []
   return sum !== undefined && sum === checksum(random) ? kinds[kind] : undefined
 }
 
-/** Returns the stored form of a key. Keys are completely random, so a fast hash is as good as a slow one. */
+/** Returns the hash under which a token is stored. Tokens have 178 random bits, so a fast hash is sufficient. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'hex')
 }

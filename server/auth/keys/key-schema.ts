@@ -32,7 +32,6 @@ export const Key = z
   .meta({ id: 'Key' })
 export type Key = z.output<typeof Key>
 
-/** Restrictions of a key, in addition to its scopes. */
 const limits = {
   limitUsd: maxCostUsd.describe('Spending limit of the key, charged plus held, per period of `limitReset`'),
   limitReset: z
@@ -69,7 +68,7 @@ export const CreateKeyInput = z
   })
   .refine(({ limitReset, limitUsd }) => limitReset === undefined || limitUsd !== undefined, resetOfLimit)
 
-/** Omitted fields stay unchanged; null removes a limit. */
+/** Omitted fields remain unchanged. Null removes a limit. */
 export const UpdateKeyInput = z
   .object({
     keyId: resourceId,

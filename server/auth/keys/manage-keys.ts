@@ -23,7 +23,7 @@ type KeyParts = { store: Store; clock: Clock }
 const dayMs = 86_400_000
 const rotationDays = 90
 
-/** Creates a key with at most the caller's scopes. Only this response contains the key itself. */
+/** Creates a key with at most the caller's scopes. Only this response contains the key. */
 export async function createKey(
   { clock, store }: KeyParts,
   { caller, input }: { caller: Caller; input: z.output<typeof CreateKeyInput> },
@@ -40,7 +40,6 @@ export async function createKey(
   return { ...(await toKeys(store, [created], now))[0]!, key: token }
 }
 
-/** Changes the restrictions of a key. They apply from the next execution on. */
 export async function updateKey(
   { clock, store }: KeyParts,
   { caller, input }: { caller: Caller; input: z.output<typeof UpdateKeyInput> },
@@ -83,13 +82,12 @@ export async function getKey({ store, clock }: KeyParts, of: { userId: string; k
   return (await toKeys(store, [key], clock.now()))[0]!
 }
 
-/** Revokes a key immediately. Idempotent. */
 export async function revokeKey(parts: KeyParts, of: { userId: string; keyId: string }): Promise<Key> {
   await parts.store.revokeKey(of)
   return await getKey(parts, of)
 }
 
-/** Replaces a key; the old one stays valid during the overlap. */
+/** Replaces a key with a new one. The old key remains valid during the overlap. */
 export async function rotateKey(
   { store, clock }: KeyParts,
   { caller, input }: { caller: Caller; input: z.output<typeof RotateKeyInput> },
@@ -101,10 +99,10 @@ export async function rotateKey(
   const now = clock.now()
   if (old.isReplaced || !isLive(old, now)) throw notRotatable()
   assertWithin(caller, old.scopes)
-  // The limits of the rotated key carry over.
+  // A key with limits may rotate itself, because the new key has the same limits.
   const { credential } = caller
   if (credential.kind !== 'key' || credential.keyId !== keyId) assertUnlimited(caller)
-  // If the key has a lifetime, the new one gets a lifetime of the same length.
+  // The new key gets a lifetime of the same length as the old key's.
   const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt)
   const { token, key } = draftKey({ userId, name: old.name, scopes: old.scopes, expiresAt })
   const created = await store.rotateKey({ userId, keyId, key, oldExpiresAt: now + overlapSeconds * 1000 })
@@ -132,7 +130,7 @@ function notRotatable(): ErrandError {
   return new ErrandError('CONFLICT', message)
 }
 
-/** A limited key may neither create an unlimited one nor remove its own limits. */
+/** A key with limits may neither create other keys nor change the limits of existing ones. */
 function assertUnlimited({ agents, limits }: Caller): void {
   if (agents === null && limits === null) return
   const message =
@@ -144,7 +142,6 @@ function notFound(): ErrandError {
   return new ErrandError('NOT_FOUND', 'API key not found')
 }
 
-/** Converts keys to responses, with the amount spent of each key's limit. */
 async function toKeys(store: Store, keys: readonly KeyRecord[], now: EpochMs): Promise<Key[]> {
   const limits = keys.map(spendLimitOf)
   const states = await store.spendStates(limits.filter((limit) => limit !== null))

@@ -22,7 +22,6 @@ import { hashSecretToken, newSecretToken } from './login-token.ts'
 import type { OwnOrigins } from './own-origin.ts'
 import { isPassword, withHashRoom } from './passwords.ts'
 
-/** Dependencies of the login other than the store. */
 export type LoginParts = {
   clients: ClientAddresses
   cookie: ServiceCookie
@@ -30,13 +29,11 @@ export type LoginParts = {
   providers: readonly LoginProvider[]
 }
 
-/** Dependencies of code that checks passwords or manages logins. */
 export type LoginAccess = {
   store: Store
   clock: Clock
   logins: LoginParts
   log: Logger
-  /** Undefined if the service sends no mail. */
   mails?: MailSender | undefined
 }
 export type Browser = { request: IncomingMessage; setCookies: string[]; about: RequestTrace }
@@ -66,7 +63,7 @@ export function assertLoginAllowed(
   }
 }
 
-/** Logs in by email address and password. Each attempt is counted before the password is checked. */
+/** Logs a user in with an email address and a password. Each attempt is counted before the password is checked. */
 export async function logIn(
   parts: LoginAccess,
   { browser, input }: { browser: Browser; input: z.output<typeof LoginInput> },
@@ -76,11 +73,11 @@ export async function logIn(
   try {
     return await logInPerson(parts, { browser, input, onFound: (found) => (userId = found) })
   } catch (error) {
-    // Logs only errors that the login throttle limits, because clients could fill the log with any others.
+    // The login throttle limits how often these two errors occur. Clients could fill the log with any other error.
     if (error instanceof ErrandError && (error.code === 'UNAUTHORIZED' || error.code === 'FORBIDDEN')) {
       const { requestId } = browser.about
       parts.log.info({ requestId, userId, code: error.code }, 'a login was rejected')
-      // Attempts for unknown addresses would have no bound.
+      // Attempts for unknown addresses are not recorded, because their number is unlimited.
       if (userId !== undefined) await parts.store.audit.note({ action: 'login.failed', userId })
     }
     throw error
@@ -112,7 +109,10 @@ async function logInPerson(parts: LoginAccess, { browser, input, onFound }: LogI
   return { userId: user.id, email: user.email, expiresAt: isoTime(created.expiresAt) }
 }
 
-/** Creates a login with its cookie, and ends the browser's previous login. Undefined if the user may not log in. */
+/**
+ * Creates a login, sets its cookie, and ends the browser's previous login. Returns undefined if the user may not log
+ * in.
+ */
 export async function beginLogin(
   { log, logins, store }: Omit<LoginAccess, 'clock'>,
   { browser, login }: { browser: Browser; login: Omit<CreateLogin, 'tokenHash' | 'userAgent'> },
@@ -135,7 +135,6 @@ export async function beginLogin(
 
 type Attempt = { attempt: AdmitLogin; refusal: string }
 
-/** Counts a password attempt and finds its user; throws 429 if there were too many. */
 export async function admitAttempt(
   { clock, store }: LoginAccess,
   { attempt, refusal }: Attempt,

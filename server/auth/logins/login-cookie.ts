@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import type { OwnOrigins } from './own-origin.ts'
 
 /**
- * The service's cookies. With https their names begin with `__Host-`. Browsers accept such cookies only from this host,
- * over https, and for all of its paths. With http on this machine the names have no prefix.
+ * A cookie of the service. Over https its name begins with `__Host-`. Browsers accept such a cookie only over https,
+ * from this host and for all paths. Over http on the local machine the name has no prefix.
  */
 export class ServiceCookie {
   readonly #name: string
@@ -18,7 +18,9 @@ export class ServiceCookie {
     return this.#origins.isSecure ? `__Host-${this.#name}` : this.#name
   }
 
-  /** Returns undefined if the cookie is absent, and an empty string if it was sent twice, which no browser does. */
+  /**
+   * Returns undefined if the cookie is absent. Returns an empty string if it was sent twice, which browsers never do.
+   */
   read({ headers }: IncomingMessage): string | undefined {
     if (headers.cookie === undefined) return undefined
     const start = `${this.name}=`
@@ -28,8 +30,8 @@ export class ServiceCookie {
   }
 
   /**
-   * Returns the Set-Cookie value. HttpOnly hides the cookie from scripts, Lax keeps it out of requests from other
-   * sites.
+   * Returns a Set-Cookie value. HttpOnly hides the cookie from scripts, and SameSite=Lax excludes it from cross-site
+   * requests.
    */
   write(value: string, maxAgeSeconds: number): string {
     const secure = this.#origins.isSecure ? '; Secure' : ''

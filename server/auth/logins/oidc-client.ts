@@ -2,19 +2,16 @@ import type { ClientAuth, Configuration } from 'openid-client'
 import type { LoginProvider } from '../../agents/config/agent-schema.ts'
 import { Email } from './login-schema.ts'
 
-/**
- * Person whose identity a provider confirms. `email` is null unless it is a valid address that the provider has
- * verified.
- */
+/** A person whose identity the provider has confirmed. `email` is null unless the provider has verified it. */
 export type VouchedPerson = { issuer: string; subject: string; email: string | null }
 
-/** Values that tie a provider's response to the browser that was sent to the provider. */
+/** Values that bind the provider's response to the browser that started the login. */
 export type FlowChecks = { state: string; nonce: string; codeVerifier: string }
 
 const discoveryKeptMs = 24 * 3_600_000
 const timeoutSeconds = 10
 
-/** One OpenID Connect provider, with the authorization code flow, PKCE, state and nonce. */
+/** Client of one OpenID Connect provider. Uses the authorization code flow with PKCE, state and nonce. */
 export class OidcClient {
   readonly #provider: LoginProvider
   #discovered: { configuration: Promise<Configuration>; at: number } | undefined
@@ -24,8 +21,8 @@ export class OidcClient {
   }
 
   /**
-   * Returns the URL to send the browser to, and the values to check when it returns. Rejects if the provider cannot be
-   * reached.
+   * Returns the authorization URL, and the values to check when the browser returns. Throws if the provider is
+   * unreachable.
    */
   async begin(redirectUri: string): Promise<{ url: URL; checks: FlowChecks }> {
     const { buildAuthorizationUrl, calculatePKCECodeChallenge, randomNonce, randomPKCECodeVerifier, randomState } =
@@ -44,8 +41,8 @@ export class OidcClient {
   }
 
   /**
-   * Exchanges the code of the response. Rejects unless the ID token is signed, fresh and for this flow. Null if the
-   * provider denied access.
+   * Exchanges the authorization code for the person's identity. Throws unless the ID token has a valid signature, is
+   * not expired and belongs to this flow. Returns null if the provider denied access.
    */
   async finish(answer: URL, { codeVerifier, nonce, state }: FlowChecks): Promise<VouchedPerson | null> {
     const { AuthorizationResponseError, authorizationCodeGrant, fetchUserInfo } = await import('openid-client')
@@ -63,15 +60,15 @@ export class OidcClient {
     const claims = tokens.claims()
     if (!claims?.sub) throw new Error("The provider's ID token has no subject.")
     const { iss: issuer, sub: subject } = claims
-    // Many providers keep the ID token small and return the email address only here.
+    // Many providers omit the email address from the ID token and return it only from the userinfo endpoint.
     const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined
     const person =
       claims['email'] === undefined && hasUserInfo
         ? await fetchUserInfo(configuration, tokens.access_token, subject)
         : claims
     const { email, email_verified: isVerified } = person
-    // `Email` accepts only ASCII. Some other letters become ASCII letters in lower case, so the address could match
-    // that of another person.
+    // `Email` accepts only ASCII. Some non-ASCII letters are converted to ASCII letters in lower case, so the address
+    // could match another person's.
     const address = Email.safeParse(email)
     return { issuer, subject, email: isVerified === true && address.success ? address.data : null }
   }
@@ -81,7 +78,7 @@ export class OidcClient {
     if (known && performance.now() - known.at < discoveryKeptMs) return await known.configuration
     const configuration = this.#discover()
     this.#discovered = { configuration, at: performance.now() }
-    // The next login retries a provider that could not be reached.
+    // If the discovery fails, the next login retries it.
     configuration.catch(() => (this.#discovered = undefined))
     return await configuration
   }
@@ -89,7 +86,7 @@ export class OidcClient {
   async #discover(): Promise<Configuration> {
     const { allowInsecureRequests, discovery, enableNonRepudiationChecks } = await import('openid-client')
     const { clientId, issuer } = this.#provider
-    // Without this, the library relies on TLS for the origin of an ID token and verifies no signature.
+    // Without this check, the library trusts the TLS connection and does not verify the signature of ID tokens.
     const execute = [enableNonRepudiationChecks]
     if (issuer.startsWith('http:')) execute.push(allowInsecureRequests)
     return await discovery(new URL(issuer), clientId, undefined, await this.#authentication(), {
@@ -105,7 +102,7 @@ export class OidcClient {
     const basic = ClientSecretBasic(clientSecret)
     const post = ClientSecretPost(clientSecret)
     return (server, ...request) => {
-      // Basic is the default if the provider does not list its methods.
+      // Basic authentication is the default if the provider does not list its methods.
       const takesBasic = server.token_endpoint_auth_methods_supported?.includes('client_secret_basic') ?? true
       return takesBasic ? basic(server, ...request) : post(server, ...request)
     }

@@ -7,12 +7,12 @@ import { beginLogin, type LoginAccess, type LoginParts } from './log-in.ts'
 import { ServiceCookie } from './login-cookie.ts'
 import { OidcClient, type FlowChecks, type VouchedPerson } from './oidc-client.ts'
 
-// Single sign-on, with two URLs that browsers are sent to:
+// Single sign-on. The browser is redirected through two URLs of the service:
 //
-//   /login/oidc/ID ──303──▶ provider ──303──▶ /login/oidc/ID/callback ──303──▶ the page that the person requested
+//   /login/oidc/ID ──303──▶ provider ──303──▶ /login/oidc/ID/callback ──303──▶ the requested page
 //
-// An encrypted cookie carries the state from the first URL to the second, so that one node can finish a login that
-// another node started.
+// An encrypted cookie transports the state between the two URLs, so any node can finish a login that another node
+// started.
 
 type OidcParts = LoginAccess & { vault: SecretVault }
 
@@ -26,7 +26,7 @@ type OidcRequest = {
   about: RequestTrace
 }
 
-/** Reasons for a rejected login. The login page shows a message for each. */
+/** Reasons for a rejected login. The login page shows a message for each of them. */
 type Refusal =
   | 'oidc-failed'
   | 'oidc-refused'
@@ -38,12 +38,18 @@ type Refusal =
   | 'expired'
 
 const flowSeconds = 600
-/** Owner of the encrypted login state in the vault. The state belongs to no user, and no user id can equal this one. */
+/**
+ * The vault encrypts data per user and connector. The login state has no user, so it uses a value that cannot be a
+ * user id.
+ */
 const flowOwner = (providerId: string) => ({ userId: 'single sign-on', connectorId: providerId })
 
 export const oidcPaths = ['/login/oidc/{providerId}', '/login/oidc/{providerId}/callback']
 
-/** Serves both URLs. After any failure the browser ends on the login page with a reason, and the cause is logged. */
+/**
+ * Serves both URLs. After a failure, logs the cause and redirects the browser to the login page, which shows the
+ * reason.
+ */
 export function createOidcLogin(parts: OidcParts): (routed: OidcRequest) => Promise<void> {
   const { logins } = parts
   const clients = new Map(logins.providers.map((provider) => [provider.id, new OidcClient(provider)]))
@@ -148,7 +154,7 @@ function readFlow(
   }
 }
 
-/** Allows only paths of the console, so that a link cannot make the login redirect to another site. */
+/** Accepts only paths of this service, so that a link cannot make the login redirect to another site. */
 function localPath(text: string | null): string {
   return text !== null && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,500}$/.test(text) ? text : '/'
 }

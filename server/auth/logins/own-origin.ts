@@ -4,8 +4,8 @@ import { ErrandError } from '../../kernel/errors.ts'
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * Origins under which browsers reach the service: that of its base URL and, for a loopback URL, this machine's other
- * names. The Host header selects one of them, but is never trusted itself.
+ * Origins under which browsers can reach the service: the origin of the base URL and, for a loopback URL, the other
+ * loopback host names. The Host header only selects one of these origins.
  */
 export class OwnOrigins {
   readonly #baseUrl: () => string
@@ -15,7 +15,6 @@ export class OwnOrigins {
     this.#baseUrl = baseUrl
   }
 
-  /** Returns the origin at which the request's browser has opened the service. */
   of({ headers }: IncomingMessage): string {
     const { all, origin } = this.#origins()
     const asked = `${new URL(origin).protocol}//${headers.host ?? ''}`
@@ -35,16 +34,15 @@ export class OwnOrigins {
     return this.#origins().origin.startsWith('https:')
   }
 
-  /** Whether a login cookie may be sent: over https, or without leaving this machine. */
+  /** Whether a login cookie can be sent safely: over https or within the local machine. */
   get mayLogIn(): boolean {
     const { origin } = this.#origins()
     return origin.startsWith('https:') || isLoopback(origin)
   }
 
   /**
-   * Throws 403 unless a page of the service itself sent the request. Browsers report the source of a request in
-   * Sec-Fetch-Site and Origin, and pages cannot change either. A request that has neither header did not come from a
-   * page of the service.
+   * Throws 403 unless a page of the service sent the request. Browsers set Sec-Fetch-Site and Origin, and pages
+   * cannot change them. A request with neither header does not come from one of our pages.
    */
   assert({ headers }: IncomingMessage): void {
     const { origin, 'sec-fetch-site': site } = headers

@@ -6,33 +6,33 @@ import { FairPlaces } from '../../kernel/fair-places.ts'
 export const passwordCharsMin = 10
 const passwordCharsMax = 200
 
-/** A new password. Only its length is checked, because rules about characters only make it harder to remember. */
+/** A new password. Only its length is checked, because rules about characters make passwords harder to remember. */
 export const NewPassword = z
   .string()
   .min(passwordCharsMin, `Must have at least ${passwordCharsMin} characters`)
   .max(passwordCharsMax, `Must have at most ${passwordCharsMax} characters`)
   .meta({ format: 'password' })
-/** A password as typed at login. Accepts any password that could ever have been set. */
+/** A password as typed at login. Accepts every password that any version of the service has allowed. */
 export const TypedPassword = z.string().min(1, 'Is required').max(1024).meta({ format: 'password' })
 
 /** Dummy hash, so that rejecting an unknown email address takes as long as rejecting a wrong password. */
 const nobodysHash = '$argon2id$v=19$m=19456,t=2,p=1$Mi6SpFH27e0b98ek7COc0Q$Ut9KjCRw889zxM0adlmSMly5nQy7qJDLY4hblA+uar4'
 
 /**
- * Slots for hashing, by email address. Each hash takes 19 MiB and tens of milliseconds of a core, so more concurrent
- * hashes would only slow each other down.
+ * Slots for hashing, by email address. Each hash needs 19 MiB and tens of milliseconds of CPU time, so more
+ * concurrent hashes would only slow each other down.
  */
 const hashes = new FairPlaces({ total: 2, perUser: 1 })
-/** Requests that are hashing or waiting to hash, by email address. */
+/** Requests that are hashing or waiting for a slot, by email address. */
 const requests = new FairPlaces({ total: 102 })
 
-/** Runs one hash in a slot. Waiting hashes get slots round-robin over email addresses. */
+/** Runs one hash in a slot. Slots are assigned round-robin by email address. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * Runs `work`, which hashes passwords for one email address through `inTurn`. Throws 503 before it runs `work` if too
- * many requests are hashing or waiting to hash. `work` may also store a login attempt, so unauthenticated clients
- * cannot create rows faster than passwords are hashed.
+ * Runs `work`, which hashes passwords for one email address through `inTurn`. Throws 503 if too many requests are
+ * hashing or waiting. `work` may also store a login attempt, so unauthenticated clients cannot insert rows faster
+ * than passwords are hashed.
  */
 export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => Promise<T>): Promise<T> {
   const place = requests.open(email.toLowerCase())
@@ -52,7 +52,7 @@ export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => P
   }
 }
 
-/** Argon2id with 19 MiB and two passes (OWASP's recommendation). */
+/** Hashes with Argon2id, 19 MiB and two passes, as OWASP recommends. */
 export async function hashPassword(password: string): Promise<string> {
   return await hash(normal(password))
 }
@@ -71,7 +71,7 @@ export function assertNotObvious(path: string, { email, password }: { email: str
   throw badField(path, 'Must have at least four different characters besides the email address')
 }
 
-/** Normalizes a password, because Unicode has several forms of the same letter. */
+/** Normalizes a password, because Unicode can encode the same letter in several ways. */
 function normal(password: string): string {
   return password.normalize('NFKC')
 }

@@ -16,9 +16,9 @@ type Routed = {
 }
 
 /**
- * Handles the URL to which an authorization server sends the browser. Finishes the sign-in of a connector; the console
- * then shows the outcome on the connector's page. Only a browser login is accepted here, even if the request carries
- * other credentials.
+ * Serves the URL to which an authorization server redirects the browser after a connector sign-in. Finishes the
+ * sign-in and shows its outcome on the connector's page in the console. Requires a browser login, even if the request
+ * has other credentials.
  */
 export function createSignInCallback({ authenticate, log, origins, signIns }: Parts) {
   return async ({ about, headers, query, request, response }: Routed): Promise<void> => {

@@ -4,15 +4,15 @@ import { decodeSegment } from '../../kernel/request-url.ts'
 import type { UserRef } from '../../store/platform/platform-types.ts'
 import { flawOfExternalId } from './external-id.ts'
 
-// Value of Errand-User: user_…, or ext: and the product's own id for the user. That id is percent-encoded as in a path,
-// because a header is ASCII only.
+// The Errand-User header contains either a `user_…` id, or `ext:` and the product's own id of the user. That id is
+// percent-encoded like a path segment, because a header value is ASCII.
 
 const field = 'Errand-User'
 const external = 'ext:'
 
 /**
- * Returns the user on whose behalf a platform key acts; undefined if the request names none. Throws 400 for a malformed
- * value.
+ * Returns the user on whose behalf a platform key acts, or undefined if the request has no Errand-User header. Throws
+ * 400 for a malformed value.
  */
 export function readActingUser({ headers }: IncomingMessage): UserRef | undefined {
   const { 'errand-user': given } = headers
@@ -32,7 +32,6 @@ export function readActingUser({ headers }: IncomingMessage): UserRef | undefine
   return { externalId }
 }
 
-/** Throws 403 if a request without a platform key names a user to act for. */
 export function assertNoActingUser({ headers }: IncomingMessage): void {
   if (headers['errand-user'] === undefined) return
   throw new ErrandError(

@@ -1,21 +1,17 @@
 import { z } from 'zod'
 
-/** Max length in UTF-16 code units, as `length` counts them. */
 const charsMax = 200
-// Invisible characters, which could make two different ids look alike: control, format and other characters without a
-// glyph, lone surrogates, and line breaks.
+// Invisible characters, which could make two different ids look the same: control and format characters, other
+// characters without a glyph, lone surrogates and line breaks.
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
 
-/**
- * Returns why a product's id for its user is invalid; undefined if it is valid. Ids are compared exactly, including
- * case.
- */
+/** Returns why an external id is invalid, or undefined if it is valid. Ids are compared exactly, including case. */
 export function flawOfExternalId(text: string): string | undefined {
   if (text.length === 0 || text.length > charsMax) return `Must be 1 to ${charsMax} characters`
   if (unseen.test(text)) return 'Must not contain control characters or invisible characters'
   if (text !== text.trim()) return 'Must not start or end with a space'
   if (text !== text.normalize('NFC')) return 'Must be in Unicode normalization form NFC'
-  // Clients remove these segments from the path of a URL before they send it.
+  // Clients remove these segments from a URL path before they send it.
   if (text === '.' || text === '..') return 'Must not be "." or ".."'
   return undefined
 }

@@ -15,12 +15,12 @@ import type {
 } from './platform-key-schema.ts'
 
 type Parts = { store: Store; clock: Clock; log: Logger }
-/** The admin who makes the change; null for the command line. */
+/** The admin who makes the change, or null for the command line. */
 type By = { adminId: string | null }
 
 const dayMs = 86_400_000
 
-/** Creates a key. Only this response contains the key itself. */
+/** Creates a key. Only this response contains the key. */
 export async function createPlatformKey(
   { clock, log, store }: Parts,
   { adminId, input }: By & { input: z.output<typeof CreatePlatformKeyInput> },
@@ -38,8 +38,8 @@ export async function createPlatformKey(
 }
 
 /**
- * Returns the key of the server that embeds the service. It belongs to the service's secret, so each start and each
- * node uses the same one.
+ * Returns the platform key for a server that embeds the service. The key is derived from the service's secret, so it
+ * is the same after each start and on each node.
  */
 export async function openEmbeddingKey({ log, store }: Omit<Parts, 'clock'>, secret: string): Promise<string> {
   const token = derivedToken('platform', { secret, purpose: 'errand: embedding server' })
@@ -51,7 +51,7 @@ export async function openEmbeddingKey({ log, store }: Omit<Parts, 'clock'>, sec
     const { id: platformKeyId } = await store.platform.createKey({ ...own, ...all })
     log.info({ platformKeyId }, 'the platform key of the embedding server was created')
   } catch (error) {
-    // Another node may have created it at the same time.
+    // Another node may have created the key simultaneously.
     if (!(await store.platform.findKey(tokenHash))) throw error
   }
   return token
@@ -65,7 +65,6 @@ export async function listPlatformKeys(
   return { keys: keys.map(toPlatformKey), total, limit, offset }
 }
 
-/** Revokes a key immediately. Idempotent. */
 export async function revokePlatformKey(
   { log, store }: Omit<Parts, 'clock'>,
   { adminId, keyId }: By & { keyId: string },

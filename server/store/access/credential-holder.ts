@@ -1,8 +1,8 @@
 import type { Holder } from './people-types.ts'
 import { columns } from '../commands/statement.ts'
 
-// Columns of a credential's user, read in the same query as the credential. Every request needs the user's plan for its
-// rate headers. A separate read would take a tenth of a GET's time.
+// Reads a credential's user in the same query as the credential. Every request needs the user's plan for its rate
+// limit headers. A separate read would take a tenth of the time of a GET request.
 
 export type HolderRow = Omit<Holder, 'isAdmin' | 'account'> & {
   isAdmin: 0 | 1
@@ -12,7 +12,6 @@ export type HolderRow = Omit<Holder, 'isAdmin' | 'account'> & {
 
 export const holderColumns = `${columns('email isAdmin suspendedAt plan')}, accounts.limits AS "ownLimits"`
 
-/** Returns the SQL that joins the user whose id is in the given column. */
 export function joinHolder(userId: string): string {
   return `JOIN users ON users.id = ${userId} JOIN accounts ON accounts.user_id = ${userId}`
 }

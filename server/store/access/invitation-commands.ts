@@ -6,8 +6,6 @@ import { mailInvitation } from '../mails/mail-commands.ts'
 import type { Op, Reads, Tx } from '../commands/command.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
-// Single-use links that create an account or set a password.
-
 type Row = Omit<InvitationRecord, 'isAdmin'> & { isAdmin: 0 | 1; userId: string | null }
 type Found = InvitationRecord & { userId: string | null }
 
@@ -55,8 +53,8 @@ export function* insertInvitation(tx: Tx, input: CreateInvitation): Op<Invitatio
   const { credit, createdBy, expiresAt, isAdmin, kind, mail, tokenHash, userId } = input
   const id = newId('inv', now)
   const email = input.email.toLowerCase()
-  // A new link replaces an earlier link of the same kind for the same email. Links that users request themselves replace
-  // none, because otherwise anyone could invalidate the link of another person.
+  // A new link replaces earlier links of the same kind for the same email address. A link that a user has requested
+  // replaces none, because otherwise anyone could invalidate another person's link.
   if (createdBy !== userId) yield* tx.run(replace, { kind, email })
   const written = { id, tokenHash, kind, email, userId, credit, createdBy, createdAt: now, expiresAt }
   yield* tx.run(insert, { ...written, isAdmin: isAdmin ? 1 : 0 })
@@ -65,16 +63,13 @@ export function* insertInvitation(tx: Tx, input: CreateInvitation): Op<Invitatio
   return { id, kind, email, isAdmin, credit, createdAt: now, expiresAt, acceptedAt: null }
 }
 
-/** Undefined if the invitation can no longer be accepted. */
+/** Returns undefined if the invitation can no longer be accepted. */
 export function* findInvitation(on: Reads, tokenHash: string): Op<Found | undefined> {
   const found = yield* on.get(find, { tokenHash, now: yield* on.now() })
   return found && { ...toRecord(found), userId: found.userId }
 }
 
-/**
- * Like `findInvitation`, but locks the invitation, so that no other transaction accepts it before this transaction
- * ends.
- */
+/** Like `findInvitation`, but locks the row, so that no other transaction can accept the invitation. */
 export function* takeInvitation(tx: Tx, tokenHash: string): Op<Found | undefined> {
   const found = yield* tx.get(take, { tokenHash, now: yield* tx.now() })
   return found && { ...toRecord(found), userId: found.userId }
@@ -89,19 +84,22 @@ export function* listInvitations(
   return { invitations: (yield* rows).map(toRecord), total: (yield* counted)!.total }
 }
 
-/** Returns false if the invitation is unknown or already accepted. */
+/** Returns false if the invitation does not exist or was already accepted. */
 export function* revokeInvitation(tx: Tx, invitationId: string): Op<boolean> {
   return (yield* tx.run(revoke, { invitationId })) === 1
 }
 
-/** Revokes the open links created by a user who may no longer create links, because the user may still have copies. */
+/**
+ * Revokes the open links that a user has created. Called when the user may no longer create links, because the user
+ * may still have copies.
+ */
 export function* revokeInvitationsOf(tx: Tx, createdBy: string): Op<void> {
   yield* tx.run(revokeOf, { createdBy })
 }
 
 /**
- * Revokes a user's open password link when the password changes another way. Otherwise the holder of the link could
- * undo the change.
+ * Revokes a user's open password link. Called when the password changes another way, because otherwise the link could
+ * undo that change.
  */
 export function* revokePasswordLink(tx: Tx, userId: string): Op<void> {
   yield* tx.run(revokeLink, { userId })

@@ -5,7 +5,7 @@ import type { Holder } from './people-types.ts'
 
 export const scopes = ['read', 'execute', 'manage'] as const
 export type Scope = (typeof scopes)[number]
-/** Scopes of a caller: those of API keys, and `pay`, which only client tokens and acting platform keys can have. */
+/** Scopes of a caller. Only client tokens and acting platform keys can have `pay`. */
 export type CallerScope = Scope | 'pay'
 
 export type KeyRecord = {
@@ -18,12 +18,11 @@ export type KeyRecord = {
   expiresAt: EpochMs | null
   revokedAt: EpochMs | null
   lastUsedAt: EpochMs | null
-  /** Whether a rotation has replaced this key. */
   isReplaced: boolean
-  /** Id under which the key's spend is counted: that of the first key in its rotation chain. */
+  /** Id under which the key's spend is counted. It is the id of the first key in its rotation chain. */
   countsAs: string
 } & KeyLimits
 
-/** Data needed on every request to check a key. */
+/** Fields of a key that are checked on every request. */
 export type KeyHolder = Pick<KeyRecord, 'id' | 'userId' | 'scopes' | 'expiresAt' | 'revokedAt' | 'agents'> &
   Holder & { limits: CredentialLimits | null }

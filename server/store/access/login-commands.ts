@@ -52,7 +52,7 @@ export function findLogin(on: Reads, tokenHash: string): Answer<LoginHolder | un
   return on.get(find, { tokenHash }).map((row) => row && withHolder(row))
 }
 
-/** The user's account must be locked. */
+/** The caller must have locked the user's account. */
 export function* insertLogin(tx: Tx, input: CreateLogin): Op<LoginRecord> {
   const { method, provider, tokenHash, userAgent, userId } = input
   const now = yield* tx.now()
@@ -95,7 +95,7 @@ export function* touchLogins(tx: Tx, uses: readonly { loginId: string; at: Epoch
   yield* tx.run(touch, { uses: JSON.stringify(last) })
 }
 
-/** Deletes expired logins. An idle login is no longer valid, but its row stays until it expires. */
+/** Deletes expired logins. An idle login is already invalid, but its row remains until it expires. */
 export function* purgeLogins(tx: Tx, rowsMax: number): Op<number> {
   return yield* tx.run(purge, { now: yield* tx.now(), rowsMax })
 }

@@ -4,16 +4,16 @@ import type { AdmitLogin } from './people-types.ts'
 import type { Op, Tx } from '../commands/command.ts'
 import { insertInto, statement, type Dialect } from '../commands/statement.ts'
 
-// Counts password login attempts. Locks serialize the attempts for one email and the attempts from one client, so that
-// simultaneous attempts are counted too. The email is always locked before the client.
+// Counts login attempts with a password. Locks serialize the attempts for one email address and from one client, so
+// that simultaneous attempts are counted too. The email address is always locked first.
 
 const newest = (name: string, where: (dialect: Dialect) => string) =>
   statement<{ at: EpochMs }>(
     `throttle_by_${name}`,
     (dialect) => `SELECT at FROM login_attempts WHERE ${where(dialect)} AND at > :after ORDER BY at DESC LIMIT :limit`,
   )
-// Use the email index, which has at most the allowed number of rows per email. The client index may have far more: if a
-// proxy is missing from the configuration, all attempts seem to come from one client.
+// Use the email index, which contains only a few rows per address. The client index may contain far more, because all
+// attempts appear to come from one client if a proxy is missing from the configuration.
 const ofPair = ({ noIndex }: Dialect) => `email_hash = :emailHash AND ${noIndex}client = :client`
 const byPair = newest('pair', ofPair)
 const byEmail = newest('email', () => 'email_hash = :emailHash')
@@ -26,7 +26,10 @@ const purge = statement(
   'DELETE FROM login_attempts WHERE seq IN (SELECT seq FROM login_attempts WHERE at <= :until LIMIT :rowsMax)',
 )
 
-/** Counts an attempt. If the attempt exceeds a limit, counts nothing and returns the time when the limit ends. */
+/**
+ * Counts an attempt and returns undefined. If the attempt exceeds a limit, returns the time at which that limit ends,
+ * and counts nothing.
+ */
 export function* admitTry(tx: Tx, { client, email }: AdmitLogin): Op<EpochMs | undefined> {
   const emailHash = hashEmail(email)
   yield* tx.lock('login-email', emailHash)
@@ -46,12 +49,12 @@ export function* admitTry(tx: Tx, { client, email }: AdmitLogin): Op<EpochMs | u
   return undefined
 }
 
-/** Forgets attempts for this email from this client, after an attempt with the right password. */
+/** Deletes the attempts for this email address from this client, after a successful login. */
 export function* forgetTries(tx: Tx, { client, email }: AdmitLogin): Op<void> {
   yield* tx.run(forget, { emailHash: hashEmail(email), client: client ?? '' })
 }
 
-/** Forgets all attempts for this email, after a password change or after a login that did not need the password. */
+/** Deletes all attempts for this email address, after a password change or a login without a password. */
 export function* forgetEmail(tx: Tx, email: string): Op<void> {
   yield* tx.run(forgetAll, { emailHash: hashEmail(email) })
 }

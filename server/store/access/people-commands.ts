@@ -30,8 +30,8 @@ import { mailPasswordLink } from '../mails/mail-commands.ts'
 import { insertInto, statement } from '../commands/statement.ts'
 import { createUser, findCandidate, findUser, getUser, setPassword, updateUser } from '../accounts/stored-users.ts'
 
-// Commands for logging in and signing up. Each writes several tables in one transaction, so that nothing is left half
-// done.
+// Commands for login and signup. Each one writes several tables in a single transaction, so that no partial state
+// remains.
 
 const findIdentity = statement<{ userId: string }>(
   'identity_find',
@@ -87,16 +87,16 @@ export function* openIdentity(tx: Tx, input: OpenIdentity): Op<OpenIdentityResul
     const isSuspended = (yield* getUser(tx, known.userId))?.suspendedAt !== null
     return isSuspended ? { outcome: 'refused', reason: 'suspended' } : { outcome: 'known', userId: known.userId }
   }
-  // Anyone can claim an email address at some provider. Only a verified address proves who this is.
+  // Anyone can enter any email address at some providers, so only a verified address identifies a user.
   if (email === null) return { outcome: 'refused', reason: 'unverified' }
   const found = yield* findUser(tx, email)
-  // Simultaneous logins must not give one user two identities of the same issuer.
+  // Simultaneous logins must not link two identities of the same issuer to one user.
   if (found) yield* tx.lockAccount({ userId: found.id })
   const user = found && (yield* findUser(tx, email))
   if (user && user.suspendedAt !== null) return { outcome: 'refused', reason: 'suspended' }
   if (!user && !mayCreate) return { outcome: 'refused', reason: 'no-account' }
   // The user already has another identity of this issuer, so the issuer has reassigned the email address to another
-  // person. That person must not get the previous owner's account.
+  // person. That person must not get access to the account.
   if (user && (yield* tx.get(findOfUser, { issuer, userId: user.id }))) {
     return { outcome: 'refused', reason: 'linked-otherwise' }
   }
@@ -119,8 +119,8 @@ export function* createInvitation(tx: Tx, input: CreateInvitation): Op<CreateInv
 }
 
 /**
- * Mails a link to the user of this email, if the user has a password and is not suspended. A user who logs in only
- * through a provider stays bound to that provider.
+ * Mails a link to the user with this email address, if the user has a password and is not suspended. A user without a
+ * password can log in only through a provider, and must not get a password this way.
  */
 export function* requestPasswordLink(tx: Tx, input: RequestPasswordLink): Op<RequestPasswordLinkResult> {
   const { client, email, expiresAt, mail, tokenHash } = input
@@ -130,7 +130,7 @@ export function* requestPasswordLink(tx: Tx, input: RequestPasswordLink): Op<Req
   const user = yield* findCandidate(tx, email)
   if (!user || user.passwordHash === null || user.suspendedAt !== null) return none
   const { id: userId, isAdmin } = user
-  // Serializes the requests for one user, so that the bound on mails holds.
+  // Serializes requests for one user, so that the bound on mails holds.
   yield* tx.lockAccount({ userId })
   if (!(yield* mailPasswordLink(tx, { mail, userId, at: yield* tx.now(), expiresAt }))) return none
   const link = { kind: 'password', email: user.email, isAdmin, credit: 0, userId, createdBy: userId } as const

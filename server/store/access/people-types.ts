@@ -12,7 +12,7 @@ export type LoginRecord = {
   id: string
   userId: string
   method: LoginMethod
-  /** Id of the OpenID Connect provider used to log in; null for a password login. */
+  /** Id of the OpenID Connect provider, or null for a password login. */
   provider: string | null
   userAgent: string | null
   createdAt: EpochMs
@@ -20,39 +20,35 @@ export type LoginRecord = {
   expiresAt: EpochMs
 }
 
-/** User data that every authenticated request needs. */
 export type Holder = { email: string; isAdmin: boolean; suspendedAt: EpochMs | null; account: AccountPlan }
 
-/** Data needed on every request to check a login's cookie. */
+/** Fields of a login that are checked on every request. */
 export type LoginHolder = Pick<LoginRecord, 'id' | 'userId' | 'lastUsedAt' | 'expiresAt'> & Holder
 
 export const invitationKinds = ['invitation', 'password'] as const
 export type InvitationKind = (typeof invitationKinds)[number]
 
-/** A link that creates an account or, if its kind is `password`, sets an existing user's password. */
+/** A link that creates an account or, if its kind is `password`, sets the password of an existing user. */
 export type InvitationRecord = {
   id: string
   kind: InvitationKind
   email: string
   isAdmin: boolean
-  /** Starting credit of the new account. */
   credit: Units
   createdAt: EpochMs
   expiresAt: EpochMs
   acceptedAt: EpochMs | null
 }
 
-// Inputs and results of the store port for users, their browser logins and invitations.
-
-/** A login expires this long after it was created. */
+/** Time after which a login expires, even if it is used. */
 export const loginLifeMs = 30 * 86_400_000
-/** A login ends after this long without use. */
+/** Time without use after which a login ends. */
 export const loginIdleMs = 7 * 86_400_000
 
-/** Max browser logins per user. A further login ends the least recently used one. */
+/** Maximum number of browser logins per user. A further login ends the least recently used one. */
 export const loginsMax = 100
 
-/** If `email` is null, the user gets a placeholder address, which receives no mail and cannot be used to log in. */
+/** If `email` is null, the user gets a placeholder address. It receives no mail and cannot be used to log in. */
 export type CreateUser = {
   email: string | null
   passwordHash: string | null
@@ -62,32 +58,37 @@ export type CreateUser = {
 
 export type CreateUserResult = { outcome: 'created'; userId: string } | { outcome: 'refused'; reason: 'email-taken' }
 
-/** `search` matches part of the email address or of the external id. */
 export type ListUsers = Page & { search?: string; withoutAdmins?: boolean }
-/** `writtenOff`: total cost of the user's chats beyond the balance, caps and spending limits, over all time. */
+/**
+ * `writtenOff` is the total chat cost that exceeded the user's balance, caps or spending limits and was not charged.
+ */
 export type UserAccount = UserRecord &
   AccountRecord & { writtenOff: Units; plan: string | null; limits: Partial<AccountLimits> }
-/** With `withoutAdmins` an admin is treated as an unknown user. */
+/** If `withoutAdmins` is set, admins are treated as unknown users. */
 export type UpdateUser = { userId: string; isSuspended?: boolean; isAdmin?: boolean; withoutAdmins?: boolean }
 export type UpdateUserResult = { outcome: 'updated' } | { outcome: 'refused'; reason: 'unknown' | 'last-admin' }
 
 export type SetPassword = {
   userId: string
   passwordHash: string
-  /** Hash of the password being replaced. Rejected if the password has changed since. */
+  /** Expected hash of the current password. If it has changed since, the update is rejected. */
   from: string | null
-  /** Id of the login to keep; all others end. Null ends all. */
+  /** Id of the login to keep, while all others end. Null ends all logins. */
   keepLoginId: string | null
   /**
-   * Login attempts to forget: those for this email from this client. If omitted, the user's attempts from all clients.
+   * Login attempts to delete: those for this email address from this client. If omitted, all attempts for the user's
+   * address.
    */
   forget?: AdmitLogin
 }
 
-/** A password login attempt. Counted before the password is checked, so that parallel attempts count too. */
+/**
+ * A login attempt with a password. It is counted before the password is checked, so that simultaneous attempts count
+ * too.
+ */
 export type AdmitLogin = {
   email: string
-  /** The client's IP address, truncated to the part that distinguishes clients. */
+  /** The client's IP address, or the network of an IPv6 address. */
   client: string | null
 }
 export type LoginCandidate = Pick<UserRecord, 'id' | 'email' | 'suspendedAt'> & { passwordHash: string | null }
@@ -101,18 +102,22 @@ export type CreateLogin = {
   method: LoginMethod
   provider: string | null
   userAgent: string | null
-  /** Login attempts to forget: those for this email from this client. If null, the user's attempts from all clients. */
+  /**
+   * Login attempts to delete: those for this email address from this client. If null, all attempts for the user's
+   * address.
+   */
   forget: AdmitLogin | null
-  /** Hash that the password was checked against. The login is rejected if the password has changed since. */
+  /** Password hash that was checked. If it has changed since, the login is rejected. */
   ifPasswordHash?: string
 }
 
-/** A person's identity, asserted by an OpenID Connect provider. `email` is null unless the provider verified it. */
+/**
+ * Identity of a person according to an OpenID Connect provider. `email` is null unless the provider has verified it.
+ */
 export type OpenIdentity = {
   issuer: string
   subject: string
   email: string | null
-  /** Whether to create an account if the person has none. */
   mayCreate: boolean
 }
 export type OpenIdentityResult =
@@ -123,14 +128,13 @@ export type CreateInvitation = Pick<InvitationRecord, 'kind' | 'email' | 'isAdmi
   tokenHash: string
   userId: string | null
   createdBy: string
-  /** Set if the link is also mailed. */
   mail?: LinkMail | undefined
 }
-/** Request of an unauthenticated client for a password link. Counted like a login attempt. */
+/** Request of an unauthenticated client for a password link. It counts like a login attempt. */
 export type RequestPasswordLink = AdmitLogin & Pick<CreateInvitation, 'expiresAt' | 'tokenHash'> & { mail: LinkMail }
 export type RequestPasswordLinkResult =
-  /** `userId` is null if no link was mailed. */
-  { outcome: 'admitted'; userId: string | null } | { outcome: 'refused'; until: EpochMs }
+  | { outcome: 'admitted'; userId: string | null }
+  | { outcome: 'refused'; until: EpochMs }
 export type CreateInvitationResult =
   | { outcome: 'created'; invitation: InvitationRecord }
   | { outcome: 'refused'; reason: 'email-taken' }

@@ -3,19 +3,18 @@ import { StoreOpenError } from '../store-open-error.ts'
 import type { SharedSettings } from '../shared.ts'
 import type { Secrets } from '../../kernel/secret-vault.ts'
 
-/** Settings key of the check value. */
 export const secretSetting = 'secret'
 
-/** Returns a check value: equal for equal secrets, and revealing nothing else about them. */
+/** Returns a value that is equal for equal secrets and reveals nothing else about them. */
 export function secretCheck(secret: string): string {
   return createHmac('sha256', secret).update('errand: the secret of all nodes').digest('base64url')
 }
 
 /**
- * Throws if this server's secret is not the installation's valid secret. With another secret, the server would reject
- * the other servers' links and could not read their encrypted rows. The first server to start determines the valid
- * secret. If the valid secret is one of this server's previous secrets, a rotation is in progress. `ownDir` is the data
- * directory of an unshared database; a database restored there may lack its secret file.
+ * Throws if this server's secret is not the secret of the installation. Otherwise the server would reject links from
+ * the other servers and could not decrypt their rows. The first server that starts determines the installation's
+ * secret. If that is one of this server's previous secrets, a rotation is in progress and is accepted. `ownDir` is
+ * the data directory of a database that is not shared, whose secret file may be missing after a restore.
  */
 export async function assertSameSecret(
   settings: SharedSettings,
@@ -31,7 +30,10 @@ export async function assertSameSecret(
   )
 }
 
-/** Makes the current secret the valid one. Call this only once nothing is encrypted with a previous secret. */
+/**
+ * Makes the current secret the installation's secret. Must be called only when no row is encrypted with a previous
+ * secret.
+ */
 export async function settleSecret(settings: SharedSettings, { current }: Secrets): Promise<void> {
   await settings.replace(secretSetting, secretCheck(current))
 }

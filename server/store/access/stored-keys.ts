@@ -50,12 +50,12 @@ const count = statement<{ all: number; live: number }>(
   `SELECT count(*) AS "all", count(*) FILTER (WHERE ${live}) AS live FROM api_keys WHERE user_id = :userId`,
 )
 const revoke = statement('key_revoke', `UPDATE api_keys SET revoked_at = :now WHERE ${thisKey} AND revoked_at IS NULL`)
-// The new key inherits `limited_at`, so its limits count from the same time as the old key's.
+// The new key inherits `limited_at`, so that its limits count from the same time as the old key's.
 const inherit = statement(
   'key_inherit',
   `UPDATE api_keys SET limited_at = (SELECT limited_at FROM api_keys WHERE ${thisKey}) WHERE id = :replacedBy`,
 )
-// The overlap never extends the life of a key that expires earlier.
+// The overlap must not extend the lifetime of a key that expires earlier.
 const replace = statement(
   'key_replace',
   ({ least }) => `UPDATE api_keys SET replaced_by = :replacedBy,
@@ -72,8 +72,7 @@ const purgeEnded = statement(
   'key_purge_ended',
   'DELETE FROM api_keys WHERE user_id = :userId AND (revoked_at <= :until OR expires_at <= :until)',
 )
-// Spend windows that never end are deleted together with the last key that counts toward them. So are rows of
-// `key_rates`.
+// Spend windows without an end, and rows of `key_rates`, are deleted together with the last key that uses them.
 const countsFor = 'coalesce(counts_as, id)'
 const isKept = '(coalesce(revoked_at > :until, true) AND coalesce(expires_at > :until, true))'
 const gone = `(SELECT ${countsFor} FROM api_keys WHERE user_id = :userId AND NOT ${isKept})`
@@ -101,7 +100,6 @@ function toHolder({ agents, countsAs, rateLimit, spendLimit, spendReset, ...row 
   return { ...withHolder(row), scopes: row.scopes.split(',') as Scope[], agents: listOf(agents), limits }
 }
 
-/** Limits that a key puts on executions; null if none. */
 export function keyLimits({
   countsAs,
   keyId,
@@ -120,7 +118,6 @@ function listOf(agents: string | null): string[] | null {
   return agents === null ? null : (JSON.parse(agents) as string[])
 }
 
-/** Throws CONFLICT if the user has the maximum number of active keys. */
 export function* createKey(tx: Tx, input: CreateKey, countsAs: string | null = null): Op<KeyRecord> {
   const { agents = null, rateLimit = null, scopes, spendLimit = null, spendReset = null, userId, ...rest } = input
   yield* tx.lockAccount({ userId })
@@ -155,7 +152,10 @@ export function* listKeys(
   return { keys: (yield* asked).map(toRecord), total }
 }
 
-/** Updates a key. If the key's reset period changes, first sums the spend in the new period, outside the command. */
+/**
+ * Updates a key. If the reset period of its limit changes, first sums up the spend in the new period, outside the
+ * command.
+ */
 export async function updateKey(engine: Engine, input: UpdateKey): Promise<KeyRecord | undefined> {
   let summed: SpentSoFar | undefined
   for (;;) {

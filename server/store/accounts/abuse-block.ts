@@ -5,9 +5,9 @@ import type { StoreLimits } from '../store.ts'
 import type { Op, Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
-// Blocks an account at the `abuseFailures`-th failed task within the window. The failures that led to a block do not
-// count toward the next block. If a block starts within 24 hours of the last block's start, its duration doubles, up to
-// the maximum.
+// Blocks an account when it reaches `abuseFailures` failed tasks within the window. These failures do not count
+// toward the next block. If a block starts within 24 hours of the start of the previous block, its duration doubles,
+// up to the maximum.
 
 const forgetOld = statement(
   'abuse_forget_old',
@@ -34,7 +34,7 @@ const blockConnectors = statement(
 
 type Failed = { userId: string; now: EpochMs; limits: StoreLimits }
 
-/** Counts a failed task. The user's account must be locked. */
+/** The caller must have locked the user's account. */
 export function* countFailure(tx: Tx, { limits, now, userId }: Failed): Op<void> {
   const { abuseFailures: failuresMax, abuseWindowSeconds } = limits
   if (failuresMax === 0) return
@@ -50,16 +50,16 @@ export function* countFailure(tx: Tx, { limits, now, userId }: Failed): Op<void>
 }
 
 /**
- * Blocks new runs with connectors after one failed run that had called a connector. The user may own the connector,
- * read the agent's work from the call, and then make the run fail to get a refund. The block allows this only once per
- * block duration.
+ * Blocks new tasks with connectors after a failed run that had called a connector. If the user owns the connector,
+ * the user could read the agent's work from the call, and then make the run fail to get a refund. The block allows
+ * this only once per block duration.
  */
 export function* blockAfterCall(tx: Tx, { limits, now, userId }: Failed): Op<void> {
   const { connectorBlockSeconds: seconds } = limits
   if (seconds > 0) yield* tx.run(blockConnectors, { userId, until: now + seconds * 1000 })
 }
 
-/** Lifts both blocks and forgets the failures counted so far. Returns false if there was no block. */
+/** Removes both blocks and deletes the counted failures. Returns false if the account was not blocked. */
 export function* liftBlock(tx: Tx, userId: string): Op<boolean> {
   const account = yield* tx.lockAccount({ userId })
   yield* tx.run(forgetAll, { userId })

@@ -23,18 +23,16 @@ export type TransactionRecord = {
   turnId: string | null
   topupId: string | null
   description: string
-  /** Set for a chat charge. */
   breakdown: ChatBreakdown | null
   createdAt: EpochMs
 }
 
-/** Sums of a user's transactions of one day. `day` counts whole UTC days since the epoch. */
-/** Sums of one UTC day or hour. `step`: how many of them have passed since 1970-01-01. */
+/** Sums of a user's transactions in one UTC day or hour. `step` is the number of days or hours since 1970-01-01. */
 export type SpendStep = { step: number; charged: Units; refunded: Units; executions: number; failures: number }
 
 /**
- * `seq` increases with each transaction. A page covers the newest `limit` transactions between `afterSeq` and
- * `beforeSeq`, both exclusive.
+ * Reads the newest `limit` transactions between `afterSeq` and `beforeSeq`, both exclusive. `seq` increases with each
+ * transaction.
  */
 export type ReadSpend = { userId: string; afterSeq: number; beforeSeq: number; limit: number; stepMs: number }
 
@@ -45,8 +43,8 @@ export type SpendPage = {
   oldestSeq: number | null
   newestSeq: number | null
   /**
-   * Step of the oldest transaction read. If that transaction returns part of a charge, its amount may count for an
-   * earlier step.
+   * Step of the oldest transaction that was read. If that transaction refunds part of a charge, its amount may belong
+   * to an earlier step.
    */
   oldestStep: number | null
 }
@@ -56,9 +54,9 @@ export type AccountRecord = {
   email: string
   balance: Units
   held: Units
-  /** Debt: reversed top-up amounts that the balance could not cover. */
+  /** Debt: the part of refunded or disputed top-ups that the balance could not cover. */
   owed: Units
-  /** The owner is notified when the balance falls below this amount. */
+  /** The user is notified when the balance falls below this amount. */
   notifyBelow: Units | null
   blockedUntil: EpochMs | null
   connectorsBlockedUntil: EpochMs | null
@@ -70,7 +68,6 @@ export type UserRecord = {
   isAdmin: boolean
   createdAt: EpochMs
   suspendedAt: EpochMs | null
-  /** The user's id in a product built on the service. */
   externalId: string | null
 }
 
@@ -87,5 +84,5 @@ export const ownedTypes = [
 ] as const
 export type OwnedType = (typeof ownedTypes)[number]
 
-/** User that a task, session or other item belongs to, and the task or session that the item is part of. */
+/** The user to whom a task, session or other resource belongs, and the task or session that contains the resource. */
 export type Owner = { type: OwnedType; userId: string; taskId?: string; sessionId?: string }

@@ -4,7 +4,8 @@ import type { StoreLimits } from '../store.ts'
 const repeatMs = 24 * 3_600_000
 
 /**
- * Duration of an abuse block. Doubles the last duration, up to the maximum, if the last block began within 24 hours.
+ * Returns the duration of an abuse block. If the last block started within 24 hours, its duration is doubled, up to
+ * the maximum.
  */
 export function nextBlockSeconds(
   { abuseBlockMaxSeconds, abuseBlockSeconds }: StoreLimits,

@@ -19,7 +19,7 @@ type WithHash = { passwordHash: string | null }
 
 const user = columns('id email isAdmin createdAt suspendedAt externalId')
 const account = columns('userId balance held owed notifyBelow blockedUntil connectorsBlockedUntil plan limits')
-/** Total of a user's write-offs, clamped to the largest safe integer. */
+/** Total of a user's write-offs, limited to the largest safe integer. */
 const writtenOff = (least: string) => `${least}(${Number.MAX_SAFE_INTEGER}, coalesce((
   SELECT count FROM counters
   WHERE counters.user_id = users.id AND kind = 'written-off' AND part = '' AND status = ''), 0)) AS "writtenOff"`
@@ -70,8 +70,8 @@ const changePassword = statement(
 )
 
 /**
- * If two nodes create users with the same email simultaneously, the unique index rolls back one command, which reruns
- * and is rejected.
+ * If two nodes simultaneously create users with the same email address, the unique index rolls one command back. It
+ * then runs again and is rejected.
  */
 export function* createUser(tx: Tx, input: CreateUser): Op<CreateUserResult> {
   const { email, externalId = null, isAdmin, passwordHash } = input
@@ -94,7 +94,7 @@ export function* findUser(on: Reads, email: string): Op<UserRecord | undefined> 
   return known
 }
 
-/** Finds a user by email, with the data that a login is checked against. */
+/** Finds a user by email address, including the data for checking a login. */
 export function* findCandidate(on: Reads, email: string): Op<(UserRecord & LoginCandidate) | undefined> {
   const row = yield* on.get(byEmail, { email: email.toLowerCase() })
   return row && toRecord(row)
@@ -106,9 +106,9 @@ export function* getUser(on: Reads, userId: string): Op<(UserAccount & WithHash)
 }
 
 /**
- * Reads a page and counts the list in one walk through all users, one piece per event-loop tick. A search among 500,000
- * users in one tick blocked for 1.4 s. All walks share one queue, so concurrent walks slow down other requests no more
- * than a single walk does.
+ * Reads a page and counts all matching users in one pass, one batch per event-loop tick. A search among 500,000 users
+ * in a single tick blocked the event loop for 1.4 s. All passes share one queue, so concurrent ones do not slow other
+ * requests down further.
  */
 export function* listUsers(
   on: Reads,
@@ -134,7 +134,7 @@ export function* listUsers(
 export function* updateUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {
   const { isAdmin, isSuspended, userId, withoutAdmins = false } = input
   yield* tx.lockAccount({ userId })
-  // Serializes removals of admins, so that one always remains.
+  // Serializes removals of admins, so that at least one always remains.
   yield* tx.lock('admins')
   tx.holdersChanged('users')
   const known = yield* getUser(tx, userId)

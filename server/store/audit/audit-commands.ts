@@ -5,16 +5,16 @@ import { columns, insertInto, statement } from '../commands/statement.ts'
 import type { ListPlace } from '../list-place.ts'
 import type { Act, Actor, AuditRecord, AuditStore, ListAudit } from './audit-types.ts'
 
-// The audit log. Each row contains the hash of its content and of the previous row's hash, so that a changed or removed
-// row is found. `settings` has the newest hash, which reveals a removed end.
+// Writes the audit log. The hash of each row covers its content and the previous row's hash, so that a changed or
+// deleted row is detected. `settings` contains the newest hash, so that deleted rows at the end are detected too.
 
-/** Setting with the hash of the newest row. */
+/** Name of the setting that contains the hash of the newest row. */
 export const auditHead = 'audit-head'
 
 const actors = new AsyncLocalStorage<() => Actor>()
 const service: Actor = { kind: 'service', id: null, client: null }
 
-/** Attributes the acts within `work` to an actor, which is determined only if something is recorded. */
+/** Attributes all records that `work` writes to an actor. `actor` is called only if something is recorded. */
 export function actAs<Result>(actor: () => Actor, work: () => Result): Result {
   return actors.run(actor, work)
 }
@@ -38,8 +38,9 @@ const ofAction = listed('_of_action', 'action = :action AND')
 const ofBoth = listed('_of_user_and_action', 'user_id = :userId AND action = :action AND')
 
 /**
- * Returns a command that also records its act, in the same transaction. `actOf` returns undefined if nothing happened.
- * Call this where the operation begins, because the actor is that of the current asynchronous context.
+ * Returns a command that also writes an audit record in the same transaction. `actOf` returns undefined if nothing
+ * has to be recorded. Must be called where the operation begins, because the actor is taken from the current
+ * asynchronous context.
  */
 export function recorded<Value>(
   command: (tx: Tx) => Op<Value>,
@@ -55,7 +56,7 @@ export function recorded<Value>(
 }
 
 function* append(tx: Tx, { action, change = {}, userId = null }: Act, actor: Actor): Op<void> {
-  // Taken last, so that it cannot cause a deadlock with other locks.
+  // Take this lock last, so that it cannot cause a deadlock with other locks.
   yield* tx.lock('audit')
   const before = (yield* tx.get(head))?.hash ?? ''
   const createdAt = yield* tx.now()

@@ -24,18 +24,19 @@ export const auditActions = [
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 
-/** Kinds of actors. A visitor has no credential. The service is the actor of background work. */
+/** Kinds of actors. A visitor has no credential, and the service is the actor of background work. */
 export const actorKinds = ['user', 'key', 'platformKey', 'clientToken', 'commandLine', 'visitor', 'service'] as const
 
 export type Actor = {
   kind: (typeof actorKinds)[number]
-  /** Id of the user, key or token; null for the other kinds. */
+  /** Id of the user, key or token, or null for other kinds. */
   id: string | null
-  /** Client address; null if unknown. */
   client: string | null
 }
 
-/** `userId` is the user whom the act is about. `change` contains ids and values, but no names or email addresses. */
+/**
+ * `userId` is the user that the record is about. `change` contains ids and values, but no names or email addresses.
+ */
 export type Act = { action: AuditAction; userId?: string | null; change?: Record<string, unknown> }
 
 export type AuditRecord = {
@@ -45,7 +46,6 @@ export type AuditRecord = {
   actorId: string | null
   client: string | null
   userId: string | null
-  /** JSON object. */
   change: string
   createdAt: EpochMs
 }
@@ -53,8 +53,8 @@ export type AuditRecord = {
 export type ListAudit = { userId?: string; action?: AuditAction; after?: ListPlace; limit: number }
 
 export type AuditStore = {
-  /** Newest first. `next` is the start of the next page, if there is one. */
+  /** Returns records, newest first. `next` is the position after which the next page starts. */
   list(input: ListAudit): Promise<{ acts: AuditRecord[]; next?: ListPlace }>
-  /** Records an act that changes nothing else, such as a failed login. */
+  /** Records an act without other writes, such as a failed login. */
   note(act: Act): Promise<void>
 }

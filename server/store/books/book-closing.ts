@@ -2,11 +2,11 @@ import type { Op, Reads, Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 import { bookGroups, columnOf, type BookGroup } from './book-groups.ts'
 
-// Totals over all users, so that reading a year takes milliseconds. A day is closed once no transaction can add to it.
-// From then on its totals never change, and can be recalculated from the per-user sums.
+// Precomputes totals over all users, so that reading a year takes milliseconds. A day is closed when no transaction
+// can add to it anymore. Its totals then never change, and can be recomputed from the sums per user.
 
 const dayMs = 86_400_000
-/** Time after midnight when a day can be closed. No transaction runs this long, so none can still add to that day. */
+/** Time after midnight when the previous day can be closed. No transaction runs this long. */
 const closingMs = 3_600_000
 
 const sums = ['executions', 'failures', 'charged', 'refunded', 'written_off', 'provider_cost']
@@ -38,7 +38,6 @@ export function isByMonth(group: BookGroup): boolean {
   return group === 'user' || group === 'key'
 }
 
-/** Returns the first day of the month. */
 export function monthStart(day: number): number {
   return day - new Date(day * dayMs).getUTCDate() + 1
 }
@@ -54,12 +53,11 @@ export function nextMonth(day: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1) / dayMs
 }
 
-/** Returns the first day that is not closed. */
 export function* closedUntil(on: Reads): Op<number> {
   return (yield* on.get(last))?.toDay ?? 0
 }
 
-/** Closes the next day with executions. Returns false if there is none. */
+/** Closes the next day that has executions. Returns false if no such day can be closed yet. */
 export function* closeBooks(tx: Tx): Op<boolean> {
   const before = Math.floor(((yield* tx.now()) - closingMs) / dayMs)
   const closedTo = yield* closedUntil(tx)

@@ -15,11 +15,10 @@ const add = statement(
     DO UPDATE SET ${sums.map((sum) => `${sum} = book_days.${sum} + excluded.${sum}`).join(', ')}`,
 )
 
-/** An execution that ends in this transaction. */
+/** An execution that ends in the current transaction. */
 export type Booked = {
   userId: string
   agentId: string
-  /** Absent for a chat. */
   endpointId?: string
   model: string | null | undefined
   plan: string | null
@@ -28,12 +27,12 @@ export type Booked = {
   charged: Units
   refunded?: Units
   writtenOff?: Units
-  /** Billionths of a USD. */
+  /** In billionths of a USD. */
   providerCost: number | null
   now: EpochMs
 }
 
-/** Adds an ended execution to the sums of the current day. The account must be locked. */
+/** Adds an ended execution to the sums of the current day. The caller must have locked the account. */
 export function book(tx: Tx, { isFailure, keyId, model, now, plan, providerCost, ...of }: Booked): void {
   const { agentId, charged, endpointId = agentId, refunded = 0, userId, writtenOff = 0 } = of
   tx.send(add, {
@@ -56,7 +55,6 @@ export function book(tx: Tx, { isFailure, keyId, model, now, plan, providerCost,
 type BookTask = Pick<Booked, 'isFailure' | 'model' | 'now' | 'refunded'> & { providerCost?: number | null | undefined }
 type EndedTask = Pick<Booked, 'userId' | 'agentId' | 'keyId'> & { endpointId: string; cost: Units }
 
-/** Adds an ended task to the sums of the current day. */
 export function* bookTask(tx: Tx, task: EndedTask, { providerCost = null, ...of }: BookTask): Op<void> {
   const { agentId, cost: charged, endpointId, keyId, userId } = task
   const { plan } = must(yield* tx.account(userId), 'a task has an account')

@@ -1,4 +1,3 @@
-/** Columns by which the sums of ended executions can be grouped. */
 export const bookGroups = ['day', 'agent', 'endpoint', 'model', 'user', 'plan', 'key'] as const
 export type BookGroup = (typeof bookGroups)[number]
 

@@ -12,19 +12,19 @@ export type BookSums = {
   charged: Units
   refunded: Units
   writtenOff: Units
-  /** Billionths of a USD. */
+  /** In billionths of a USD. */
   providerCost: number
 }
 
 /**
- * `value`: the group's value, which is an id, a name, or a day counted from 1970-01-01. Empty if there is none or it is
- * not known. `day`: only for the books of one user.
+ * Sums of one group. `value` is an id, a name, or a day counted from 1970-01-01, and is empty if there is none or it
+ * is unknown. `day` is set only for the books of a single user.
  */
 export type BookRow = BookSums & { value: string | number; day?: number }
 
 /**
- * Selects the days from `fromDay` (inclusive) to `toDay` (exclusive), counted from 1970-01-01. Without `userId`, covers
- * all users. The result can contain a value more than once: with `userId`, once per day.
+ * Selects days from `fromDay` (inclusive) to `toDay` (exclusive), counted from 1970-01-01. Without `userId`, reads
+ * the books of all users. The same value can occur several times. With `userId`, it occurs once per day.
  */
 export type ReadBooks = { groupBy: BookGroup; fromDay: number; toDay: number; userId?: string }
 
@@ -32,13 +32,11 @@ export type UserEmail = { id: string; email: string }
 
 export type BookStore = {
   read(input: ReadBooks): Promise<BookRow[]>
-  /** Reads ended tasks of a user, newest first. */
+  /** Returns ended tasks of a user, newest first. */
   readRuns(input: ReadRuns): Promise<EndedRun[]>
-  /** Reads failed tasks of all users, newest first. */
   readFailures(limit: number): Promise<FailedTask[]>
-  /** Reads the emails of those users that exist. */
   readEmails(userIds: readonly string[]): Promise<UserEmail[]>
-  /** Closes a day. Returns false if there is no day to close. */
+  /** Closes a day. Returns false if no day can be closed yet. */
   close(): Promise<boolean>
 }
 
@@ -87,7 +85,7 @@ export function readEmails(on: Reads, userIds: readonly string[]): Answer<UserEm
   return on.all(emails, { ids: JSON.stringify(Object.fromEntries(userIds.map((userId) => [userId, 0]))) })
 }
 
-/** Reads closed days and months from their totals, and all others from the per-user sums. */
+/** Reads closed days and months from the precomputed totals, and all others from the sums per user. */
 export function* readBooks(on: Reads, { fromDay, groupBy, toDay, userId }: ReadBooks): Op<BookRow[]> {
   if (userId !== undefined) return yield* on.all(ofUser[groupBy], { fromDay, toDay, userId })
   const closedTo = Math.min(toDay, yield* closedUntil(on))

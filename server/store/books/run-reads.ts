@@ -18,7 +18,7 @@ export type EndedRun = ListPlace & {
   completedAt: EpochMs
 }
 
-/** Tasks created since `since` and before the place `before`. */
+/** Selects tasks that were created at or after `since` and are older than `before`. */
 export type ReadRuns = { userId: string; since: EpochMs; before?: ListPlace | undefined; limit: number }
 
 type Row = Omit<EndedRun, 'tags'> & { tags: string | null }
@@ -32,7 +32,6 @@ const newest = statement<Row>(
     ORDER BY created_at DESC, seq DESC LIMIT :limit`,
 )
 
-/** Reads ended tasks, newest first. */
 export function* readRuns(on: Reads, { before, ...of }: ReadRuns): Op<EndedRun[]> {
   const { createdAt, seq } = before ?? { createdAt: Number.MAX_SAFE_INTEGER, seq: 0 }
   const rows = yield* on.all(newest, { ...of, createdAt, seq })

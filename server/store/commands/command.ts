@@ -9,25 +9,25 @@ import type { AccountRow } from '../tables/account-tables.ts'
 import type { AddedToWindow, KeyRateRow, Spent, WindowOf, WindowRow } from '../limits/used-rows.ts'
 import type { Statement, Values } from './statement.ts'
 
-// Commands are written once, as generators, and each engine drives them in its own way. SQLite runs each to completion
-// synchronously, because no other work may run between the commands of a commit. PostgreSQL awaits each answer.
+// Commands are written once for both engines, as generators. SQLite runs each command synchronously, because nothing
+// else may run between the commands of a commit. PostgreSQL awaits each answer.
 
 export type Op<Value> = Generator<unknown, Value, unknown>
 
 /**
- * A pending database answer. Creating one issues the query; `yield*` awaits the answer. Queries issued before the first
- * await are pipelined into one round trip.
+ * A pending answer from the database. Creating it sends the query, and `yield*` awaits the answer. All queries that
+ * are sent before the first await are pipelined into one round trip.
  */
 export type Answer<Value> = {
   [Symbol.iterator](): Iterator<unknown, Value, unknown>
-  /** Transforms the value. Lets a frequent read with one answer do without a generator. */
+  /** Transforms the value. With this, frequent reads of a single answer do not need a generator. */
   map<Next>(make: (value: Value) => Next): Answer<Next>
 }
 
-/** Identifies an account by its user, or by a task or turn, whose owner never changes. */
+/** Identifies an account by its user, or by one of the user's tasks or turns. */
 export type AccountOf = { userId: string } | { taskId: string } | { turnId: string }
 
-/** A row whose existence proves that a transaction was committed, because only that transaction creates it. */
+/** A row that only one transaction can create. If it exists, that transaction was committed. */
 export type MadeRow = {
   table:
     | 'transactions'
@@ -57,39 +57,38 @@ export type Posting = {
   breakdown?: ChatBreakdown
   idempotencyKey?: string | null
   /**
-   * Set if a platform key credits or debits: JSON object from the key's id to the day whose ceiling the amount counts
-   * toward.
+   * Set if a platform key credited or debited the amount. JSON object from the key's id to the day whose ceiling the
+   * amount counts toward.
    */
   countedIn?: string | undefined
-  /** For a chat charge: the hold to release, and the account's new carry-over. */
+  /** For a chat charge, the hold to release and the new carried remainder of the account. */
   settles?: { held: Units; carried: number }
   now: EpochMs
 }
 
-/** Times of a user's newest executions, up to the requested number. */
 export type RateRead = {
-  /** Highest limit this read can answer for. A higher limit needs another read. */
+  /** Highest limit that this read can evaluate. A higher limit requires another read. */
   readonly limitMax: number
   at(limit: number, now: EpochMs): RateState
 }
 
 export type UsedReads = {
   window(of: WindowOf): Answer<WindowRow | undefined>
-  /** Returns those windows that exist, of the ones named in `countedIn` (a JSON object from owner to period start). */
+  /** Returns the existing windows among those in `countedIn`, which is a JSON object from owner to period start. */
   named(countedIn: string): Answer<WindowRow[]>
   keyRate(keyId: string): Answer<KeyRateRow | undefined>
 }
 
 /**
- * Changes to limit usage, for a locked account. A command that would take a window below zero or above its limit is
- * rolled back.
+ * Changes the usage of limits. The account must be locked. If a change would make a window negative or exceed its
+ * limit, the command is rolled back.
  */
 export type UsedChanges = {
-  /** Creates the window if this is its first entry. */
+  /** Adds to a window. Creates the window if it does not exist yet. */
   add(added: AddedToWindow): void
   change(countedIn: string, by: Spent): void
   setKeyRate(keyId: string, row: KeyRateRow): void
-  /** Flushes pending changes. Call it before a statement that changes or deletes rows of limit usage directly. */
+  /** Writes all pending changes. Must be called before a statement that changes or deletes these rows directly. */
   writeOut(): void
 }
 
@@ -97,35 +96,36 @@ export type Reads = {
   get<Row>(statement: Statement<Row>, values?: Values): Answer<Row | undefined>
   all<Row>(statement: Statement<Row>, values?: Values): Answer<Row[]>
   /**
-   * Returns the current time. If the command has locked an account, the time was taken after the lock, so it is never
-   * earlier than the time in a previous command on that account.
+   * Returns the current time. If the command has locked an account, this is a time after the lock was acquired. It is
+   * therefore never earlier than the time of a previous command on that account.
    */
   now(): Answer<EpochMs>
-  /** Reads without a lock. In a command that has locked the account, the result includes the command's own changes. */
-  account(userId: string): Answer<AccountRow | undefined>
   /**
-   * Reads a user's rate window. `limit` is how many executions to read; the time and the limit to apply can be chosen
-   * later.
+   * Reads an account without locking it. If the command has locked the account, the result includes its own changes.
    */
+  account(userId: string): Answer<AccountRow | undefined>
+  /** Reads a user's newest `limit` executions. `RateRead.at` then evaluates a limit at a given time. */
   rate(userId: string, limit: number): Answer<RateRead>
   readonly used: UsedReads
-  /** Number of a user's queued tasks. In a command that has locked the account, includes the command's own changes. */
+  /**
+   * Returns the number of a user's queued tasks. If the command has locked the account, the result includes its own
+   * changes.
+   */
   waiting(userId: string): Answer<number>
-  /** Max rows to skip per event-loop tick when paging by offset. */
   readonly passedAtOnce: number
   pause(userId: string): Answer<void>
-  /** Returns as many messages from the start of the page as fit in `bytesMax`, at least one. */
+  /** Returns as many messages of the page as fit in `bytesMax`, but at least one. */
   fittingMessages(of: {
     sessionId: string
     limit: number
     offset: number
     bytesMax: number
   }): Answer<Iterable<MessageRow>>
-  /** Passes a session's messages to `take`, newest first, until `take` returns false. */
+  /** Passes the messages of a session to `take`, newest first, until `take` returns false. */
   newestMessages(sessionId: string, take: (message: NewestRow) => boolean): Answer<void>
 }
 
-/** A change to one of a user's counters: tasks by agent and status, transactions by type, or write-offs. */
+/** A change of one of a user's counters: tasks by agent and status, transactions by type, or write-offs. */
 export type CounterChange = {
   userId: string
   kind: 'task' | 'transaction' | 'written-off'
@@ -135,60 +135,56 @@ export type CounterChange = {
 }
 
 /**
- * Database access of a command: a transaction. All commands take locks in the same order, so that they cannot deadlock.
- * A command locks one account first, then the session, then the task or turn.
+ * The transaction of a command. To prevent deadlocks, all commands acquire locks in the same order: one account, then
+ * the session, then the task or turn.
  */
 export type Tx = Reads & {
   readonly used: UsedChanges
-  /** Returns the number of changed rows. */
   run(statement: Statement<never>, values?: Values): Answer<number>
-  /** Runs a statement without awaiting its answer. If it fails, the command is rolled back. */
+  /** Runs a statement without waiting for its answer. If it fails, the command is rolled back. */
   send(statement: Statement<never>, values: Values): void
   /**
-   * Locks and returns the account. No other command can change it before this command ends. Undefined if it does not
-   * exist.
+   * Locks and returns the account. No other command can change it until this command has ended. Returns undefined if
+   * the account does not exist.
    */
   lockAccount(of: { userId: string } | { taskId: string }): Answer<AccountRow | undefined>
-  /** Locks the account of a task's or turn's user. Returns false if the task or turn does not exist. */
+  /** Locks the account that a task or turn belongs to. Returns false if the task or turn does not exist. */
   lockOwner(of: { taskId: string } | { turnId: string }): Answer<boolean>
-  /** Serializes commands that lock the same string of the same kind. */
+  /** Serializes commands that lock the same combination of kind and text. */
   lock(kind: LockKind, text?: string): Answer<void>
   /**
-   * The only writer of balances, for a locked account. A CHECK rolls the command back if the balance would fall below
-   * the hold.
+   * Changes the balance of a locked account and records the transaction. This is the only way to change a balance. If
+   * the balance would fall below the amount on hold, a CHECK rolls the command back.
    */
   post(posting: Posting): Answer<{ id: string; balance: Units }>
   /**
-   * Changes the hold of a locked account by `by`. A CHECK rolls the command back if the balance would not cover the
-   * hold.
+   * Changes the amount on hold of a locked account by `by`. If the hold would exceed the balance, a CHECK rolls the
+   * command back.
    */
   hold(userId: string, by: Units): void
-  /** Changes the debt of a locked account by `by`. */
   owe(userId: string, by: Units): void
-  /** Changes a counter. Counters are written once, at the end. */
   count(change: CounterChange): void
-  /** Records an accepted execution of a user whose rate window was read. */
+  /** Records an accepted execution. The user's rate window must have been read before. */
   accepted(userId: string, at: EpochMs): void
   /**
-   * Registers a row that exists only if the COMMIT succeeded, in case the response is lost. One row per command is
-   * enough.
+   * Registers a row that exists only if the COMMIT has succeeded. It is looked up if the answer to the COMMIT is
+   * lost. One row per command is enough.
    */
   made(row: MadeRow): void
   /**
-   * Reports a change to the data that credentials of this kind are checked against. A change to `users` affects every
-   * kind.
+   * Must be called after a change of the data against which credentials of this kind are checked. A change of `users`
+   * affects all kinds.
    */
   holdersChanged(of: Holding | 'users'): void
 }
 
 export type TaskOf = { userId: string; taskId: string }
 
-/** Kinds of credentials that have a token. */
 export type Holding = 'keys' | 'logins' | 'platform-keys' | 'client-tokens'
 
 /**
- * Advisory lock namespaces: the admin set, login attempts by email and by client, SSO identities, platform user ids,
- * webhooks of the platform, the retention of tasks, the audit log.
+ * Kinds of advisory locks: the set of admins, login attempts by email address and by client, identities at login
+ * providers, external user ids, webhooks of the platform, the retention of tasks, and the audit log.
  */
 export type LockKind =
   | 'admins'
@@ -200,32 +196,31 @@ export type LockKind =
   | 'retention'
   | 'audit'
 
-/** Runs the commands that both engines share. Each engine implements this type. */
+/** Runs commands and reads on one of the two databases. */
 export type Engine = {
   /**
-   * Runs a command in its own transaction and resolves when the transaction is durable. If `of` is set, queues the
-   * command behind the account's other commands. May rerun the command from its start.
+   * Runs a command in its own transaction and resolves when the transaction is durable. If `of` is set, the command
+   * waits for other commands on the same account. The command may run again from its start.
    */
   run<Value>(command: (tx: Tx) => Op<Value>, of?: AccountOf): Promise<Value>
-  /** Records the owner of a task or turn, so that its commands are queued behind the owner's other commands. */
+  /** Records the owner of a task or turn, so that its commands wait for other commands on the owner's account. */
   noteOwner(id: string, userId: string): void
-  /** Forgets the owner of an ended task or turn. */
   dropOwner(id: string): void
-  /** Number of commands that upkeep runs concurrently. */
+  /** Number of commands that upkeep may run concurrently. */
   readonly atOnce: number
-  /** Runs a read. If `listOf` is the id of a user, the read queues behind this user's other list reads. */
+  /** Runs a read. If `listOf` is a user's id, the read waits for other list reads of this user. */
   read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>, listOf?: string): Promise<Value>
   /**
-   * Reads the data that a credential is checked against, by token hash. Includes all changes by this process, and those
-   * by other processes up to a millisecond ago.
+   * Reads the data of a credential by token hash. The result includes all changes by this process, and changes by
+   * other processes except those within the last millisecond.
    */
   holderOf<Holder>(
     of: Holding,
     read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
   ): (tokenHash: string) => Promise<Holder | undefined>
   /**
-   * Reads a user's task. Includes all changes by this process, and those by other processes up to a millisecond ago.
-   * Reads of an unchanged task can return the same object, which is then frozen.
+   * Reads a user's task. The result includes all changes by this process, and changes by other processes except those
+   * within the last millisecond. Reads of an unchanged task may return the same frozen object.
    */
   taskOf(
     read: (on: Reads, of: TaskOf) => Answer<TaskRecord | undefined>,

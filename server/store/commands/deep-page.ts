@@ -1,8 +1,8 @@
 import type { ListPlace, ListRange } from '../list-place.ts'
 import type { Answer, Op, Reads } from './command.ts'
 
-// Pages of unbounded lists. Rows before the page, and rows that a filter excludes, are walked in pieces, one per
-// event-loop tick. A million rows in one tick would block the event loop for half a second.
+// Reads pages of unbounded lists. Rows before the page, and rows that do not match the filter, are skipped in
+// batches, one per event-loop tick. Skipping a million rows in one tick would block the event loop for half a second.
 
 type PageOf = { limit: number; offset: number; userId: string }
 type Found<Row> = { rows: Row[]; next?: ListPlace }
@@ -16,7 +16,7 @@ const everything: Piece = {
   until: { createdAt: -1, seq: -1 },
 }
 
-/** Returns the range of rows created within a filter's times. */
+/** Returns the range of rows that were created within the filter's times. */
 export function pieceOf({ createdAfter, createdBefore }: ListRange): Piece {
   return {
     after: createdBefore === undefined ? everything.after : { createdAt: createdBefore, seq: -1 },
@@ -24,25 +24,23 @@ export function pieceOf({ createdAfter, createdBefore }: ListRange): Piece {
   }
 }
 
-/** Returns the parameters for a statement that uses `within`. */
 export function placesOf({ after, until }: Piece) {
   return { createdAt: after.createdAt, seq: after.seq, untilAt: until.createdAt, untilSeq: until.seq }
 }
 
 /**
- * Returns the SQL condition for the rows of a piece. Uses row values, because SQLite takes 1.4 times as long for the
- * equivalent OR.
+ * Returns the SQL condition for the rows of a range. Uses row values, because the equivalent condition with OR takes
+ * 1.4 times as long on SQLite.
  */
 export function within(seq: string, createdAt = 'created_at'): string {
   return `${olderThan(seq, createdAt)} AND (${createdAt}, ${seq}) >= (:untilAt, :untilSeq)`
 }
 
-/** Returns the SQL condition for rows older than a place. */
 export function olderThan(seq: string, createdAt = 'created_at'): string {
   return `(${createdAt}, ${seq}) < (:createdAt, :seq)`
 }
 
-/** Reads a page of a list without a filter: every row walked belongs to it. */
+/** Reads a page of an unfiltered list. */
 export function* readDeepPage<Row extends ListPlace>(
   on: Reads,
   { after: cursor, limit, offset, userId }: PageOf & ListRange,
@@ -60,26 +58,21 @@ export function* readDeepPage<Row extends ListPlace>(
   return toPage(yield* read({ after, until, limit: limit + 1, offset: left }), limit)
 }
 
-/** Reads needed to page through a filtered list. */
 export type Filtered<Row> = {
-  /** Range of the complete list. */
   piece: Piece
-  /** Reads the row at an offset in a piece, counting rows that do not pass the filter too. */
+  /** Returns the row at an offset in the range, counting all rows, whether or not they match the filter. */
   skip: ReadPiece<ListPlace>
-  /**
-   * Whether every row that `skip` walks passes the filter. A full piece then needs no `count`: its size is the count.
-   */
+  /** Whether all rows that `skip` counts match the filter. A full batch then needs no `count`. */
   isUnfiltered?: boolean
-  /** Counts the rows in a piece that pass the filter. */
   count: (piece: Piece) => Answer<{ count: number } | undefined>
-  /** Total number of rows that pass the filter, if known. The walk then ends with the page. */
+  /** Total number of matching rows, if known. Reading then stops at the end of the page. */
   total?: number | undefined
   read: ReadPiece<Row>
 }
 
 /**
- * Reads a page and counts the list in one walk through the list. If the total is known, the walk ends with the page. A
- * page never has both an offset and a cursor.
+ * Reads a page and counts the matching rows in one pass. If the total is known, the pass stops at the end of the
+ * page. A page cannot have both an offset and a cursor.
  */
 export function* readFilteredPage<Row extends ListPlace>(
   on: Reads,
@@ -89,7 +82,7 @@ export function* readFilteredPage<Row extends ListPlace>(
   const rows: Row[] = []
   let total = 0
   if (known === 0) return { rows, total }
-  // Reading a row's tags takes as long as skipping many rows.
+  // Use smaller batches with a filter, because reading a row's tags takes as long as skipping many rows.
   const pieceRows = isUnfiltered ? on.passedAtOnce : Math.ceil(on.passedAtOnce / 20)
   let left = offset
   let { after } = whole
@@ -119,7 +112,7 @@ function* pieceEnd(piece: Piece, rows: number, skip: ReadPiece<ListPlace>): Op<L
   return last && { createdAt: last.createdAt, seq: last.seq }
 }
 
-/** Builds a page from rows read with a limit of one more than the page's limit. */
+/** Creates a page from rows that were read with a limit of `limit + 1`. */
 export function toPage<Row extends ListPlace>(rows: Row[], limit: number): Found<Row> {
   const last = rows[limit - 1]
   if (rows.length <= limit || !last) return { rows }

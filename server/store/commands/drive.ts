@@ -1,11 +1,10 @@
 import type { Answer, Op } from './command.ts'
 
-/** Runs an operation or read to its result, awaiting each answer. */
 export async function resultOf<Value>(of: Op<Value> | Answer<Value>): Promise<Value> {
   return await toEnd(of[Symbol.iterator]())
 }
 
-/** Runs the rest of an operation that has already started. */
+/** Runs the rest of a command or read that has already started. */
 export async function toEnd<Value>(op: Iterator<unknown, Value, unknown>): Promise<Value> {
   let step = op.next()
   while (!step.done) {

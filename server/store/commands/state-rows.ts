@@ -3,8 +3,6 @@ import type { Op, Reads } from './command.ts'
 import { statement } from './statement.ts'
 import { newest } from '../accounts/stored-users.ts'
 
-// Work in progress, read from the indexes of open tasks and turns.
-
 type Open = Pick<StoreState, 'pendingTasks' | 'processingTasks' | 'openTurns' | 'users' | 'suspendedUsers'>
 
 const openTasks = statement<Pick<Open, 'pendingTasks' | 'processingTasks'>>(
@@ -28,7 +26,7 @@ export function* readOpen(on: Reads): Op<Open> {
   return { ...(yield* asked[0])!, ...(yield* asked[1])!, ...(yield* readUsers(on)) }
 }
 
-/** Counts users in pieces, one per event-loop tick. */
+/** Counts users in batches, one per event-loop tick. */
 function* readUsers(on: Reads): Op<Pick<Open, 'users' | 'suspendedUsers'>> {
   const last = on.passedAtOnce === Infinity ? Number.MAX_SAFE_INTEGER : ((yield* on.get(newest))!.seq ?? 0)
   const all = { users: 0, suspendedUsers: 0 }

@@ -1,39 +1,42 @@
 import type { AccountRow } from '../tables/account-tables.ts'
 
-// SQL statements, written once for both engines. If the engines differ, a statement uses the engine's `Dialect`.
+// SQL statements for both engines. Where the engines differ, a statement uses the engine's `Dialect`.
 
 export type Dialect = {
-  /** Column that orders rows of one millisecond by creation. */
+  /** Column that orders rows of the same millisecond by creation. */
   seq: string
   greatest: string
   least: string
-  /** Position of the second string in the first string, starting at 1; 0 if the second is not part of the first. */
+  /**
+   * Name of the function that returns the position of the second string in the first one. Positions start at 1, and 0
+   * means not found.
+   */
   position: string
-  /** Converts ASCII letters, and only those, to lower case. */
+  /** Converts only ASCII letters to lower case. */
   lower: (text: string) => string
-  /** After a SELECT: locks the row, so that no other transaction can change or lock it before this transaction ends. */
+  /** Suffix of a SELECT that locks the rows until the transaction ends. */
   forUpdate: string
-  /** After a SELECT of rows to delete or take: skips rows that other transactions have locked. */
+  /** Suffix of a SELECT that skips rows which other transactions have locked. */
   skipLocked: string
   /**
-   * Before a column: keeps the planner from using the column's index, for queries where it would be the wrong choice.
+   * Prefix of a column that prevents the planner from using its index, for queries where it would be the wrong
+   * choice.
    */
   noIndex: string
   /**
-   * After a table: the index to use, for queries where the planner would choose a worse index for lack of statistics.
+   * Suffix of a table name that selects an index, for queries where the planner lacks the statistics to choose it.
    */
   indexedBy: (index: string) => string
-  /** Rewrites a statement so that its bound values do not influence its plan. */
+  /** Rewrites a statement so that the values of its parameters do not influence its plan. */
   bound: (text: string) => string
-  /** Table `used (id, at)` with the members of a JSON object of numbers. */
+  /** Returns a table `used (id, at)` of the members of a JSON object of numbers. */
   members: (json: string) => string
-  /** Rows `key` and `value` with the members of a JSON object. The value may be text. */
+  /** Returns a table with the columns `key` and `value` of the members of a JSON object. The value may be text. */
   entries: (json: string) => string
-  /** A field of a JSON object, as text or a number. */
   field: (json: string, name: string) => string
-  /** SHA-256 of a string in hex. On SQLite, available only to ledger checks. */
+  /** Returns the hex SHA-256 of a string. On SQLite, only ledger checks can use this. */
   digest: (text: string) => string
-  /** Returns `part`, which is about leases. On an engine without leases, returns `without` instead. */
+  /** Returns `part`, which refers to leases. On an engine without leases, returns `without` instead. */
   ofLease: (part: string, without?: string) => string
 }
 
@@ -48,8 +51,8 @@ export const sqlite: Dialect = {
   noIndex: '+',
   indexedBy: (index) => `INDEXED BY ${index}`,
   // SQLite prepares a statement again for each new value of a LIMIT. If a partial index compares a column with a
-  // constant, it also does so for each new value compared with another column. Preparing takes longer than running most
-  // statements. Only plain parameters have this effect, not expressions.
+  // constant, it also does so for new values of other comparisons. Preparing takes longer than running most
+  // statements. Expressions do not have this effect, in contrast to plain parameters.
   bound: (text) => text.replaceAll(/\bLIMIT (:\w+)/g, 'LIMIT 0 + $1').replaceAll(/(?<!\w):(?=[a-z])/gi, '+:'),
   members: (json) => `(SELECT key AS id, value AS at FROM json_each(${json})) AS used`,
   entries: (json) => `json_each(${json})`,
@@ -77,10 +80,9 @@ export const postgres: Dialect = {
 }
 
 export type Value = string | number | null
-/** Statement parameters by name. */
 export type Values = Readonly<Record<string, Value>>
 
-/** A statement whose result rows have the type `Row`. PostgreSQL prepares it under its unique name. */
+/** A statement whose result rows have the type `Row`. PostgreSQL prepares it under its name, which must be unique. */
 export class Statement<Row> {
   declare readonly row: Row
   readonly name: string
@@ -91,7 +93,7 @@ export class Statement<Row> {
     this.#text = text
   }
 
-  /** Returns the SQL, with `:name` for each value. */
+  /** Returns the SQL, in which `:name` marks each value. */
   text(dialect: Dialect): string {
     return dialect.bound(typeof this.#text === 'string' ? this.#text : this.#text(dialect))
   }
@@ -105,12 +107,15 @@ export function statement<Row = never>(name: string, text: string | ((dialect: D
   return one
 }
 
-/** Returns all statements, so that an engine can check on opening that each one is valid. */
+/** Returns all statements, so that an engine can validate them when the store is opened. */
 export function everyStatement(): readonly Statement<unknown>[] {
   return made
 }
 
-/** Returns a SELECT list from names used in code: `columns('id userId')` is `id, user_id AS "userId"`. */
+/**
+ * Returns a SELECT list for names in camel case. For example, `columns('id userId')` returns `id, user_id AS
+ * "userId"`.
+ */
 export function columns(names: string): string {
   return split(names)
     .map((name) => (column(name) === name ? name : `${column(name)} AS "${name}"`))
@@ -145,7 +150,6 @@ export function insertInto(table: string, names: string): string {
   return `INSERT INTO ${table} (${split(names).map(column).join(', ')}) VALUES (${values.join(', ')})`
 }
 
-/** Returns SET assignments for these columns. */
 export function assign(names: string): string {
   return split(names)
     .map((name) => `${column(name)} = :${name}`)
@@ -160,7 +164,7 @@ function column(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
-/** Creates a statement that moves a time in `settings` forward to `:until`. */
+/** Creates a statement that sets a time in `settings` to `:until`, unless the stored time is later. */
 export function moveSetting(statementName: string, setting: string): Statement<never> {
   return statement(
     statementName,

@@ -184,7 +184,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
   } satisfies Partial<Store>
 }
 
-/** Closes each turn in its own transaction, because no command locks two accounts. */
+/** Settles each turn in its own transaction, because a command can lock only one account. */
 async function closeAbandonedTurns(engine: Engine, limits: StoreLimits): Promise<number> {
   const left = await engine.read((on) => turns.abandonedTurns(on, closedMax))
   const close = (turnId: string) => {
@@ -194,7 +194,7 @@ async function closeAbandonedTurns(engine: Engine, limits: StoreLimits): Promise
   let closed = 0
   let failure: unknown
   for (let first = 0; first < left.length; first += engine.atOnce) {
-    // A turn that cannot be closed must not prevent closing the others.
+    // A turn that cannot be settled must not prevent the others from being settled.
     for (const result of await Promise.allSettled(left.slice(first, first + engine.atOnce).map(close))) {
       if (result.status === 'rejected') failure = result.reason
       else if (result.value) closed++
@@ -214,7 +214,7 @@ async function prune(engine: Engine, { retention = {} }: StoreLimits): Promise<b
   return (sessionsMs !== undefined && (await pruneSessions(engine, sessionsMs))) || hasTasks
 }
 
-/** Deletes each session in its own transaction, because no command locks two accounts. */
+/** Deletes each session in its own transaction, because a command can lock only one account. */
 async function pruneSessions(engine: Engine, ageMs: number): Promise<boolean> {
   const { idle, until } = await engine.read(function* (on) {
     const until = (yield* on.now()) - ageMs

@@ -13,8 +13,6 @@ import type { Op, Reads, Tx } from '../commands/command.ts'
 import { assign, columns, insertInto, statement } from '../commands/statement.ts'
 import { removeGrant } from './grant-ends.ts'
 
-// Users' connectors. Secrets are passed in and returned encrypted.
-
 type Row = Omit<ConnectorRecord, 'allowedTools'> & { allowedTools: string | null }
 
 const made = 'id userId name url server authType sealed allowedTools status createdAt'
@@ -104,10 +102,11 @@ export function* updateConnector(tx: Tx, input: UpdateConnector): Op<UpdateConne
   if (namesake && namesake.id !== connectorId) return { outcome: 'refused', reason: 'name-taken' }
   if (next.url !== known.url || next.sealed !== known.sealed) {
     Object.assign(next, { status: unchecked(next.authType), statusMessage: null, checkedAt: null })
-    // Tokens issued for one URL or client must not be sent to another.
+    // Tokens that were issued for one URL or client must not be sent to another.
     yield* removeGrant(tx, { connectorId, userId })
   }
-  // The result of a check of the previous version must not apply to the new version, even within the same millisecond.
+  // Always increase `updatedAt`, even within the same millisecond. Otherwise the result of a check of the previous
+  // settings would apply to the new ones.
   next.updatedAt = Math.max(yield* tx.now(), known.updatedAt + 1)
   yield* tx.run(update, next)
   return { outcome: 'updated', connector: toRecord(next) }
@@ -120,8 +119,8 @@ export function* deleteConnector(tx: Tx, of: ConnectorOf): Op<boolean> {
 }
 
 /**
- * Sets the status of a connector whose account is locked. From then on, results of checks that started earlier are
- * ignored.
+ * Sets the status of a connector. The results of checks that are still running are then ignored. The caller must have
+ * locked the account.
  */
 export function* setStatus(
   tx: Tx,
@@ -144,7 +143,6 @@ export function* resealConnector(tx: Tx, change: { connectorId: string; from: st
   return (yield* tx.run(reseal, change)) === 1
 }
 
-/** Returns the status before the first check of the current settings. */
 function unchecked(authType: ConnectorAuthType): ConnectorStatus {
   return authType === 'oauth' ? 'needs_sign_in' : 'untested'
 }

@@ -8,7 +8,10 @@ export type ConnectorStatus = (typeof connectorStatuses)[number]
 
 export type ConnectorOf = { userId: string; connectorId: string }
 
-/** A user's connection to an MCP server, either at `url` or configured by the operator under the id `server`. */
+/**
+ * A user's connection to an MCP server. The server is either at `url`, or configured by the operator with the id
+ * `server`.
+ */
 export type ConnectorRecord = {
   id: string
   userId: string
@@ -16,13 +19,11 @@ export type ConnectorRecord = {
   url: string | null
   server: string | null
   authType: ConnectorAuthType
-  /** Encrypted secrets; null if there are none. */
   sealed: string | null
-  /** Tools that agents may call; null for all. */
+  /** Tools that agents may call, or null for all. */
   allowedTools: string[] | null
-  /** Result of the last check. For auth `oauth`, `needs_sign_in` if the connector has no tokens. */
+  /** Result of the last check. For `oauth`, `needs_sign_in` if the connector has no tokens. */
   status: ConnectorStatus
-  /** Why the last check or sign-in failed. */
   statusMessage: string | null
   checkedAt: EpochMs | null
   createdAt: EpochMs

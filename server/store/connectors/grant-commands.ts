@@ -5,9 +5,9 @@ import { columns, insertInto, statement } from '../commands/statement.ts'
 import { getConnector, setStatus } from './connector-commands.ts'
 import { endSignIns, removeGrant } from './grant-ends.ts'
 
-// Access that a connector's server grants when the connector's owner signs in. An OAuth connector has the status
-// `needs_sign_in` if and only if it has no tokens, so status and tokens change in one transaction. Every command locks
-// the account first, so ending and renewing a grant never overlap.
+// Access that a connector's server grants when the user signs in. An OAuth connector has the status `needs_sign_in`
+// if and only if it has no tokens, so both change in the same transaction. Every command locks the account first, so
+// a grant cannot be ended and renewed concurrently.
 
 const made = 'connectorId userId issuer sealed expiresAt version'
 const row = columns(made)
@@ -96,7 +96,7 @@ function* takeSignIn(tx: Tx, stateHash: string): Op<ConnectorRecord | undefined>
   if (!seen) return undefined
   const { connectorId, expiresAt, userId } = seen
   yield* tx.lockAccount({ userId })
-  // Two callers may have found the sign-in. Only the one that removes it may use it.
+  // Two callers may have found the sign-in. Only the one that deletes it may use it.
   if ((yield* tx.run(removeSignIn, { stateHash })) === 0 || expiresAt <= (yield* tx.now())) return undefined
   return yield* getConnector(tx, { connectorId, userId })
 }
@@ -109,8 +109,8 @@ function* keepGrant(tx: Tx, input: Input<'keep'>): Op<boolean> {
   yield* removeGrant(tx, of)
   const now = yield* tx.now()
   const expiresAt = expiresInMs === null ? null : now + expiresInMs
-  // The current time is higher than any earlier version, so a refresh of the connector's earlier tokens never replaces
-  // these tokens.
+  // The current time is higher than any earlier version. A refresh of earlier tokens therefore cannot replace these
+  // tokens.
   const version = now
   yield* tx.run(insert, { ...of, issuer, sealed: tokens, expiresAt, version, refreshUntil: null, updatedAt: now })
   yield* setStatus(tx, known, { status: 'untested', statusMessage: null })
@@ -157,7 +157,7 @@ function* endGrant(tx: Tx, { message, sealed: client, version, ...of }: Input<'e
   return true
 }
 
-/** Locks the account and returns the connector. Undefined if the connector has changed since `updatedAt`. */
+/** Locks the account and returns the connector. Returns undefined if the connector has changed since `updatedAt`. */
 function* lockUnchanged(tx: Tx, of: ConnectorOf, updatedAt: number): Op<ConnectorRecord | undefined> {
   yield* tx.lockAccount({ userId: of.userId })
   const known = yield* getConnector(tx, of)

@@ -22,8 +22,8 @@ import { insertEvent } from './event-commands.ts'
 import { askWebhook, getWebhook } from './webhook-commands.ts'
 import { mailDisabled } from '../mails/mail-commands.ts'
 
-// States of a delivery. A lease postpones the due time to the end of the lease. If the process dies, another process
-// retries the delivery at that time:
+// Changes the state of deliveries. A lease postpones the time at which a delivery is due. If the process crashes,
+// another process retries the delivery when the lease expires:
 //
 //   pending, due ──lease──▶ pending, leased ──end──┬─▶ succeeded
 //        ▲                        │                ├─▶ failed: no attempt is left, or its endpoint is gone
@@ -31,10 +31,10 @@ import { mailDisabled } from '../mails/mail-commands.ts'
 //
 //   pending ──its webhook is disabled or deleted──▶ canceled
 
-/** A webhook whose deliveries have failed for this long without a success is disabled. */
+/** A webhook is disabled if its deliveries have failed for this long without a success. */
 const failingMsMax = 3 * 24 * 3_600_000
 const canceledMax = 500
-/** Number of ended deliveries from which a webhook's health is computed. */
+/** Number of ended deliveries from which the health of a webhook is computed. */
 const healthRows = 100
 
 const type = '(SELECT type FROM events WHERE events.id = event_id) AS type'
@@ -45,7 +45,7 @@ const thisAttempt = `${thisOne} AND fence = :fence AND status = 'pending'`
 const get = statement<DeliveryRecord>('delivery_get', `SELECT ${row} FROM deliveries WHERE ${thisOne}`)
 const ofEvent = (column: string) =>
   `(SELECT ${column} FROM events LEFT JOIN users ON users.id = events.user_id WHERE events.id = event_id)`
-/** For a webhook of the platform, the event's user. Null for a test. */
+/** User of the event, for a webhook of the platform. Null for a test event. */
 type OfUser = { ofUser?: string | null; externalId?: string | null }
 type Sent = Omit<SentDelivery, 'trace'> & { trace: string | null } & Required<OfUser>
 const sent = statement<Sent>(
@@ -70,7 +70,7 @@ const pageOf = (status: string) => `SELECT * FROM (SELECT ${row} FROM deliveries
 const lists = Object.fromEntries(
   deliveryStatuses.map((status) => [status, statement<DeliveryRecord>(`delivery_list_${status}`, pageOf(status))]),
 )
-// Each subquery finds the next distinct value in the index, however many rows share the current one.
+// Each subquery finds the next distinct value in the index, regardless of how many rows share the current one.
 const nextWebhook = (after: string) => `(SELECT webhook_id FROM deliveries
     WHERE due_at IS NOT NULL AND webhook_id > ${after} ORDER BY webhook_id LIMIT 1)`
 const nextTarget = (after: string) => `(SELECT target FROM deliveries
@@ -81,7 +81,7 @@ const firstOf = (column: string, { target, webhookId }: { target: string; webhoo
 const ofWebhook = { target: 'rows.webhook_id', webhookId: 'rows.webhook_id' }
 const ofTarget = { target: 'rows.target', webhookId: ':webhookId' }
 type Pending = { target: string; dueAt: number; attempts: number }
-/** `dueAt` and `attempts` are null for a webhook whose targets are origins of callback URLs. */
+/** `dueAt` and `attempts` are null for a webhook whose targets are callback origins. */
 const webhooks = statement<{ webhookId: string; userId: string; dueAt: number | null; attempts: number | null }>(
   'delivery_webhooks',
   `WITH RECURSIVE rows (webhook_id, place) AS (
@@ -286,7 +286,7 @@ export function* leaseDeliveries(tx: Tx, { leaseMs, wanted }: Wanted): Op<Leased
   return deliveries
 }
 
-/** Returns undefined if the event is missing or belongs to another user, or if there is no URL. */
+/** Returns undefined if the event does not exist or belongs to another user, or if the URL is missing. */
 function leased(webhook: WebhookRecord, target: string, taken: Taken): LeasedDelivery | undefined {
   const { id: webhookId, previousUntil, sealed, userId } = webhook
   const { attempt, eventId, fence } = taken
@@ -302,7 +302,7 @@ function readTrace(json: string | null): DeliveryTrace | null {
   return json === null ? null : (JSON.parse(json) as DeliveryTrace)
 }
 
-/** Adds the user to the body of an event for the platform. The result is the same at each attempt. */
+/** Adds the user to the body of an event for the platform. The result must be the same for each attempt. */
 function withUser(body: string, { externalId = null, ofUser }: OfUser): string {
   return ofUser ? `${JSON.stringify({ userId: ofUser, externalId }).slice(0, -1)},${body.slice(1)}` : body
 }
@@ -334,7 +334,6 @@ function endAttempt(tx: Tx, { eventId, fence, outcome, trace, webhookId }: Ended
   }
 }
 
-/** Updates the health of a webhook from its attempts. */
 function noteHealth(tx: Tx, attempts: readonly EndedAttempt[], now: number): void {
   const { webhookId } = attempts[0]!
   const left = attempts.find(({ outcome }) => outcome.kind === 'gone')

@@ -10,24 +10,24 @@ import { mailEvent } from '../mails/mail-commands.ts'
 import { activeAfter } from '../sessions/session-commands.ts'
 import { columns, moveSetting, statement, type Value } from '../commands/statement.ts'
 
-// Events and their deliveries. They are written in the transaction of the change that they report. So no event is lost,
+// Writes events and their deliveries in the transaction of the change that they report. No event is therefore lost,
 // and no event reports a change that was rolled back. The inserts are sent without waiting for their results.
 
-/** Retention of events and their deliveries, counted from the time of the reported change. */
+/** Retention of events and deliveries, from the time of the reported change. */
 export const eventsKeptMs = 7 * 24 * 3_600_000
 
-// Runs after the deliveries are inserted and stores their number, so that a lost delivery can be detected.
+// Runs after the deliveries were inserted, and stores their number so that a lost delivery can be detected.
 const insert = statement(
   'event_insert',
   `INSERT INTO events (id, user_id, type, body, digest, deliveries, created_at)
     SELECT :id, :userId, :type, :body, :digest, count(*), CAST(:createdAt AS bigint) FROM deliveries WHERE event_id = :id`,
 )
-// The platform's webhook signs requests to a task's URL if the user has none that does.
+// If the user has no webhook that signs requests to callback URLs, the platform's webhook signs them.
 const isSigner = `(user_id <> '${platformOwner}' OR NOT EXISTS (SELECT 1 FROM webhooks AS own
     WHERE own.user_id = :userId AND own.url IS NULL AND own.disabled_at IS NULL))`
-/** A platform key does not manage admins, so the platform does not receive their events. */
+/** Platform keys cannot manage admins, so the platform does not receive events of admins. */
 const isOfPlatform = `user_id = '${platformOwner}' AND EXISTS (SELECT 1 FROM users WHERE users.id = :userId AND is_admin = 0)`
-// A disabled webhook receives no events. When it is enabled again, it does not receive the events it missed.
+// A disabled webhook receives no events, and does not receive them later when it is enabled.
 const fanOut = statement(
   'event_fan_out',
   ({
@@ -47,8 +47,8 @@ const expired = statement<{ id: string; userId: string; agentId: string }>(
     UPDATE sessions SET expiry_noted_at = active_at WHERE id IN (SELECT id FROM old)
     RETURNING ${columns('id userId agentId')}`,
 )
-// Ids increase over time, so only the first rows are read. If a task or turn ended long after its id was created, its
-// event has an old id. That event delays the removal of the events after it until its own retention ends.
+// Ids increase with time, so only the first rows are read. If a task or turn ended long after its id was created, its
+// event has an old id. That event delays the deletion of newer events until its own retention ends.
 const passed = statement<{ id: string }>(
   'event_passed',
   `SELECT id FROM (SELECT id, created_at FROM events ORDER BY id LIMIT :rowsMax) AS old WHERE created_at <= :until`,
@@ -63,27 +63,27 @@ const remove = statement(
 )
 const moveSince = moveSetting('event_move_since', eventsSince)
 
-/** SET assignment for ending a row of `table`: `has_event` is 1 if the account or the platform has an enabled webhook. */
+/** SQL assignment that sets `has_event` to 1 if the account or the platform has an enabled webhook. */
 export const setHasEvent = (table: string) =>
   `has_event = CASE WHEN EXISTS (SELECT 1 FROM webhooks
     WHERE webhooks.user_id IN (${table}.user_id, '${platformOwner}') AND disabled_at IS NULL) THEN 1 ELSE 0 END`
 
 export type NewEvent = {
-  /** Derived from the id of the task, turn, transaction or top-up that the event reports; a new id for other events. */
+  /**
+   * Derived from the id of the task, turn, transaction or top-up that the event reports. A new id for other events.
+   */
   id: string
   userId: string
   at: EpochMs
   facts: EventFacts
-  /** The task's callback URL. */
   taskUrl?: string | null
 }
 
-/** Returns the event id for a task, turn, transaction or top-up. */
 export function eventIdOf(causeId: string): string {
   return `evt${causeId.slice(causeId.indexOf('_'))}`
 }
 
-/** Writes an event, its deliveries to the matching webhooks, and a mail about it. */
+/** Writes an event, its deliveries to the matching webhooks, and a mail if the event type is mailed. */
 export function recordEvent(tx: Tx, event: NewEvent): void {
   const { at, facts, id, taskUrl = null, userId } = event
   const origin = taskUrl && (URL.parse(taskUrl)?.origin ?? null)
@@ -92,7 +92,7 @@ export function recordEvent(tx: Tx, event: NewEvent): void {
   mailEvent(tx, { id, userId, at, type: facts.type, data: dataOf(facts) })
 }
 
-/** Writes only the event. Call it after writing the deliveries, which it counts. */
+/** Writes only the event. Must be called after the deliveries were written, because it counts them. */
 export function insertEvent(tx: Tx, { at, facts, id, userId }: NewEvent): { body: string } {
   const body = bodyOf(facts, at)
   const { type } = facts
@@ -102,8 +102,8 @@ export function insertEvent(tx: Tx, { at, facts, id, userId }: NewEvent): { body
 }
 
 /**
- * Returns a body in the Standard Webhooks format. The body is minimal: recipients read details through the API, with
- * their own permissions.
+ * Returns a body in the Standard Webhooks format. It contains only ids and key facts, so recipients read details
+ * through the API with their own permissions.
  */
 function bodyOf(facts: EventFacts, at: EpochMs): string {
   return JSON.stringify({ type: facts.type, timestamp: isoTime(at), data: dataOf(facts) })
@@ -162,7 +162,7 @@ function dataOf(facts: EventFacts): Record<string, Value> {
   }
 }
 
-/** Records one event for each of up to `rowsMax` expired sessions. Returns the number of sessions. */
+/** Records an event for each of up to `rowsMax` expired sessions. Returns their number. */
 export function* noteExpired(tx: Tx, limits: StoreLimits, rowsMax: number): Op<number> {
   const now = yield* tx.now()
   const rows = yield* tx.all(expired, { activeAfter: activeAfter(now, limits), rowsMax })
@@ -173,7 +173,7 @@ export function* noteExpired(tx: Tx, limits: StoreLimits, rowsMax: number): Op<n
   return rows.length
 }
 
-/** Removes expired events with their deliveries, and stores the time since which events are complete. */
+/** Deletes expired events and their deliveries, and stores the time since which all events still exist. */
 export function* purgeEvents(tx: Tx, rowsMax: number): Op<number> {
   const until = (yield* tx.now()) - eventsKeptMs
   const rows = yield* tx.all(passed, { until, rowsMax })

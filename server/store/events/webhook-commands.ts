@@ -12,7 +12,7 @@ import type { EventType, WebhookRecord } from './event-types.ts'
 import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
 import { assign, columns, insertInto, statement } from '../commands/statement.ts'
 
-// Webhooks of users and of the platform. Secrets are passed in and returned encrypted.
+// Webhooks of users and of the platform. Their secrets are encrypted outside the store.
 
 type Row = Omit<WebhookRecord, 'types'> & { types: string | null }
 
@@ -73,7 +73,7 @@ export function* getWebhook(on: Reads, of: WebhookOf): Op<WebhookRecord | undefi
   return found && toRecord(found)
 }
 
-/** Finds a webhook of any owner. */
+/** Reads a webhook of any owner. */
 export function askWebhook(on: Reads, webhookId: string): Answer<WebhookRecord | undefined> {
   return on.get(byId, { webhookId }).map((found) => found && toRecord(found))
 }

@@ -2,8 +2,6 @@ import { auditHead } from '../audit/audit-commands.ts'
 import type { Dialect } from '../commands/statement.ts'
 import type { LedgerCheck } from './check-parts.ts'
 
-// Checks of the audit log's hash chain.
-
 const content = `coalesce(lag(hash) OVER (ORDER BY seq), '') || ' ' || CAST(created_at AS text) || ' ' || action || ' '
   || actor || ' ' || coalesce(actor_id, '') || ' ' || coalesce(client, '') || ' ' || coalesce(user_id, '') || ' '
   || change`

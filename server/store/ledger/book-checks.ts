@@ -2,9 +2,8 @@ import type { LedgerCheck } from './check-parts.ts'
 
 type Measure = {
   what: string
-  /** Column of `book_days`. */
   sum: string
-  /** SQL for the amounts that each ended task and each ended turn add. */
+  /** SQL for the amount that each ended task or turn contributes. */
   ofTask: string
   ofTurn: string
 }
@@ -33,7 +32,7 @@ const measures: readonly Measure[] = [
   },
 ]
 
-/** Sum of all measures of a row, so that one number shows any difference. */
+/** Sum of all measures of a row, so that a single number reveals any difference. */
 const all = ['executions', 'failures', 'charged', 'refunded', 'written_off', 'provider_cost'].join(' + ')
 
 export const bookChecks = (): readonly LedgerCheck[] => [

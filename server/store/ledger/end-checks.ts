@@ -3,16 +3,16 @@ import { eventsSince } from '../events/event-types.ts'
 import { fields, isEventOf, timeOf, usd, type LedgerCheck } from './check-parts.ts'
 
 /**
- * Tasks, turns and credits that ended before this time may have no event. Either they ended before this installation
- * recorded events, or their events have expired.
+ * Tasks, turns and credits that ended before this time may have no event: either the installation did not record
+ * events yet, or the events have expired.
  */
 const since = timeOf(eventsSince)
 
-/** Condition that the account had an enabled webhook when the task or turn ended. Otherwise there is no event. */
+/** Condition that an enabled webhook existed when the task or turn ended. Otherwise no event was written. */
 const hasEvent = (row: string) => `coalesce(${row}.has_event, 1) = 1`
 
 const refunded = `CASE k.status WHEN 'failed' THEN k.cost ELSE k.given_back END`
-/** Events without a digest are older than the field `refundedUsd`. */
+/** Events without a digest were written before the field `refundedUsd` existed. */
 const tellsOfTask = (dialect: Dialect) =>
   isEventOf(dialect, {
     row: 'k',
@@ -53,7 +53,10 @@ const tellsOfTopup = (dialect: Dialect) =>
     data: fields({ topupId: 'k.id', amountUsd: usd('k.amount') }),
   })
 
-/** Checks that every end, settlement and credit has its event, and that the event reports the content of the row. */
+/**
+ * Checks that every ended task, settled turn and credit has its event, and that the event reports the content of the
+ * row.
+ */
 export const endChecks = (dialect: Dialect): readonly LedgerCheck[] => [
   {
     what: 'a task that has ended has its event',

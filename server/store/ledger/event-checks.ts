@@ -4,7 +4,7 @@ import { eventsSince } from '../events/event-types.ts'
 import { mailedEvents } from '../mails/mail-types.ts'
 import { fields, timeOf, type LedgerCheck } from './check-parts.ts'
 
-// Checks of events and their deliveries. `end-checks.ts` checks that every end has its event.
+// Checks of events and their deliveries. `end-checks.ts` checks that every end of a task or turn has its event.
 
 const since = timeOf(eventsSince)
 
@@ -13,7 +13,7 @@ const paymentTypes = "'payment.succeeded', 'payment.failed', 'payment.refunded',
 
 export const eventChecks = ({ digest, entries, position }: Dialect): readonly LedgerCheck[] => [
   {
-    // Versions without digests wrote events with a null digest. This check skips those events.
+    // Skips events with a null digest, which were written by versions without digests.
     what: 'an event says what it said when it was written',
     isMoney: false,
     sql: `SELECT user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM events
@@ -45,7 +45,7 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
             OR d.status = 'succeeded' AND NOT coalesce(d.http_status BETWEEN 200 AND 299, false)`,
   },
   {
-    // Earlier versions did not record a top-up's events. Such a top-up has null in `events`.
+    // Skips top-ups with null in `events`, because earlier versions did not record their events.
     what: 'a top-up has each event that it caused',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
@@ -64,7 +64,7 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
           WHERE e.digest IS NOT NULL AND e.type IN (${paymentTypes}) AND k.id IS NULL`,
   },
   {
-    // Mails are removed earlier than events.
+    // Mails are deleted earlier than events, so the event of a mail must still exist.
     what: 'a mail is to a user, and one about an event has that event',
     isMoney: false,
     sql: `SELECT m.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM mails m
@@ -73,8 +73,8 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
             OR m.kind IN (${mailedTypes}) AND NOT coalesce(e.user_id = m.user_id AND e.type = m.kind, false)`,
   },
   {
-    // `expiry_noted_at` is the time of the last activity, but the event has the later time when the expiry was noticed.
-    // So this check does not compare the times.
+    // Does not compare times: `expiry_noted_at` is the time of the session's last activity, while the event was
+    // created later, when the expiry was recorded.
     what: 'a session whose expiry was noticed has its event',
     isMoney: false,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM sessions s

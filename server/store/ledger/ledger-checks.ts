@@ -11,11 +11,11 @@ import { limitChecks } from './limit-checks.ts'
 import { moneyChecks } from './money-checks.ts'
 import { recordChecks } from './record-checks.ts'
 
-/** Max differences a check reports before it stops. */
 export const differencesMax = 100
 
 /**
- * All checks, by subject. If you add a table or column that affects money or an obligation, add a check to its subject.
+ * All checks, grouped by subject. If you add a table or column that affects money or an obligation, add a check for
+ * it.
  */
 export const ledgerChecks = (dialect: Dialect): readonly LedgerCheck[] => [
   ...moneyChecks(dialect),
@@ -29,7 +29,7 @@ export const ledgerChecks = (dialect: Dialect): readonly LedgerCheck[] => [
 
 export type DifferenceRow = { userId: string | null; taskId: string | null; expected: number; actual: number }
 
-/** Returns the difference to report for a check that failed on a damaged value. The other checks still run. */
+/** Returns the difference to report if a check fails because of a damaged value. The other checks still run. */
 export function uncheckable({ what }: { what: string }, error: unknown): LedgerDifference {
   return { userId: null, what, expected: 'values that can be read', actual: messageOf(error) }
 }

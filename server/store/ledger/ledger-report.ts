@@ -1,4 +1,3 @@
-/** A violation of an invariant. */
 export type LedgerDifference = {
   userId: string | null
   taskId?: string
@@ -7,7 +6,6 @@ export type LedgerDifference = {
   actual: string
 }
 
-/** `balanceUsd`: the sum of all balances. */
 export type LedgerReport = {
   ok: boolean
   accounts: number

@@ -2,18 +2,22 @@ import type { Dialect } from '../commands/statement.ts'
 import { unlimitedSpend } from '../limits/execution-limits.ts'
 import { timeOf, windowsSince, type LedgerCheck } from './check-parts.ts'
 
-// Checks of spend and credit limits: that each window has the right owner and limit, and that no window is missing.
+// Checks of spending and credit limits: each spend window has the right owner and limit, and no window is missing.
 
-/** Max time from authentication to admission. After this time, no admission applies the limits from before a change. */
+/**
+ * Maximum time between authentication and admission. After this time, admissions no longer apply a limit from before
+ * a change.
+ */
 const inFlightMsMax = 3_600_000
 
-/** Owners of windows: the first key of a rotation chain, a client token, or a user. */
+/** Owners of spend windows: the first key of a rotation chain, a client token, or a user. */
 const owners = `SELECT coalesce(counts_as, id) AS id, user_id FROM api_keys
   UNION SELECT id, user_id FROM client_tokens UNION SELECT id, id FROM users`
 
 export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[] => [
   {
-    // A window is deleted with the key or token that owns it, or long after its period.
+    // Skips deleted windows. A window is deleted with the key or token that owns it, or long after the end of its
+    // period.
     what: 'every spend window that a task or turn counts in is there',
     isMoney: true,
     sql: `SELECT c.user_id AS "userId", NULL AS "taskId", sum(c.cost) AS expected, 0 AS actual FROM (
@@ -35,8 +39,8 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           FROM spend_windows w JOIN (${owners}) AS o ON o.id = w.owner_id WHERE o.user_id <> w.user_id`,
   },
   {
-    // A window that began around a limit change may have the previous limit. If more than the key's limit was already
-    // spent, the window has that amount as its limit.
+    // A window that began around the time of a limit change may have the previous limit. If the spend exceeds the
+    // key's limit, the window's limit equals the spend.
     what: 'the limit of a spend window is that of its key, unless it was changed since',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", k.spend_limit AS expected, w.spend_limit AS actual

@@ -3,13 +3,13 @@ import { billionthsPerUnit } from '../sessions/carried-cost.ts'
 import type { LedgerCheck } from './check-parts.ts'
 
 /**
- * Returns SQL that reads a receipt's decimal as an integer: billionths if it has nine fraction digits, units if it has
- * four.
+ * Returns SQL that reads a decimal from a receipt as an integer, by removing the decimal point. Nine decimals result
+ * in billionths of a USD, and four decimals in units.
  */
 const digitsOf = (field: Dialect['field'], name: string) =>
   `CAST(replace(${field('breakdown', name)}, '.', '') AS numeric)`
 
-// Except for JSON access, the SQL of these checks is the same on every engine.
+// Except for JSON access, the SQL of these checks is the same on both engines.
 export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[] => [
   {
     what: 'the balance is the sum of the transactions',
@@ -141,7 +141,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           FROM turns WHERE coalesce(cost, held) > max_cost`,
   },
   {
-    // The charges of a deleted session still name it, so this check covers only existing sessions.
+    // Charges of a deleted session still contain its id, so check only existing sessions.
     what: 'what a session has spent is the sum of its charges',
     isMoney: true,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", coalesce(-sum(t.amount), 0) AS expected, s.spent AS actual
@@ -167,7 +167,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           GROUP BY a.user_id HAVING coalesce(sum(k.held), 0) <> a.held`,
   },
   {
-    // A task or turn may name a window that has been purged since. This check skips such spend.
+    // Skips windows that a task or turn refers to but that were already deleted.
     what: 'what is charged in a spend window is the sum of what its tasks and turns cost',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", coalesce(sum(c.cost), 0) AS expected, w.charged AS actual
@@ -181,7 +181,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           GROUP BY w.owner_id, w.starts_at, w.user_id, w.charged HAVING coalesce(sum(c.cost), 0) <> w.charged`,
   },
   {
-    // A turn that was open when the reset period of the limit changed is carried over with its hold.
+    // When the reset period of a limit changes, the hold of an open turn is carried over too.
     what: 'what is carried over to a spend window was spent by executions of its period that count in other windows',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", 0 AS expected, w.carried AS actual
@@ -216,8 +216,8 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           WHERE w.charged + w.held > t.max_cost OR w.user_id <> t.user_id`,
   },
   {
-    // The part of a reversed top-up that the balance could not cover is debt. Money that becomes free pays debt
-    // immediately.
+    // Debt is the part of a refunded or disputed top-up that the balance could not cover. Money that becomes
+    // available pays debt first.
     what: 'what is owed is what was taken back of top-ups and not paid',
     isMoney: true,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", coalesce(k.taken, 0) + coalesce(t.paid, 0) AS expected,

@@ -2,17 +2,17 @@ import { type TransactionType, transactionTypes } from '../accounts/account-type
 import type { Units } from '../../kernel/money.ts'
 
 /**
- * Transaction types, with `given_back` (the unused part of a metered task's charge) counted apart from adjustments that
- * take money.
+ * Kinds of transactions for the totals. `given_back`, the refunded part of a metered task's charge, is counted
+ * separately from adjustments that debit an account.
  */
 const kinds = [...transactionTypes, 'given_back'] as const
 
-/** Number of transactions per type, and the sum of their absolute amounts. */
+/** Number of transactions of each kind, and the sum of their absolute amounts. */
 export type PostedTotals = Record<(typeof kinds)[number], { count: number; units: Units }>
 
 export type Posted = { type: TransactionType; amount: Units }
 
-/** Transactions committed by this process, for monitoring. */
+/** Counts the transactions that this process has committed, for monitoring. */
 export class PostedCount {
   readonly totals = Object.fromEntries(kinds.map((type) => [type, { count: 0, units: 0 }])) as PostedTotals
 

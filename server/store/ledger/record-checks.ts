@@ -1,8 +1,8 @@
 import type { Dialect } from '../commands/statement.ts'
 import type { LedgerCheck } from './check-parts.ts'
 
-// Checks of rows that repeat or refer to each other: accounts, payloads, sessions, top-ups, idempotency keys, quotes
-// and abuse blocks.
+// Checks of rows that must be consistent with each other: accounts, payloads, sessions, top-ups, idempotency keys,
+// quotes and abuse blocks.
 
 const dayMs = 86_400_000
 
@@ -44,8 +44,8 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           WHERE f.counted > coalesce(k.failed, 0) OR f.failed_at > k.failed_at`,
   },
   {
-    // The count can exceed the stored payloads, because deleting a session deletes its payloads. It excludes payloads
-    // stored by versions that did not count.
+    // The count can be higher than the size of the stored payloads, because deleting a session deletes its payloads.
+    // Payloads from versions without this count are not included.
     what: 'an account counts at least the payloads that are there of its day',
     isMoney: false,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", sum(p.bytes) AS expected, a.payload_bytes AS actual
@@ -130,7 +130,7 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           WHERE k.is_auto = 1 AND k.status = 'open' AND coalesce(p.recharge_topup_id <> k.id, true)`,
   },
   {
-    // A session may be deleted while the idempotency key that created it is still stored.
+    // Skips sessions that were deleted while their idempotency key is still stored.
     what: 'an idempotency key names what its user created with it',
     isMoney: false,
     sql: `SELECT i.user_id AS "userId", k.id AS "taskId", 1 AS expected, 0 AS actual FROM idempotency_keys i

@@ -1,39 +1,37 @@
 import type { Units } from '../../kernel/money.ts'
 import type { AccountRow } from '../tables/account-tables.ts'
 
-// Limits of a user: a plan's limits from the configuration, and the user's own limits, which override the plan's.
+// Limits of a user. The configuration defines the limits of a plan, and a user's own limits override them.
 
 export type AccountLimits = {
-  /** Executions per minute, tasks and chats together; 0 for no limit, null for the limit in the settings. */
+  /** Executions (tasks and chats) per minute. 0 means no limit, and null the limit in the settings. */
   executionsPerMinute: number | null
   tasksAtWork: number | null
   tasksWaiting: number | null
-  /** Max spend per UTC day, charged and held. */
+  /** Maximum spend per UTC day. Holds count as spend. */
   spendPerDay: Units | null
-  /** Ids of the agents that the user can run; null for all. */
+  /** Ids of the agents that the user can run, or null for all agents. */
   agents: readonly string[] | null
 }
 
-/** Name of a user's plan, and the user's own limits as JSON; null for none. */
+/** Name of a user's plan and JSON of the user's own limits. Either can be null. */
 export type AccountPlan = Pick<AccountRow, 'plan' | 'limits'>
 
-/** Configured plans. `byDefault` applies to users without a plan, or with a plan that is no longer configured. */
+/** Configured plans. `byDefault` applies to users without a plan and to users whose plan is no longer configured. */
 export type Plans = {
   readonly named: ReadonlyMap<string, AccountLimits>
   readonly byDefault: AccountLimits
-  /** Null if no plan is the default. */
   readonly defaultName: string | null
 }
 
-/** Ages after which the contents of ended tasks, and idle sessions, are deleted. Undefined for never. */
+/** Ages at which the contents of ended tasks and idle sessions are deleted. Undefined means never. */
 export type Retention = { tasksMs?: number | undefined; sessionsMs?: number | undefined }
 
-/** Length of the sliding window in which a user's executions are counted. */
 export const rateWindowMs = 60_000
 
-/** Max configurable rate limit. The last minute's executions are kept in memory. */
+/** Maximum configurable rate limit. It is bounded because the executions of the last minute are kept in memory. */
 export const executionsPerMinuteMax = 100_000
-/** Max configurable limit on a user's queued or running tasks: ten times the default size of the complete queue. */
+/** Maximum configurable limit on a user's queued or running tasks: ten times the default size of the queue. */
 export const tasksMax = 1_000_000
 
 const noLimits: AccountLimits = {
@@ -47,7 +45,7 @@ const noLimits: AccountLimits = {
 export const noPlans: Plans = { named: new Map(), byDefault: noLimits, defaultName: null }
 
 const knownTextsMax = 10_000
-/** Cache of merged limits, by plan and the user's JSON, so that the JSON is parsed only once. */
+/** Caches merged limits by plan and by the JSON of the user's own limits, so that the JSON is parsed only once. */
 const merged = new WeakMap<AccountLimits, Map<string, AccountLimits>>()
 
 export function limitsOf({ limits, plan }: AccountPlan, plans: Plans): AccountLimits {

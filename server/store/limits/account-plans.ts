@@ -6,8 +6,6 @@ import { statement } from '../commands/statement.ts'
 import { payloadsToday } from './payload-bytes.ts'
 import { limitWindows, readWindows } from './spend-windows.ts'
 
-// A user's plan, and the user's own limits that override it.
-
 const set = statement(
   'account_set_limits',
   'UPDATE accounts SET plan = :plan, limits = :limits WHERE user_id = :userId',
@@ -42,7 +40,7 @@ export function* readLimits(on: Reads, userId: string, settings: StoreLimits): O
   }
 }
 
-/** Returns false for an unknown user. Running work continues within the new limits. */
+/** Returns false if the user does not exist. Running tasks and chats continue within the new limits. */
 export function* changeAccountLimits(
   tx: Tx,
   { changes, plan, userId }: ChangeAccountLimits,
@@ -51,7 +49,7 @@ export function* changeAccountLimits(
   const account = yield* tx.lockAccount({ userId })
   if (!account) return false
   const merged = Object.entries({ ...ownOf(account.limits), ...changes }).filter(([, value]) => value !== null)
-  // Sorted, so that users with the same limits have the same string.
+  // Sorted so that users with the same limits have the same JSON, which is a cache key.
   const own = merged.toSorted(([a], [b]) => (a < b ? -1 : 1))
   const changed = {
     plan: plan === undefined ? account.plan : plan,
@@ -60,7 +58,7 @@ export function* changeAccountLimits(
   tx.holdersChanged('users')
   yield* tx.run(set, { userId, ...changed })
   const { spendPerDay } = limitsOf(changed, settings.plans ?? noPlans)
-  // A CLI command that has not read the configuration does not know the plan's limit. The next admission applies it.
+  // A CLI command without the configuration does not know the plan's limit. The next admission applies it.
   if (settings.plans || spendPerDay !== null) {
     limitWindows(tx, { ownerId: userId, amount: spendPerDay ?? Infinity })
   }
@@ -71,7 +69,6 @@ function ownOf(limits: string | null): Partial<AccountLimits> {
   return limits === null ? {} : (JSON.parse(limits) as Partial<AccountLimits>)
 }
 
-/** Returns the names of plans in use, at most a thousand. */
 export function* readPlansInUse(on: Reads): Op<string[]> {
   return (yield* on.all(plansInUse)).map(({ plan }) => plan)
 }

@@ -17,21 +17,20 @@ type Account = {
   connectorsBlockedUntil: EpochMs | null
 }
 
-/** Limits and their usage. Usage is not read for limits that the account does not have. */
+/** Limits and their usage. The usage is read only for limits that the account has. */
 export type LimitFacts = {
   limits: AccountLimits
   keyRate: KeyRateState | undefined
-  /** Number of the user's queued tasks; 0 if their number is not limited. */
+  /** Number of the user's queued tasks, or 0 if it is not limited. */
   waiting: number
   windows: readonly SpendState[]
-  /** Set if the daily payload limit leaves no room for this execution. */
+  /** Set if the daily payload limit does not allow this execution. */
   payloads: PayloadsFull | undefined
 }
 
 type TaskFacts = LimitFacts & {
   now: EpochMs
   rate: RateState
-  /** Earlier use of the request's idempotency key. */
   earlier: { bodyHash: string; resourceId: string } | undefined
   isQuoteUsed: boolean
   account: Account
@@ -40,8 +39,8 @@ type TaskFacts = LimitFacts & {
 type Judged = Pick<AdmitTask, 'agentId' | 'connectorIds' | 'cost' | 'idempotency' | 'waitingMax'>
 
 /**
- * Decides whether to admit a task. The first failed check determines the result. The order is: idempotency key, quote,
- * plan, blocks, rates, limits, debt, balance.
+ * Decides whether to admit a task. The first failed check determines the result. The order of the checks is:
+ * idempotency key, quote, plan, blocks, rates, limits, debt, balance.
  */
 export function judgeTask(
   { agentId, connectorIds, cost, idempotency, waitingMax }: Judged,
@@ -74,24 +73,23 @@ export function judgeTask(
 }
 
 type TurnFacts = Omit<LimitFacts, 'waiting'> & {
-  /** End of the block on the account's chats because of write-offs; null if there is none. */
+  /** Time until which chats of the account are blocked because of write-offs, or null if they are not blocked. */
   blockedUntil: EpochMs | null
   rate: RateState
-  /** Whether the request's idempotency key was already used. */
   isUsed: boolean
   isQuoteUsed: boolean
-  /** Whether the turn would replace a turn that is not the session's last. */
+  /** Whether the turn would replace a turn other than the session's last one. */
   replacesOther: boolean
-  /** Amount left within the caps of the turn and its session; Infinity if there are none. */
+  /** Amount left under the caps of the turn and its session. Infinity if neither has a cap. */
   left: Units
   session: { status: SessionStatus; agentId: string; openTurnId: string | null } | undefined
   account: Account
 }
 
 /**
- * Decides whether to admit a chat turn. Checks the session right after the idempotency key, and the caps before the
- * spending limits. Otherwise the order is that of `judgeTask`. If admitted, `taken` is the amount to hold and `room`
- * the total amount available.
+ * Decides whether to admit a chat turn. The session is checked after the idempotency key, and the caps before the
+ * spending limits. Otherwise the order is the same as in `judgeTask`. If the turn is admitted, `taken` is the amount
+ * to hold and `room` the total amount available.
  */
 export function judgeTurn(
   { hold, required }: Pick<OpenTurn, 'hold' | 'required'>,
@@ -109,7 +107,7 @@ export function judgeTurn(
   if (isFull(rate)) return { outcome: 'refused', reason: 'rate', rate }
   if (keyRate && keyRate.used >= keyRate.limit) return { outcome: 'refused', reason: 'key-rate', keyRate, rate }
   if (payloads) return { outcome: 'refused', reason: 'payloads', payloads, rate }
-  // Check the caps before the balance, because more credit does not raise them.
+  // Check the caps before the balance, because more credit would not raise them.
   if (left < required) return { outcome: 'refused', reason: 'budget', left, required, rate }
   const full = fullFor(required, windows)
   if (full) return { outcome: 'refused', reason: 'limit', window: full, required, rate }
@@ -117,20 +115,21 @@ export function judgeTurn(
   if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
   const free = balance - held
   const allowed = Math.min(left, ...windows.map(leftOf))
-  // Start with only part of the hold if nothing else is held. Otherwise reject: more becomes free once other work ends.
+  // Accept a smaller hold only if nothing else is held. Otherwise reject the turn, because the balance becomes
+  // available when other executions end.
   const needed = held > 0 ? Math.max(required, Math.min(hold, allowed)) : required
   if (free < needed) return { outcome: 'refused', reason: 'balance', balance, held, required, rate }
   const room = Math.max(0, Math.min(free, allowed))
   return { taken: Math.min(hold, room), room }
 }
 
-/** Returns the amount left for a turn within its own cap and its session's cap; Infinity if there is neither. */
+/** Returns the amount left under the caps of the turn and its session, or Infinity if neither has a cap. */
 export function leftWithin(maxCost: Units | null, session: { maxCost: Units | null; spent: Units } | undefined): Units {
   const ofSession = session && session.maxCost !== null ? session.maxCost - session.spent : Infinity
   return Math.min(maxCost ?? Infinity, ofSession)
 }
 
-/** Checks an execution against the plan and the spending limits, but not against rates and balance. */
+/** Checks an execution against the plan and the spending limits, but not against rates and the balance. */
 export function judgeLimits(
   { agentId, required }: { agentId: string; required: Units },
   { limits, payloads, rate, windows }: Pick<LimitFacts, 'limits' | 'payloads' | 'windows'> & { rate: RateState },
@@ -142,14 +141,14 @@ export function judgeLimits(
 }
 
 /**
- * Returns the first limit with too little left. A free execution passes even if a limit was lowered below the amount
- * spent.
+ * Returns the first limit with too little left. A free execution is admitted even if the limit was lowered below the
+ * spend.
  */
 function fullFor(required: Units, windows: readonly SpendState[]): SpendState | undefined {
   return required === 0 ? undefined : windows.find((window) => required > leftOf(window))
 }
 
-/** Returns the amount left within a limit; negative if the limit was lowered below the amount spent. */
+/** Returns the amount left under a limit. The amount is negative if the limit was lowered below the spend. */
 export function leftOf({ amount, charged, held }: SpendState): Units {
   return amount - charged - held
 }
@@ -162,7 +161,6 @@ export function isFull({ limit, used }: RateState): boolean {
   return limit > 0 && used >= limit
 }
 
-/** Returns the rate window after one more accepted execution. */
 export function withOneMore(rate: RateState, now: EpochMs): RateState {
   return rate.limit === 0 ? rate : { ...rate, used: rate.used + 1, oldestAt: rate.oldestAt ?? now }
 }

@@ -3,12 +3,12 @@ import type { CredentialLimits, KeyRateState } from './execution-limits.ts'
 import { rateWindowMs } from '../limits/account-limits.ts'
 import type { Answer, Reads, Tx } from '../commands/command.ts'
 
-// Executions per minute with a key that has its own limit, counted by UTC minute in one row per key. A user's
-// executions are counted over a sliding minute, from the executions themselves.
+// Rate limits of keys. Executions are counted per key and UTC minute in one row. For a user's own rate limit, the
+// executions themselves are counted in a sliding minute.
 
 type KeyRate = NonNullable<CredentialLimits['rate']>
 
-/** The user's account must be locked by the time the answer is read. */
+/** The caller must lock the user's account before it awaits the answer. */
 export function askKeyRate(on: Reads, { keyId, perMinute: limit }: KeyRate): Answer<(now: EpochMs) => KeyRateState> {
   return on.used.keyRate(keyId).map((row) => (now: EpochMs) => {
     const startsAt = now - (now % rateWindowMs)

@@ -13,8 +13,8 @@ import { askKeyRate } from './key-rates.ts'
 import { fullOfPayloads } from './payload-bytes.ts'
 import { readWindows } from './spend-windows.ts'
 
-// Limits read by an admission. Reads for the credential are pipelined behind the account lock. Reads for limits of the
-// plan and the user are sent only if there are such limits, so other users cost no extra reads.
+// Reads the limits for an admission. Reads for the credential are pipelined with the account lock. Reads for plan and
+// user limits are sent only if the user has such limits, so other users cost no additional reads.
 
 type Asking = {
   userId: string
@@ -25,7 +25,6 @@ type Asking = {
 
 export type ReadLimits = LimitFacts & { rate: RateState }
 
-/** Returns the rate limit of a user without a plan. */
 function commonRate({ executionsPerMinute, plans = noPlans }: StoreLimits): number {
   return plans.byDefault.executionsPerMinute ?? executionsPerMinute
 }
@@ -53,7 +52,7 @@ export function askLimits(
     const keyRate = asked.keyRate && (yield* asked.keyRate)(now)
     const windows = yield* readWindows(on, spendLimits(own.spendPerDay, { credential, userId }), now)
     const waiting = askedWaiting === undefined ? 0 : yield* askedWaiting
-    // A task may also store its result, so admit it only if at least one byte is left.
+    // A task may also store its result, so require at least one byte.
     const bytes = ofTask ? Math.max(1, payloadBytes) : payloadBytes
     const payloads = fullOfPayloads(account, { bytes, limits, now })
     return { limits: own, rate: rate.at(perMinute, now), keyRate, payloads, waiting, windows }
@@ -61,8 +60,8 @@ export function askLimits(
 }
 
 /**
- * Predicts whether limits would make `admitTask` or `openTurn` reject. Ignores rates and balance, which may change
- * before the admission.
+ * Predicts whether limits would make `admitTask` or `openTurn` reject an execution. Ignores rates and the balance,
+ * because they may change before the admission.
  */
 export function* foreseeLimits(
   on: Reads,

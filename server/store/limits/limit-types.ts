@@ -4,14 +4,14 @@ import type { LimitReset, SpendState } from './execution-limits.ts'
 import type { AccountLimits, AccountPlan } from './account-limits.ts'
 
 /**
- * Number of the user's executions in the window ending at `now`, and the time of the oldest. If `limit` is 0,
+ * Number of the user's executions in the window that ends at `now`, and the time of the oldest one. If `limit` is 0,
  * executions are not counted.
  */
 export type RateState = { limit: number; used: number; oldestAt: EpochMs | null; now: EpochMs }
 
 /**
- * Undefined fields stay unchanged. Null removes the plan, or a limit of the user's own so that the plan's applies
- * again.
+ * Undefined fields remain unchanged. Null removes the plan, or removes one of the user's own limits so that the
+ * plan's limit applies again.
  */
 export type ChangeAccountLimits = {
   userId: string
@@ -20,29 +20,26 @@ export type ChangeAccountLimits = {
 }
 
 export type LimitsState = {
-  /** Stored name of the plan, even if that plan is not configured. */
+  /** Stored name of the plan, which may no longer be configured. */
   plan: string | null
-  /** The user's own limits, which override the plan's. */
   own: Partial<AccountLimits>
-  /** Effective limits. */
+  /** Effective limits: the user's own limits and, for the others, the limits of the plan. */
   limits: AccountLimits & { executionsPerMinute: number }
-  /** Spend on the current day, if there is a limit on it. */
   spend: SpendState | null
   tasksWaiting: number
   tasksAtWork: number
-  /** Bytes of payloads stored today, and the daily limit. `limit` is 0 if there is none. */
+  /** Size of the payloads stored today, and the daily limit. A `limit` of 0 means no limit. */
   payloads: { limit: number; bytes: number; resetsAt: EpochMs }
 }
 
-/** Limits of a key apart from its scopes; null fields are unlimited. */
+/** Limits of a key in addition to its scopes. Null means no limit. */
 export type KeyLimits = {
   spendLimit: Units | null
   spendReset: LimitReset | null
   rateLimit: number | null
   agents: string[] | null
 }
-/** Undefined fields stay unchanged. */
 export type UpdateKey = { userId: string; keyId: string; changes: Partial<KeyLimits> }
 
-/** A user and the plan that was read together with the credential. */
+/** A user and the plan that was read with the credential. */
 export type RateOf = { userId: string; account: AccountPlan }

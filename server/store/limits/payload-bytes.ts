@@ -7,8 +7,8 @@ import type { AccountRow } from '../tables/account-tables.ts'
 import type { Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
-// Payload bytes per UTC day, counted in the account's row by the transaction that stores the payload. Results are
-// always stored, so they can take the day's total above the limit.
+// Counts payload bytes per UTC day. The transaction that stores a payload updates the count in the account's row.
+// Results of tasks are always stored, even if they exceed the limit.
 
 const add = statement(
   'account_payload_bytes',
@@ -20,19 +20,18 @@ const add = statement(
 
 type Stored = Pick<AccountRow, 'payloadBytes' | 'payloadsSince'>
 
-/** Counts payloads for a locked account. */
+/** The caller must have locked the account. */
 export function countPayloads(tx: Tx, { bytes, now, userId }: { userId: string; bytes: number; now: EpochMs }): void {
   if (bytes > 0) tx.send(add, { userId, bytes, now, today: periodStart('day', now) })
 }
 
-/** Returns the count of the current UTC day, and when it resets. */
 export function payloadsToday({ payloadBytes, payloadsSince }: Stored, now: EpochMs) {
   const today = periodStart('day', now)
   const bytes = payloadsSince !== null && payloadsSince >= today ? payloadBytes : 0
   return { bytes, resetsAt: must(periodEnd('day', today), 'a daily period has an end') }
 }
 
-/** Returns the daily limit and its usage if `bytes` more would exceed it; otherwise undefined. */
+/** Returns the daily limit and its usage if `bytes` more would exceed the limit. Otherwise returns undefined. */
 export function fullOfPayloads(
   account: Stored,
   { bytes, limits: { payloadBytesPerDay: limit }, now }: { bytes: number; limits: StoreLimits; now: EpochMs },

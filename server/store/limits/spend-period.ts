@@ -1,15 +1,16 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { LimitReset } from './execution-limits.ts'
 
-// Periods of spending limits: complete days, weeks from Monday and months, in UTC, which has no daylight saving time.
+// Periods of spending limits: calendar days, weeks that begin on Monday, and months. They are in UTC, so daylight
+// saving time does not matter.
 
 const dayMs = 86_400_000
-/** The Monday before the first of January 1970, which was a Thursday. */
+/** 1970-01-01 was a Thursday, so this is the Monday before it. */
 const firstMonday = -3 * dayMs
 
 let month = { startsAt: 0, endsAt: 0 }
 
-/** Returns the month that contains a time. Caches the last result, which is nearly always requested again. */
+/** Returns the month that contains `time`. Caches the last result, because most calls ask for the same month. */
 function monthOf(time: EpochMs): { startsAt: EpochMs; endsAt: EpochMs } {
   if (time >= month.startsAt && time < month.endsAt) return month
   const date = new Date(time)
@@ -17,7 +18,7 @@ function monthOf(time: EpochMs): { startsAt: EpochMs; endsAt: EpochMs } {
   return (month = { startsAt: Date.UTC(year, number, 1), endsAt: Date.UTC(year, number + 1, 1) })
 }
 
-/** Returns the start of the period that contains `now`; 0 if the limit never resets. */
+/** Returns the start of the period that contains `now`, or 0 if the limit never resets. */
 export function periodStart(reset: LimitReset, now: EpochMs): EpochMs {
   switch (reset) {
     case 'never':
@@ -31,7 +32,7 @@ export function periodStart(reset: LimitReset, now: EpochMs): EpochMs {
   }
 }
 
-/** Returns the end of the period that starts at `startsAt`; null if the limit never resets. */
+/** Returns the end of the period that starts at `startsAt`, or null if the limit never resets. */
 export function periodEnd(reset: LimitReset, startsAt: EpochMs): EpochMs | null {
   switch (reset) {
     case 'never':
@@ -45,5 +46,4 @@ export function periodEnd(reset: LimitReset, startsAt: EpochMs): EpochMs | null 
   }
 }
 
-/** Length of the longest period. */
 export const periodMsMax = 31 * dayMs

@@ -11,11 +11,13 @@ import { recordEvent } from '../events/event-commands.ts'
 import { windowsSince } from '../ledger/check-parts.ts'
 import { columns, moveSetting, statement } from '../commands/statement.ts'
 
-// Spend under limits, by period. A period's first charge or hold creates the row in the admission's transaction. The
-// account lock prevents a second row. A refund always goes to the windows of its charge, even in a later period. So
-// each task and turn stores the windows in which it counts.
+// Counts spend under limits in one row ("window") per owner and period. The first charge or hold in a period inserts
+// the row in the admission's transaction. The account lock prevents duplicates. A refund always changes the windows
+// in which its charge was counted, even in a later period. Each task and turn therefore stores its windows.
 
-/** JSON object of the windows in which a task or turn counts: from owner to period start. Null for none. */
+/**
+ * JSON object of the windows in which a task or turn is counted, from owner to period start. Null if there are none.
+ */
 export type CountedIn = string | null
 
 const setLimit = statement(
@@ -39,7 +41,7 @@ const reach = statement(
     VALUES (:ownerId, :startsAt, :userId, :amount, 0, 0, :now)
     ON CONFLICT (owner_id, starts_at) DO UPDATE SET reached_at = excluded.reached_at`,
 )
-// Current key of a rotation chain, the only one whose limits can be changed.
+// Newest key of a rotation chain. Only its limits can be changed.
 const lastKey = statement<{ id: string; spendLimit: Units | null; spendReset: LimitReset | null }>(
   'spend_window_key',
   `SELECT ${columns('id spendLimit spendReset')} FROM api_keys
@@ -55,10 +57,9 @@ const purge = statement(
 
 const moveSince = moveSetting('spend_window_move_since', windowsSince)
 
-/** Min retention of a window after the end of its period. Changes to a removed window have no effect. */
+/** Retention of a window after the end of its period. Changes of a deleted window have no effect. */
 const keptMs = 100 * 86_400_000
 
-/** Reads the spend under each limit in the period that contains `now`. */
 export function* readWindows(on: Reads, limits: readonly SpendLimit[], now: EpochMs): Op<SpendState[]> {
   const asked = limits.map((limit) => askWindow(on, limit, now))
   const windows: SpendState[] = []
@@ -76,7 +77,7 @@ function askWindow(on: Reads, limit: SpendLimit, now: EpochMs): Answer<SpendStat
   })
 }
 
-/** Counts a charge or hold in windows. The task or turn must store the returned value. */
+/** Counts a charge or hold in the windows. The caller must store the returned value with the task or turn. */
 export function countIn(
   tx: Tx,
   windows: readonly SpendState[],
@@ -90,7 +91,6 @@ export function countIn(
   return `{${begun.join(',')}}`
 }
 
-/** Changes the amounts that a task or turn has counted in its windows. */
 export function changeCounted(
   tx: Tx,
   countedIn: CountedIn,
@@ -100,10 +100,9 @@ export function changeCounted(
 }
 
 /**
- * Returns the window of a turn with the least left beyond the turn's hold, and that amount (Infinity without windows).
- * Applies the lower of the window's stored limit and the current limit. If a limit was lowered below the amount spent,
- * the stored limit is that amount, which exceeds the current limit. A later refund must not make the difference
- * available again.
+ * Returns the window in which a turn has the least left beyond its hold, and this amount. Returns Infinity if the
+ * turn has no windows. The lower of the stored and the current limit applies. If a limit was lowered below the spend,
+ * the stored limit equals that spend, so that a later refund does not make the difference available again.
  */
 export function* leftInNamed(
   on: Reads,
@@ -129,7 +128,9 @@ function isOfKey(ownerId: string): boolean {
   return ownerId.startsWith('key_')
 }
 
-/** Sets the limit of an owner's windows, also for work in progress. Infinity removes the limit. */
+/**
+ * Sets the limit of an owner's windows, including those of tasks and turns in progress. Infinity removes the limit.
+ */
 export function limitWindows(tx: Tx, { amount, ownerId }: { ownerId: string; amount: Units }): void {
   tx.used.writeOut()
   tx.send(setLimit, { ownerId, amount: Math.min(amount, Number.MAX_SAFE_INTEGER) })
@@ -138,24 +139,26 @@ export function limitWindows(tx: Tx, { amount, ownerId }: { ownerId: string; amo
 type CarryOver = { amount: Units; ownerId: string; startsAt: EpochMs; userId: string; spent: Units }
 
 /**
- * Call when a key's limit gets a different reset period. Sets the window's carried amount: what was spent in this
- * period but counted in windows of the previous reset period. Later changes in those windows do not affect this amount.
+ * Must be called when the reset period of a key's limit changes. Stores the amount that was spent in the new period
+ * but counted in windows of the previous reset period. Later changes in those windows do not affect this amount.
  */
 export function* carryOver(tx: Tx, { spent, ...window }: CarryOver): Op<void> {
   tx.used.writeOut()
   yield* tx.run(carry, { ...window, carried: spent })
 }
 
-/** Makes the next rejection record an event again. Otherwise a key's owner gets one event per limit and period. */
+/**
+ * Allows the next rejection to record an event again. Otherwise a key's owner gets one event per limit and period.
+ */
 export function rearmReached(tx: Tx, ownerId: string): void {
   tx.used.writeOut()
   tx.send(rearm, { ownerId })
 }
 
-/** `amount`: the limit that caused the rejection. */
+/** `amount` is the limit that caused the rejection. */
 type Reached = Pick<SpendState, 'ownerId' | 'startsAt' | 'reachedAt' | 'amount'>
 
-/** Records the first rejection by a key's limit in a period as an event. Later rejections write nothing. */
+/** Records an event for the first rejection in a period because of a key's limit. Later rejections write nothing. */
 export function* noteReached(
   tx: Tx,
   { amount: refusing, ownerId, reachedAt, startsAt }: Reached,
@@ -163,7 +166,7 @@ export function* noteReached(
 ): Op<void> {
   if (reachedAt !== null || !isOfKey(ownerId)) return
   const key = yield* tx.get(lastKey, { userId, ownerId })
-  // The limit may have been raised after the request was authenticated. If so, the current limit has not been reached.
+  // The limit may have been raised after the request was authenticated. In that case it has not been reached.
   if (!key || key.spendLimit === null || key.spendLimit > refusing) return
   const { id: keyId, spendLimit: amount, spendReset } = key
   tx.used.writeOut()

@@ -6,16 +6,16 @@ import type { ListPlace } from '../list-place.ts'
 import type { Op, Reads } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
-// Amount that a limit's owner spent in a period by executions that count in windows of other periods. A period can have
-// a million executions. On an engine whose reads block the event loop, they are summed in batches before the command,
-// which then adds only the newest.
+// Sums up the amount that a limit's owner spent in a period but that is counted in windows of other periods. A period
+// can contain a million executions. If the engine's reads block the event loop, they are summed up in batches before
+// the command, and the command adds only the newest ones.
 
 export type SpendPeriod = Pick<SpendLimit, 'ownerId' | 'reset'> & { userId: string }
-/** Partial sum, and the last task and turn that it includes. */
+/** Partial sum, and the position of the last task and turn that it includes. */
 export type SpentSoFar = { startsAt: EpochMs; spent: Units; tasks: ListPlace; turns: ListPlace }
 
 const kinds = ['tasks', 'turns'] as const
-// Counts a failed task as free, and an open turn at its hold.
+// A failed task costs nothing, and an open turn costs its hold.
 const costs = { tasks: `CASE status WHEN 'failed' THEN 0 ELSE cost END`, turns: 'coalesce(cost, held)' }
 const after = 'user_id = :userId AND (created_at, seq) > (:createdAt, :seq)'
 const statementsOf = (kind: (typeof kinds)[number]) => ({
@@ -38,7 +38,7 @@ function nothingSpent(startsAt: EpochMs): SpentSoFar {
   return { startsAt, spent: 0, tasks: start, turns: start }
 }
 
-/** Sums all but the newest executions of the current period, one piece per event-loop tick. */
+/** Sums up all but the newest executions of the current period. Reads one batch per event-loop tick. */
 export function* sumSpent(on: Reads, period: SpendPeriod): Op<SpentSoFar> {
   const { reset, userId } = period
   const soFar = nothingSpent(periodStart(reset, yield* on.now()))
@@ -54,7 +54,10 @@ export function* sumSpent(on: Reads, period: SpendPeriod): Op<SpentSoFar> {
   return soFar
 }
 
-/** Completes the sum. Returns undefined if summing the remaining executions would block the event loop for too long. */
+/**
+ * Completes the sum. Returns undefined if too many executions remain, because reading them would block the event
+ * loop.
+ */
 export function* restOfSpent(on: Reads, period: SpendPeriod, summed: SpentSoFar | undefined): Op<Units | undefined> {
   const { reset, userId } = period
   const startsAt = periodStart(reset, yield* on.now())
@@ -62,7 +65,7 @@ export function* restOfSpent(on: Reads, period: SpendPeriod, summed: SpentSoFar 
   let { spent } = soFar
   for (const kind of kinds) {
     if (on.passedAtOnce !== Infinity) {
-      // `sumSpent` leaves fewer than half this many executions, but more may have been added since.
+      // `sumSpent` leaves fewer than `rowsAtOnce` executions, but more may have been added since.
       const of = { userId, ...soFar[kind], offset: 2 * rowsAtOnce(on) }
       if (yield* on.get(statements[kind].pieceEnd, of)) return undefined
     }
@@ -80,7 +83,7 @@ function* sumPiece(on: Reads, { ownerId, userId }: SpendPeriod, { kind, soFar, u
   return (yield* on.get(statements[kind].sum, of))!.spent
 }
 
-/** Returns how many rows to read in one tick. Reading a row takes ten times as long as skipping one in an index. */
+/** Returns how many rows to read per tick. Reading a row takes ten times as long as skipping one in an index. */
 function rowsAtOnce({ passedAtOnce }: Reads): number {
   return passedAtOnce / 10
 }

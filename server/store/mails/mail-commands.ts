@@ -12,24 +12,27 @@ import {
   type MailState,
 } from './mail-types.ts'
 
-// Mails to users. Each is written in the transaction of the change that it reports and sent after the commit, at least
-// once. A lease postpones the due time, like that of a delivery:
+// Queues mails to users. A mail is inserted by the transaction of the change that it reports, and is sent at least
+// once after the commit. A lease postpones the time at which the mail is due:
 //
 //   pending, due ──lease──▶ pending, leased ──end──┬─▶ sent
 //        ▲                        │                ├─▶ failed: refused, expired or no attempt is left
 //        └── lease expired ───────┴────────────────┴─▶ pending, due after a backoff
 
 const dayMs = 86_400_000
-/** How long a mail without a link may take. */
+/** Time after which a mail without a link expires. */
 const mailLifeMs = 3 * dayMs
-/** Retention of mails. It is shorter than that of events, because the ledger check finds the event of each mail. */
+/**
+ * Retention of mails. It is shorter than the retention of events, because the ledger check looks up the event of each
+ * mail.
+ */
 const mailsKeptMs = 4 * dayMs
-/** Time between the mail about an expiring key and the expiry. */
+/** A mail is sent when a key expires within this time. */
 const expiringMs = 7 * dayMs
-/** Max mails per user and day of each kind that a person can cause for free. */
+/** Maximum number of mails per user, day and kind, for kinds that a user can cause free of charge. */
 const freeMailsPerDay = 10
 const expiredMax = 500
-/** Max mails to count for the operator. */
+/** Mails are counted only up to this number. */
 const countMax = 10_000
 const keysMax = 500
 
@@ -40,7 +43,7 @@ const isOn = `EXISTS (SELECT 1 FROM settings WHERE name = '${sendsMail}' AND val
 const values = ({ at = ':at', sealed = ':sealed' } = {}) =>
   `${sealed}, 'pending', 0, CAST(${at} AS bigint), CAST(:expiresAt AS bigint), CAST(${at} AS bigint)`
 
-// Placeholder addresses receive no mail (see `createUser`).
+// Placeholder addresses do not receive mail (see `createUser`).
 const toUser = statement(
   'mail_to_user',
   `INSERT INTO mails (${names}) SELECT :id, :kind, id, email, :data, ${values({ sealed: 'CAST(:sealed AS text)' })}
@@ -126,7 +129,6 @@ type NewMail = {
   at: EpochMs
   expiresAt?: EpochMs
   sealed?: string
-  /** Max mails of this kind to this user per day. */
   max?: number
 }
 
@@ -134,7 +136,7 @@ function draftOf({ at, data, expiresAt = at + mailLifeMs, max = freeMailsPerDay,
   return { ...of, at, data: JSON.stringify(data), expiresAt, max, sealed: sealed ?? null, since: at - dayMs }
 }
 
-/** Mails an event to its user, if it is of a mailed type. */
+/** Queues a mail about an event, if events of its type are mailed. */
 export function mailEvent(
   tx: Tx,
   { id, type, ...event }: { id: string; userId: string; at: EpochMs; type: string; data: Record<string, Value> },
@@ -150,7 +152,7 @@ function isMailed(type: string): type is EventType & MailKind {
 
 type Disabled = { webhookId: string; url: string; reason: 'gone' | 'failing'; now: EpochMs }
 
-/** Mails the user of a webhook if this command has just disabled it. */
+/** Mails the owner of a webhook if the current transaction has disabled it. */
 export function mailDisabled(tx: Tx, { now: at, webhookId, ...facts }: Disabled): void {
   const id = `mail${webhookId.slice(webhookId.indexOf('_'))}_${at}`
   const data = JSON.stringify(facts)
@@ -164,7 +166,7 @@ export function mailInvitation(
   tx.send(toAddress, { id: mail.mailId, sealed: mail.sealed, email, data: '{}', at, expiresAt })
 }
 
-/** Mails a password link. Returns false, and writes nothing, if the user cannot get another mail today. */
+/** Mails a password link. Returns false and writes nothing if the user has reached the daily maximum. */
 export function* mailPasswordLink(
   tx: Tx,
   { mail, ...of }: { mail: LinkMail; userId: string; at: EpochMs; expiresAt: EpochMs },
@@ -173,7 +175,9 @@ export function* mailPasswordLink(
   return (yield* tx.run(toUser, draft)) === 1
 }
 
-/** Mails owners of keys that expire soon, at most once per user and day. Returns true if there may be more keys. */
+/**
+ * Mails the owners of keys that expire soon, at most once per user and day. Returns true if there may be more keys.
+ */
 export function* noteExpiringKeys(tx: Tx): Op<boolean> {
   const now = yield* tx.now()
   const noted = yield* tx.get(readNoted)

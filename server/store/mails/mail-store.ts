@@ -6,7 +6,7 @@ import type { MailStore } from './mail-port.ts'
 export function mailStore(engine: Engine): MailStore {
   return {
     lease: async (input) => {
-      // Most polls find nothing, and a read costs less than a transaction.
+      // Most polls find nothing, and a read is cheaper than a transaction.
       const isDue = await engine.read(hasDueMail)
       return isDue ? await engine.run((tx) => leaseMails(tx, input)) : []
     },

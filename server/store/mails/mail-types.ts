@@ -1,7 +1,6 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { EventType } from '../events/event-types.ts'
 
-/** Types of events that are also mailed to the user. */
 export const mailedEvents = [
   'balance.low',
   'payment.succeeded',
@@ -15,12 +14,12 @@ export type MailKind = (typeof mailKinds)[number]
 export const mailStatuses = ['pending', 'sent', 'failed'] as const
 
 /**
- * Setting name: `yes` if the service sends mail. Without mail, nothing is recorded. The last node to start decides, so
- * all nodes need the same settings.
+ * Name of the setting that is `yes` if the service sends mail. Otherwise no mails are queued. The node that started
+ * last determines the value, so all nodes must have the same configuration.
  */
 export const sendsMail = 'sends-mail'
 
-/** A mail with a secret link. `sealed` is the link, encrypted for the owner `mailId`. */
+/** A mail with a secret link. `sealed` is the link, encrypted with `mailId` as its owner. */
 export type LinkMail = { mailId: string; sealed: string }
 
 export type LeasedMail = {
@@ -29,7 +28,6 @@ export type LeasedMail = {
   email: string
   data: Record<string, string>
   sealed: string | null
-  /** Number of this attempt, starting at 1. */
   attempt: number
   createdAt: EpochMs
   expiresAt: EpochMs
@@ -37,8 +35,11 @@ export type LeasedMail = {
 
 export type MailOutcome =
   | { kind: 'sent' }
-  /** `againInMs`: null if the mail must not be retried. */
+  /** `againInMs` is null if the mail must not be retried. */
   | { kind: 'failed'; error: string; againInMs: number | null }
 
-/** For the operator. `failed` counts the stored mails that were given up. Both counts are at most 10,000. */
+/**
+ * Numbers of mails for the operator. `failed` counts failed mails that are still stored. Both numbers are at most
+ * 10,000.
+ */
 export type MailState = { pending: number; failed: number; lastError: { error: string; at: EpochMs } | null }

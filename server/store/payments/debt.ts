@@ -7,23 +7,23 @@ import type { Op, Posting, Tx } from '../commands/command.ts'
 import { recordEvent } from '../events/event-commands.ts'
 import { statement } from '../commands/statement.ts'
 
-// Debt is the part of a reversed top-up that the balance could not cover. If a command adds money to a balance or
-// releases a hold, that money pays debt before the command ends. So no account has both debt and free balance. The
-// order of payments, refunds and charges does not affect the final balance and debt.
+// Debt is the part of a refunded or disputed top-up that the balance could not cover. If a command credits an account
+// or releases a hold, it also pays debt. An account therefore never has both debt and available balance, and the
+// order of payments, refunds and charges does not affect the result.
 
 const low = statement('account_low', 'UPDATE accounts SET low_at = :lowAt WHERE user_id = :userId')
 
-/** Amount to take from or return to a locked account. */
+/** Amount to take from an account or to return to it. The account must be locked. */
 type Change = { userId: string; amount: Units; topupId?: string; description: string; now: EpochMs }
 
-/** Takes the amount from the free balance. The remainder becomes debt. */
+/** Takes an amount from the available balance. The remainder becomes debt. */
 export function* takeBack(tx: Tx, { amount, userId, ...rest }: Change): Op<void> {
   if (amount <= 0) return
   tx.owe(userId, amount)
   yield* pay(tx, { userId, ...rest })
 }
 
-/** Returns an amount that was taken, reducing debt first. */
+/** Returns an amount that was taken before. Reduces the debt first. */
 export function* giveAgain(tx: Tx, { amount, userId, ...rest }: Change): Op<void> {
   if (amount <= 0) return
   const { owed } = must(yield* tx.account(userId), 'a top-up has an account')
@@ -35,7 +35,7 @@ export function* giveAgain(tx: Tx, { amount, userId, ...rest }: Change): Op<void
   }
 }
 
-/** Pays debt after money was added to the balance or released from a hold. Returns the new balance. */
+/** Pays debt after the account was credited or a hold was released. Returns the new balance. */
 export function* payDebt(tx: Tx, { now, userId }: { userId: string; now: EpochMs }): Op<Units> {
   return yield* pay(tx, { userId, description: 'Payment of a debt', now })
 }
@@ -51,12 +51,11 @@ function* pay(tx: Tx, change: Omit<Change, 'amount'>): Op<Units> {
 }
 
 /**
- * Posts a debit. The first debit that leaves the balance below the owner's notification threshold records an event. The
- * next event comes only after a credit has lifted the balance back to the threshold. Records nothing without a
- * threshold.
+ * Posts a debit. If the balance falls below the user's notification threshold, records an event. Another event is
+ * recorded only after a credit has raised the balance to the threshold again.
  */
 export function* spend(tx: Tx, account: AccountRow, posting: Posting): Op<{ id: string; balance: Units }> {
-  // Read before posting, because the posting may change this object.
+  // Read these fields first, because the posting may change this object.
   const { lowAt, notifyBelow, userId } = account
   const posted = yield* tx.post(posting)
   if (notifyBelow !== null && lowAt === null && posted.balance < notifyBelow) {
@@ -68,7 +67,7 @@ export function* spend(tx: Tx, account: AccountRow, posting: Posting): Op<{ id: 
   return posted
 }
 
-/** After a credit that lifts the balance back to the threshold, makes the next drop below it record an event again. */
+/** If a credit has raised the balance to the threshold, allows the next low balance to record an event again. */
 export function* rearm(tx: Tx, userId: string): Op<void> {
   const account = must(yield* tx.account(userId), 'a credit has an account')
   const { balance, lowAt, notifyBelow } = account
@@ -77,6 +76,6 @@ export function* rearm(tx: Tx, userId: string): Op<void> {
 
 function markLow(tx: Tx, account: AccountRow, lowAt: EpochMs | null): void {
   tx.send(low, { userId: account.userId, lowAt })
-  // The command may read this object again, and must see its own change.
+  // The command may read this object again and must see its own change.
   account.lowAt = lowAt
 }

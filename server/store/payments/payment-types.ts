@@ -2,28 +2,26 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { Idempotency } from '../tasks/task-types.ts'
 
-// Top-ups, their state at the provider, and payment methods: inputs and results of commands and reads.
-
 export const topupStatuses = ['open', 'paid', 'failed', 'expired'] as const
 export type TopupStatus = (typeof topupStatuses)[number]
 
 export const paymentProviders = ['stripe'] as const
 export type PaymentProvider = (typeof paymentProviders)[number]
 
-/** Max unpaid top-ups that an account can create in 24 hours. */
+/** Maximum number of unpaid top-ups that an account can create in 24 hours. */
 export const unpaidTopupsMax = 50
 
 /** Age at which an unpaid top-up is closed. The provider closes its own page after a day. */
 export const openTopupMs = 7 * 86_400_000
 
 /**
- * Age at which a top-up without a payment page is closed. It is longer than all attempts to create the page can take.
+ * Age at which a top-up without a payment page is closed. All attempts to create the page take less time than this.
  */
 export const pagelessTopupMs = 600_000
 
 /**
- * Minimum time between two auto-recharges of one account. It gives the owner time to see the first recharge's events
- * and switch auto-recharge off before a runaway program causes another payment.
+ * Minimum time between two auto-recharges of an account. A runaway program may cause the first one, so the user needs
+ * time to notice it and switch auto-recharge off.
  */
 export const rechargePauseMs = 600_000
 
@@ -32,21 +30,21 @@ export type TopupRecord = {
   userId: string
   provider: PaymentProvider
   status: TopupStatus
-  /** Amount credited on payment. */
   amount: Units
-  /** Whether auto-recharge created the top-up, without the user's involvement. */
   isAuto: boolean
-  /** The provider's id of the payment page, and its URL. */
+  /** The provider's id and URL of the payment page. */
   checkoutId: string | null
   checkoutUrl: string | null
   paymentId: string | null
   receiptUrl: string | null
-  /** Total of the refunds that have not failed. */
+  /** Sum of the refunds that have not failed. */
   refunded: Units
-  /** Amount withdrawn by disputes and not returned. `refunded` and `disputed` together never exceed `amount`. */
+  /**
+   * Amount that disputes have withdrawn and not returned. `refunded` and `disputed` together never exceed `amount`.
+   */
   disputed: Units
   /**
-   * Number of states applied so far. A state is applied only if this number was the same when the state was requested.
+   * Number of applied states. A state is applied only if this number has not changed since the state was requested.
    */
   version: number
   createdAt: EpochMs
@@ -61,44 +59,44 @@ export type CreateTopupResult =
   | { outcome: 'created' | 'replayed'; topup: TopupRecord }
   | { outcome: 'refused'; reason: 'idempotency-conflict' | 'suspended' | 'too-many' | 'balance' }
 
-/** `after`: id of the last top-up on the previous page. Without a user, lists the top-ups of all users. */
+/** `after` is the id of the last top-up on the previous page. Without `userId`, lists the top-ups of all users. */
 export type ListTopups = { userId?: string; status?: TopupStatus; after?: string; limit: number; offset?: number }
 
 export type UserTopup = TopupRecord & { email: string }
 
-/** A payment method, by the provider's ids and with a label for people: brand and last four digits. */
+/** A payment method: the provider's ids, and a label (brand and last four digits) to show to the user. */
 export type PaymentMethod = { customerId: string; methodId: string; methodLabel: string }
 
-/** Ids by which a provider's event or list refers to a top-up; at least one is not null. */
+/** Ids by which the provider refers to a top-up. At least one of them is not null. */
 export type TopupRef = { topupId: string | null; checkoutId: string | null; paymentId: string | null }
 
-/** The provider's current state of one top-up. */
 export type PaymentState = {
   topupId: string
   status: TopupStatus
-  /** Amount paid; null unless `status` is `paid`. */
+  /** The paid amount, or null unless `status` is `paid`. */
   paid: { amount: Units; currency: string } | null
-  /** Why it failed; null unless `status` is `failed`. */
+  /** Why the payment failed, or null unless `status` is `failed`. */
   reason: string | null
   checkoutId: string | null
   paymentId: string | null
   receiptUrl: string | null
-  /** Saved payment method; null unless the payer agreed to save it and the provider still has it. */
+  /** The saved payment method. Null if the payer did not agree to save it or has removed it since. */
   method: PaymentMethod | null
-  /** Total of the refunds that have not failed. */
+  /** Sum of the refunds that have not failed. */
   refunded: Units
-  /** Amount withdrawn by disputes and not returned. */
+  /** Amount that disputes have withdrawn and not returned. */
   disputed: Units
 }
 
 /**
- * Data needed to recreate the top-up for a payment. `userId` comes from the payment's metadata; null if that names no
- * user.
+ * Data from which a missing top-up can be restored. `userId` comes from the payment's metadata and is null if it is
+ * missing there.
  */
 export type PaymentOrigin = { userId: string | null; isAuto: boolean; createdAt: EpochMs }
 
 /**
- * Result of applying a state. `stale`: another state was applied after this state was read, so read the state again.
+ * Result of applying a state. `stale` means that another state was applied in the meantime, so the caller must read
+ * the state again.
  */
 export type PaymentOutcome =
   | 'applied'
@@ -111,9 +109,7 @@ export type PaymentOutcome =
   | 'not-paid'
 export type AppliedState = { outcome: PaymentOutcome; topup: TopupRecord | null }
 
-/**
- * Settings of auto-recharge: the balance below which it starts, the balance it restores, and its maximum per UTC month.
- */
+/** Auto-recharge: the balance below which it starts, the balance that it restores, and its maximum per UTC month. */
 export type Recharge = { below: Units; to: Units; monthlyMax: Units }
 
 export type PaymentAccount = {
@@ -121,24 +117,22 @@ export type PaymentAccount = {
   methodId: string | null
   methodLabel: string | null
   recharge: Recharge | null
-  /** Why auto-recharge was switched off automatically. */
   rechargeOffReason: string | null
 }
 
-/** A top-up to charge to the user's saved payment method. */
 export type DueRecharge = {
   topup: TopupRecord
   customerId: string
   /**
-   * Null if the user has since ended auto-recharge or been suspended. Then the caller must not request a new charge,
-   * but must still apply the result of a charge that was already requested.
+   * Null if auto-recharge was switched off or the user was suspended in the meantime. The caller must then not
+   * request a new charge, but must still apply the result of a charge that was already requested.
    */
   methodId: string | null
-  /** Whether this call created the top-up, so that no charge for it can have been requested before. */
+  /** Whether this call created the top-up. If so, no charge can have been requested before. */
   isNew: boolean
 }
 
-/** Totals of the paid top-ups created since a time, and the current debt of all accounts. */
+/** Totals of the paid top-ups since a given time, and the current debt of all accounts. */
 export type PaymentTotals = { paid: Units; refunded: Units; disputed: Units; owed: Units; topups: number }
 
 export type RestoreTopup = {
@@ -149,48 +143,58 @@ export type RestoreTopup = {
   createdAt: EpochMs
 }
 
-/** `least` and `most` bound one payment. `monthlyMax` bounds the total of the account's recharges in a UTC month. */
+/**
+ * `least` and `most` bound the amount of one payment. `monthlyMax` bounds the total of the account's recharges in a
+ * UTC month.
+ */
 export type BeginRecharge = TopupOf & { least: Units; most: Units; monthlyMax: Units }
 
 export type PaymentStore = {
-  /** Stores a top-up before the provider is called, so that no payment arrives for an unknown top-up. */
+  /**
+   * Stores a top-up. Must be called before the provider is called, so that a payment always refers to a known top-up.
+   */
   createTopup(input: CreateTopup): Promise<CreateTopupResult>
   /**
-   * Stores the payment page, and reopens the top-up if it was closed for lack of a page. Undefined if the top-up is
-   * unknown.
+   * Stores the payment page, and reopens the top-up if it was closed because it had no page. Returns undefined if the
+   * top-up does not exist.
    */
   noteCheckout(input: TopupOf & { checkoutId: string; checkoutUrl: string }): Promise<TopupRecord | undefined>
-  /** Closes an open top-up for which no page could be created. */
   closePageless(of: TopupOf): Promise<void>
   getTopup(of: TopupOf): Promise<TopupRecord | undefined>
-  /** Counts a user's top-ups, with one status or all. */
   countTopups(of: { userId: string; status?: TopupStatus }): Promise<number>
-  /** Newest first. */
   listTopups(input: ListTopups): Promise<UserTopup[]>
-  /** Finds a top-up by the first id that is known, regardless of its owner. */
+  /** Finds a top-up of any user by the first id that is known. */
   findTopup(ref: TopupRef): Promise<TopupRecord | undefined>
   /**
-   * Changes the top-up, the ledger and the user's events in one transaction. Changes nothing if another state was
-   * applied since `version` was read.
+   * Updates the top-up, the ledger and the user's events in one transaction. Changes nothing if another state was
+   * applied after `version` was read.
    */
   applyState(input: { state: PaymentState; version: number }): Promise<AppliedState>
-  /** Creates a top-up that this database has lost, and applies its state. Has no effect if the top-up exists. */
+  /**
+   * Creates a top-up that is missing from this database, and applies its state. Has no effect if the top-up exists.
+   */
   restoreTopup(input: RestoreTopup): Promise<AppliedState>
   totals(since: EpochMs): Promise<PaymentTotals>
 
   getAccount(userId: string): Promise<PaymentAccount>
-  /** Sets the balance below which the owner is notified; null for never. */
+  /** Sets the balance below which the user is notified, or null to disable this. */
   setNotifyBelow(input: { userId: string; notifyBelow: Units | null }): Promise<void>
-  /** `no-method`: no payment method is saved. */
+  /** `no-method` means that no payment method is saved. */
   setRecharge(input: { userId: string; recharge: Recharge | null }): Promise<'changed' | 'no-method'>
-  /** Deletes the payment method and ends auto-recharge. Returns the method's id at the provider, if there was one. */
+  /**
+   * Deletes the payment method and switches auto-recharge off. Returns the provider's id of the method, or null if
+   * there was none.
+   */
   forgetMethod(userId: string): Promise<string | null>
 
-  /** Users whose balance is below their auto-recharge threshold, or whose recharge is in progress, after `afterId`. */
+  /**
+   * Returns users, ordered by id and starting after `afterId`, whose balance is below their auto-recharge threshold
+   * or whose recharge is in progress.
+   */
   rechargeable(input: { afterId: string; limit: number }): Promise<string[]>
   /**
-   * Returns a user's recharge in progress, or creates the top-up for a recharge that is due. Undefined if there is
-   * neither. The amount of a new top-up is in whole cents and at least `least`.
+   * Returns a user's recharge in progress, or creates the top-up for a recharge that is due. Returns undefined if
+   * there is neither. The amount of a new top-up is a multiple of a cent and at least `least`.
    */
   beginRecharge(input: BeginRecharge): Promise<DueRecharge | undefined>
 }

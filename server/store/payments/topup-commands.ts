@@ -18,7 +18,7 @@ import type { Op, Reads, Tx } from '../commands/command.ts'
 import { askKey, insertKey, stillKept } from '../requests/idempotency-keys.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
-// Rows of top-ups. Every writer holds the lock on the user's account.
+// Commands for top-ups. Every command locks the user's account first.
 
 export type TopupRow = Omit<TopupRecord, 'isAuto'> & { isAuto: 0 | 1; events: string | null }
 
@@ -120,7 +120,7 @@ export function* createTopup(tx: Tx, input: CreateTopup): Op<CreateTopupResult> 
 
 type NewTopup = Pick<TopupRecord, 'id' | 'userId' | 'provider' | 'amount' | 'isAuto'>
 
-/** The user's account must be locked. */
+/** The caller must have locked the user's account. */
 export function* insertTopup(tx: Tx, { isAuto, ...given }: NewTopup, now: number): Op<TopupRecord> {
   const made = { ...given, status: 'open', isAuto: isAuto ? 1 : 0, createdAt: now, updatedAt: now }
   yield* tx.run(insert, made)
@@ -182,15 +182,13 @@ export function* totals(on: Reads, since: number): Op<PaymentTotals> {
   return { ...(yield* summed)!, owed: (yield* owed)!.owed }
 }
 
-/**
- * Closes users' top-ups that are too old to be paid or never got a checkout page. A later payment is still credited.
- */
+/** Closes top-ups that are too old to be paid or have never got a payment page. A later payment is still credited. */
 export function* expireTopups(tx: Tx, rowsMax: number): Op<number> {
   const now = yield* tx.now()
   return yield* tx.run(expire, { until: now - openTopupMs, pagelessUntil: now - pagelessTopupMs, now, rowsMax })
 }
 
-/** Picks the fields of a top-up, because a joined row has more. */
+/** Selects the fields of a top-up, because a joined row contains additional ones. */
 export function toTopup({ isAuto, ...topup }: TopupRow): TopupRecord {
   const { id, userId, provider, status, amount, checkoutId, checkoutUrl, paymentId, receiptUrl } = topup
   const { refunded, disputed, version, createdAt, updatedAt, paidAt } = topup

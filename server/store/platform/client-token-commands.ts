@@ -10,8 +10,6 @@ import { holderColumns, joinHolder, withHolder, type HolderRow } from '../access
 import { keyLimits, type StoredLimits } from '../access/stored-keys.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
-// Tokens that browsers use on behalf of a user.
-
 type Written<Record extends { scopes: unknown; agents: unknown; isOnce: unknown }> = Omit<
   Record,
   'scopes' | 'agents' | 'isOnce'
@@ -32,7 +30,7 @@ const ended = (maker: string, least: string) =>
   `${least}(coalesce(${maker}.revoked_at, ${never}), coalesce(${maker}.expires_at, ${never}))`
 const joinMaker = `LEFT JOIN api_keys AS k ON k.id = t.created_by
   LEFT JOIN platform_keys AS p ON p.id = t.created_by LEFT JOIN logins AS l ON l.id = t.created_by`
-// The creator may no longer exist, for example a login that has ended.
+// The creator may no longer exist, for example if it was a login that has ended.
 const makerEndsAt = (least: string) => `CASE WHEN k.id IS NOT NULL THEN ${ended('k', least)}
   WHEN p.id IS NOT NULL THEN ${ended('p', least)} ELSE coalesce(l.expires_at, 0) END`
 const find = statement<FoundRow>(
@@ -95,7 +93,6 @@ export function findClientToken(on: Reads, tokenHash: string): Answer<ClientToke
   return on.get(find, { tokenHash }).map((found) => found && toHolder(found))
 }
 
-/** Lists the active tokens of a user, newest first. */
 export function* listClientTokens(
   on: Reads,
   of: Page & { userId: string },
@@ -109,7 +106,7 @@ export function* listClientTokens(
 function toHolder({ countsAs, makerAgents, rateLimit, spendLimit, spendReset, ...found }: FoundRow): ClientTokenHolder {
   const { agents, ...fields } = readFields(found)
   const ofMaker = listOf(makerAgents)
-  // The agents of the key that created the token may have changed since.
+  // The allowed agents of the creating key may have changed since.
   const both = ofMaker === null ? agents : (agents ?? ofMaker).filter((agent) => ofMaker.includes(agent))
   const makerLimits = keyLimits({ keyId: found.createdBy, countsAs, rateLimit, spendLimit, spendReset })
   return { ...withHolder(found), ...fields, agents: both, makerLimits }
@@ -126,8 +123,8 @@ export function* revokeClientToken(
 }
 
 /**
- * Uses up the one execution of a single-use client token. Returns false if it was already used. Call it with the
- * account locked, in the transaction that admits the execution.
+ * Uses a single-use client token. Returns false if it was already used. Must be called with the account locked, in
+ * the transaction that admits the execution.
  */
 export function* takeOnce(tx: Tx, limits: CredentialLimits | null | undefined): Op<boolean> {
   const tokenId = limits?.onceTokenId ?? null

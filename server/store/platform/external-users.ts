@@ -7,8 +7,6 @@ import { statement } from '../commands/statement.ts'
 import { createUser } from '../accounts/stored-users.ts'
 import { countUser } from './stored-platform-keys.ts'
 
-// Users whom a product built on the service identifies by its own ids.
-
 type Row = { id: string } & HolderRow
 
 const from = `SELECT users.id, ${holderColumns} FROM users JOIN accounts ON accounts.user_id = users.id`
@@ -23,7 +21,7 @@ export function findActingUser(on: Reads, of: UserRef): Answer<ActingUser | unde
   return found.map((user) => user && withHolder(user))
 }
 
-/** Creates only one user even for simultaneous first requests. */
+/** The lock ensures that simultaneous first requests create only one user. */
 export function* openExternalUser(tx: Tx, { email, externalId, keyId }: ExternalUser): Op<ExternalUserResult> {
   yield* tx.lock('external-id', externalId)
   const known = yield* findActingUser(tx, { externalId })

@@ -5,13 +5,10 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { CredentialLimits } from '../limits/execution-limits.ts'
 
-// Records, inputs and results for products built on the service: their keys, their users, and the tokens they issue to
-// browsers.
-
 /**
- * Scopes of a platform key: `users` to create, read and suspend users and revoke their keys; `credit` to credit them;
- * `limits` to set their limits; `act` to act on their behalf; `pay` to also start top-ups for them; `webhooks` to receive
- * their events; `economics` to read the operator's totals.
+ * Scopes of a platform key: `users` creates, reads and suspends users and revokes their keys, `credit` changes their
+ * balances, and `limits` sets their limits. `act` acts on behalf of users, and `pay` also starts top-ups for them.
+ * `webhooks` receives their events, and `economics` reads the operator's totals.
  */
 export const platformScopes = ['users', 'credit', 'limits', 'act', 'pay', 'webhooks', 'economics'] as const
 export type PlatformScope = (typeof platformScopes)[number]
@@ -21,15 +18,16 @@ export type PlatformKeyRecord = {
   name: string
   hint: string
   scopes: PlatformScope[]
-  /** Addresses and networks from which the key is accepted; null for all. */
+  /** Addresses and networks from which the key is accepted, or null for all. */
   addresses: string[] | null
   /**
-   * Max amount that the key credits per UTC day, and max amount that it takes back per UTC day; null without a ceiling.
+   * Maximum amount that the key can credit, and maximum amount that it can take back, per UTC day. Null for no
+   * maximum.
    */
   creditPerDay: Units | null
   creditedToday: Units
   takenToday: Units
-  /** Id of the admin who created the key; null for the command line. */
+  /** Id of the admin who created the key, or null for the command line. */
   createdBy: string | null
   createdAt: EpochMs
   expiresAt: EpochMs | null
@@ -37,7 +35,7 @@ export type PlatformKeyRecord = {
   lastUsedAt: EpochMs | null
 }
 
-/** Data needed on every request to check a platform key. */
+/** Fields of a platform key that are checked on every request. */
 export type PlatformKeyHolder = Pick<PlatformKeyRecord, 'id' | 'scopes' | 'addresses' | 'expiresAt' | 'revokedAt'>
 
 export type CreatePlatformKey = Pick<
@@ -45,7 +43,7 @@ export type CreatePlatformKey = Pick<
   'name' | 'hint' | 'scopes' | 'addresses' | 'creditPerDay' | 'createdBy' | 'expiresAt'
 > & { tokenHash: string }
 
-/** A user, by the service's id or by the product's id. */
+/** Identifies a user either by the service's id or by the product's id. */
 export type UserRef = { userId: string } | { externalId: string }
 
 export type ActingUser = { id: string } & Holder
@@ -53,7 +51,6 @@ export type ActingUser = { id: string } & Holder
 export type ExternalUser = {
   externalId: string
   email: string | null
-  /** The platform key that creates the user; null if an admin does. */
   keyId: string | null
 }
 export type ExternalUserResult =
@@ -69,7 +66,6 @@ export type ClientTokenRecord = {
   taskId: string | null
   maxCost: Units | null
   isOnce: boolean
-  /** Id of the key, login or platform key that created the token. */
   createdBy: string
   createdAt: EpochMs
   expiresAt: EpochMs
@@ -82,8 +78,8 @@ export type CreateClientToken = Omit<ClientTokenRecord, 'id' | 'createdAt' | 'ex
 }
 
 /**
- * Data needed on every request to check a client token. The token ends with its creator, at `makerEndsAt`. If a key
- * created the token, the key's limits apply too, and `agents` lists the agents that both may use.
+ * Fields of a client token that are checked on every request. The token ends at `makerEndsAt`, when its creator ends.
+ * If a key created the token, the key's limits apply too, and `agents` contains only agents that both allow.
  */
 export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
   makerEndsAt: EpochMs
@@ -91,31 +87,28 @@ export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
 } & Holder
 
 export type PlatformStore = {
-  /** Throws CONFLICT if the maximum number of keys already exists. */
   createKey(input: CreatePlatformKey): Promise<PlatformKeyRecord>
-  /** Finds a key by the SHA-256 of its token, in hex. Always reflects the last commit of any process. */
+  /** Finds a key by the hex SHA-256 of its token. The result always reflects the last commit of any process. */
   findKey(tokenHash: string): Promise<PlatformKeyHolder | undefined>
   getKey(keyId: string): Promise<PlatformKeyRecord | undefined>
-  /** Newest first. */
   listKeys(input: Page): Promise<{ keys: PlatformKeyRecord[]; total: number }>
-  /** Returns false if the key is unknown or already revoked. */
+  /** Returns false if the key does not exist or is already revoked. */
   revokeKey(keyId: string): Promise<boolean>
-  /** Records when keys were last used. If a batch is lost, only these times are missing. */
+  /** Records when keys were last used. Losing a batch loses only these times. */
   touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
 
   /**
-   * Returns the user with that external id, or creates one with an empty account. Throws CONFLICT if the key has
+   * Returns the user with this external id, or creates one with an empty account. Throws CONFLICT if the key has
    * created the maximum number of users.
    */
   openUser(input: ExternalUser): Promise<ExternalUserResult>
   findUser(of: UserRef): Promise<ActingUser | undefined>
 
-  /** Throws CONFLICT if the user has the maximum number of active tokens. */
   createToken(input: CreateClientToken): Promise<ClientTokenRecord>
-  /** Finds a token by its SHA-256 in hex. Always reflects the last commit of any process. */
+  /** Finds a token by its hex SHA-256. The result always reflects the last commit of any process. */
   findToken(tokenHash: string): Promise<ClientTokenHolder | undefined>
-  /** Lists the active tokens of a user, newest first. Tokens whose creator has ended are not active. */
+  /** Returns the active tokens of a user, newest first. Tokens whose creator has ended are not active. */
   listTokens(of: Page & { userId: string }): Promise<{ tokens: ClientTokenRecord[]; total: number }>
-  /** Undefined if the token is unknown. A revoked token stays unchanged. */
+  /** A revoked token remains unchanged. Returns undefined if the token does not exist. */
   revokeToken(of: { userId: string; tokenId: string }): Promise<ClientTokenRecord | undefined>
 }

@@ -7,8 +7,6 @@ import type { CreatePlatformKey, PlatformKeyHolder, PlatformKeyRecord, PlatformS
 import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
-// Platform keys, and the amounts they credit.
-
 type Written<Record extends { scopes: unknown; addresses: unknown }> = Omit<Record, 'scopes' | 'addresses'> & {
   scopes: string
   addresses: string | null
@@ -55,9 +53,9 @@ const countMade = statement(
   'platform_key_count_user',
   'UPDATE platform_keys SET users_made = users_made + 1 WHERE id = :keyId AND users_made < :max',
 )
-// One statement checks and counts, so that a key's simultaneous changes to many accounts stay within its ceiling.
-// Setting the clock back does not start a new day. Debits have a separate ceiling. Otherwise a mistaken credit of most
-// of the ceiling could not be corrected on the same day.
+// A single statement checks the ceiling and counts the amount. Simultaneous changes to many accounts therefore cannot
+// exceed the key's ceiling. Setting the clock back does not start a new day. Debits have their own ceiling, so that a
+// mistaken credit can still be corrected on the same day.
 const ofDay = (column: string) => `CASE WHEN credit_day >= :day THEN ${column} ELSE 0 END`
 const isWithin = (column: string) => `${ofDay(column)} + :${column} <= credit_per_day`
 const countCredit = statement<{ creditDay: number }>(
@@ -108,8 +106,8 @@ export function* touchPlatformKeys(tx: Tx, uses: readonly { keyId: string; at: E
 }
 
 /**
- * Counts an amount toward its key's daily ceiling. Returns a JSON object from the key's id to the day that the amount
- * counts toward. Undefined if the key was revoked, or if too little of the day's ceiling is left.
+ * Counts an amount toward the key's daily ceiling. Returns a JSON object from the key's id to the day whose ceiling
+ * was used. Returns undefined if the key was revoked or too little of the ceiling is left.
  */
 export function* takeCredit(tx: Tx, of: { keyId: string; amount: Units; now: EpochMs }): Op<string | undefined> {
   const { amount, keyId, now } = of

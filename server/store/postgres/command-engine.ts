@@ -12,16 +12,15 @@ import { readRate } from './nodes/rate-window.ts'
 import type { Transaction } from './connection/transaction.ts'
 import type { Transactions } from './connection/transactions.ts'
 
-// Drives each command from one server answer to the next. Queries are pipelined: all queries that a command issues
-// before it awaits the first answer take one round trip.
+// Runs commands on PostgreSQL. Queries are pipelined: all queries that a command issues before it awaits an answer
+// take a single round trip.
 
-/** A pending database answer. */
 class PendingAnswer<Value> implements Answer<Value> {
   readonly value: Promise<Value>
 
   constructor(value: Promise<Value>) {
     this.value = value
-    // A command that fails on one answer never awaits its later answers. If those reject, the process must not end.
+    // If a command fails on one answer, it never awaits the later ones. Their rejections must not crash the process.
     value.catch(ignore)
   }
 
@@ -37,12 +36,11 @@ class PendingAnswer<Value> implements Answer<Value> {
 const ignore = () => {}
 const none = new PendingAnswer<void>(Promise.resolve())
 
-/** A statement in PostgreSQL syntax, with `:name` for each value. */
 type Written = Statement<unknown> | { name: string; text: string }
 type Sendable = { text: string; names: readonly string[] }
 const sendable = new WeakMap<Written, Sendable>()
 
-/** Replaces each `:name` with its position, such as `$1`. */
+/** Replaces each `:name` with a positional parameter such as `$1`. */
 function sendableOf(one: Written): Sendable {
   let known = sendable.get(one)
   if (!known) {
@@ -81,8 +79,8 @@ const lockNumbers: Record<LockKind, number> = {
 const lock = { name: 'command_lock', text: 'SELECT pg_advisory_xact_lock($1, $2)' }
 const lockText = { name: 'command_lock_text', text: 'SELECT pg_advisory_xact_lock($1, hashtext($2))' }
 
-// The server adds up the lengths of a page's strings and sends only the messages that fit. It knows the lengths without
-// reading the strings.
+// The server adds up the lengths of the strings on a page and returns only the messages that fit. It knows the
+// lengths without reading the strings.
 const fits = '(upto <= :bytesMax OR place = 1)'
 const bytesSoFar = (
   order: string,
@@ -104,7 +102,7 @@ const newestMessages = {
         WHERE session_id = :sessionId AND seq < :beforeSeq ORDER BY seq DESC LIMIT :limit) AS page) AS summed
     WHERE ${fits} ORDER BY seq DESC`,
 }
-/** Max rows and bytes to read per query until a history is full. */
+/** Maximum number of rows and bytes that each query reads while it fills a history. */
 const newestPage = { limit: 100, bytesMax: 4 * 1024 * 1024 }
 /** `rows` is the number of rows on the page before it was truncated. */
 type NewestPageRow = NewestRow & { seq: number; rows: number }
@@ -140,7 +138,8 @@ function readsOn(connection: Connection): Reads {
     rate: (userId, limit) => new PendingAnswer(readRate(connection, userId, limit)),
     waiting: (userId) =>
       new PendingAnswer<number>(rowsOf<{ count: number }>(waiting, { userId }).then(([row]) => row?.count ?? 0)),
-    // No limit: the database server skips the rows, and cancels a statement that takes too long.
+    // No limit, because the server skips rows without blocking this process, and cancels statements that take too
+    // long.
     passedAtOnce: Infinity,
     pause: () => none,
     fittingMessages: (of) => new PendingAnswer(rowsOf<MessageRow>(fittingMessages, of)),
@@ -172,16 +171,17 @@ function transactionOn(tx: Transaction, { ledger }: EngineParts): Tx {
     hold: (_, by) => ledger.hold(tx, by),
     owe: (_, by) => ledger.owe(tx, by),
     count: (change) => void tx.changes.push(change),
-    // Nothing to record, because every admission reads the rate window's rows again.
+    // Nothing to record, because every admission reads the rate window from the rows.
     accepted: ignore,
     made: (row) => tx.made(row),
-    // Nothing to do, because there is no cache: a change by one node applies to the next request on every other node.
+    // Nothing to do, because credentials are not cached. A change by one node therefore applies to the next request
+    // on every other node.
     holdersChanged: ignore,
   }
 }
 
 export class PostgresEngine implements Engine {
-  /** Leaves most of the connection pool to other commands. */
+  /** Small enough to leave most of the connection pool to other commands. */
   readonly atOnce = 4
   readonly #parts: EngineParts
 

@@ -1,8 +1,8 @@
 import type { CounterChange } from '../commands/command.ts'
 import type { Transaction } from './connection/transaction.ts'
 
-// PostgreSQL applies CHECKs to the row of an upsert before it detects the conflict, so a decrease must be a plain
-// UPDATE.
+// Decreases use a plain UPDATE, because for an upsert PostgreSQL applies CHECKs to the new row before it detects the
+// conflict.
 const write = {
   name: 'write_counters',
   text: `WITH change AS (
@@ -18,8 +18,8 @@ const write = {
 }
 
 /**
- * Writes the command's counter changes in one statement, each counter once. The account lock keeps two commands from
- * writing one user's counters simultaneously.
+ * Writes the counter changes of a command in one statement, with each counter only once. The account lock prevents
+ * concurrent writes to the counters of a user.
  */
 export function writeCounters(tx: Transaction): void {
   const { changes } = tx

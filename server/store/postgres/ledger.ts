@@ -4,7 +4,7 @@ import type { Posting } from '../commands/command.ts'
 import { PostedCount } from '../ledger/posted-totals.ts'
 import type { Transaction } from './connection/transaction.ts'
 
-// One statement writes both the balance and `balance_after`, so they cannot differ.
+// A single statement writes the balance and `balance_after`, so they cannot differ.
 const postText = (andSet = '') => `
     WITH moved AS (UPDATE accounts SET balance = balance + $4${andSet} WHERE user_id = $2 RETURNING balance)
     INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, session_id, turn_id, topup_id,
@@ -13,13 +13,16 @@ const postText = (andSet = '') => `
 const post = { name: 'ledger_post', text: postText() }
 const settle = { name: 'ledger_settle', text: postText(', held = held - $14, carried = $15') }
 
-/** The only writer of balances: each change is a transaction row in the same database transaction. */
+/**
+ * Only this class changes balances. Each change is recorded as a row in `transactions` within the same database
+ * transaction.
+ */
 export class Ledger {
   readonly posted = new PostedCount()
 
   /**
-   * Posts to the locked account. Sends the statement without waiting for its answer. If the amount would take the
-   * balance below the hold, the balance's CHECK fails and rolls the command back.
+   * Posts to the locked account. Sends the statement without waiting for its answer. If the balance would fall below
+   * the amount on hold, a CHECK fails and the command is rolled back.
    */
   post(tx: Transaction, posting: Omit<Posting, 'userId'>): { id: string; balance: Units } {
     const { amount, breakdown, countedIn, description, idempotencyKey, now } = posting
@@ -42,14 +45,14 @@ export class Ledger {
     return { id, balance: account.balance }
   }
 
-  /** Changes the held amount of the locked account. The account's CHECK rejects a hold above the balance. */
+  /** Changes the amount on hold of the locked account. A CHECK rejects a hold that exceeds the balance. */
   hold(tx: Transaction, by: Units): void {
     const { account } = tx
     void tx.write({ ...holdMore, values: [account.userId, by] })
     account.held += by
   }
 
-  /** Changes the debt of the locked account, which is never below zero. */
+  /** Changes the debt of the locked account. A CHECK rejects a negative debt. */
   owe(tx: Transaction, by: Units): void {
     const { account } = tx
     void tx.write({ ...oweMore, values: [account.userId, by] })

@@ -2,7 +2,7 @@ import type { Reads, Tx, UsedChanges, UsedReads } from '../commands/command.ts'
 import type { KeyRateRow, WindowRow } from '../limits/used-rows.ts'
 import { columns, postgres, Statement } from '../commands/statement.ts'
 
-// Limit usage, stored in rows that each command reads and changes.
+// Statements for the usage of limits, which is stored in rows that each command reads and changes.
 
 const row = `${columns('ownerId startsAt')}, spend_limit AS "limit", charged + carried AS charged, ${columns('held reachedAt')}`
 const get = new Statement<WindowRow>(
@@ -14,8 +14,8 @@ const named = new Statement<WindowRow>(
   'spend_window_named',
   `SELECT ${row} FROM spend_windows JOIN ${members} ON owner_id = used.id AND starts_at = used.at`,
 )
-// If the limit was lowered below the resulting usage, that usage is stored as the limit. Otherwise the CHECK would
-// reject the addition, or a later partial refund.
+// If the limit was lowered below the resulting usage, that usage is stored as the limit. Otherwise a CHECK would
+// reject this change or a later partial refund.
 const add = new Statement<never>(
   'spend_window_add',
   `INSERT INTO spend_windows (owner_id, starts_at, user_id, spend_limit, charged, held)

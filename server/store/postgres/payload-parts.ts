@@ -19,17 +19,16 @@ import { isLostConnection } from './connection/pg-errors.ts'
 import { databaseTime } from './connection/pooled-connection.ts'
 import { silentMsMax } from './connection/transactions.ts'
 
-// Payloads stored as rows of at most 1 MiB. They use separate connections, because a few large payloads would keep
-// commands waiting for the store's pool.
+// Stores payloads as rows of at most 1 MiB. They use a separate connection pool. In the store's pool, a few large
+// payloads would delay commands.
 
 const connectionsMax = 4
 const triesMax = 3
 const pageRows = 500
-/** Max rows to scan in one collection. */
 const rowsMax = 20_000
 const looksAtOnce = 4
 
-// An upsert: if the answer to the first attempt was lost, the writer retries with the same content.
+// An upsert, because the writer retries with the same content if the answer to the first attempt is lost.
 const putPart = `INSERT INTO payload_parts (payload_id, part, content, created_at) VALUES ($1, $2, $3, ${databaseTime})
   ON CONFLICT (payload_id, part) DO UPDATE SET content = excluded.content`
 const getPart = 'SELECT content FROM payload_parts WHERE payload_id = $1 AND part = $2'
@@ -43,11 +42,11 @@ type PartPlace = { createdAt: number; id: string }
 
 export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
   readonly #pool: PgPool
-  /** Query timeout. Without it, a run would wait 15 minutes for its content if the server vanished silently. */
+  /** Query timeout. Without it, a run would wait 15 minutes for a payload if the server became unreachable. */
   readonly #inTime: { query_timeout: number }
   /**
-   * Last part that earlier collections checked. Payloads up to this part belong to a task or turn and need no further
-   * check.
+   * Last part that previous collections checked. All payloads up to this part belong to a task or turn and are not
+   * checked again.
    */
   #seen: PartPlace = { createdAt: 0, id: '' }
   #closing: Promise<void> | undefined
@@ -101,7 +100,7 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
       }
       if (orphans.length > 0) await this.#remove(orphans)
       removed += orphans.length
-      // A payload whose command has not ended may still become an orphan, so the next collection checks it again.
+      // A payload whose command is still running may still become an orphan, so the next collection checks it again.
       isHeld ||= page.some(({ id }) => this.unsettled.has(id))
       at = page.at(-1) ?? at
       if (!isHeld) this.#seen = at
@@ -110,7 +109,7 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
     return removed
   }
 
-  /** Idempotent, like the store's `close`. */
+  /** Idempotent, like the `close` of the store. */
   close(): Promise<void> {
     this.#closing ??= this.#pool.end()
     return this.#closing
@@ -147,7 +146,7 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
         await client.query({ text: 'COMMIT', ...this.#inTime })
         isWhole = true
       } finally {
-        // Closing the connection ends the transaction.
+        // Closing the connection rolls the transaction back.
         client.release(!isWhole)
       }
     }

@@ -21,30 +21,32 @@ const size = {
   name: 'state_size',
   text: 'SELECT pg_database_size(current_database()) AS "databaseBytes"',
 }
-/** Longer than the lock timeout and shorter than the silence timeout. */
+/** Must be longer than the lock timeout and shorter than the silence timeout. */
 const defaultStatementMsMax = 12_000
 
 export type PostgresStoreOptions = {
   databaseUrl: string
   limits: StoreLimits
-  /** Creates the clock, given the newest stored time. By default, all nodes use the database's clock. */
+  /** Creates the clock. `notBefore` is the newest stored time. If omitted, all nodes use the database's clock. */
   clock?: (notBefore: number) => Clock
   onCommit?: (commit: Committed) => void
   onWarning?: (message: string) => void
-  /** Called if another version has changed the schema, or the installation was exported. The process must then end. */
+  /**
+   * Called if another version has changed the schema or the installation was exported. The process must then exit.
+   */
   onFatal?: (cause: unknown) => void
   connectionsMax?: number
   statementMsMax?: number
 }
 
-/** Opens the store as a server and migrates its schema. Many servers may share one database. */
+/** Opens the store for a server and migrates its schema. Several servers can share a database. */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   return await opened(options, { isNode: true, change: 'migrate' })
 }
 
 /**
- * Opens the store for a CLI command's few short writes. Only a server migrates, but a command can set up an empty
- * database.
+ * Opens the store for a few short writes of a CLI command. A command cannot migrate the schema, but it can create it
+ * in an empty database.
  */
 export async function openPostgresStoreBeside(options: PostgresStoreOptions & { mayCreate?: boolean }): Promise<Store> {
   return await opened(options, { isNode: false, change: options.mayCreate ? 'create' : 'none' })
@@ -69,7 +71,9 @@ async function opened(
   }
 }
 
-/** Returns the silence timeout of a lease renewal, short enough for another renewal to arrive in time. */
+/**
+ * Returns the silence timeout of a lease renewal. It is short enough that a second attempt can still renew the lease.
+ */
 function renewalMsMax(leaseMs: number): number {
   return Math.min(silentMsMax, Math.max(1000, leaseMs / 3))
 }
@@ -87,7 +91,6 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
   })
   const urgentPool = openPool(databaseUrl, 1)
   const urgent = new Transactions(urgentPool, { clock, onCommitted: () => {}, silentMs: renewalMsMax(leaseMs) })
-  // Connects on first use, so a CLI command never connects.
   const signals = new PgSignals({ databaseUrl, pool, onWarning })
   const engine = new PostgresEngine({ all, ledger })
   let closing: Promise<void> | undefined
@@ -108,11 +111,11 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
     readState: async () => {
       const { rows } = await all.read(({ client }) => client.query(size))
       const { databaseBytes } = rows[0] as { databaseBytes: number }
-      // Reports 0 as the WAL size, because the WAL belongs to the database server.
+      // The WAL belongs to the database server, so its size is reported as 0.
       const open = await engine.read(readOpen)
       return { ...open, databaseBytes, walBytes: 0, posted: ledger.posted.totals, isWritable: !all.isFailing }
     },
-    // Each connection already has its next command if at least as many calls wait as there are connections.
+    // If as many calls are waiting as there are connections, every connection has a next command.
     hasBacklog: () => pool.waitingCount - pool.idleCount >= Math.max(1, pool.totalCount),
     canWrite: async () => {
       if (!all.isFailing) return true
@@ -131,7 +134,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
         await signals.close()
         await urgent.settled()
         await Promise.all([urgentPool.end(), pool.end()])
-        // Close this last, because the store may still write until here.
+        // Close this last, because the store may write until now.
         await schema.close()
       })()
       return closing

@@ -8,7 +8,7 @@ import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
-// Migrations are generated from this schema, and imports fill its tables.
+// Schema from which migrations are generated and whose tables imports fill.
 
 const number = (name = '') => bigint(name, { mode: 'number' })
 
@@ -78,8 +78,8 @@ export const { paymentAccounts, topups } = paymentTables(words, users)
 const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })
 
 /**
- * Payload content, for installations without a bucket. It is split into parts, so that a reader needs memory for only
- * one part at a time.
+ * Content of payloads, for installations without a bucket. It is split into parts, so that a reader needs memory for
+ * only one part at a time.
  */
 export const payloadParts = pgTable(
   'payload_parts',

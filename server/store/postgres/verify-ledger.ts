@@ -20,12 +20,11 @@ export async function verifyLedger(client: Pick<PgClient, 'query'>): Promise<Led
   }
 }
 
-/** Call within a transaction. */
+/** Must be called within a transaction. */
 export async function checkLedger(client: Pick<PgClient, 'query'>): Promise<LedgerReport> {
-  // Sequential scans are allowed, because ledger checks read complete tables.
+  // Allow sequential scans, because ledger checks read whole tables.
   await client.query('SET LOCAL enable_seqscan = on')
-  // If tables have grown since ANALYZE, the planner would join row by row, which takes a minute for 20,000
-  // transactions.
+  // If the statistics are outdated, the planner would join row by row, which takes a minute for 20,000 transactions.
   await client.query('SET LOCAL enable_nestloop = off')
   const differences = []
   for (const check of ledgerChecks(postgres)) {
@@ -50,7 +49,7 @@ export async function checkLedger(client: Pick<PgClient, 'query'>): Promise<Ledg
   return { ok: differences.length === 0, accounts, balanceUsd: formatUsd(balance), transactions, differences }
 }
 
-/** Whether an error is about an invalid stored value. Class 22 contains PostgreSQL's data exceptions. */
+/** Class 22 contains PostgreSQL's data exceptions, which an invalid stored value causes. */
 function isOfValues(error: unknown): boolean {
   return codeOf(error).startsWith('22')
 }

@@ -9,12 +9,13 @@ import { migrationsFolder, SchemaHold, takeAlone } from './connection/schema-hol
 import { checkLedger } from './verify-ledger.ts'
 
 const fetchRows = 500
-/** Connection name that distinguishes this connection from the nodes' connections. */
+/** Connection name that distinguishes this connection from those of nodes. */
 const ownName = 'errand export'
 const settings = ['idle_in_transaction_session_timeout = 0', 'lock_timeout = 0', 'enable_seqscan = on']
 
 /**
- * An expired lease for imported work in progress, whose process has ended. The first node that polls settles the work.
+ * Imported tasks and turns in progress get an expired lease, because their process no longer exists. The first node
+ * that polls settles them.
  */
 const expiredLease: Record<string, string> = {
   tasks: `CASE WHEN status = 'processing' AND queued = 0 THEN 0 END`,
@@ -22,8 +23,8 @@ const expiredLease: Record<string, string> = {
 }
 
 /**
- * Opens a database for exclusive access, and fails if a node uses it. Creates the tables in an empty database unless
- * `mustExist`.
+ * Opens a database for exclusive access. Throws if a node is using it. Creates the tables in an empty database unless
+ * `mustExist` is set.
  */
 export async function openWholePostgres(databaseUrl: string, mustExist: boolean): Promise<WholeDatabase> {
   const change = mustExist ? 'none' : 'create'
@@ -76,7 +77,7 @@ function wholeOf(client: PgClient, close: () => Promise<void>): WholeDatabase {
 
 async function* readRows(client: PgClient, { columns, key, name }: CarriedTable): AsyncGenerator<CarriedRow> {
   const fields = columns.map((column) => `"${column.name}"`).join(', ')
-  // The same order as on SQLite, whatever the database's collation.
+  // Sort as SQLite does, regardless of the database's collation.
   const order = key.map((column) => `"${column.name}"${column.isText ? ' COLLATE "C"' : ''}`).join(', ')
   await client.query(`DECLARE carried NO SCROLL CURSOR FOR SELECT ${fields} FROM "${name}" ORDER BY ${order}`)
   for (;;) {

@@ -3,7 +3,7 @@ import type { UsedKey } from '../tasks/task-types.ts'
 import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
-// Requests with an Idempotency-Key, unique by user, operation and key for 24 hours.
+// Requests with an Idempotency-Key. Keys are unique per user and operation for 24 hours.
 
 const idempotencyKeptMs = 24 * 3_600_000
 
@@ -20,8 +20,8 @@ const count = statement<{ count: number }>(
   `SELECT count(*) AS count FROM (
     SELECT 1 FROM idempotency_keys WHERE user_id = :userId AND operation = :operation LIMIT :countMax) AS found`,
 )
-// Replaces an expired row that has not been purged yet. Callers check for an unexpired row first. If such a row exists
-// anyway, its `created_at` becomes NULL, which rolls the command back.
+// Replaces an expired row that was not deleted yet. Callers check first whether an unexpired row exists. If one is
+// inserted after that check, its `created_at` becomes NULL, which rolls the command back.
 const insert = statement(
   'idempotency_insert',
   `${insertInto('idempotency_keys', 'userId operation key bodyHash resourceId createdAt')}
@@ -36,7 +36,7 @@ const purge = statement(
     DELETE FROM idempotency_keys WHERE (user_id, operation, key) IN (SELECT user_id, operation, key FROM old)`,
 )
 
-/** Returns the stored row, even if it has expired. */
+/** Returns the row even if it has expired. */
 export function askKey(on: Reads, { key, operation, userId }: KeyOf): Answer<Row | undefined> {
   return on.get(find, { key, operation, userId })
 }
@@ -52,7 +52,7 @@ export function* findIdempotent(on: Reads, of: KeyOf): Op<UsedKey | undefined> {
   return stillKept(yield* asked, yield* on.now())
 }
 
-/** Counts a user's keys for one operation, up to `countMax`. */
+/** Returns the number of a user's keys for an operation, but at most `countMax`. */
 export function* countKeys(on: Reads, of: { userId: string; operation: string; countMax: number }): Op<number> {
   return (yield* on.get(count, of))!.count
 }

@@ -3,22 +3,23 @@ import type { ToolCall, WireRequest, WireRequestStore } from './wire-request-typ
 import type { Engine, Op, Reads, Tx } from '../commands/command.ts'
 import { insertInto, statement } from '../commands/statement.ts'
 
-// Requests that clients may retry without an Idempotency-Key. The transaction that admits a turn also writes a row
-// here. The account lock serializes the original and its retries, whichever nodes they reach:
+// Requests that clients may retry without an Idempotency-Key. The transaction that admits a turn also inserts a row
+// here. The account lock serializes the original request and its retries, even on different nodes:
 //
 //   the original first ──▶ its row; a retry is answered with its turn
 //   a retry first ──▶ its row; the original, a moment later, is answered with that turn
 //
-// Two identical requests sent on purpose get two rows, and each retry claims a row that no other retry has claimed.
+// Two identical requests that were sent intentionally get two rows. Each retry uses a row that no other retry has
+// used.
 //
-// Clients do not mark tool calls as retries. If a call has the same content as an earlier call whose client has
-// disconnected, it is answered with that call's task. If a client repeats its own request, it is answered with that
-// request's unfinished task.
+// MCP clients do not mark tool calls as retries. A call with the same content as an earlier call whose client has
+// disconnected gets that call's task. A client that repeats its own request gets the unfinished task of that request.
 
-/** Time after a turn's end during which a retry is still answered with that turn. */
+/** Time after the end of a turn during which a retry still gets that turn. */
 const keptMs = 60_000
 /**
- * Max time by which an original may arrive after its retry. It may have waited at a busy node until its client gave up.
+ * Maximum time by which an original request may arrive after its retry. A busy node may have received it late, after
+ * the client had given up.
  */
 const overtakenMs = 1000
 
@@ -66,7 +67,7 @@ const leave = statement(
   'wire_request_leave',
   'UPDATE wire_requests SET left_at = :now WHERE user_id = :userId AND digest = :digest AND resource_id = :resourceId',
 )
-/** Uses a subquery per row, because PostgreSQL would read all turns for a NOT EXISTS. */
+/** Uses a subquery per row, because for NOT EXISTS, PostgreSQL would read all turns. */
 const purge = statement(
   'wire_request_purge',
   ({ skipLocked }) => `WITH old AS MATERIALIZED (SELECT user_id, digest, resource_id FROM wire_requests AS w
@@ -81,7 +82,8 @@ const purge = statement(
 type Sent = WireRequest & { userId: string }
 
 /**
- * Finds the turn that answers the request, if it is a retry or arrived after its own retry. The account must be locked.
+ * Returns the turn that answers the request, if the request is a retry or has arrived after its own retry. The caller
+ * must have locked the account.
  */
 export function* takeRepeated(tx: Tx, { digest, retries, userId }: Sent): Op<string | undefined> {
   const now = yield* tx.now()
@@ -94,7 +96,7 @@ export function* takeRepeated(tx: Tx, { digest, retries, userId }: Sent): Op<str
   return found?.resourceId
 }
 
-/** Call it in the transaction that admits the turn. */
+/** Must be called in the transaction that admits the turn. */
 export function insertRequest(tx: Tx, { digest, now, resourceId, retries, userId }: Sent & Made): void {
   tx.send(insert, { userId, digest, resourceId, madeBy: retries, retries, createdAt: now })
 }
@@ -102,7 +104,7 @@ export function insertRequest(tx: Tx, { digest, now, resourceId, retries, userId
 type Call = { call: ToolCall; userId: string }
 
 /**
- * Finds the task that answers the call: the unfinished task of the same request, or a task whose client has
+ * Returns the task that answers the call: the unfinished task of the same request, or a task whose client has
  * disconnected.
  */
 export function* findLeftTask(on: Reads, { call, userId }: Call): Op<string | undefined> {
@@ -113,7 +115,8 @@ export function* findLeftTask(on: Reads, { call, userId }: Call): Op<string | un
 }
 
 /**
- * Like `findLeftTask`, but reserves the task, so that no other call is answered with it. The account must be locked.
+ * Like `findLeftTask`, but also reserves the task, so that no other call gets it. The caller must have locked the
+ * account.
  */
 export function* takeLeftTask(tx: Tx, of: Call): Op<string | undefined> {
   const resourceId = yield* findLeftTask(tx, of)
@@ -123,7 +126,7 @@ export function* takeLeftTask(tx: Tx, of: Call): Op<string | undefined> {
   return resourceId
 }
 
-/** Call it in the transaction that admits the task. */
+/** Must be called in the transaction that admits the task. */
 export function insertCall(tx: Tx, { call, ...of }: Made & { call: ToolCall; userId: string }): void {
   for (const digest of [call.what, call.request]) {
     if (digest !== null) insertRequest(tx, { ...of, digest, retries: 0 })

@@ -1,13 +1,17 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 
-// Requests of protocols whose clients retry automatically, without an Idempotency-Key.
+// Requests of protocols whose clients retry automatically and without an Idempotency-Key.
 
-/** `digest`: hash of the request, equal for its retries. `retries`: the client's own retry count. */
+/**
+ * `digest` is a hash of the request that is the same for its retries. `retries` is the retry count that the client
+ * sends.
+ */
 export type WireRequest = { digest: string; retries: number }
 
 /**
- * A tool call that waits for its task. `what`: digest of the call's content. `request`: digest of the client's request;
- * null if the request does not identify its client. For `keptMs` after a disconnect, a retry is answered with the task.
+ * An MCP tool call that waits for its task. `what` is a digest of the call's content. `request` is a digest of the
+ * client's request, or null if the request does not identify its client. For `keptMs` after the client has
+ * disconnected, a retry gets the same task.
  */
 export type ToolCall = { what: string; request: string | null; keptMs: number }
 
@@ -15,17 +19,16 @@ type RequestOf = { userId: string; digest: string; resourceId: string }
 
 export type WireRequestStore = {
   /**
-   * Returns the turn that answered an earlier attempt of the request, if the turn is open or ended within the last
-   * minute.
+   * Returns the turn that an earlier attempt of the request created, if it is open or ended within the last minute.
    */
   findTurn(input: WireRequest & { userId: string }): Promise<string | undefined>
   /**
-   * Records that the client disconnected before the complete response was sent, so that the next retry is answered with
-   * this turn or task first. Returns the time recorded.
+   * Records that the client disconnected before it received the complete response. The next retry then gets this turn
+   * or task first. Returns the recorded time.
    */
   left(input: RequestOf): Promise<EpochMs>
-  /** Undoes `left`. Returns false if another attempt has been answered with the turn or task since then. */
+  /** Undoes `left`. Returns false if another attempt has received the turn or task since. */
   takeBack(input: RequestOf & { leftAt: EpochMs }): Promise<boolean>
-  /** Marks all requests as disconnected when the only process starts, because no client is waiting any more. */
+  /** Marks all requests as disconnected. Called when the only process starts, because no client is connected then. */
   leaveAll(): Promise<void>
 }

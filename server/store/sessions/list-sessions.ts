@@ -8,8 +8,8 @@ import { pieceOf, placesOf, readFilteredPage, toPage, within, type Piece } from 
 import { columns, statement, type Dialect } from '../commands/statement.ts'
 import { hasTags, tagValues } from '../tasks/tag-filter.ts'
 
-// Lists of sessions, newest first by their creation or by their last use. Titles are searched in the rows that a page
-// walks, so a search costs as much as a filter by tags.
+// Lists sessions, ordered by their creation or by their last use, newest first. Title searches read the rows of the
+// list and need no index, so they cost as much as a tag filter.
 
 const item = columns('id userId agentId isCompleted tags title messageCount openTurnId activeAt')
 const times = { created: 'created_at', active: 'active_at' } as const
@@ -48,7 +48,7 @@ const listsBy = (order: SessionOrder) => ({
   completed: listOf(order, 'completed'),
 })
 const lists = { created: listsBy('created'), active: listsBy('active') }
-// Idle sessions with a turn in progress count as active too. The subquery finds them by their turn.
+// Idle sessions with a turn in progress also count as active. The subquery finds them through their turn.
 const countActive = statement<{ count: number }>(
   'session_count_active_of_user',
   `SELECT count(*) + (SELECT count(*) FROM turns JOIN sessions AS s ON s.id = turns.session_id

@@ -39,12 +39,12 @@ import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
 import { askKey, countKeys, insertKey, stillKept } from '../requests/idempotency-keys.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
-// Sessions and their messages. No command expires a session: each read decides whether it has expired.
+// Commands for sessions and their messages. Expiry is not stored: each read decides whether a session has expired.
 
 type Of = { userId: string; sessionId: string }
 
 const operation = 'createSession'
-/** Max continued sessions whose messages a history includes. */
+/** Maximum number of continued sessions whose messages are included in a history. */
 const continuedMax = 20
 
 const made =
@@ -62,13 +62,14 @@ export const totalsOf = statement<SessionTotal>(
   'session_totals',
   'SELECT agent_id AS "agentId", open, completed FROM session_totals WHERE user_id = :userId',
 )
-// A partial index is used only if its condition is in the query, without parameters.
+// SQLite and PostgreSQL use a partial index only if the query contains its condition literally.
 const countEmpty = statement<{ count: number }>(
   'session_count_empty',
   `SELECT count(*) AS count FROM (
     SELECT 1 FROM sessions WHERE user_id = :userId AND message_count = 0 LIMIT ${emptySessionsMax}) AS found`,
 )
-// Metadata of two bytes is the empty JSON object. The engine knows the length without reading the value.
+// Metadata with a length of two bytes is an empty JSON object. Both engines know the length without reading the
+// value.
 const removeEmpty = statement(
   'session_remove_empty',
   `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions
@@ -89,7 +90,7 @@ const update = statement(
     WHERE id = :sessionId`,
 )
 const heldIn = statement<{ held: Units }>('session_held', 'SELECT held FROM turns WHERE id = :turnId')
-// A partial index is used only if its condition is in the query.
+// Includes the condition of the partial index. Otherwise the index would not be used.
 const ofMessages = 'media_type IS NOT NULL AND task_id IN (SELECT turn_id FROM messages WHERE session_id = :sessionId)'
 const removeMessages = statement('session_delete_messages', 'DELETE FROM messages WHERE session_id = :sessionId')
 const filesOf = statement<{ id: string }>('session_files', `SELECT id FROM payloads WHERE ${ofMessages}`)
@@ -136,7 +137,7 @@ const replyOf = statement<{ content: string }>(
     WHERE session_id = :sessionId AND turn_id = :turnId AND role = 'assistant' LIMIT 1`,
 )
 
-/** Returns the expiry cutoff: sessions last active at or before this time have expired. */
+/** Returns the expiry cutoff. Sessions that were last active at or before this time have expired. */
 export function activeAfter(now: EpochMs, { sessionIdleSeconds }: StoreLimits): EpochMs {
   return now - sessionIdleSeconds * 1000
 }
@@ -151,7 +152,7 @@ export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits
     if (earlier && earlier.bodyHash !== idempotency.bodyHash) {
       return { outcome: 'refused', reason: 'idempotency-conflict' }
     }
-    // A retried request does not recreate a session that was deleted since.
+    // If the session was deleted since, a retry does not create it again.
     const session = earlier && (yield* getSession(tx, { userId, sessionId: earlier.resourceId }, limits))
     if (session) return { outcome: 'replayed', session }
     if (earlier) return { outcome: 'refused', reason: 'idempotency-conflict' }
@@ -189,8 +190,8 @@ export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits
 }
 
 /**
- * Removes long-expired empty sessions if the user has too many. Returns 0 if it removed any, otherwise the number of
- * empty sessions.
+ * Deletes old empty sessions if the user has too many of them. Returns 0 if any were deleted, and otherwise the
+ * number of empty sessions.
  */
 function* emptyAfterRemoval(tx: Tx, userId: string, expiredAfter: EpochMs): Op<number> {
   const { count } = (yield* tx.get(countEmpty, { userId }))!
@@ -203,7 +204,7 @@ export function* getSession(on: Reads, of: Of, limits: StoreLimits): Op<SessionR
   return found && sessionRecord(found, activeAfter(yield* on.now(), limits))
 }
 
-/** Locks the session. The user's account must be locked first. */
+/** Locks the session. The caller must have locked the user's account. */
 export function askSession(tx: Tx, of: Of): Answer<SessionRow | undefined> {
   return tx.get(getLocked, of)
 }
@@ -218,7 +219,7 @@ export function* updateSession(tx: Tx, input: UpdateSession, limits: StoreLimits
   if (status === 'expired') return { outcome: 'refused', reason: 'expired' }
   if (status === 'completed' && activate) return { outcome: 'refused', reason: 'completed' }
   const { maxCost = known.maxCost, title = known.title } = input
-  // Amounts already spent or held were allowed, so the cap cannot be lower.
+  // The cap must not be lower than the amount already spent or on hold.
   const least = known.spent + (yield* heldInTurn(tx, known.openTurnId))
   if (maxCost !== null && maxCost < least) return { outcome: 'refused', reason: 'cap-too-low', least }
   const merged = mergeMetadata(known.metadata, metadata)
@@ -250,19 +251,19 @@ export function* deleteSession(tx: Tx, of: Of): Op<DeleteSessionResult> {
   return { outcome: 'deleted', files: yield* removeSession(tx, of) }
 }
 
-/** Sessions without an open turn that were last active at or before `until`, in that order. */
+/** Returns sessions without an open turn that were last active at or before `until`, oldest first. */
 export function idleSessions(on: Reads, of: { until: EpochMs; rowsMax: number }): Answer<Of[]> {
   return on.all(idleSince, of)
 }
 
-/** Deletes a session that is still idle since `until`. Its payloads become orphans. */
+/** Deletes a session if it is still idle. Its payloads become orphans. */
 export function* pruneSession(tx: Tx, { until, ...of }: Of & { until: EpochMs }): Op<void> {
   yield* tx.lockAccount({ userId: of.userId })
   const known = yield* askSession(tx, of)
   if (known && known.openTurnId === null && known.activeAt <= until) yield* removeSession(tx, of)
 }
 
-/** Deletes a session with its messages and files. Returns the ids of the payloads that no row references any more. */
+/** Deletes a session, its messages and its files. Returns the ids of payloads that no row refers to anymore. */
 function* removeSession(tx: Tx, of: Of): Op<string[]> {
   const files = (yield* tx.all(filesOf, { sessionId: of.sessionId })).map(({ id }) => id)
   if (files.length > 0) yield* tx.run(removeFiles, { sessionId: of.sessionId })
@@ -300,7 +301,7 @@ export function* readHistory(on: Reads, of: ReadHistory): Op<History> {
   return { ...builder.history, cachedAt: receipt?.cached ? receipt.createdAt : null }
 }
 
-/** Id of the session's last stored turn, the only one that a new turn can replace. */
+/** Returns the id of the session's last stored turn, which is the only one that a new turn can replace. */
 export function* lastTurnOf(on: Reads, sessionId: string): Op<string | undefined> {
   return (yield* on.get(lastTurn, { sessionId }))?.turnId
 }
@@ -311,7 +312,7 @@ export function openInSession(tx: Tx, of: { sessionId: string; turnId: string; t
 
 type EndedTurn = { sessionId: string; turn: SettleTurn; charged: Units; beganAt: EpochMs; now: EpochMs }
 
-/** Ends a session's turn and stores the exchange. Without an exchange, only the charge is stored. */
+/** Ends a session's turn and stores the exchange, if there is one. */
 export function* closeTurn(tx: Tx, { beganAt, charged, now, sessionId, turn }: EndedTurn): Op<void> {
   const { exchange, outcome, turnId } = turn
   if (!exchange) {

@@ -24,18 +24,15 @@ import type {
 } from './session-types.ts'
 import type { SessionRow } from '../tables/work-tables.ts'
 
-// Conversion of session and message rows to records, common to all engines.
-
 export const historyExchangesMax = 1000
-/** Bytes that a message takes on a page in addition to its text, parts and tool calls. */
+/** Approximate size of a message on a page, excluding its text, parts and tool calls. */
 const messageFieldsBytes = 400
 
-/** Number of a user's sessions with one agent. */
 export type SessionTotal = { agentId: string; open: number; completed: number }
 
 /**
- * Decides whether a user with this many sessions can create another. `empty` excludes empty sessions that were removed
- * to make room.
+ * Decides whether a user may create another session. `empty` excludes empty sessions that were just deleted to make
+ * room.
  */
 export function judgeSession(has: {
   totals: readonly SessionTotal[]
@@ -50,8 +47,8 @@ export function judgeSession(has: {
 }
 
 /**
- * Returns the total of a session list. `active` counts the user's active sessions, of one agent if the list is filtered
- * by agent.
+ * Returns the total of a session list. `active` is the number of the user's active sessions, or of those with one
+ * agent if the list is filtered by agent.
  */
 export function sessionTotal(
   totals: readonly SessionTotal[],
@@ -61,8 +58,8 @@ export function sessionTotal(
   if (status === 'active') return active
   if (status === 'completed') return sum(asked, ({ completed }) => completed)
   const open = sum(asked, (total) => total.open)
-  // On PostgreSQL the two reads may see different states: a session created in between is active but not yet in the
-  // totals.
+  // On PostgreSQL the two reads may see different states. A session that is created between them is active but
+  // missing from the totals.
   return status === 'expired' ? Math.max(0, open - active) : open + sum(asked, ({ completed }) => completed)
 }
 
@@ -72,7 +69,7 @@ function sum(totals: readonly SessionTotal[], of: (total: SessionTotal) => numbe
 
 type Activity = Pick<SessionRow, 'activeAt' | 'isCompleted' | 'openTurnId'>
 
-/** An open turn counts as activity. */
+/** A session with an open turn is active, regardless of the time of its last activity. */
 export function sessionStatus({ activeAt, isCompleted, openTurnId }: Activity, activeAfter: EpochMs): SessionStatus {
   if (isCompleted === 1) return 'completed'
   if (openTurnId !== null) return 'active'
@@ -88,7 +85,7 @@ export function sessionRecord(row: SessionRow, activeAfter: EpochMs): SessionRec
   return { id, userId, agentId, status, ...texts, messageCount, maxCost, spent, createdAt, updatedAt }
 }
 
-/** Row of a session list. `createdAt` is the time that the list is ordered by. */
+/** Row of a session list. `madeAt` is the creation time, and `createdAt` the time by which the list is ordered. */
 export type ListRow = Omit<SessionRow, 'metadata' | 'updatedAt'> & { madeAt: EpochMs; seq: number }
 
 export function sessionListItem(row: ListRow, activeAfter: EpochMs): SessionListItem {
@@ -110,14 +107,13 @@ export type MessageRow = Omit<MessageRecord, 'parts' | 'toolCalls' | 'isTruncate
   isTruncated: number
 }
 
-/** Returns the first messages that fit on the page, at least one. */
 export function messagePage(rows: Iterable<MessageRow>, bytesMax: number): MessageRecord[] {
   const bytesOf = ({ contentBytes, row }: Measured) =>
     messageFieldsBytes + contentBytes + partsBytes(row.parts, contentBytes) + Buffer.byteLength(row.toolCalls ?? '')
   return takeFitting(measured(rows), { bytesMax, bytesOf }).map(messageRecord)
 }
 
-/** A message and the bytes of its text as JSON. Cached because measuring a megabyte takes milliseconds. */
+/** A message and the JSON size of its text. Measured only once, because measuring a megabyte takes milliseconds. */
 type Measured = { row: MessageRow; contentBytes: number }
 
 function* measured(rows: Iterable<MessageRow>): Iterable<Measured> {
@@ -136,7 +132,7 @@ function messageRecord({ contentBytes, row: { isTruncated, parts, toolCalls, ...
   }
 }
 
-/** Applies the current bound, even to messages stored before the bound existed. */
+/** Applies the current bound even to messages that were stored before the bound existed. */
 function readToolCalls(json: string): ToolCallRecord[] {
   const calls = JSON.parse(json) as ToolCallRecord[]
   if (Buffer.byteLength(json) <= toolCallsBytesMax) return calls
@@ -154,16 +150,15 @@ function readToolCalls(json: string): ToolCallRecord[] {
   return JSON.parse(keptToolCalls(shortened) ?? '[]') as ToolCallRecord[]
 }
 
-// Multi-part messages. The content is the joined text parts, so clients without support for parts can read it. In
-// addition to the content, the row stores only the files and the length of each text part.
+// Messages with several parts. The content consists of the joined text parts, so that clients without support for
+// parts can read it. In addition to the content, the row contains only the files and the length of each text part.
 
-/** Separator between text parts in the content. */
 export const textsBetween = '\n'
 
-/** A stored part: the length of the string in UTF-16 units, or a file. */
+/** A stored part: either a file, or the length of the text in UTF-16 code units. */
 type KeptPart = { chars: number } | MessageFile
 
-/** Bytes that a file part adds to a response beyond what is stored in the row, mainly its link. */
+/** Size that a file part adds to a response beyond its stored size, mainly for its link. */
 const partFieldsBytes = 500
 
 export function contentOf(parts: readonly MessagePart[]): string {
@@ -194,13 +189,16 @@ export function readParts(content: string, kept: string | null): MessagePart[] |
   })
 }
 
-/** Returns the max bytes that parts add to a response: the text a second time, and the files. */
+/** Returns the maximum size that parts add to a response: a second copy of the text, and the files. */
 export function partsBytes(kept: string | null, contentBytes: number): number {
   if (kept === null) return 0
   return contentBytes + Buffer.byteLength(kept) + (kept.split('{').length - 1) * partFieldsBytes
 }
 
-/** Merges key by key; null removes a key. Uses a Map, in which keys such as `__proto__` are not special. */
+/**
+ * Merges metadata key by key. Null removes a key. A Map is used because keys such as `__proto__` are special in
+ * objects.
+ */
 export function mergeMetadata(own: string, changes: Record<string, unknown>): string {
   const merged = new Map(Object.entries(JSON.parse(own) as Record<string, unknown>))
   for (const [key, value] of Object.entries(changes)) {
@@ -210,16 +208,14 @@ export function mergeMetadata(own: string, changes: Record<string, unknown>): st
   return JSON.stringify(Object.fromEntries(merged))
 }
 
-/** Columns read for a history. */
 export type NewestRow = Pick<MessageRow, 'turnId' | 'content' | 'parts' | 'replaces'> & { tokens: number }
 
-/** Collects a history from a session's messages, passed newest first. */
+/** Builds a history from the messages of a session. They must be added newest first. */
 export class HistoryBuilder {
   readonly #tokensMax: number
   readonly #kept: Omit<History, 'cachedAt'> = { messages: [], tokens: 0 }
   #reply: NewestRow | undefined
   #exchanges = 0
-  /** The turn that the next newer turn replaces. */
   #replaced: string | null
   isFull = false
 
@@ -228,14 +224,14 @@ export class HistoryBuilder {
     this.#tokensMax = tokensMax
   }
 
-  /** Returns false once nothing more fits. */
+  /** Returns false when nothing more fits. */
   add(row: NewestRow): boolean {
     this.isFull = !this.#add(row)
     return !this.isFull
   }
 
   #add(row: NewestRow): boolean {
-    // Exchanges are stored as a message and its reply, so the newest rows come in pairs.
+    // An exchange is stored as a message followed by its reply, so in reverse order the reply comes first.
     if (!this.#reply) {
       this.#reply = row
       return true
@@ -246,7 +242,7 @@ export class HistoryBuilder {
     const isReplaced = row.turnId === this.#replaced
     this.#replaced = row.replaces
     if (isReplaced) return true
-    // Skip a reply that was cut off before its first word: an agent cannot continue from it.
+    // Skip a reply that was cut off before its first word, because the model cannot continue from an empty reply.
     if (content === '') return true
     const tokens = replyTokens + row.tokens
     if (this.#kept.tokens + tokens > this.#tokensMax) return false

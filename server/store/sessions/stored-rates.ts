@@ -1,17 +1,16 @@
-/** Token counts as stored with a transaction. Fields of cache writes are absent if zero. */
+/** Numbers of tokens in a stored transaction. Cache writes are omitted if they are zero. */
 export type StoredTokens = {
   promptTokens: number
-  /** The part of `promptTokens` that the provider read from its cache. */
+  /** Part of `promptTokens` that the provider read from its prompt cache. */
   cachedPromptTokens: number
-  /** The part of `promptTokens` that the provider wrote to its cache. */
+  /** Part of `promptTokens` that the provider wrote to its prompt cache. */
   cacheWriteTokens?: number
-  /** The part of `cacheWriteTokens` that the provider keeps for an hour. */
+  /** Part of `cacheWriteTokens` that the provider keeps for an hour. */
   cacheWrite1hTokens?: number
   completionTokens: number
   reasoningTokens: number
 }
 
-/** USD per million tokens. */
 export type StoredTokenRates = {
   inputPerMillionUsd: string
   cacheReadPerMillionUsd: string
@@ -26,10 +25,10 @@ export type StoredRates = StoredTokenRates & {
   priceListVersion?: string
 }
 
-/** Rates of one of the models that may answer; `model` is its id. */
+/** Rates of one model of an agent. `model` is its id. */
 export type StoredModelRates = StoredRates & { model?: string }
 
-/** Rates on receipts that are older than rates per million tokens. */
+/** Rates on older receipts, per 1,000 tokens. */
 export type EarlierRates = {
   inputPer1kUsd: string
   cachedInputPer1kUsd: string

@@ -38,9 +38,8 @@ type Row = {
   settledAt: EpochMs | null
   leaseUntil: EpochMs | null
   countedIn: CountedIn
-  /** Cap of the session. */
   sessionMaxCost: Units | null
-  /** Amount spent in the session; null without a session. */
+  /** Amount spent in the session, or null without a session. */
   spent: Units | null
 }
 
@@ -66,7 +65,7 @@ const insertFile = statement(
   'turn_insert_file',
   insertInto('payloads', 'id taskId createdAt bytes sha256 mediaType filename tokens'),
 )
-// A partial index is used only if its condition is in the query.
+// Includes the condition of the partial index. Otherwise the index would not be used.
 const removeFiles = statement(
   'turn_delete_files',
   'DELETE FROM payloads WHERE media_type IS NOT NULL AND task_id = :turnId',
@@ -93,7 +92,7 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
   const { idempotency, keyId = null, maxCost = null, quoteId = null, request, sessionId, turnId, userId } = input
   const { replaces = null, title = null } = input
   const asked = {
-    // Sent first, so that every other read runs after the lock.
+    // Sent first, so that all other reads run after the lock was acquired.
     account: tx.lockAccount({ userId }),
     limits: askLimits(tx, { ...input, payloadBytes: bytesOf(input) }, limits),
     session: input.agentId === undefined ? askSession(tx, { userId, sessionId }) : undefined,
@@ -152,7 +151,7 @@ function bytesOf({ files = [] }: OpenTurn): number {
   return files.reduce((sum, { digest }) => sum + digest.bytes, 0)
 }
 
-/** Returns a stand-in for the session of a turn without one: active, and with no turn in progress. */
+/** Stands in for the session when a turn without a session is checked: active, and without a turn in progress. */
 function unkept({ agentId }: OpenTurn) {
   return agentId === undefined ? undefined : ({ status: 'active', agentId, openTurnId: null } as const)
 }
@@ -185,7 +184,10 @@ function leftOf({ maxCost, sessionMaxCost, spent }: Row): Units {
   return leftWithin(maxCost, spent === null ? undefined : { maxCost: sessionMaxCost, spent })
 }
 
-/** Settles a turn. With `ifAbandoned`, settles only if the turn's lease has expired or one process owns the store. */
+/**
+ * Settles a turn. If `ifAbandoned` is set, settles it only if its lease has expired or a single process owns the
+ * store.
+ */
 export function* settleTurn(
   tx: Tx,
   input: SettleTurn,
@@ -193,7 +195,7 @@ export function* settleTurn(
 ): Op<SettledTurn | undefined> {
   const { breakdown, cost, model, outcome, providerCost = null, remainder = 0, turnId } = input
   if (!(yield* tx.lockOwner({ turnId }))) return undefined
-  // A node renews its lease without a lock on the account, so lock the row before checking its lease.
+  // A node renews its lease without locking the account, so lock the row before checking the lease.
   if (ifAbandoned) yield* tx.get(lock, { turnId })
   const turn = yield* tx.get(get, { turnId })
   if (!turn || turn.settledAt !== null) return undefined
@@ -202,12 +204,12 @@ export function* settleTurn(
   const { agentId, countedIn, createdAt: beganAt, held, keyId, sessionId, userId } = turn
   const account = must(yield* tx.account(userId), 'a turn has an account')
   const { carriedOn, due } = withCarried({ cost, remainder }, account.carried)
-  // A cost within the hold is also within the windows.
+  // A cost within the hold is also within the spend windows.
   const ofWindows = due <= held ? Infinity : held + (yield* leftInNamed(tx, { account, countedIn, limits })).left
   const free = account.balance - account.held + held
   const charged = Math.min(due, free, leftOf(turn), ofWindows)
   changeCounted(tx, countedIn, { charged, held: -held })
-  // A failure without a charge has no receipt, so the account keeps its carry-over for the next chat.
+  // A failure without a charge has no receipt, so the account keeps its remainder for the next chat.
   const hasReceipt = outcome !== 'failed' || charged > 0
   const writtenOff = Math.min((hasReceipt ? due : cost) - charged, Number.MAX_SAFE_INTEGER)
   if (writtenOff > 0) {
@@ -223,14 +225,13 @@ export function* settleTurn(
       carriedAfterUsd: formatExact({ cost: 0, remainder: carriedOn }),
       ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }),
     }
-    // Only a charge with a receipt changes the carry-over, because each receipt must start where the previous one
-    // ended.
+    // Only a charge with a receipt changes the carried remainder, because each receipt must continue from the
+    // previous one.
     const settles = { held, carried: carriedOn }
     const description = `Chat with ${agentId}${turnEndings[outcome]}`
     const posting = { userId, type: 'chat_charge', amount: -charged, sessionId, turnId, description, now } as const
     balance = (yield* spend(tx, account, { ...posting, breakdown: receipt, settles })).balance
   } else tx.hold(userId, -held)
-  // Use the released hold to pay debt.
   if (account.owed > 0) balance = yield* payDebt(tx, { userId, now })
   const booked = { userId, agentId, keyId, model, plan: account.plan, charged, providerCost, now }
   book(tx, { ...booked, isFailure: outcome === 'failed', writtenOff: Math.max(0, writtenOff) })
@@ -239,7 +240,7 @@ export function* settleTurn(
     const facts = { type: 'chat.settled', turnId, sessionId, agentId, outcome, cost: charged } as const
     recordEvent(tx, { id: eventIdOf(turnId), userId, at: now, facts })
   }
-  // Without an exchange the message is not stored, so remove its files.
+  // Without an exchange, the message is not stored, so delete its files.
   if (!input.exchange) yield* tx.run(removeFiles, { turnId })
   yield* closeTurn(tx, { sessionId, turn: input, charged, beganAt, now })
   return { charged, balance, writtenOff }

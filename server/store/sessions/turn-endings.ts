@@ -1,6 +1,5 @@
 import type { ChatBreakdown } from './session-types.ts'
 
-/** Suffix of a charge's description, by outcome of the turn. */
 export const turnEndings = { finished: '', truncated: ', cut off', failed: ', failed' } as const
 
 export const nothingUsed: ChatBreakdown = {

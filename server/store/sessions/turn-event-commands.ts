@@ -2,7 +2,10 @@ import { eventsKeptMs, type DroppedEvents, type TurnEvents, type TurnRecord } fr
 import type { Op, Reads, Tx } from '../commands/command.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
-/** Max pieces per query. A piece has up to about 64 KB, and `readEvents` discards pieces beyond `charsMax`. */
+/**
+ * Maximum number of rows per query. A row contains up to about 64 KB of events, and `readEvents` discards rows beyond
+ * `charsMax`.
+ */
 const piecesMax = 4
 
 const find = statement<TurnRecord>(

@@ -2,9 +2,8 @@ import type { TurnOutcome } from './session-types.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 
-/** Retention of a turn's events after its end. */
 export const eventsKeptMs = 10 * 60_000
-/** Max bytes of stored events per turn, as lines of JSON. Beyond this, only the newest are kept. */
+/** Maximum size of the stored events of a turn. Beyond this, only the newest events are stored. */
 export const turnEventsBytesMax = 8_388_608
 
 /** A stored turn. `outcome`, `cost` and `settledAt` are null while it is open. */
@@ -20,28 +19,26 @@ export type TurnRecord = {
 }
 
 /**
- * Consecutive events of a turn, one line of JSON each. `firstSeq` and `lastSeq` are the sequence numbers of the first
- * and the last.
+ * Consecutive events of a turn, as one line of JSON each. `firstSeq` and `lastSeq` are the sequence numbers of the
+ * first and last event.
  */
 export type TurnEvents = { turnId: string; firstSeq: number; lastSeq: number; lines: string }
 
-/** Events of a turn to remove, up to and including `lastSeq`. */
 export type DroppedEvents = { turnId: string; lastSeq: number }
 
-/** Stream events of turns, for readers that join late or on another node. */
+/** Stream events of turns, for clients that connect later or to another node. */
 export type TurnEventStore = {
-  /** Undefined for an unknown turn or another user's turn. */
   findTurn(input: { userId: string; turnId: string }): Promise<TurnRecord | undefined>
-  /** Id of the turn in progress in a user's session; null if there is none, undefined for an unknown session. */
+  /** Returns the id of the turn in progress, null if there is none, or undefined if the session does not exist. */
   findOpenTurn(input: { userId: string; sessionId: string }): Promise<string | null | undefined>
   /**
-   * Stores events until some minutes after the end of their turn. Duplicates are stored only once. Removes the events
-   * in `dropped` in the same transaction.
+   * Stores events. They are deleted several minutes after the end of their turn. Duplicates are ignored. Deletes the
+   * events in `dropped` in the same transaction.
    */
   keep(events: readonly TurnEvents[], dropped?: readonly DroppedEvents[]): Promise<void>
   /**
-   * Returns pieces in order, starting with the one that contains the event after sequence number `after`. Returns at
-   * most `charsMax` characters, but at least one piece if there is any.
+   * Returns stored events in order, starting with the row that contains the event after `after`. Returns at most
+   * `charsMax` characters, but at least one row if there is any.
    */
   read(input: { turnId: string; after: number; charsMax: number }): Promise<TurnEvents[]>
 }

@@ -6,15 +6,16 @@ import type { AccountRow } from '../tables/account-tables.ts'
 import type { Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
-// Write-offs of an account's chats, by UTC day. A write-off is the operator's loss, so an account that causes too much
-// of it must wait until the next day. The sum is in the account's row, which an admission has locked and read anyway.
+// Sums up the write-offs of an account's chats per UTC day. The operator bears this loss, so an account that causes
+// too much of it is blocked until the next day. The sum is in the account's row, which the admission reads and locks
+// anyway.
 
 const note = statement(
   'account_write_off',
   'UPDATE accounts SET written_off = :writtenOff, written_off_on = :today WHERE user_id = :userId',
 )
 
-/** Adds the amount to the account's write-offs of the day. The account must be locked. */
+/** Adds an amount to the account's write-offs of the day. The caller must have locked the account. */
 export function noteWriteOff(tx: Tx, account: AccountRow, { amount, now }: { amount: Units; now: EpochMs }): void {
   const today = periodStart('day', now)
   const before = account.writtenOffOn === today ? account.writtenOff : 0
@@ -22,7 +23,7 @@ export function noteWriteOff(tx: Tx, account: AccountRow, { amount, now }: { amo
   tx.send(note, { userId: account.userId, writtenOff, today })
 }
 
-/** Returns when the block on the account's chats because of write-offs ends; null if there is none. */
+/** Returns the time until which chats of the account are blocked, or null if they are not blocked. */
 export function writeOffBlock(
   { writtenOff, writtenOffOn }: AccountRow,
   { limits: { maxWrittenOffUsdPerDay }, now }: { limits: StoreLimits; now: EpochMs },

@@ -24,8 +24,8 @@ import type { RateWindow } from './rate-window.ts'
 import { RecentKeys, RowCaches, type RowCache } from './row-caches.ts'
 import type { UsedOfLimits } from './used-of-limits.ts'
 
-// Runs commands to completion synchronously: better-sqlite3 returns each answer immediately, and no other work may run
-// between the commands of a commit.
+// Runs commands synchronously. better-sqlite3 returns each answer immediately, and nothing else may run between the
+// commands of a commit.
 
 const account = statement<AccountRow>('account_read', `SELECT ${accountColumns} FROM accounts WHERE user_id = :userId`)
 const accountOfTask = statement<AccountRow>(
@@ -45,12 +45,16 @@ const newest = statement<NewestRow>(
 
 const done = new ReadyAnswer<void>(undefined)
 /**
- * Max rows to skip per tick. In a list that is merged from several indexes, skipping this many takes some milliseconds.
+ * Maximum number of rows to skip per tick. In a list that is merged from several indexes, this takes a few
+ * milliseconds.
  */
 const passedAtOnce = 10_000
 const owned = new ReadyAnswer(true)
 const holdersMax = 50_000
-/** Max characters of JSON in the task cache: a few thousand tasks. Each task's response is in memory too. */
+/**
+ * Maximum length of the JSON of all cached tasks together, enough for a few thousand tasks. The cache also contains
+ * the response of each task.
+ */
 const taskCharsMax = 4_000_000
 const writesTasks = /\b(?:UPDATE(?: OR \w+)?|INTO|DELETE FROM)\s+"?tasks\b/i
 const insertsTask = /^INSERT INTO tasks\b(?!.*\bON CONFLICT\b)/s
@@ -66,9 +70,7 @@ type EngineParts = {
   used: UsedOfLimits
 }
 
-/**
- * Runs the commands and reads shared by both engines on this connection. Commands run in the transactions of `commit`.
- */
+/** Runs commands and reads on this connection. Commands run in the transactions of `commit`. */
 export class SqliteEngine implements Engine {
   /** Unlimited, because commands of the same tick share one commit. */
   readonly atOnce = Infinity
@@ -99,7 +101,7 @@ export class SqliteEngine implements Engine {
     const op = read(this.#tx)[Symbol.iterator]()
     const first = op.next()
     if (first.done) return first.value
-    // The read has paused, so that other work can run.
+    // The read has paused so that other work can run.
     await first.value
     return await toEnd(op)
   }
@@ -133,7 +135,7 @@ export class SqliteEngine implements Engine {
       if (cached) return cached.userId === of.userId ? cached : undefined
       const task = this.#atOnce(read(this.#tx, of))
       if (!task || !this.#recentTasks.see(of.taskId)) return task
-      // Frozen, so that callers can build its response once and cache it by this object.
+      // Frozen, so that callers can cache the response that they build from this object.
       this.#tasks.set(of.taskId, Object.freeze(task), JSON.stringify(task).length)
       return task
     }
@@ -157,7 +159,7 @@ export class SqliteEngine implements Engine {
       send: (one, values) => void this.#statement(one).run(values),
       now: () => new ReadyAnswer(clock.now()),
       account: (userId) => get(account, { userId }),
-      // A command's transaction holds the write lock of the database, so everything is locked already.
+      // Nothing to lock, because a command's transaction holds the write lock of the database.
       lockAccount: (of) => ('userId' in of ? get(account, of) : get(accountOfTask, of)),
       lockOwner: () => owned,
       lock: () => done,
@@ -179,7 +181,7 @@ export class SqliteEngine implements Engine {
       accepted: (userId, at) => rateWindow.accepted(userId, at),
       passedAtOnce,
       pause: (userId) => new Pause(ownTurn(userId)),
-      // Reads row by row, so that the messages after the page are not read.
+      // Read row by row, so that messages after the page are not read.
       fittingMessages: ({ limit, offset, sessionId }) =>
         new ReadyAnswer(this.#messages.iterate({ sessionId, limit, offset }) as Iterable<MessageRow>),
       newestMessages: (sessionId, take) => {
@@ -196,7 +198,7 @@ export class SqliteEngine implements Engine {
       },
       made: () => {},
       holdersChanged: (of) => {
-        // Client tokens are affected by every kind, because a token ends with the key or login that created it.
+        // Every change clears the cache of client tokens, because a token ends with the key or login that created it.
         const isOf = (kind: Holding) => of === 'users' || of === kind || kind === 'client-tokens'
         for (const [kind, cache] of this.#holders) if (isOf(kind)) cache.clear()
       },
@@ -208,7 +210,7 @@ export class SqliteEngine implements Engine {
   }
 }
 
-/** A statement that changes the task `taskId`. Before it runs, it drops the task from the cache. */
+/** A statement that changes the task `taskId`. It removes the task from the cache before it runs. */
 class TaskChange implements Executed {
   readonly #sql: Prepared
   readonly #tasks: RowCache<TaskRecord>
@@ -243,7 +245,7 @@ function changesTask({ source }: Prepared): boolean {
   return true
 }
 
-/** An answer that is still pending. Only reads pause, never commands. */
+/** An answer that is not available yet. Only reads pause, and never commands. */
 class Pause implements Answer<void> {
   readonly over: Promise<void>
 

@@ -3,8 +3,8 @@ import { StoreOpenError } from '../store-open-error.ts'
 import { databaseFile, lockDataDir, openConnection } from './database.ts'
 
 /**
- * Returns the space of deleted data to the file system. Throws if a server is running, because its writes would have to
- * wait.
+ * Returns the space of deleted data to the file system. Throws if a server is running, because its writes would have
+ * to wait.
  */
 export function compactDatabase(dataDir: string): { bytesBefore: number; bytesAfter: number } {
   const file = databaseFile(dataDir)

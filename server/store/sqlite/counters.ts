@@ -4,14 +4,13 @@ import type { CounterChange } from '../commands/command.ts'
 import { insertInto } from '../commands/statement.ts'
 
 /**
- * Collects counter changes over a batch of commands and writes each counter once, before the COMMIT. Under load,
- * hundreds of one user's tasks change in a batch, and would otherwise write the same row hundreds of times.
+ * Collects the counter changes of a batch of commands, and writes each counter once before the COMMIT. Under load, a
+ * batch changes hundreds of tasks of one user, which would otherwise write the same row hundreds of times.
  */
 export class Counters {
   readonly #add: Statement
   readonly #subtract: Statement
   readonly #waiting: Statement<unknown[], number>
-  /** Change in each user's number of queued tasks in this batch. */
   readonly #waitingBy = new Map<string, number>()
   #ofCommand: CounterChange[] = []
   readonly #ofBatch = new Map<string, CounterChange>()
@@ -19,7 +18,8 @@ export class Counters {
   constructor(db: Database) {
     this.#add = db.prepare(`${insertInto('counters', 'userId kind part status count')}
       ON CONFLICT (user_id, kind, part, status) DO UPDATE SET count = counters.count + excluded.count`)
-    // SQLite applies CHECKs to the row of an upsert before it detects the conflict, so a decrease is a plain update.
+    // For an upsert, SQLite applies CHECKs to the new row before it detects the conflict, so decreases use a plain
+    // UPDATE.
     this.#subtract = db.prepare(`UPDATE counters SET count = count + :count
       WHERE user_id = :userId AND kind = :kind AND part = :part AND status = :status`)
     this.#waiting = db
@@ -30,7 +30,7 @@ export class Counters {
       .pluck()
   }
 
-  /** Returns the number of a user's queued tasks, including changes by finished commands of the batch. */
+  /** Returns the number of the user's queued tasks, including changes by completed commands of the batch. */
   waiting(userId: string): number {
     return this.#waiting.get({ userId })! + (this.#waitingBy.get(userId) ?? 0)
   }

@@ -19,25 +19,25 @@ export function databaseFile(dataDir: string): string {
   return join(dataDir, 'errand.db')
 }
 
-/** Opens the database with the settings that make commits durable. `busyTimeoutMs` blocks the calling thread. */
+/** Opens the database with the settings that make commits durable. A busy timeout blocks the calling thread. */
 export function openConnection(dataDir: string, busyTimeoutMs: number): Database.Database {
   const logDamage = findLogDamage(databaseFile(dataDir))
   if (logDamage) throw new StoreOpenError(describeLogDamage(logDamage))
   const db = new Database(databaseFile(dataDir), { timeout: openWaitMs })
   try {
-    // If two processes switch a new file to WAL simultaneously, SQLite fails immediately, whatever their timeout.
+    // If two processes switch a new file to WAL simultaneously, SQLite fails immediately, regardless of the timeout.
     const isWal = db.pragma('journal_mode', { simple: true }) === 'wal'
     if (!isWal) withLock(dataDir, () => db.pragma('journal_mode = WAL'))
-    // better-sqlite3 is built with NORMAL in WAL mode, which loses acknowledged commits in a power failure.
+    // better-sqlite3 defaults to NORMAL in WAL mode, which can lose acknowledged commits in a power failure.
     db.pragma('synchronous = FULL')
     db.pragma('foreign_keys = ON')
-    // Without this, REPLACE deletes rows without firing the triggers that protect transactions.
+    // Without this, REPLACE would delete rows without firing the triggers that protect transactions.
     db.pragma('recursive_triggers = ON')
     db.pragma('cache_size = -12000')
-    // Every command has a savepoint, whose undo pages would otherwise go through a temporary file. That took a third of
-    // the time of a submission.
+    // Every command has a savepoint. Writing its undo pages to a temporary file took a third of the time of a task's
+    // admission.
     db.pragma('temp_store = MEMORY')
-    // Copy frequently changed pages into the database once per 16 MB of log instead of once per 4 MB.
+    // Checkpoint after 16 MB instead of 4 MB of log, so that frequently changed pages are copied less often.
     db.pragma('wal_autocheckpoint = 4000')
     assert(db.pragma('journal_mode', { simple: true }) === 'wal', 'the database is in WAL mode')
     assert(db.pragma('synchronous', { simple: true }) === 2, 'synchronous is FULL')
@@ -50,8 +50,8 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Database
 }
 
 /**
- * Makes this process the owner of the data directory until `release` or its death, by an exclusive lock on a separate
- * file. CLI commands can still open the database itself for short writes.
+ * Makes this process the owner of the data directory, until it calls `release` or exits, by locking a separate file
+ * exclusively. CLI commands can still open the database itself for short writes.
  */
 export function lockDataDir(dataDir: string): { release: () => void } {
   makeFolder(dataDir)
@@ -70,7 +70,7 @@ export function lockDataDir(dataDir: string): { release: () => void } {
   return { release: () => lock.close() }
 }
 
-/** Throws if a newer version wrote the database. */
+/** Throws if a newer version has written the database. */
 export function schemaState(db: Database.Database): SchemaState {
   const table = db.prepare(`SELECT 1 FROM sqlite_schema WHERE name = '__drizzle_migrations'`).get()
   if (!table) return 'empty'
@@ -79,8 +79,8 @@ export function schemaState(db: Database.Database): SchemaState {
 }
 
 /**
- * Brings the schema up to date. Waits for a separate lock, so that a server and CLI commands do not create the same
- * database simultaneously.
+ * Migrates the schema. Takes a separate lock, so that a server and CLI commands cannot create the same database
+ * simultaneously.
  */
 export function migrateSchema(db: Database.Database, dataDir: string): void {
   if (schemaState(db) === 'current') return
@@ -102,8 +102,8 @@ function applyMigrations(db: Database.Database): void {
   const { drizzle } = require('drizzle-orm/better-sqlite3') as typeof import('drizzle-orm/better-sqlite3')
   const { migrate } =
     require('drizzle-orm/better-sqlite3/migrator') as typeof import('drizzle-orm/better-sqlite3/migrator')
-  // A migration that recreates a table turns foreign keys off inside its own transaction, where that has no effect.
-  // Without the next line, child rows would be lost, or the migration would fail.
+  // A migration that recreates a table disables foreign keys inside its own transaction, where this has no effect.
+  // Unless they are disabled here, the migration would fail or delete child rows.
   db.pragma('foreign_keys = OFF')
   try {
     migrate(drizzle(db), { migrationsFolder })

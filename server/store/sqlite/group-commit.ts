@@ -3,33 +3,33 @@ import { ErrandError } from '../../kernel/errors.ts'
 import { codeOf } from '../../kernel/thrown.ts'
 import type { Committed } from '../committed.ts'
 
-// Group commit. Commands that arrive in the same tick of the event loop share one transaction and one sync:
+// Group commit. Commands that arrive in the same event-loop tick share one transaction and one disk sync:
 //
 //   idle ──enqueue──▶ scheduled ──setImmediate──▶ committing ──┬─▶ idle
 //                         ▲                                    │ another process holds the write lock:
-// └────────────────────────────────────┘ retry after a pause; or commands are left for the next tick
+//                         └────────────────────────────────────┘ retry after a pause; or commands are left
+//                                                                for the next tick
 //
-// Each command has a savepoint, so a command that throws does not affect the others. No result is released before the
-// COMMIT, not even a refusal or replay, because it may depend on a row of the same batch. One transaction per command
-// had a quarter of the throughput at the same durability.
+// Each command has a savepoint, so a command that throws does not affect the others. No result is returned before the
+// COMMIT, because even a rejection may depend on a row from the same batch. One transaction per command had a quarter
+// of the throughput with the same durability.
 
 export type GroupCommitOptions = {
-  /** Milliseconds between attempts while another process (the command line) holds the write lock. */
+  /** Pause between attempts while another process (a CLI command) holds the write lock. */
   busyPauseMs?: number
-  /** Time after which the waiting commands fail with SERVICE_UNAVAILABLE. */
+  /** Time after which waiting commands fail with SERVICE_UNAVAILABLE. */
   busyMsMax?: number
   /**
-   * Called once, if it is unknown what the disk contains. The process must then end. Recovery at the next start decides
-   * which commits exist.
+   * Called once, if the content on the disk is unknown. The process must then exit. The recovery at the next start
+   * decides which commits exist.
    */
   onFatal: (cause: unknown) => void
-  /** Called after each attempted transaction. */
   onCommit?: (commit: Committed) => void
 }
 
 /**
- * A transaction that has taken at least this long and run at least this many commands leaves the remaining commands to
- * the next one. A thousand commands in one tick would block the event loop.
+ * A transaction that has taken at least this long and run at least this many commands leaves the remaining commands
+ * to the next one. A thousand commands in one tick would block the event loop.
  */
 const enoughMs = 20
 const enoughCommands = 32
@@ -37,19 +37,15 @@ const enoughCommands = 32
 type Entry = { run: () => unknown; resolve: (value: unknown) => void; reject: (reason: unknown) => void }
 type Outcome = { entry: Entry; value?: unknown; thrown?: unknown; failed: boolean }
 
-/** Collects changes of all commands of a batch, which are written once, before the batch's COMMIT. */
+/** Collects the changes of all commands of a batch. They are written once, before the COMMIT of the batch. */
 export type BatchEnd = {
-  /** Called after BEGIN: no other process writes until the COMMIT. */
+  /** Called after BEGIN. From then until the COMMIT, no other process can write. */
   begin(): void
-  /** Keeps the changes of the command that just succeeded. */
   keep(): void
-  /** Drops the changes of the command that just failed. */
   drop(): void
-  /** Writes the kept changes. */
   write(): void
-  /** Called when the batch is committed. */
   committed(): void
-  /** Drops everything because the batch was rolled back. */
+  /** Discards all changes, because the batch was rolled back. */
   clear(): void
 }
 
@@ -80,7 +76,7 @@ export class GroupCommit {
     }
   }
 
-  /** Runs a synchronous command in the next transaction. Resolves with its result when that is durable. */
+  /** Runs a synchronous command in the next transaction. Resolves with its result when the result is durable. */
   run<Result>(command: () => Result): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       if (this.#fatal !== undefined)
@@ -92,14 +88,13 @@ export class GroupCommit {
     })
   }
 
-  /** Whether the last attempted transaction failed. */
   get isFailing(): boolean {
     return this.#isFailing
   }
 
   /**
-   * Whether writes succeed. After a failed write, finds out with a test write, because there may be no request that
-   * writes.
+   * Whether writes succeed. After a failed write, this makes a test write, because there may be no requests that
+   * write.
    */
   async canWrite(): Promise<boolean> {
     if (!this.#isFailing) return true
@@ -109,7 +104,6 @@ export class GroupCommit {
     )
   }
 
-  /** Resolves when every command enqueued so far has been answered. */
   async settled(): Promise<void> {
     while (this.#queue.length > 0 || this.#isScheduled) await new Promise((resolve) => setTimeout(resolve, 1))
   }
@@ -139,8 +133,8 @@ export class GroupCommit {
       }
       this.#batchEnd.write()
     } catch (error) {
-      // SQLite has rolled back the complete transaction, as it does on a full disk inside any statement. The earlier
-      // commands of the batch are undone too, and the later commands must not commit without them.
+      // SQLite has rolled back the whole transaction, as it does if the disk is full. The earlier commands of the
+      // batch are undone too, so the later ones must not be committed without them.
       return this.#batchFailed(batch, error)
     }
     const syncsAt = performance.now()
@@ -158,7 +152,7 @@ export class GroupCommit {
     this.#tried({ commands: batch.length, isDurable: true, syncMs })
   }
 
-  /** Leaves commands to the next transaction, in another tick. */
+  /** Leaves the commands to the next transaction, in another tick. */
   #leave(entries: readonly Entry[]): void {
     this.#queue.unshift(...entries)
     if (this.#isScheduled) return
@@ -171,7 +165,7 @@ export class GroupCommit {
     this.#options.onCommit?.({ ...tried, startedAt: this.#startedAt })
   }
 
-  /** Runs one command in its savepoint. Throws only if the complete transaction is lost or the disk fails. */
+  /** Runs a command in its savepoint. Throws only if the whole transaction is lost or the disk fails. */
   #runOne(entry: Entry): Outcome {
     const { save, release, undo } = this.#statements
     save.run()
@@ -200,7 +194,6 @@ export class GroupCommit {
     rejectAll(batch, unavailable('The database could not be written, so nothing was changed. Try again.', error))
   }
 
-  /** Stops all writes permanently, because it is unknown what the disk contains. */
   #stopForGood(batch: readonly Entry[], cause: unknown): void {
     this.#fatal = cause
     const waiting = this.#queue
@@ -228,9 +221,9 @@ export class GroupCommit {
   }
 
   /**
-   * Handles a failed COMMIT. On a full disk, the commit record was never written. Otherwise the outcome is unknown: the
-   * rows are invisible now, but could reappear after a crash. So another commit must overwrite the tail of the log
-   * before any command is answered. If that commit fails too, the process ends.
+   * Handles a failed COMMIT. If the disk is full, the commit record was not written. Otherwise the outcome is
+   * unknown: the rows are not visible now, but could reappear after a crash. Another commit must therefore overwrite
+   * the end of the log before any command is answered. If that commit fails too, the process exits.
    */
   #commitFailed(batch: Entry[], error: unknown): void {
     this.#batchEnd.clear()

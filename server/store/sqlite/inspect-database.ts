@@ -11,18 +11,17 @@ import { describeLogDamage, findLogDamage } from './damage/log-damage.ts'
 import { verifyLedger } from './damage/verify-ledger.ts'
 import { databaseFile, schemaState } from './database.ts'
 
-/** Facts that can be read from a database file without changing it, with or without a running server. */
+/** Data that can be read from a database file without changing it, even while a server is running. */
 export type DatabaseFacts = {
   schema: 'empty' | 'older' | 'current'
-  /** `wal` once a server has opened the database. */
+  /** `wal` if a server has ever opened the database. */
   journalMode: string
   walBytes: number
-  /** Time of the newest transaction; undefined if there is none. */
   newestAt: number | undefined
   setting: (name: string) => string | undefined
 }
 
-/** Undefined if the database does not exist. Throws if the database cannot be read. */
+/** Returns undefined if the database does not exist. Throws if it cannot be read. */
 export function inspectDatabase(dataDir: string): DatabaseFacts | undefined {
   const file = databaseFile(dataDir)
   if (!existsSync(file)) return undefined
@@ -50,7 +49,8 @@ export function inspectDatabase(dataDir: string): DatabaseFacts | undefined {
 }
 
 /**
- * Reads the entire database file and its log. If either is damaged, throws the error that the server throws at startup.
+ * Reads the whole database file and its log. If either is damaged, throws the error that the server would throw at
+ * startup.
  */
 export function assertUndamaged(dataDir: string): void {
   const file = databaseFile(dataDir)
@@ -60,12 +60,11 @@ export function assertUndamaged(dataDir: string): void {
   if (damage !== undefined) throw damaged(dataDir, damage)
 }
 
-/** Verifies the ledger. The database must be from this version. */
+/** Verifies the ledger. The schema of the database must be current. */
 export function inspectLedger(dataDir: string): LedgerReport {
   return readOnly(databaseFile(dataDir), (db) => verifyLedger(db))
 }
 
-/** Payloads that a database file refers to. */
 export function* payloadsIn(file: string): Iterable<PayloadRecord> {
   const db = new Database(file, { readonly: true })
   try {

@@ -10,7 +10,10 @@ import type { Counters } from './counters.ts'
 const columns =
   'id userId type amount balanceAfter taskId sessionId turnId topupId description breakdown idempotencyKey countedIn createdAt'
 
-/** The only writer of balances: each change is a transaction row in the same database transaction. */
+/**
+ * Only this class changes balances. Each change is recorded as a row in `transactions` within the same database
+ * transaction.
+ */
 export class Ledger {
   readonly posted = new PostedCount()
   readonly #hold: Statement
@@ -39,8 +42,8 @@ export class Ledger {
   }
 
   /**
-   * Posts to the account. If the amount would take the balance below the hold, the balance's CHECK throws and undoes
-   * the command.
+   * Posts to the account. If the balance would fall below the amount on hold, a CHECK throws and the command is
+   * undone.
    */
   post({ breakdown, now, settles, ...posting }: Posting): { id: string; balance: Units } {
     const { amount, type, userId } = posting
@@ -65,12 +68,12 @@ export class Ledger {
     return { id, balance }
   }
 
-  /** Changes the held amount. The account's CHECK throws if the hold would exceed the balance. */
+  /** Changes the amount on hold. A CHECK throws if the hold would exceed the balance. */
   hold(userId: string, by: Units): void {
     this.#hold.run({ userId, by })
   }
 
-  /** Changes the debt, which is never below zero. */
+  /** Changes the debt. A CHECK throws if the debt would be negative. */
   owe(userId: string, by: Units): void {
     this.#owe.run({ userId, by })
   }

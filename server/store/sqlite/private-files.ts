@@ -1,8 +1,8 @@
 import { chmodSync, readdirSync, statSync, type Stats } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-// A data directory contains every user's money and messages, so only its owner may read it. An existing folder may be
-// readable by other users of the machine, and so may a backup that was restored by copying.
+// Restricts a data directory to its owner, because it contains the money and messages of all users. An existing
+// folder or a restored backup may be readable by other users of the machine.
 
 const names = [
   'errand.db',
@@ -15,7 +15,9 @@ const names = [
 ] as const
 const payloads = 'payloads'
 
-/** Removes other users' access. `left` lists what this process is not allowed to change. */
+/**
+ * Removes the access of other users. `left` lists the files and folders that this process is not allowed to change.
+ */
 export function keepPrivate(dataDir: string): { closed: string[]; left: string[] } {
   const found: { closed: string[]; left: string[] } = { closed: [], left: [] }
   const close = (path: string) => {
@@ -27,7 +29,7 @@ export function keepPrivate(dataDir: string): { closed: string[]; left: string[]
   for (const name of names) close(join(dataDir, name))
   const root = join(dataDir, payloads)
   close(root)
-  // Check files only in folders that others could open, because there may be a million payloads. A private folder
+  // There may be a million payloads, so check files only in folders that other users can open. A private folder
   // protects its files.
   for (const folder of namesIn(root)) {
     const path = join(root, folder)
@@ -37,9 +39,10 @@ export function keepPrivate(dataDir: string): { closed: string[]; left: string[]
   return found
 }
 
-/** Whether the folder contains only our files. Others, such as a project's, may be meant for other users. */
+/**
+ * Whether the folder contains only our files. Other files, such as those of a project, may be meant for other users.
+ */
 function isOnlyOurs(dataDir: string): boolean {
-  // Includes the files that SQLite creates next to a database.
   const ours = [...names, payloads, /^(?:errand\.db|server\.lock|migrate\.lock)[.-]/]
   return namesIn(dataDir).every((name) => ours.some((own) => (typeof own === 'string' ? own === name : own.test(name))))
 }
@@ -58,11 +61,11 @@ function listed([first = '', ...more]: string[]): string {
 }
 
 function closeToOthers(path: string): 'closed' | 'left' | undefined {
-  // On platforms without uids, file modes do not determine who can read.
+  // On platforms without user ids, file modes do not determine who can read a file.
   const self = process.getuid?.()
   const found = statOf(path)
   if (self === undefined || !found || (found.mode & 0o077) === 0) return undefined
-  // Do not restrict the root of the disk or a folder that all users share, such as /tmp.
+  // Do not restrict the root folder or a folder that all users share, such as /tmp.
   const isShared = found.isDirectory() && ((found.mode & 0o1000) !== 0 || dirname(path) === path)
   if (isShared || found.uid !== self) return 'left'
   try {

@@ -5,19 +5,19 @@ import { rateWindowMs } from '../limits/account-limits.ts'
 
 const knownUsersMax = 50_000
 /**
- * Min number of times outside the window for which they are removed together, if they are also more than half of all
- * times. Removing them one by one took 30 µs each.
+ * Minimum number of expired times to remove together. They must also be more than half of all times. Removing them
+ * individually took 30 µs each.
  */
 const goneMin = 32
 
-/** Times of a user's accepted executions, oldest first. The times before index `from` have left the window. */
+/** Times of a user's accepted executions, oldest first. The times before index `from` are no longer in the window. */
 type CachedWindow = { limit: number; times: EpochMs[]; from: number }
 
 /**
- * An exact sliding window, computed from the accepted executions themselves, so it survives restarts and needs no extra
- * rows. Reads at most `limit` entries of two indexes, once per user. After that it continues in memory, because only
- * this process accepts executions on its database. Reading the entries for every response took an eighth of the
- * response's time.
+ * An exact sliding window that is computed from the accepted executions, so it survives restarts and needs no
+ * additional rows. On first use, it reads at most `limit` entries of two indexes per user. Afterwards it is updated
+ * in memory, because only this process accepts executions. Reading the entries for every response took an eighth of
+ * the response time.
  *
  *   ──┬──────┬───┬─┬──────────┬──▶ time
  *     │      └ oldest counted └ now: an execution leaves 60 s after it was accepted
@@ -28,8 +28,8 @@ export class RateWindow {
   readonly #known = new Map<string, CachedWindow>()
 
   constructor(db: Database) {
-    // Selects the rows themselves, because SQLite runs an aggregate over them as a co-routine, which takes twice as
-    // long. The comment on the SQLite dialect's `bound` explains why the LIMIT is an expression.
+    // Selects the rows themselves. SQLite runs an aggregate over them as a co-routine, which takes twice as long. The
+    // comment on `bound` in the SQLite dialect explains why the LIMIT is an expression.
     const inWindow = (table: 'tasks' | 'turns') =>
       db
         .prepare<unknown[], EpochMs>(
@@ -63,7 +63,7 @@ export class RateWindow {
     return { limit, used, oldestAt: used === 0 ? null : times[times.length - used]!, now }
   }
 
-  /** Call when an execution is accepted for a user whose state was just read. */
+  /** Must be called when an execution is accepted, after the user's window was read. */
   accepted(userId: string, at: EpochMs): void {
     const known = this.#known.get(userId)
     if (!known) return
@@ -71,7 +71,10 @@ export class RateWindow {
     if (known.times.length - known.from > known.limit) known.from++
   }
 
-  /** Call when a command was undone or a commit failed, so that accepted executions are read from the rows again. */
+  /**
+   * Must be called when a command was undone or a commit failed. The accepted executions are then read from the rows
+   * again.
+   */
   clear(): void {
     this.#known.clear()
   }

@@ -1,6 +1,5 @@
 import type { Answer } from '../commands/command.ts'
 
-/** An answer that is already available. */
 export class ReadyAnswer<Value> implements Answer<Value> {
   readonly #result: IteratorReturnResult<Value>
 

@@ -1,16 +1,16 @@
 import type { Database, Statement } from 'better-sqlite3'
 
 /**
- * Caches of rows that requests read again and again: polled tasks, and the data that credentials are checked against.
- * Rows stay valid until another connection commits (`data_version`). This connection's commands drop the rows that they
- * change. Requests in the same tick share one check of the version, which takes a tenth of the time of a read. So a
- * change by this process applies immediately, and a change by another process within a millisecond.
+ * Caches rows that many requests read: polled tasks and credentials. Rows remain valid until another connection
+ * commits, which changes `data_version`. Commands on this connection remove the rows that they change. Reading the
+ * version takes a tenth of the time of a read, so requests in the same tick share one check. Changes by this process
+ * therefore apply immediately, and changes by other processes within a millisecond.
  */
 export class RowCaches {
   readonly #dataVersion: Statement
   readonly #all: RowCache<unknown>[] = []
   #version: unknown
-  /** Whether the version was compared in this event-loop tick, and when. */
+  /** Whether the version was checked in this event-loop tick, and when. */
   #isCompared = false
   #comparedAt = 0
 
@@ -26,8 +26,8 @@ export class RowCaches {
   }
 
   compare(): void {
-    // If the comparison ran in a setImmediate callback, the flag is reset only after the next tick's requests. So check
-    // the age.
+    // If this runs in a setImmediate callback, the flag is reset only after the requests of the next tick. The age is
+    // therefore checked too.
     if (this.#isCompared && performance.now() - this.#comparedAt < 1) return
     const version = this.#dataVersion.get()
     if (version !== this.#version) {
@@ -57,7 +57,7 @@ export class RowCache<Row> {
     return this.#rows.get(key)
   }
 
-  /** Call in the tick in which the row was read. */
+  /** Must be called in the tick in which the row was read. */
   set(key: string, row: Row, size: number): void {
     if (this.#size >= this.#sizeMax) this.clear()
     this.#size += size
@@ -75,14 +75,15 @@ export class RowCache<Row> {
 }
 
 /**
- * Recognizes keys that were seen recently, from their hashes, so that a row is cached only at its second read. Caching
- * rows at their first read made reads that are not repeated 5 % to 9 % slower, because the garbage collector moves
- * cached rows.
+ * Detects keys that were seen recently, by their hashes, so that a row is cached only when it is read again. Caching
+ * every row made reads that are not repeated 5 % to 9 % slower, because the garbage collector moves cached rows.
  */
 export class RecentKeys {
   readonly #hashes = new Int32Array(65_536)
 
-  /** Returns whether the key was seen recently. In rare cases, that was another key with the same hash. */
+  /**
+   * Returns whether the key was seen recently. In rare cases, this is true for a new key because of a hash collision.
+   */
   see(key: string): boolean {
     let hash = 1
     // Hash only the end of the key, because ids end with random characters.

@@ -1,8 +1,8 @@
 const knownMax = 50_000
 
 /**
- * State of a row in memory. `row` is undefined if the database has no such row. Rows with the same string in their keys
- * form a linked list, usually of one row.
+ * A cached row. `row` is undefined if the database has no such row. Rows whose keys have the same string form a
+ * linked list, usually of length one.
  */
 export type Kept<Row> = {
   readonly number: number
@@ -14,23 +14,23 @@ export type Kept<Row> = {
 type Change<Row> = { of: Kept<Row>; row: Row | undefined; isUnwritten: boolean }
 
 /**
- * Rows that the commands of a batch read and replace, kept in memory. Each row is read once, and written once per
- * batch, before its COMMIT. Undoing a command restores the rows that it replaced:
+ * Caches rows that the commands of a batch read and replace. Each row is read once, and written once per batch before
+ * the COMMIT. If a command is undone, the rows that it replaced are restored:
  *
  *   known ──put──▶ unwritten ──the command succeeds──▶ unwritten ──write──▶ known
  *     ▲                └──the command is undone──▶ as before
  *     └── read from the database, if the batch was rolled back or another connection may have written
  *
- * The key is a string and a number. Joining both into one string, or using a map per string, cost half of the time that
- * this class saves.
+ * A key consists of a string and a number. Joining them into one string, or using a map per string, cost half of the
+ * time that this class saves.
  */
 export class RowMemory<Row> {
   readonly #write: (row: Row) => void
   #known = new Map<string, Kept<Row>>()
   #unwritten: Kept<Row>[] = []
-  /** Rows as they were before the running command changed them. */
+  /** Rows before the running command changed them. */
   readonly #undo: Change<Row>[] = []
-  /** State before the running command's first `writeOut`, to be restored if the command is undone. */
+  /** State before the running command first called `writeOut`, which is restored if the command is undone. */
   #before: { known: Map<string, Kept<Row>>; unwritten: Kept<Row>[]; changes: number } | undefined
 
   constructor(write: (row: Row) => void) {
@@ -60,8 +60,8 @@ export class RowMemory<Row> {
   }
 
   /**
-   * Call before a statement that changes cached rows directly. Writes the changed rows and empties the cache, so that
-   * later reads come from the database.
+   * Must be called before a statement that changes cached rows directly. Writes the changed rows and empties the
+   * cache, so that later reads come from the database.
    */
   writeOut(): void {
     this.#before ??= {
@@ -93,24 +93,23 @@ export class RowMemory<Row> {
     }
   }
 
-  /** Call before the COMMIT. */
   write(): void {
     const unwritten = this.#unwritten
     this.#unwritten = []
     for (const kept of unwritten) {
-      // The row was changed by an undone command, or is listed twice.
+      // The row was changed by an undone command, or it is listed twice.
       if (!kept.isUnwritten) continue
       kept.isUnwritten = false
       this.#write(kept.row!)
     }
   }
 
-  /** Call between batches, when nothing is unwritten. */
+  /** Must be called between batches, when all changes are written. */
   trim(): void {
     if (this.#known.size > knownMax) this.#known.clear()
   }
 
-  /** Call if the batch was rolled back or another connection has written. */
+  /** Must be called if the batch was rolled back or another connection has written. */
   clear(): void {
     this.#known.clear()
     this.#unwritten = []

@@ -8,11 +8,9 @@ import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
-// Migrations are generated from this schema.
-
 /**
- * Table builders for SQLite. The rowid orders rows and is part of every index. One process owns the store, so nothing
- * is leased.
+ * Table builders for SQLite. The rowid orders rows and is part of every index. The tables have no lease columns,
+ * because a single process owns the store.
  */
 const words: TableWords = {
   table: sqliteTable,

@@ -27,22 +27,24 @@ import { assertUsable } from './usable-folder.ts'
 type SqliteStoreOptions = {
   dataDir: string
   limits: StoreLimits
-  /** Creates the clock, given the newest stored time, so that time does not run backwards across a restart. */
+  /**
+   * Creates the clock. `notBefore` is the newest stored time, so that time does not run backwards across a restart.
+   */
   clock: (notBefore: number) => Clock
-  /** Called once, if it is unknown what the disk contains or the database is damaged. The process must then end. */
+  /** Called once, if the database is damaged or its content on the disk is unknown. The process must then exit. */
   onFatal: (cause: unknown) => void
   onCommit?: (commit: Committed) => void
-  /** Called with one line for the operator about the data directory. */
+  /** Called with a one-line message about the data directory for the operator. */
   onWarning?: (message: string) => void
 }
 
-/** Opens the store as the server that owns the data directory: locks it and brings its schema up to date. */
+/** Opens the store for the server that owns the data directory. Locks the directory and migrates the schema. */
 export function openSqliteStore(options: SqliteStoreOptions): Store {
   const { dataDir } = options
   return inPrivate(options, () => {
     const lock = lockDataDir(dataDir)
     try {
-      // A longer busy timeout would block every request. Group commit waits for the write lock without blocking.
+      // A longer busy timeout would block every request. The group commit waits for the write lock without blocking.
       const db = openConnection(dataDir, 5)
       return orClose(db, dataDir, () => {
         checkAtStart(db, dataDir)
@@ -57,8 +59,8 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
 }
 
 /**
- * Opens the store for a few short writes of a CLI command, with or without a running server. Only a server migrates,
- * but a CLI command can create the database in an empty data directory.
+ * Opens the store for a few short writes of a CLI command, even while a server is running. A command cannot migrate
+ * the schema, but it can create the database in an empty data directory.
  */
 export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?: boolean }): Store {
   const { dataDir, mustExist = false } = options
@@ -84,8 +86,8 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
 }
 
 /**
- * Makes the data directory private. Warns about files that other users could read, but not about those that `open`
- * creates.
+ * Makes the data directory private. Warns about files that other users could read before `open`, but not about files
+ * that `open` creates.
  */
 function inPrivate({ dataDir, onWarning }: SqliteStoreOptions, open: () => Store): Store {
   assertUsable(dataDir)
@@ -181,8 +183,8 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
     canWrite: () => commit.canWrite(),
     hasBacklog: () => false,
     backup: async (file) => {
-      // Uses one statement over one snapshot. SQLite's stepwise backup restarts whenever another process commits, so it
-      // never ended beside a busy server.
+      // Uses a single statement on one snapshot. SQLite's incremental backup restarts whenever another process
+      // commits, so it would never finish next to a busy server.
       try {
         db.prepare('VACUUM INTO ?').run(file)
       } catch (error) {

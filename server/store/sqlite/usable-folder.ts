@@ -5,10 +5,7 @@ import { StoreOpenError } from '../store-open-error.ts'
 
 const names = ['', 'errand.db', 'errand.db-wal', 'errand.db-shm', 'server.lock', 'migrate.lock', 'secret']
 
-/**
- * Checks access in advance, so that the error names the cause. If permissions are wrong, SQLite says only that it
- * cannot open the file.
- */
+/** Checks access in advance, because SQLite's error for wrong permissions does not mention their cause. */
 export function assertUsable(dataDir: string): void {
   for (const name of names) {
     const path = join(dataDir, name)

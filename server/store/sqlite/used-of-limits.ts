@@ -12,9 +12,9 @@ type Window = WindowRow & { userId: string; carried: number }
 type Rate = KeyRateRow & { keyId: string }
 
 /**
- * Limit usage. Each admission reads and changes some of these rows. They stay in memory until another connection
- * commits (`data_version`), because the CLI can change limits while the server runs. Reading and writing the rows in
- * each command took a tenth of the command's time.
+ * Caches the usage of limits, which each admission reads and changes. The rows remain in memory until another
+ * connection commits (`data_version`), because the CLI can change limits while the server runs. Reading and writing
+ * the rows in each command took a tenth of its time.
  */
 export class UsedOfLimits {
   readonly #dataVersion: Statement
@@ -30,7 +30,7 @@ export class UsedOfLimits {
   readonly #all = [this.#windows, this.#rates, this.#waiting]
   readonly #counters: Counters
   #version: unknown
-  /** While true, no other connection can commit. */
+  /** While this is true, no other connection can commit. */
   #isInBatch = false
 
   constructor(db: Database, counters: Counters) {
@@ -162,8 +162,8 @@ function windowsOf(countedIn: string): WindowOf[] {
 }
 
 /**
- * Asserts the table's CHECK early. SQLite applies the CHECK only when the row is written, which is too late to undo one
- * command.
+ * Asserts the CHECK of the table early. SQLite checks it only when the row is written, which is too late to undo a
+ * single command.
  */
 function assertWithin(charged: number, held: number, limit: number): void {
   assert(charged >= 0 && held >= 0 && charged + held <= limit, 'the usage of a window is within its limit')

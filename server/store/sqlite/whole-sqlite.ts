@@ -15,12 +15,12 @@ import { assertUsable } from './usable-folder.ts'
 
 const lockWaitMs = 5000
 /**
- * How long `commit` waits for other processes to write. A process that waits for the write lock retries ten times a
- * second.
+ * Time that `commit` waits in order to detect writes by processes that were waiting for the write lock. They retry
+ * ten times a second.
  */
 const settleMs = 300
 
-/** Opens the database of a data directory without a running server. Creates it unless `mustExist`. */
+/** Opens the database of a data directory whose server is stopped. Creates it unless `mustExist` is set. */
 export function openWholeSqlite(dataDir: string, mustExist: boolean): WholeDatabase {
   if (!existsSync(databaseFile(dataDir))) {
     if (mustExist)

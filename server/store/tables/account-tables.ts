@@ -1,6 +1,6 @@
 import type { TableWords } from './table-words.ts'
 
-// Money columns are units of 0.0001 USD. Times are milliseconds since the epoch.
+// Money is stored in units of 0.0001 USD, and times in milliseconds since the epoch.
 
 export function accountTables({
   bySeq,
@@ -25,20 +25,20 @@ export function accountTables({
       passwordHash: text('password_hash'),
       isAdmin: number('is_admin').notNull(),
       createdAt: number('created_at').notNull(),
-      /** While set, nothing can be done on behalf of the user. */
+      /** While this is set, all actions on behalf of the user are rejected. */
       suspendedAt: number('suspended_at'),
-      /** The user's id in a product built on the service. Case-sensitive. */
+      /** Case-sensitive id of the user in a product that is built on the service. */
       externalId: text('external_id'),
     },
     (user) => [
       uniqueIndex('users_external')
         .on(user.externalId)
         .where(sql`external_id IS NOT NULL`),
-      // Used to count the admins before one of them loses admin rights.
+      // Used to count the admins before one of them loses the admin rights.
       index('users_admins')
         .on(user.id)
         .where(sql`is_admin = 1`),
-      // Lists walk users in this order, which on SQLite is the rowid.
+      // Lists return users in this order. On SQLite it is the order of the rowid.
       ...bySeq(user as never).map((made) => index('users_made').on(made)),
     ],
   )
@@ -54,31 +54,36 @@ export function accountTables({
       blockedAt: number('blocked_at'),
       blockedUntil: number('blocked_until'),
       blockSeconds: number('block_seconds'),
-      /** Time until which no task with connectors is accepted or started. */
+      /** Time until which tasks with connectors are neither accepted nor started. */
       connectorsBlockedUntil: number('connectors_blocked_until'),
-      /** Debt: reversed top-up amounts that the balance could not cover. Each credit pays it first. */
+      /**
+       * Debt: the part of refunded or disputed top-ups that the balance could not cover. Credits pay the debt first.
+       */
       owed: number().notNull().default(0),
-      /** Sum of the transactions made by platform keys: amounts credited and not taken back. */
+      /** Total amount that platform keys have credited and not taken back. */
       platformCredited: number('platform_credited').notNull().default(0),
-      /** Name of a plan in the configuration; null for the default plan. */
+      /** Name of a plan in the configuration, or null for the default plan. */
       plan: text(),
-      /** JSON object of the limits that override the plan's. */
+      /** JSON object of the user's own limits, which override the limits of the plan. */
       limits: text(),
-      /** The owner is notified when the balance falls below this amount. */
+      /** The user is notified when the balance falls below this amount. */
       notifyBelow: number('notify_below'),
-      /** When the balance fell below `notifyBelow`; null again once a credit has lifted the balance back. */
+      /**
+       * Time at which the balance fell below `notifyBelow`. A credit that raises the balance again resets this to
+       * null.
+       */
       lowAt: number('low_at'),
-      /** Remainder of chat costs below one unit, in billionths of a USD. */
+      /** Fraction of a unit left over from chat costs, in billionths of a USD. */
       carried: number().notNull().default(0),
       /** Write-offs of the user's chats on the UTC day that begins at `writtenOffOn`. */
       writtenOff: number('written_off').notNull().default(0),
       writtenOffOn: number('written_off_on'),
-      /** Bytes of the user's payloads stored on the UTC day that contains `payloadsSince`. */
+      /** Size of the user's payloads stored on the UTC day that contains `payloadsSince`. */
       payloadBytes: number('payload_bytes').notNull().default(0),
       payloadsSince: number('payloads_since'),
     },
     (account) => [
-      // Few users have debt, or a plan other than the default.
+      // Partial indexes, because few users have debt or a plan other than the default.
       index('accounts_owing')
         .on(account.owed)
         .where(sql`owed > 0`),
@@ -100,7 +105,7 @@ export function accountTables({
         .references(() => users.id),
       name: text().notNull(),
       tokenHash: text('token_hash').notNull().unique(),
-      /** The token's last four characters, by which people distinguish keys. */
+      /** The token's last four characters, which help people to distinguish keys. */
       hint: text().notNull(),
       scopes: text().notNull(),
       createdAt: number('created_at').notNull(),
@@ -109,17 +114,16 @@ export function accountTables({
       lastUsedAt: number('last_used_at'),
       /** The key that replaced this one. A key can be rotated only once. */
       replacedBy: text('replaced_by'),
-      /** Max spend with the key, in each period of `spendReset` or over the key's lifetime; null without a limit. */
+      /** Maximum spend per period of `spendReset`, or null for no limit. */
       spendLimit: number('spend_limit'),
       /** `never`, `day`, `week` or `month`, in UTC. */
       spendReset: text('spend_reset'),
-      /** Executions per minute; null if only the user's limit applies. */
       rateLimit: number('rate_limit'),
-      /** When the key's limits last changed; null if it still has its original limits. */
+      /** Time of the last change of the key's limits, or null if they were never changed. */
       limitedAt: number('limited_at'),
-      /** First key of the rotation chain. Spend with any key of the chain counts toward the limit that they share. */
+      /** The first key of the rotation chain. All keys of the chain share one limit. */
       countsAs: text('counts_as'),
-      /** JSON array of ids; null for all agents. */
+      /** JSON array of agent ids, or null for all agents. */
       agents: text(),
     },
     (key) => [
@@ -135,7 +139,7 @@ export function accountTables({
     {
       seq: seq(),
       id: text().notNull().unique(),
-      /** No foreign keys: ledger rows outlive every row to which they refer. */
+      /** Has no foreign key, because ledger rows are never deleted, unlike the rows they refer to. */
       userId: text('user_id').notNull(),
       type: text().notNull(),
       amount: number().notNull(),
@@ -146,13 +150,13 @@ export function accountTables({
       description: text().notNull(),
       /** JSON object of the components of a chat's cost. */
       breakdown: text(),
-      /** Idempotency key of a credit, which works once per user, forever. */
+      /** Idempotency key of a credit. It is unique per user and never expires. */
       idempotencyKey: text('idempotency_key'),
-      /** Set for a top-up's credit, and for amounts taken back or returned because of that top-up. */
+      /** Set for the credit of a top-up, and for amounts taken back or returned because of that top-up. */
       topupId: text('topup_id'),
       /**
-       * Set for an amount that a platform key credited or took back: JSON object from the key's id to the day that the
-       * amount counts toward, in days since the epoch.
+       * Set if a platform key credited or took back the amount. JSON object from the key's id to the day (days since
+       * the epoch) whose ceiling the amount counts toward.
        */
       countedIn: text('counted_in'),
       createdAt: number('created_at').notNull(),
@@ -160,11 +164,11 @@ export function accountTables({
     (transaction) => [
       index('transactions_user').on(transaction.userId, ...bySeq(transaction)),
       index('transactions_user_type').on(transaction.userId, transaction.type, ...bySeq(transaction)),
-      // Prevents a second charge or refund of one task, whatever the code does.
+      // Prevents a second charge or refund of a task, even if the code has a bug.
       uniqueIndex('transactions_task')
         .on(transaction.taskId, transaction.type)
         .where(sql`task_id IS NOT NULL`),
-      // Prevents a second charge of one chat turn in the same way.
+      // Prevents a second charge of a chat turn, even if the code has a bug.
       uniqueIndex('transactions_turn')
         .on(transaction.turnId)
         .where(sql`turn_id IS NOT NULL`),
@@ -174,7 +178,7 @@ export function accountTables({
       uniqueIndex('transactions_idempotency')
         .on(transaction.userId, transaction.idempotencyKey)
         .where(sql`idempotency_key IS NOT NULL`),
-      // Prevents a second credit of one top-up in the same way.
+      // Prevents a second credit of a top-up, even if the code has a bug.
       uniqueIndex('transactions_topup')
         .on(transaction.topupId)
         .where(sql`topup_id IS NOT NULL AND type = 'credit'`),
@@ -182,16 +186,17 @@ export function accountTables({
     ],
   )
 
-  /** Row counts of a user's lists, maintained by the commands that change them, so that no total requires a scan. */
+  /**
+   * Precomputed row counts of users' lists, so that totals require no scan. The commands that change the lists also
+   * update these counts.
+   */
   const counters = table(
     'counters',
     {
       userId: text('user_id').notNull(),
-      /** `task`, `transaction` or `written-off`. */
       kind: text().notNull(),
-      /** A task's agent, or a transaction's type; empty for write-offs. */
+      /** The agent of a task, or the type of a transaction. Empty for write-offs. */
       part: text().notNull(),
-      /** A task's status; empty otherwise. */
       status: text().notNull(),
       count: number().notNull(),
     },
@@ -218,22 +223,24 @@ export function accountTables({
   )
 
   /**
-   * Requests that clients may retry without an Idempotency-Key, and the turn or task that answered each request. Stored
-   * until a minute after the end of that turn or task. Only a digest of the request is stored.
+   * Requests that clients may retry without an Idempotency-Key, and the turn or task that each request created. Rows
+   * are stored until a minute after the end of the turn or task. They contain only a digest of the request.
    */
   const wireRequests = table(
     'wire_requests',
     {
       userId: text('user_id').notNull(),
-      /** SHA-256 of the request, in base64url. */
+      /** SHA-256 of the request, encoded as base64url. */
       digest: text().notNull(),
-      /** Id of the turn or task. */
       resourceId: text('resource_id').notNull(),
-      /** Retry count of the request that created the row; 0 once the original request got the same turn or task. */
+      /**
+       * Retry count of the request that created the row. Reset to 0 when the original request receives the same turn
+       * or task.
+       */
       madeBy: number('made_by').notNull(),
-      /** Highest retry count of a request that got this turn or task. */
+      /** Highest retry count of a request that received this turn or task. */
       retries: number().notNull(),
-      /** When the client disconnected before the complete response was sent. */
+      /** Time at which the client disconnected before it received the complete response. */
       leftAt: number('left_at'),
       createdAt: number('created_at').notNull(),
     },
@@ -243,7 +250,9 @@ export function accountTables({
     ],
   )
 
-  /** Failed tasks that count toward the next abuse block. Starting or lifting a block deletes the user's rows. */
+  /**
+   * Failed tasks that count toward the next abuse block. A user's rows are deleted when a block starts or is removed.
+   */
   const abuseFailures = table(
     'abuse_failures',
     {
@@ -255,28 +264,27 @@ export function accountTables({
   )
 
   /**
-   * Spend under a limit of a key, client token or user, one row per period. A refund goes to the windows of its charge,
-   * which are stored with the task or turn (`countedIn`).
+   * Spend under a limit of a key, client token or user, with one row per period. A refund changes the rows in which
+   * its charge was counted. Each task and turn stores these in `countedIn`.
    */
   const spendWindows = table(
     'spend_windows',
     {
-      /** Id of the key, token or user. */
       ownerId: text('owner_id').notNull(),
-      /** Start of the period; 0 if the limit never resets. */
+      /** Start of the period, or 0 if the limit never resets. */
       startsAt: number('starts_at').notNull(),
-      /** The user whose account is locked when the window changes. */
+      /** The user whose account must be locked to change this row. */
       userId: text('user_id').notNull(),
-      /** Current limit; or the spend, if the limit was lowered below it. */
+      /** The current limit, or the spend if the limit was lowered below it. */
       limit: number('spend_limit').notNull(),
       charged: number().notNull(),
       held: number().notNull(),
       /**
-       * Amount spent or held in this period by executions that count in other windows, because the key's reset period
-       * changed. It is the amount at the time of that change.
+       * Amount spent in this period by executions that are counted in other rows, because the key's reset period was
+       * changed. Computed once, at the time of that change.
        */
       carried: number().notNull().default(0),
-      /** Time of the first rejection because of this limit. The owner is notified once. */
+      /** Time of the first rejection because of this limit. The owner is notified only once. */
       reachedAt: number('reached_at'),
     },
     (window) => [
@@ -290,14 +298,14 @@ export function accountTables({
     ],
   )
 
-  /** Executions in the current minute with each key that has its own rate limit. */
+  /** Number of executions in the current minute, for keys with their own rate limit. */
   const keyRates = table('key_rates', {
     keyId: text('key_id').primaryKey(),
     startsAt: number('starts_at').notNull(),
     used: number().notNull(),
   })
 
-  /** Named values that must be the same for every process that opens the database. */
+  /** Named values that all processes that open the database must agree on. */
   const settings = table('settings', { name: text().primaryKey(), value: text().notNull() })
 
   return {

@@ -1,18 +1,18 @@
 import type { TableWords } from './table-words.ts'
 
-/** Sums of earnings and costs of ended tasks and turns. */
 export function bookTables({ index, number, primaryKey, table, text }: TableWords) {
-  /** Sums over the tasks and turns that ended on each UTC day, changed in the transaction that ends them. */
+  /**
+   * Sums over the tasks and turns that ended on a UTC day. The transaction that ends a task or turn updates its row.
+   */
   const bookDays = table(
     'book_days',
     {
       userId: text('user_id').notNull(),
-      /** Days since 1970-01-01. */
       day: number().notNull(),
       agentId: text('agent_id').notNull(),
-      /** Endpoint of a task; for chats, the agent's id. */
+      /** Endpoint of a task. For chats, the agent's id. */
       endpointId: text('endpoint_id').notNull(),
-      /** Columns `model`, `plan` and `keyId` are empty if there is no value or it is not known. */
+      /** `model`, `plan` and `keyId` are empty strings if the value does not exist or is unknown. */
       model: text().notNull(),
       plan: text().notNull(),
       keyId: text('key_id').notNull(),
@@ -22,7 +22,7 @@ export function bookTables({ index, number, primaryKey, table, text }: TableWord
       charged: number().notNull(),
       refunded: number().notNull(),
       writtenOff: number('written_off').notNull(),
-      /** Billionths of a USD. */
+      /** In billionths of a USD. */
       providerCost: number('provider_cost').notNull(),
     },
     (of) => [
@@ -32,15 +32,14 @@ export function bookTables({ index, number, primaryKey, table, text }: TableWord
   )
 
   /**
-   * Totals of `book_days`, one `grouping` per row: by day, agent, endpoint, model or plan for each closed day, and by
-   * user or key for each closed month.
+   * Totals of `book_days`. For each past day there are totals by day, agent, endpoint, model and plan. For each past
+   * month there are totals by user and key.
    */
   const bookTotals = table(
     'book_totals',
     {
       grouping: text().notNull(),
       fromDay: number('from_day').notNull(),
-      /** The first day after the closed day or month. */
       toDay: number('to_day').notNull(),
       value: text().notNull(),
       executions: number().notNull(),

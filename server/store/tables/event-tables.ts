@@ -4,24 +4,25 @@ import type { TableWords } from './table-words.ts'
 
 export function eventTables({ check, index, number, primaryKey, sql, table, text }: TableWords) {
   /**
-   * Events, with the bodies to deliver, stored for some days. The id of an event about the end of a task or turn, or
-   * about a credit, is derived from the id of that row. So a second event for the same end is impossible even if the
+   * Events and their JSON bodies, stored for several days. The id of an event about a credit or the end of a task or
+   * turn is derived from the id of that row. This makes a second event for the same change impossible, even if the
    * code has a bug.
    */
   const events = table('events', {
     id: text().primaryKey(),
-    /** No foreign keys: an event can outlive the row it reports. */
+    /** Has no foreign key, because an event can outlive the row it reports. */
     userId: text('user_id').notNull(),
     type: text().notNull(),
-    /** JSON body to deliver: the same bytes at each attempt. */
+    /** JSON body. Every attempt sends the same bytes. */
     body: text().notNull(),
     /**
-     * SHA-256 of `id`, `userId`, `type`, `createdAt` and `body` as first written. Versions without digests wrote null.
+     * SHA-256 of the original `id`, `userId`, `type`, `createdAt` and `body`. Null for rows from versions without
+     * digests.
      */
     digest: text(),
-    /** Number of webhooks for which the event was written; null if `digest` is null. */
+    /** Number of webhooks that the event was queued for. Null if `digest` is null. */
     deliveries: number(),
-    /** When the reported change happened. */
+    /** Time of the change that the event reports. */
     createdAt: number('created_at').notNull(),
   })
 
@@ -29,20 +30,22 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
     'webhooks',
     {
       id: text().primaryKey(),
-      /** `platform` for a webhook of the platform, which receives the events of all users. So it is not a foreign key. */
+      /**
+       * Has no foreign key, because webhooks of the platform have the value `platform`. They receive the events of
+       * all users.
+       */
       userId: text('user_id').notNull(),
-      /** Null for its owner's one signing webhook for per-task `webhookUrl`s. */
+      /** Null for the webhook that signs requests to the `webhookUrl` of tasks. Each owner can have one. */
       url: text(),
       description: text().notNull(),
-      /** Event types separated by commas, with a comma at each end too; null for all. */
+      /** Comma-separated event types, with a comma at both ends. Null for all types. */
       types: text(),
-      /** The current secret and, after a rotation, the previous one, encrypted outside the store. */
+      /** Encrypted secrets: the current one and, after a rotation, the previous one. */
       sealed: text().notNull(),
-      /** The previous secret also signs until this time. */
+      /** Until this time, requests are also signed with the previous secret. */
       previousUntil: number('previous_until'),
       disabledAt: number('disabled_at'),
       disabledReason: text('disabled_reason'),
-      /** Time of the first failure since the last success. */
       failingSince: number('failing_since'),
       createdAt: number('created_at').notNull(),
       updatedAt: number('updated_at').notNull(),
@@ -53,38 +56,36 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
     ],
   )
 
-  /** One event to deliver to one webhook. */
   const deliveries = table(
     'deliveries',
     {
       eventId: text('event_id').notNull(),
-      /** No foreign key: the webhook can be deleted while deliveries are pending, which cancels them. */
+      /** Has no foreign key. If the webhook is deleted while the delivery is pending, the delivery is canceled. */
       webhookId: text('webhook_id').notNull(),
-      /** Unit of fair scheduling: the webhook's id; for a callback URL, followed by a space and the URL's origin. */
+      /** Key for fair scheduling: the webhook's id and, for a callback URL, a space and the origin of that URL. */
       target: text().notNull(),
-      /** Callback URL of the task; null if the delivery goes to the webhook's own URL. */
+      /** Callback URL of the task, or null for the webhook's own URL. */
       url: text(),
       status: text({ enum: deliveryStatuses }).notNull(),
-      /** Attempts since the delivery was created or redelivered. */
+      /** Attempts since the delivery was created or queued again. */
       attempts: number().notNull(),
-      /** Increases with each attempt and redelivery, so that the outcome of an earlier attempt matches no row. */
+      /** Incremented by each attempt and redelivery, so that the outcome of an earlier attempt matches no row. */
       fence: number().notNull(),
       /**
-       * Time of the next attempt. During an attempt, the time when another node may retry it. Null once the delivery
-       * has ended.
+       * Time of the next attempt. During an attempt, the time at which its lease expires. Null once the delivery has
+       * ended.
        */
       dueAt: number('due_at'),
       attemptedAt: number('attempted_at'),
-      /** Status and error of the last attempt. */
       httpStatus: number('http_status'),
       error: text(),
-      /** JSON `DeliveryTrace`; null before the first attempt has ended. */
+      /** JSON of a `DeliveryTrace`. Null until the first attempt has ended. */
       trace: text(),
       createdAt: number('created_at').notNull(),
     },
     (delivery) => [
       primaryKey({ columns: [delivery.eventId, delivery.webhookId] }),
-      // Finds due deliveries by target, so that a webhook with very many deliveries or targets delays no other webhook.
+      // Finds due deliveries by target, so that a webhook with a large backlog does not delay the others.
       index('deliveries_due')
         .on(delivery.webhookId, delivery.target, delivery.dueAt)
         .where(sql`due_at IS NOT NULL`),
@@ -93,30 +94,30 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
     ],
   )
 
-  /** Mails, stored for some days after they were recorded. */
   const mails = table(
     'mails',
     {
-      /** Derived from the event that the mail reports, so that one event never causes two mails. */
+      /** Derived from the event that the mail reports, so that an event never causes two mails. */
       id: text().primaryKey(),
       kind: text({ enum: mailKinds }).notNull(),
-      /** Null for an invitation: the person has no account yet. */
+      /** Null for an invitation, because the recipient has no account yet. */
       userId: text('user_id'),
-      /** The recipient's address when the mail was recorded. */
+      /** The recipient's address at the time when the mail was queued. */
       email: text().notNull(),
-      /** JSON object from which the text is rendered. */
+      /** JSON object with the values for the mail's template. */
       data: text().notNull(),
-      /** The link, encrypted outside the store; removed when the mail ends. */
+      /** The encrypted link. Deleted when the mail has ended. */
       sealed: text(),
       status: text({ enum: mailStatuses }).notNull(),
-      /** Attempts so far. The outcome of an attempt is stored only if no later attempt has started. */
+      /** Number of attempts so far. The outcome of an attempt is stored only if no later attempt has started. */
       attempts: number().notNull(),
-      /** Time of the next attempt; during one, the time when another node may retry it. Null once the mail has ended. */
+      /**
+       * Time of the next attempt. During an attempt, the time at which its lease expires. Null once the mail has
+       * ended.
+       */
       dueAt: number('due_at'),
       attemptedAt: number('attempted_at'),
-      /** Error of the last attempt. */
       error: text(),
-      /** The mail is not sent after this time. */
       expiresAt: number('expires_at').notNull(),
       createdAt: number('created_at').notNull(),
     },

@@ -1,7 +1,6 @@
 import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
 
-/** Users' payments, amounts that the provider took back, and payment methods. */
 export function paymentTables({ check, index, number, sql, table, text, uniqueIndex }: TableWords, users: Users) {
   const topups = table(
     'topups',
@@ -10,32 +9,27 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
       userId: text('user_id')
         .notNull()
         .references(() => users.id),
-      /** The only provider is `stripe`. */
       provider: text().notNull(),
       /**
-       * `open`, then `paid`, `failed` or `expired`. A failed or expired top-up can still become paid if the provider
-       * reports a payment.
+       * `open`, then `paid`, `failed` or `expired`. A failed or expired top-up becomes paid if the provider reports a
+       * late payment.
        */
       status: text().notNull(),
-      /** Amount to credit on payment. It never comes from a provider's event. */
+      /** Amount to credit after the payment. It is never taken from a provider's event. */
       amount: number().notNull(),
-      /** 1 if auto-recharge created the top-up, without the user's involvement. */
+      /** 1 if auto-recharge created the top-up. */
       isAuto: number('is_auto').notNull(),
-      /** The provider's ids of the payment page and of the payment. */
       checkoutId: text('checkout_id'),
       checkoutUrl: text('checkout_url'),
       paymentId: text('payment_id'),
       receiptUrl: text('receipt_url'),
-      /** Total of the refunds that have not failed. */
+      /** Sum of the refunds that have not failed. */
       refunded: number().notNull().default(0),
-      /** Amount withdrawn by disputes and not returned. */
+      /** Amount that disputes have withdrawn and not returned. */
       disputed: number().notNull().default(0),
-      /** Number of provider states applied to this row. */
+      /** Incremented whenever a provider state is applied. */
       version: number().notNull().default(0),
-      /**
-       * JSON object with the time of each event of the top-up, by event id, so that a missing event can be detected;
-       * null before the first event.
-       */
+      /** JSON object from event id to time, used to detect missing events. Null before the first event. */
       events: text(),
       createdAt: number('created_at').notNull(),
       updatedAt: number('updated_at').notNull(),
@@ -50,11 +44,11 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
         .on(topup.paymentId)
         .where(sql`payment_id IS NOT NULL`),
       index('topups_created').on(topup.createdAt),
-      // A partial index is used only if its condition is in the query, without parameters.
+      // SQLite and PostgreSQL use a partial index only if the query contains its condition literally.
       index('topups_open')
         .on(topup.createdAt)
         .where(sql`status = 'open'`),
-      // Totals skip unpaid top-ups, which are free to create.
+      // Excludes unpaid top-ups, which users can create free of charge.
       index('topups_paid')
         .on(topup.createdAt)
         .where(sql`status = 'paid'`),
@@ -71,16 +65,18 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
         .primaryKey()
         .references(() => users.id),
       provider: text().notNull(),
-      /** The provider's customer and payment method ids. */
       customerId: text('customer_id'),
       methodId: text('method_id'),
-      /** Label for people: brand and last four digits. */
+      /** Brand and last four digits, to show to the user. */
       methodLabel: text('method_label'),
-      /** Auto-recharge: the balance below which it starts, the balance it restores, and its maximum per UTC month. */
+      /**
+       * Auto-recharge: the balance below which it starts, the balance that it restores, and its maximum per UTC
+       * month.
+       */
       rechargeBelow: number('recharge_below'),
       rechargeTo: number('recharge_to'),
       rechargeMonthlyMax: number('recharge_monthly_max'),
-      /** Why auto-recharge was switched off; null while it is on, or if the user switched it off. */
+      /** Reason why the service switched auto-recharge off. Null if it is on or the user switched it off. */
       rechargeOffReason: text('recharge_off_reason'),
       /** Top-up of the recharge in progress. There is at most one. */
       rechargeTopupId: text('recharge_topup_id'),

@@ -2,7 +2,6 @@ import { actorKinds, auditActions } from '../audit/audit-types.ts'
 import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
 
-/** Identities, logins, invitations, credentials other than API keys, and connectors. */
 export function peopleTables(
   { bySeq, check, index, madeInOrder, number, primaryKey, seq, sql, table, text, uniqueIndex }: TableWords,
   users: Users,
@@ -12,12 +11,12 @@ export function peopleTables(
       .notNull()
       .references(() => users.id)
 
-  /** People's accounts at OpenID Connect providers, each linked to a user. */
+  /** Accounts at OpenID Connect providers, each linked to a user. */
   const identities = table(
     'identities',
     {
       issuer: text().notNull(),
-      /** The issuer's id for the person. Unlike an email address, it never changes and is never reused. */
+      /** The provider's id of the person. Unlike an email address, it never changes and is never reused. */
       subject: text().notNull(),
       userId: userId(),
       createdAt: number('created_at').notNull(),
@@ -28,7 +27,7 @@ export function peopleTables(
     ],
   )
 
-  /** Browser logins that have not ended. The cookie contains the token, the table only its hash. */
+  /** Active browser logins. The cookie contains the token, and the table only its hash. */
   const logins = table(
     'logins',
     {
@@ -37,28 +36,27 @@ export function peopleTables(
       userId: userId(),
       tokenHash: text('token_hash').notNull().unique(),
       method: text().notNull(),
-      /** Id of the OpenID Connect provider. */
       provider: text(),
       userAgent: text('user_agent'),
       createdAt: number('created_at').notNull(),
       lastUsedAt: number('last_used_at').notNull(),
-      /** When the login ends, even if it is in use. */
+      /** Time at which the login ends, even if it is still used. */
       expiresAt: number('expires_at').notNull(),
     },
     (login) => [index('logins_user').on(login.userId, login.createdAt), index('logins_expires').on(login.expiresAt)],
   )
 
   /**
-   * Password login attempts, stored while they count toward a limit. A successful login deletes the attempts for its
-   * email and client.
+   * Password login attempts, stored as long as they count toward a limit. A successful login deletes the attempts for
+   * its email address and client.
    */
   const loginAttempts = table(
     'login_attempts',
     {
       seq: seq(),
       /**
-       * SHA-256 of the entered email in lower case. The input itself is not stored, because people sometimes type their
-       * password into this field.
+       * SHA-256 of the entered email address in lower case. The input itself is not stored, because people sometimes
+       * type their password into this field.
        */
       emailHash: text('email_hash').notNull(),
       client: text().notNull(),
@@ -71,7 +69,7 @@ export function peopleTables(
     ],
   )
 
-  /** Admin-created links: invitations to create an account, and password links for existing users. */
+  /** Single-use links: invitations to create an account, and password links for existing users. */
   const invitations = table(
     'invitations',
     {
@@ -80,10 +78,12 @@ export function peopleTables(
       tokenHash: text('token_hash').notNull().unique(),
       kind: text().notNull(),
       email: text().notNull(),
-      /** The user whose password the link sets, or whom an accepted invitation created; null for an open invitation. */
+      /**
+       * The user whose password the link sets, or the user that an accepted invitation has created. Null for an open
+       * invitation.
+       */
       userId: text('user_id'),
       isAdmin: number('is_admin').notNull(),
-      /** Starting credit of the new account. */
       credit: number().notNull(),
       createdBy: text('created_by').notNull(),
       createdAt: number('created_at').notNull(),
@@ -97,7 +97,10 @@ export function peopleTables(
     ],
   )
 
-  /** Keys for products built on the service. They manage users, credit and limits, and act on behalf of users. */
+  /**
+   * Keys for products that are built on the service. Such a product manages users, credit and limits, and acts on
+   * behalf of users.
+   */
   const platformKeys = table('platform_keys', {
     ...madeInOrder(),
     id: text().primaryKey(),
@@ -105,22 +108,21 @@ export function peopleTables(
     tokenHash: text('token_hash').notNull().unique(),
     hint: text().notNull(),
     scopes: text().notNull(),
-    /** JSON array of addresses and networks from which the key is accepted; null for all. */
+    /** JSON array of the addresses and networks from which the key is accepted, or null for all. */
     addresses: text(),
     /**
-     * Max amount that the key credits per UTC day, and max amount that it takes back per UTC day; null without a
-     * ceiling.
+     * Maximum amount that the key can credit, and maximum amount that it can take back, per UTC day. Null for no
+     * maximum.
      */
     creditPerDay: number('credit_per_day'),
     /**
-     * Last day on which the key changed a balance, in whole UTC days since the epoch. `credited` and `taken` are for
-     * that day.
+     * Day to which `credited` and `taken` refer, in UTC days since the epoch. It is the last day on which the key
+     * changed a balance.
      */
     creditDay: number('credit_day').notNull().default(0),
     credited: number().notNull().default(0),
     taken: number().notNull().default(0),
     usersMade: number('users_made').notNull().default(0),
-    /** Id of the admin who created the key; null for the command line. */
     createdBy: text('created_by'),
     createdAt: number('created_at').notNull(),
     expiresAt: number('expires_at'),
@@ -128,7 +130,7 @@ export function peopleTables(
     lastUsedAt: number('last_used_at'),
   })
 
-  /** Tokens for browsers, valid for an hour at most. */
+  /** Tokens for browsers. They are valid for at most an hour. */
   const clientTokens = table(
     'client_tokens',
     {
@@ -137,16 +139,15 @@ export function peopleTables(
       userId: userId(),
       tokenHash: text('token_hash').notNull().unique(),
       scopes: text().notNull(),
-      /** JSON array of ids; null for all agents. */
+      /** JSON array of agent ids, or null for all agents. */
       agents: text(),
-      /** The only session or task that the token has access to; null for all of the user's. */
+      /** The session or task that the token is bound to. Both are null for a token that is not bound. */
       sessionId: text('session_id'),
       taskId: text('task_id'),
       maxCost: number('max_cost'),
-      /** 1 if the token admits only one execution. */
       isOnce: number('is_once').notNull(),
       usedAt: number('used_at'),
-      /** Id of the key, login or platform key that created the token. The token becomes invalid when its creator does. */
+      /** Id of the key, login or platform key that created the token. When it ends, the token ends too. */
       createdBy: text('created_by').notNull(),
       createdAt: number('created_at').notNull(),
       expiresAt: number('expires_at').notNull(),
@@ -166,12 +167,12 @@ export function peopleTables(
       userId: userId(),
       name: text().notNull(),
       url: text(),
-      /** Id of a server that the operator configured; null for a connector with its own URL. */
+      /** Id of a server in the operator's configuration, or null for a connector with its own URL. */
       server: text(),
       authType: text('auth_type').notNull(),
-      /** Encrypted outside the store, which never sees a plain secret. */
+      /** Encrypted secrets. The store never receives them unencrypted. */
       sealed: text(),
-      /** JSON array of names; null allows all tools. */
+      /** JSON array of tool names, or null for all tools. */
       allowedTools: text('allowed_tools'),
       status: text().notNull(),
       statusMessage: text('status_message'),
@@ -187,19 +188,18 @@ export function peopleTables(
     ],
   )
 
-  /** Access that a connector's server granted when the connector's owner signed in. */
+  /** Access that a connector's server granted when the user signed in. */
   const connectorGrants = table('connector_grants', {
     connectorId: text('connector_id').primaryKey(),
     userId: userId(),
-    /** URL of the authorization server. The refresh token is sent only to this server. */
+    /** URL of the authorization server, which is the only server that receives the refresh token. */
     issuer: text().notNull(),
-    /** Tokens and OAuth client, encrypted outside the store. */
+    /** Encrypted tokens and OAuth client. */
     sealed: text().notNull(),
-    /** Expiry of the access token; null if the server does not specify one. */
     expiresAt: number('expires_at'),
     /**
-     * End of the claim of a node that is exchanging the refresh token, which works only once. Other nodes wait until
-     * then.
+     * Time until which a node has claimed the exchange of the refresh token, which is valid only once. Other nodes
+     * wait until then.
      */
     refreshUntil: number('refresh_until'),
     /** Version of the tokens. If two nodes exchange a refresh token simultaneously, only one result is stored. */
@@ -207,15 +207,14 @@ export function peopleTables(
     updatedAt: number('updated_at').notNull(),
   })
 
-  /** Pending sign-ins at connectors' servers. */
   const connectorSignIns = table(
     'connector_sign_ins',
     {
-      /** Hash of the OAuth `state` with which the browser returns. */
+      /** Hash of the OAuth `state` parameter. */
       stateHash: text('state_hash').primaryKey(),
       connectorId: text('connector_id').notNull(),
       userId: userId(),
-      /** Data of the sign-in (issuer, client, verifier), encrypted outside the store. */
+      /** Encrypted data of the sign-in: issuer, client and verifier. */
       sealed: text().notNull(),
       createdAt: number('created_at').notNull(),
       expiresAt: number('expires_at').notNull(),
@@ -226,7 +225,7 @@ export function peopleTables(
     ],
   )
 
-  /** The audit log: acts about accounts and access. Rows are never changed or deleted. */
+  /** Audit log of changes to accounts and access. Rows are never changed or deleted. */
   const auditLog = table(
     'audit_log',
     {
@@ -235,11 +234,11 @@ export function peopleTables(
       actor: text({ enum: actorKinds }).notNull(),
       actorId: text('actor_id'),
       client: text(),
-      /** The user whom the act is about. No foreign key: the row is never changed. */
+      /** The user that the row is about. Has no foreign key, because the row must never change. */
       userId: text('user_id'),
       change: text().notNull(),
       createdAt: number('created_at').notNull(),
-      /** SHA-256 in hex of the previous row's hash and this row's other columns. */
+      /** Hex SHA-256 of the previous row's hash and the other columns of this row. */
       hash: text().notNull(),
     },
     (act) => [

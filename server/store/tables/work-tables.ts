@@ -31,8 +31,7 @@ export function workTables(
     'tasks',
     {
       /**
-       * Order of admission of a user's tasks. Across users it is the order of admission only if one process owns the
-       * store.
+       * Orders a user's tasks by admission. Across users, the order is exact only if a single process owns the store.
        */
       seq: seq(),
       id: text().notNull().unique(),
@@ -41,88 +40,84 @@ export function workTables(
       endpointId: text('endpoint_id').notNull(),
       status: text({ enum: taskStatuses }).notNull(),
       /**
-       * 1 while the task waits for a run: it is pending, or was interrupted with retries left. An interrupted task
-       * stays `processing`.
+       * 1 if the task is waiting for an agent: either it is pending, or it was interrupted and has attempts left. The
+       * status of an interrupted task remains `processing`.
        */
       queued: number().notNull(),
-      /** Number of claims. A write for an older attempt affects no row. */
+      /** Number of claims. A write of an earlier attempt changes no row. */
       attempt: number().notNull(),
-      /**
-       * Cost of the task. For a metered or token-priced task, the maximum charge until completion returns the unused
-       * part.
-       */
+      /** Cost of the task. For a metered or token-priced task, the maximum cost until the task is completed. */
       cost: number().notNull(),
-      /** Part of the charge that completion returned: charge = cost + givenBack. */
+      /** Part of the charge that was refunded on completion. The original charge is cost + givenBack. */
       givenBack: number('given_back').notNull().default(0),
-      /** The API key that created the task; null for other credentials. */
       keyId: text('key_id'),
-      /** Billionths of a USD that the agent's provider charged the operator; null if not known. */
+      /** Cost that the agent's provider charges the operator, in billionths of a USD. Null if it is unknown. */
       providerCost: number('provider_cost'),
-      /** JSON object for a metered task: price per event at admission, by kind of event. */
+      /** Price of each event of a metered task at admission, as a JSON object. */
       meters: text(),
-      /** JSON array for a token-priced task: rates, at admission, of each model that may answer. */
+      /** Rates of each model of a token-priced task at admission, as a JSON array. */
       rates: text(),
-      /**
-       * JSON object for a completed task: number of charged events by kind if the task is metered, or the tokens if it
-       * is token-priced.
-       */
+      /** Usage of a completed task, as a JSON object: the number of charged events by name, or the tokens. */
       usage: text(),
       /**
-       * JSON object of strings, as JSON.stringify writes it. Stored before the long columns, so that a list filtered by
-       * tag reads only the start of each row.
+       * JSON object of strings, in the format of JSON.stringify. Stored before the long columns, so that a list
+       * filtered by tag reads only the start of each row.
        */
       tags: text(),
-      /** JSON, or a preview if `requestPayload` refers to the full payload. */
+      /** JSON, or a preview if `requestPayload` is set. */
       request: text().notNull(),
       requestPayload: text('request_payload'),
-      /** JSON, or a preview, which is not valid JSON. */
+      /** JSON, or a preview if `responsePayload` is set. A preview is not valid JSON. */
       response: text(),
       responsePayload: text('response_payload'),
       errorCode: text('error_code'),
       errorMessage: text('error_message'),
       errorDetails: text('error_details'),
-      /** JSON array of connector ids; null if the request had none. */
+      /** JSON array of connector ids, or null if the request had none. */
       connectorIds: text('connector_ids'),
-      /** The agent's last progress report, as JSON. */
       progress: text(),
-      /** URL that is notified when the task ends. */
       webhookUrl: text('webhook_url'),
-      /** The quote with which the task was admitted. A quote admits nothing else. */
+      /** The quote that the task was admitted with. A quote can be used only once. */
       quoteId: text('quote_id'),
-      /** Time by which the task must start; otherwise it fails. */
+      /** The task fails if it has not started by this time. */
       expiresAt: number('expires_at'),
-      /** Timeout, if shorter than the endpoint's. */
+      /** Timeout, if it is shorter than the endpoint's timeout. */
       timeoutMs: number('timeout_ms'),
-      /** When a run first called a connector or charged an event. From then on the task cannot be canceled. */
+      /**
+       * Time at which a run first called a connector or charged an event. After that, the task cannot be canceled.
+       */
       cancelableUntil: number('cancelable_until'),
       /**
-       * JSON object of the spend windows in which the charge counts: from owner to period start; null if there are
-       * none.
+       * JSON object of the spend windows in which the charge is counted, from owner to period start. Null if there
+       * are none.
        */
       countedIn: text('counted_in'),
       /**
-       * 1 if the task's end has an event, 0 if the account had no enabled webhook then. Null means 1: an earlier
-       * version ended the task.
+       * 1 if an event was written when the task ended, 0 if the account had no enabled webhook at that time. Null
+       * counts as 1, because an earlier version ended the task.
        */
       hasEvent: number('has_event'),
       createdAt: number('created_at').notNull(),
       startedAt: number('started_at'),
       completedAt: number('completed_at'),
-      /** When the contents were deleted: `request` is then `{}`, and response, error text and progress are null. */
+      /**
+       * Time at which the contents were deleted. `request` is then `{}`, and response, error text and progress are
+       * null.
+       */
       prunedAt: number('pruned_at'),
       ...lease(),
     },
     (task) => [
-      // For each combination of agent and status filters, a walk from the end of one of these indexes reads the newest
-      // tasks.
+      // For each combination of agent and status, one of these indexes returns the newest tasks without sorting.
       index('tasks_user').on(task.userId, task.createdAt, ...bySeq(task)),
       index('tasks_user_status').on(task.userId, task.status, task.createdAt, ...bySeq(task)),
       index('tasks_user_agent_status').on(task.userId, task.agentId, task.status, task.createdAt, ...bySeq(task)),
-      // Finds queued tasks (queued = 1) and running tasks (queued = 0), regardless of how many tasks have ended.
+      // Finds queued tasks (queued = 1) and running tasks (queued = 0). Its size does not grow with the number of
+      // ended tasks.
       index('tasks_open')
         .on(task.queued, ...bySeq(task))
         .where(sql`completed_at IS NULL`),
-      // Used by the fair queue: the next user, and each user's oldest task.
+      // Finds the next user in the round-robin and each user's oldest queued task.
       index('tasks_waiting')
         .on(task.userId, ...bySeq(task))
         .where(sql`queued = 1 AND completed_at IS NULL`),
@@ -140,7 +135,7 @@ export function workTables(
       check('cost_not_negative', sql`${task.cost} >= 0 AND ${task.givenBack} >= 0`),
       check('given_back_when_completed', sql`${task.givenBack} = 0 OR ${task.status} = 'completed'`),
       check('queued_only_open', sql`${task.queued} = 0 OR ${task.status} IN ('pending', 'processing')`),
-      // A task can fail without having started: it was canceled, has expired, or its user's connectors are blocked.
+      // A task can fail before it has started: it can be canceled or expire, or the user's connectors can be blocked.
       check(
         'started_with_processing',
         sql`CASE ${task.status} WHEN 'pending' THEN ${task.startedAt} IS NULL WHEN 'failed' THEN true ELSE ${task.startedAt} IS NOT NULL END`,
@@ -162,12 +157,11 @@ export function workTables(
     ],
   )
 
-  /** A task's tags, written by a trigger on `tasks`, so that a list by tag reads only the tasks that have it. */
+  /** Tags of tasks, written by a trigger on `tasks`. A list by tag reads only tasks that have the tag. */
   const taskTags = table(
     'task_tags',
     {
       userId: text('user_id').notNull(),
-      /** `name:value` */
       tag: text().notNull(),
       taskCreatedAt: number('task_created_at').notNull(),
       taskSeq: number('task_seq').notNull(),
@@ -175,7 +169,7 @@ export function workTables(
     (of) => [primaryKey({ columns: [of.userId, of.tag, of.taskCreatedAt, of.taskSeq] })],
   )
 
-  /** Items in the payload store that belong to a task or a message. An item without a row is an orphan. */
+  /** Payloads that belong to a task or a message. A stored payload without a row here is an orphan. */
   const payloads = table(
     'payloads',
     {
@@ -183,18 +177,18 @@ export function workTables(
       /** Id of the task, or of the turn whose message contained the file. */
       taskId: text('task_id').notNull(),
       createdAt: number('created_at').notNull(),
-      /** `bytes` and `sha256` are null for payloads stored before digests were introduced. */
+      /** `bytes` and `sha256` are null for payloads from versions without digests. */
       bytes: number(),
-      /** SHA-256 of the content, in base64url. */
+      /** SHA-256 of the content, encoded as base64url. */
       sha256: text(),
-      /** Set for a file of a message; null for a task's JSON. */
+      /** Set for files of messages, null for a task's JSON. */
       mediaType: text('media_type'),
       filename: text(),
-      /** Estimated tokens of a message's file; null if it was stored before estimates were introduced. */
+      /** Estimated number of tokens of a message's file. Null if an earlier version stored the file. */
       tokens: number(),
     },
     (payload) => [
-      // Only for a turn's files. A task's own row names the task's payloads.
+      // Contains only files of turns, because a task's own row refers to its payloads.
       index('payloads_turn')
         .on(payload.taskId)
         .where(sql`media_type IS NOT NULL`),
@@ -208,45 +202,45 @@ export function workTables(
       id: text().primaryKey(),
       userId: userId(),
       agentId: text('agent_id').notNull(),
-      /** Whether the user has completed the session. Expiry is not stored; it follows from `activeAt`. */
+      /**
+       * Whether the user has completed the session. Expiry is not stored, because it depends on `activeAt` and the
+       * current time.
+       */
       isCompleted: number('is_completed').notNull(),
       metadata: text().notNull(),
       messageCount: number('message_count').notNull(),
-      /** The turn in progress. There is at most one. */
       openTurnId: text('open_turn_id'),
-      /** Max total cost of the session's turns; null without a cap. */
+      /** Maximum total cost of the session's turns, or null for no cap. */
       maxCost: number('max_cost'),
-      /** Total charged for the session's settled turns. */
       spent: number().notNull().default(0),
-      /** JSON object of strings, as JSON.stringify writes it. */
+      /** JSON object of strings, in the format of JSON.stringify. */
       tags: text(),
-      /** Start of the first message, unless the user has chosen another title. */
+      /** Start of the first message, unless the user has set another title. */
       title: text(),
-      /** The session whose history precedes this one's. No foreign key, because it may be deleted. */
+      /** The session that this one continues. Has no foreign key, because that session may be deleted. */
       continues: text(),
-      /** 1 if `/v1/responses` created the session. If the user has too many sessions, the store removes one of these first. */
+      /** 1 if `/v1/responses` created the session. If a user has too many sessions, these are deleted first. */
       isResponse: number('is_response').notNull().default(0),
-      /** Value of `activeAt` when the session's expiry was last noticed; null before that. */
+      /** Value of `activeAt` when the session's last expiry event was recorded, or null if there was none. */
       expiryNotedAt: number('expiry_noted_at'),
       createdAt: number('created_at').notNull(),
       updatedAt: number('updated_at').notNull(),
-      /** Time of the last chat or update. */
       activeAt: number('active_at').notNull(),
     },
     (session) => [
       index('sessions_user').on(session.userId, session.createdAt),
       index('sessions_user_active').on(session.userId, session.activeAt, session.isCompleted, session.agentId),
-      // Used by retention, across users.
+      // Used by retention, which reads the sessions of all users.
       index('sessions_active').on(session.activeAt),
-      // Sessions without messages, whose number per account is limited.
+      // Sessions without messages, which have a bound per account.
       index('sessions_empty')
         .on(session.userId, session.activeAt)
         .where(sql`message_count = 0`),
-      // Response sessions that can be removed, in order of last use.
+      // Response sessions that can be deleted, in order of last use.
       index('sessions_responses')
         .on(session.userId, session.activeAt)
         .where(sql`is_response = 1 AND message_count > 0`),
-      // Sessions whose expiry has not been noticed yet. Most of them are active.
+      // Sessions whose expiry event is not recorded yet. Most of them are active.
       index('sessions_expiring')
         .on(session.activeAt)
         .where(sql`is_completed = 0 AND (expiry_noted_at IS NULL OR expiry_noted_at < active_at)`),
@@ -259,15 +253,17 @@ export function workTables(
   )
 
   /**
-   * Number of a user's sessions with each agent, maintained by triggers on `sessions`, so that no total requires a
-   * scan.
+   * Number of a user's sessions by agent, so that totals require no scan. Triggers on `sessions` update these counts.
    */
   const sessionTotals = table(
     'session_totals',
     {
       userId: text('user_id').notNull(),
       agentId: text('agent_id').notNull(),
-      /** Sessions that are not completed. Whether a session is active or expired depends on the current time. */
+      /**
+       * Number of sessions that are not completed. Whether a session is active or expired depends on the current
+       * time.
+       */
       open: number().notNull(),
       completed: number().notNull(),
     },
@@ -288,46 +284,42 @@ export function workTables(
       turnId: text('turn_id').notNull(),
       role: text({ enum: messageRoles }).notNull(),
       content: text().notNull(),
-      /** JSON array of the parts of a message; null if it was not sent in parts. */
+      /** JSON array of the message's parts, or null if it was not sent in parts. */
       parts: text(),
-      /** JSON array of a reply's tool calls with their results; null if there were none. */
+      /** JSON array of the reply's tool calls and their results, or null if there were none. */
       toolCalls: text('tool_calls'),
-      /** 1 for a reply that was cut off. */
       isTruncated: number('is_truncated').notNull(),
       tokens: number().notNull(),
-      /** For a user's message: the previous turn, which this turn replaces in the history. */
+      /** For a user's message, the previous turn that this turn replaces in the history. */
       replaces: text(),
       createdAt: number('created_at').notNull(),
     },
     (message) => [index('messages_session').on(message.sessionId, ...bySeq(message))],
   )
 
-  /** Accepted chat messages. A turn holds part of the balance until it is settled, which happens once. */
+  /** Accepted chat messages. A turn holds part of the balance until it is settled, which happens only once. */
   const turns = table(
     'turns',
     {
       seq: seq(),
       id: text().notNull().unique(),
       userId: text('user_id').notNull(),
-      /** No foreign key: the turn outlives its session, for the rate window and the receipts. */
+      /** Has no foreign key, because the rate limit and receipts need turns of deleted sessions. */
       sessionId: text('session_id').notNull(),
       agentId: text('agent_id').notNull(),
-      /** Same as in `tasks`. */
       keyId: text('key_id'),
       held: number().notNull(),
       cost: number(),
       /**
-       * Billionths of a USD that the agent's provider charged the operator; null if the configuration has no `cost`.
+       * Cost that the agent's provider charges the operator, in billionths of a USD. Null if the configuration has no
+       * `cost`.
        */
       providerCost: number('provider_cost'),
-      /** Cap on the turn's cost; null if only the session may have one. */
       maxCost: number('max_cost'),
-      /** The quote with which the turn was opened. A quote opens nothing else. */
+      /** The quote that the turn was opened with. A quote can be used only once. */
       quoteId: text('quote_id'),
       outcome: text({ enum: turnOutcomes }),
-      /** Same as in `tasks`. */
       countedIn: text('counted_in'),
-      /** Same as in `tasks`. */
       hasEvent: number('has_event'),
       createdAt: number('created_at').notNull(),
       settledAt: number('settled_at'),
@@ -353,16 +345,16 @@ export function workTables(
   )
 
   /**
-   * Stream events of turns, for readers that join later or on another node, until some minutes after the turn's end.
+   * Stream events of turns, for clients that connect later or to another node. Deleted several minutes after the end
+   * of the turn.
    */
   const turnEvents = table(
     'turn_events',
     {
       turnId: text('turn_id').notNull(),
-      /** Sequence numbers of the first and the last event in `lines`. */
+      /** Sequence numbers of the first and last event in `lines`. */
       firstSeq: number('first_seq').notNull(),
       lastSeq: number('last_seq').notNull(),
-      /** The events, one line of JSON each. */
       lines: text().notNull(),
       createdAt: number('created_at').notNull(),
     },
@@ -372,7 +364,7 @@ export function workTables(
     ],
   )
 
-  /** A row for test writes, with which the store finds out whether it can still commit. */
+  /** Row for test writes, with which the store checks whether it can commit. */
   const probes = table('probes', {
     id: number().primaryKey(),
     value: number().notNull(),

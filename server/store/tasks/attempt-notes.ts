@@ -2,9 +2,9 @@ import type { ProgressNote, AttemptRef } from './task-types.ts'
 import type { Op, Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
-// Writes of a running attempt that neither end the attempt nor move money.
+// Writes of a running attempt that neither end it nor move money.
 
-/** Fence: matches no row once another attempt runs or the task has ended. */
+/** Matches no row after a later attempt has started or the task has ended. */
 export const thisAttempt = `id = :taskId AND attempt = :attempt AND status = 'processing' AND queued = 0`
 
 const forbid = statement(
@@ -13,15 +13,15 @@ const forbid = statement(
 )
 const note = statement('task_note_progress', `UPDATE tasks SET progress = :progress WHERE ${thisAttempt}`)
 
-/** Takes the same lock as `cancelTask`, so that the two commands run one after the other. */
+/** Takes the same lock as `cancelTask`, so that the two commands cannot run concurrently. */
 export function* forbidCancel(tx: Tx, { attempt, taskId }: AttemptRef): Op<boolean> {
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
   return (yield* tx.run(forbid, { taskId, attempt, now: yield* tx.now() })) > 0
 }
 
-/** Saves tasks' progress reports, except from stale attempts. Moves no money, so it locks no account. */
+/** Saves progress reports, except from stale attempts. Does not lock accounts, because it moves no money. */
 export function* noteProgress(tx: Tx, notes: readonly ProgressNote[]): Op<void> {
-  // Update the rows in the order in which a node's lease renewal locks them, so that the two cannot deadlock.
+  // Update the rows in the order in which lease renewals lock them, so that the two cannot deadlock.
   const inOrder = notes.toSorted((a, b) => (a.taskId < b.taskId ? -1 : 1))
   const noted = inOrder.map(({ attempt, progress, taskId }) => tx.run(note, { taskId, attempt, progress }))
   for (const answer of noted) yield* answer

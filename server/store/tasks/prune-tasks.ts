@@ -2,10 +2,10 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import type { Op, Tx } from '../commands/command.ts'
 import { columns, moveSetting, statement } from '../commands/statement.ts'
 
-// Deletion of the contents of old tasks. The rows stay with their money, times, usage and tags, which the ledger's
-// checks and the books need.
+// Deletes the contents of old tasks. The rows and their amounts, times, usage and tags remain, because the ledger
+// check and the books need them.
 
-/** Setting with the `seq` of the last task that was pruned or skipped. */
+/** Name of the setting that contains the `seq` of the last task that was pruned or skipped. */
 const prunedTo = 'tasks-pruned-to'
 
 type Prunable = {
@@ -39,8 +39,8 @@ const removePayloads = statement(
 const moveTo = moveSetting('task_move_pruned_to', prunedTo)
 
 /**
- * Prunes the next tasks, in order of admission, that ended at or before `until`. Stops at the first task that is open
- * or younger, so this task delays those after it. Returns whether there may be more.
+ * Prunes the next tasks that ended at or before `until`, in order of admission. Stops at the first task that is open
+ * or ended later, so that task delays all tasks after it. Returns whether there may be more.
  */
 export function* pruneTasks(tx: Tx, { rowsMax, until }: { rowsMax: number; until: EpochMs }): Op<boolean> {
   yield* tx.lock('retention')

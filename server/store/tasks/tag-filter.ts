@@ -1,19 +1,19 @@
 import type { Dialect } from '../commands/statement.ts'
 
-// Tags are stored as a JSON object of strings, and a tag is found by searching for its JSON as a substring. Names have
-// no quotes or backslashes, and in values both are escaped. Lists of sessions search every session for all tags. Lists
-// of tasks walk the rows of `task_tags` for one tag, and search only for the others.
+// Tags are stored as a JSON object of strings. A tag is found by searching for its JSON as a substring. This is
+// exact: names contain no quotes or backslashes, and both are escaped in values. Session lists search every session
+// for all tags. Task lists read the rows of `task_tags` for one tag and search only for the others.
 
 export type TagValues = { tag1: string | null; tag2: string | null; tag3: string | null }
 
 const names = ['tag1', 'tag2', 'tag3'] as const
 
-/** Returns the SQL condition for rows with all tags in `tagValues`. */
+/** Returns the SQL condition that a row has all of the tags. */
 export function hasTags({ position }: Dialect): string {
   return names.map((name) => `(CAST(:${name} AS text) IS NULL OR ${position}(tags, :${name}) > 0)`).join(' AND ')
 }
 
-/** Returns the parameters for `hasTags`, given tags written as `name:value`. */
+/** Returns the parameters for `hasTags`. Tags are written as `name:value`. */
 export function tagValues([tag1, tag2, tag3]: readonly string[]): TagValues {
   return { tag1: written(tag1), tag2: written(tag2), tag3: written(tag3) }
 }

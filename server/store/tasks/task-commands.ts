@@ -34,7 +34,7 @@ import { settled, type Priced } from './task-usage.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 import { findLeftTask, insertCall, takeLeftTask } from '../requests/wire-request-commands.ts'
 
-// Commands that change a task. Each first locks the account of the task's user, even for a refund.
+// Commands that change a task. Each command first locks the account of the task's user, even for a refund.
 
 type Draft = Omit<AdmitTask, 'request'>
 type Failure = FailTask & { ifAbandoned?: boolean }
@@ -76,15 +76,15 @@ const claimIf = (name: string, condition: string) =>
       RETURNING ${columns(taskColumns)}`,
   )
 const claim = claimIf('task_claim', `(connector_ids IS NULL OR connector_ids = '[]' OR status <> 'pending')`)
-// A separate statement, because SQLite takes 1.5 times as long for an UPDATE that reads its own table.
+// A separate statement, because on SQLite an UPDATE that reads its own table takes 1.5 times as long.
 const claimWithConnectors = claimIf(
   'task_claim_with_connectors',
   `:connectorTasksMax > (SELECT count(*) FROM (SELECT 1 FROM tasks AS other WHERE other.user_id = :userId
     AND other.status = 'processing' AND other.connector_ids <> '[]' LIMIT :connectorTasksMax) AS found)`,
 )
 /**
- * Finds a task that must wait because its user already has `most` started tasks, including those waiting for another
- * attempt. Releases the task's lease, so that another node may take it.
+ * Finds a task that must wait because its user already has `most` running or interrupted tasks. Releases the task's
+ * lease, so that another node can take it.
  */
 const beyondLimit = statement<{ id: string }>('task_beyond_limit', ({ ofLease }) => {
   const where = `id = :taskId AND status = 'pending' AND :most <= (SELECT count(*) FROM (
@@ -94,9 +94,7 @@ const beyondLimit = statement<{ id: string }>('task_beyond_limit', ({ ofLease })
     `SELECT id FROM tasks WHERE ${where}`,
   )
 })
-/**
- * Finds a queued task with connectors whose claim failed. Releases the task's lease, so that another node may take it.
- */
+/** Finds a queued task with connectors whose claim failed, and releases its lease for other nodes. */
 const connectorsWait = statement<{ status: TaskStatus }>('task_connectors_wait', ({ ofLease }) => {
   const where = `id = :taskId AND queued = 1 AND status = 'pending' AND connector_ids <> '[]' AND ${inTime}`
   return ofLease(
@@ -104,7 +102,7 @@ const connectorsWait = statement<{ status: TaskStatus }>('task_connectors_wait',
     `SELECT status FROM tasks WHERE ${where}`,
   )
 })
-// A node renews its lease without a lock on the account, so the statement that ends the attempt also checks the lease.
+// A node renews its lease without locking the account, so the statement that ends an attempt also checks the lease.
 const ifPassed = ' AND (CAST(:passedAt AS bigint) IS NULL OR lease_until <= :passedAt)'
 const ended = `RETURNING ${columns('userId agentId endpointId keyId cost givenBack webhookUrl completedAt countedIn connectorIds cancelableUntil hasEvent')}`
 const complete = statement<Ended>(
@@ -125,9 +123,7 @@ const fail = statement<Ended>(
     WHERE ${thisAttempt}${ofLease(ifPassed)} ${ended}`,
 )
 const fromEnd = 'id = :taskId AND completed_at IS NULL'
-/**
- * Ends a queued or running task. Its account must already be locked, so that no other command ends or starts the task.
- */
+/** Ends a queued or running task. The account must be locked, so that no other command ends the task. */
 const failOpen = statement<Ended>(
   'task_fail_open',
   ({
@@ -200,7 +196,7 @@ function json(value: object | null | undefined): string | null {
   return value === null || value === undefined ? null : JSON.stringify(value)
 }
 
-/** Predicts how `admitTask` would reject a task; undefined if it would not. Writes nothing and waits for no lock. */
+/** Returns the rejection that `admitTask` would return, or undefined. Writes nothing and waits for no lock. */
 export function* foreseeAdmission(on: Reads, input: Draft, limits: StoreLimits): Op<TaskNotAccepted | undefined> {
   const { call, userId } = input
   if (call && (yield* findLeftTask(on, { call, userId })) !== undefined) return undefined
@@ -210,7 +206,8 @@ export function* foreseeAdmission(on: Reads, input: Draft, limits: StoreLimits):
 type Judge = { asked: Answer<AccountRow | undefined>; limits: StoreLimits }
 
 /**
- * Sends its reads before the account lock is confirmed. The database answers in order, so it runs them after locking.
+ * Sends its reads before the account lock is confirmed. The database runs them in order, after it has locked the
+ * account.
  */
 function* judge(on: Reads, input: Draft, { asked, limits }: Judge): Op<Judged> {
   const { idempotency, quoteId = null, userId } = input
@@ -231,7 +228,7 @@ export function* claimTask(tx: Tx, taskId: string, limits: StoreLimits): Op<Clai
   if (!account) return undefined
   const { userId } = account
   const { tasksAtWork: most } = limitsOf(account, limits.plans ?? noPlans)
-  // Counts rows, because counters are written only at the end of a commit, which may contain many claims.
+  // Counts rows, because the counters are written only at the end of a commit, which may contain many claims.
   if (most !== null && (yield* tx.get(beyondLimit, { taskId, userId, most }))) return 'at-limit'
   const now = yield* tx.now()
   const leaseUntil = now + limits.leaseSeconds * 1000
@@ -247,7 +244,7 @@ export function* claimTask(tx: Tx, taskId: string, limits: StoreLimits): Op<Clai
     yield* endOpen(tx, { taskId, from: 'pending' }, { error, countsAsAbuse: false, limits })
     return 'blocked'
   }
-  // An interrupted task that waited for its next attempt was `processing` all along.
+  // An interrupted task remains `processing` while it waits for its next attempt, so its counter does not change.
   if (row.attempt === 1) moved(tx, row, ['pending', 'processing'])
   const hasLimit = row.connectorIds !== null && limits.connectorTasksAtWork > 0
   return { ...taskRecord(row), isLimited: most !== null || hasLimit }
@@ -297,7 +294,6 @@ export function* failTask(tx: Tx, input: Failure, limits: StoreLimits): Op<boole
   return true
 }
 
-/** Ends an open task, whether or not an agent is running it. */
 export function* cancelTask(tx: Tx, input: CancelTask, limits: StoreLimits): Op<CancelTaskResult> {
   const { error, mayStopWork, taskId, userId } = input
   if (!(yield* tx.lockAccount({ userId }))) return { outcome: 'unknown' }
@@ -305,7 +301,7 @@ export function* cancelTask(tx: Tx, input: CancelTask, limits: StoreLimits): Op<
   if (!task) return { outcome: 'unknown' }
   if (task.completedAt !== null) return { outcome: 'ended' }
   if (task.cancelableUntil !== null) return { outcome: 'too-late' }
-  // A task that waits for its next attempt is `processing`, but not running.
+  // A task that waits for its next attempt has the status `processing`, but is not running.
   const isAtWork = task.queued === 0
   if (isAtWork && !mayStopWork) return { outcome: 'at-work' }
   yield* endOpen(tx, { taskId, from: task.status }, { error, countsAsAbuse: isAtWork, limits })
@@ -334,7 +330,9 @@ function* endOpen(tx: Tx, { from, taskId }: Open, ending: Omit<Ending, 'now'>): 
   yield* refund(tx, { taskId, row, from }, { ...ending, now })
 }
 
-/** Applies all consequences of a task's failure other than the change to its row, which is already written. */
+/**
+ * Refunds a failed task and applies the other consequences of its failure. The task's row must already be updated.
+ */
 function* refund(
   tx: Tx,
   { from, row, taskId }: Open & { row: Ended },

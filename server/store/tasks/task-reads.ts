@@ -23,10 +23,10 @@ import {
 import { columns, statement, type Dialect, type Statement } from '../commands/statement.ts'
 import { hasTags, tagValues } from './tag-filter.ts'
 
-// Reads of tasks. Each walks an index and stops at its limit, whatever the size of the table.
+// Reads tasks. Each read uses an index and stops at its limit, so its cost does not depend on the size of the table.
 
 type ListRow = Omit<TaskListItem, 'tags'> & { seq: number; tags: string | null }
-/** `list` reads complete lists. `filtered` and `count` also apply the filters that no index covers. */
+/** `list` reads lists that an index covers completely. `filtered` and `count` also apply the other filters. */
 type TaskList = {
   list: Statement<ListRow>
   filtered: Statement<ListRow>
@@ -36,7 +36,7 @@ type Count = { count: number }
 export type PayloadRow = { id: string; bytes: number | null; sha256: string | null }
 
 const previewLength = 200
-// Long columns, and the error columns after them, are read only for the rows that show them.
+// Reads long columns, and the error columns stored after them, only if the list shows them.
 const item = `${columns('seq id agentId endpointId keyId status tags cost givenBack createdAt completedAt')},
   CASE WHEN status = 'failed' THEN error_code END AS "errorCode",
   CASE WHEN :withPreview = 1 THEN substr(request, 1, ${previewLength}) END AS preview,
@@ -44,8 +44,8 @@ const item = `${columns('seq id agentId endpointId keyId status tags cost givenB
 const page = 'ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset'
 type Filter = { where?: string; index: string }
 /**
- * FROM clause of a list. Names the index, because without statistics SQLite reads all of a user's tasks to find those
- * with a rare status.
+ * Names the index in the FROM clause. Without statistics, SQLite would read all of a user's tasks to find those with
+ * a rare status.
  */
 const from = ({ index, where = '' }: Filter, { indexedBy }: Dialect) =>
   `FROM tasks ${indexedBy(index)} WHERE user_id = :userId ${where}`
@@ -57,8 +57,8 @@ const matches = (dialect: Dialect) =>
     AND ${hasOutcome} AND ${containsText(dialect)}`
 const listed = (dialect: Dialect) => `${within('seq')} AND ${matches(dialect)}`
 /**
- * Condition for the text search. An index of all words would be written with each admission, and would not find parts
- * of words such as ids.
+ * Condition for the text search. A full-text index would have to be written with each admission, and would not find
+ * parts of words such as ids.
  */
 const containsText = ({ lower, position }: Dialect) => `(CAST(:inputText AS text) IS NULL
   OR ${position}(${lower('request')}, :inputText) > 0
@@ -82,7 +82,7 @@ const get = statement<ReadTaskRow>(
   'task_get',
   `SELECT ${columns(taskColumns)} FROM tasks WHERE id = :taskId AND user_id = :userId`,
 )
-// A partial index is used only if its condition is in the query, without parameters.
+// SQLite and PostgreSQL use a partial index only if the query contains its condition literally.
 const abandoned = statement<{ id: string; endpointId: string; attempt: number }>(
   'task_abandoned',
   ({ ofLease }) => `SELECT ${columns('id endpointId attempt')} FROM tasks
@@ -105,8 +105,8 @@ const ofAgentAndStatus = newest('_of_agent_and_status', {
   index: 'tasks_user_agent_status',
   where: 'AND agent_id = :agentId AND status = :status',
 })
-// In the index, the status precedes the time, so each status is read in order and the four are merged. One query over
-// all statuses would sort all of the agent's tasks.
+// In the index the status precedes the time. Each status is therefore read separately, and the four results are
+// merged. A single query over all statuses would sort all of the agent's tasks.
 const ofAgentAndAny = (name: string, match: (dialect: Dialect) => string) =>
   statement<ListRow>(`task_list${name}_of_agent`, (dialect) => {
     const ofOne = (status: string) => {
@@ -125,8 +125,7 @@ const ofAgent: TaskList = {
   }),
 }
 
-// Statements that walk the tasks with one tag. SQLite reads the tables of a CROSS JOIN in the order in which they are
-// named.
+// Statements that read the tasks with one tag. For a CROSS JOIN, SQLite reads the tables in the written order.
 const hasTag = 'task_tags.user_id = :userId AND tag = :tag'
 const inPiece = `${hasTag} AND ${within('task_seq', 'task_created_at')}`
 const ofTag = (dialect: Dialect) =>
@@ -146,7 +145,7 @@ const tagged = {
     `SELECT count(*) AS count FROM (SELECT 1 FROM task_tags WHERE ${hasTag} LIMIT :limit) AS found`,
   ),
 }
-/** Max number of tasks to count per tag. A tag with more is assumed to have `commonTagTasks`. */
+/** Maximum number of tasks to count per tag. For a tag with more tasks, `commonTagTasks` is assumed. */
 const countedMax = 10_000
 const commonTagTasks = 200_000
 const counters = statement<{ part: string; status: string; count: number }>(
@@ -160,7 +159,6 @@ export function getTask(on: Reads, of: TaskOf): Answer<TaskRecord | undefined> {
 
 const recordOf = (row: ReadTaskRow | undefined) => row && taskRecord(row)
 
-/** Running tasks whose process has died. */
 export function* abandonedTasks(on: Reads, limit: number): Op<{ id: string; endpointId: string; attempt: number }[]> {
   return yield* on.all(abandoned, { limit, now: yield* on.now() })
 }
@@ -200,7 +198,6 @@ export function* listTasks(on: Reads, of: ListTasks): Op<{ tasks: TaskListItem[]
 
 type Filters = { userId: string; agentId?: string; status?: TaskStatus }
 
-/** Reads the number of tasks with this agent and status from the counters. */
 function totalOf(on: Reads, { agentId, status, userId }: Filters): Answer<number> {
   return on.all(counters, { userId }).map((rows) => {
     let total = 0
@@ -212,7 +209,7 @@ function totalOf(on: Reads, { agentId, status, userId }: Filters): Answer<number
   })
 }
 
-/** Returns the tag with the fewest tasks; undefined if even fewer tasks have the agent and status. */
+/** Returns the tag with the fewest tasks. Returns undefined if even fewer tasks have the given agent and status. */
 function* rarestTag(on: Reads, filters: Filters, tags: readonly string[]): Op<string | undefined> {
   const { agentId, status, userId } = filters
   const isOfUser = agentId === undefined && status === undefined
@@ -231,7 +228,7 @@ function* rarestTag(on: Reads, filters: Filters, tags: readonly string[]): Op<st
   return rarest
 }
 
-/** Returns the reads of a filtered list that walk the tasks with its agent and status. */
+/** Returns the reads of a filtered list that scan all tasks with the given agent and status. */
 function inList(on: Reads, filters: Filters, of: ListTasks & { isFiltered: boolean }): Filtered<ListRow> {
   const { count, filtered } = listFor(filters)
   const values = { ...filters, ...matchingOf(of), withPreview: of.withPreview ? 1 : 0 }
@@ -245,7 +242,7 @@ function inList(on: Reads, filters: Filters, of: ListTasks & { isFiltered: boole
   }
 }
 
-/** Returns the reads of a filtered list that walk the tasks with one of its tags. */
+/** Returns the reads of a filtered list that scan all tasks with one of its tags. */
 function withOneTag(on: Reads, { agentId, status, tag, userId }: Filters & { tag: string }, of: ListTasks) {
   const { endpointId, keyId, search, tags = [], withPreview } = of
   const isUnfiltered = [agentId, status, endpointId, keyId, search, tags[1]].every((one) => one === undefined)
@@ -267,9 +264,9 @@ type Matching = Pick<ListTasks, 'endpointId' | 'keyId' | 'outcome' | 'search' | 
 
 /** Returns the parameters of the filters that no index covers. */
 function matchingOf({ endpointId, keyId, outcome, search, tags = [] }: Matching) {
-  // Changes only ASCII letters, as the statement does, because engines differ in the case of other letters.
+  // Convert only ASCII letters, as the statement does, because the engines convert other letters differently.
   const errorText = search?.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase()) ?? null
-  // The input is stored as JSON, so quotes and backslashes in it are escaped.
+  // The input is stored as JSON, so escape quotes and backslashes.
   const inputText = errorText === null ? null : JSON.stringify(errorText).slice(1, -1)
   return {
     ...tagValues(tags),

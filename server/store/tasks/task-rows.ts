@@ -2,16 +2,15 @@ import type { StoredModelRates } from '../sessions/stored-rates.ts'
 import type { StoredTaskTokens, TaskRecord, Tags } from './task-types.ts'
 import type { TaskRow } from '../tables/work-tables.ts'
 
-/** Columns read for a task. Omits `queued`, which only SQL conditions and updates use. */
+/** Columns of a task record. `queued` is omitted, because only SQL statements use it. */
 export const taskColumns =
   'seq id userId agentId endpointId keyId status attempt cost request requestPayload' +
   ' response responsePayload errorCode errorMessage errorDetails connectorIds' +
   ' givenBack meters rates usage tags progress expiresAt timeoutMs cancelableUntil createdAt startedAt completedAt prunedAt'
 
-/** Condition for a queued task that can still be started. */
+/** Condition that a queued task can still be started. */
 export const inTime = '(expires_at IS NULL OR expires_at > :now OR started_at IS NOT NULL)'
 
-/** A row with the columns in `taskColumns`. */
 export type ReadTaskRow = Omit<TaskRow, 'providerCost' | 'quoteId' | 'webhookUrl'>
 
 export function taskRecord(row: ReadTaskRow): TaskRecord {

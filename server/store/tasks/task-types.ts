@@ -10,11 +10,14 @@ import type { ToolCall } from '../requests/wire-request-types.ts'
 export const taskStatuses = ['pending', 'processing', 'completed', 'failed'] as const
 export type TaskStatus = (typeof taskStatuses)[number]
 
-/** How a task ended. `canceled` (by its owner) and `expired` (not started in time) have the status `failed`. */
+/**
+ * Outcome of a task. Tasks that were canceled by their owner (`canceled`) or not started in time (`expired`) have the
+ * status `failed`.
+ */
 export const taskOutcomes = ['completed', 'failed', 'canceled', 'expired'] as const
 export type TaskOutcome = (typeof taskOutcomes)[number]
 
-/** Machine-readable reasons why a task failed: every `code` of a TaskFailure. */
+/** All values of `code` in a TaskFailure. */
 export const taskFailureCodes = [
   'AGENT_ERROR',
   'AGENT_TIMEOUT',
@@ -29,19 +32,19 @@ export const taskFailureCodes = [
 
 export type TaskFailure = { code: string; message: string; details: string }
 
-/** `digest` is null for payloads stored before digests were introduced. */
+/** `digest` is null for payloads from versions without digests. */
 export type PayloadRecord = { id: string; digest: PayloadDigest | null }
 
 /**
- * A payload with the user of its task or turn, and the turn's session. `mediaType` is set for message files and null
- * for JSON.
+ * A payload and the user of its task or turn. For a turn, also its session. `mediaType` is set for files of messages
+ * and null for JSON.
  */
 export type OwnedPayload = PayloadRecord & {
   userId: string | null
   sessionId: string | null
   mediaType: string | null
   filename: string | null
-  /** Estimated tokens of the content; null for a task's JSON and for files stored before estimates were introduced. */
+  /** Estimated number of tokens. Null for a task's JSON, and for files that an earlier version stored. */
   tokens: number | null
 }
 
@@ -51,54 +54,47 @@ export type TaskRecord = {
   userId: string
   agentId: string
   endpointId: string
-  /** The API key that created the task; null for other credentials. */
+  /** The API key that created the task, or null for other credentials. */
   keyId: string | null
   status: TaskStatus
   attempt: number
-  /**
-   * Cost of the task. For a metered or token-priced task, the maximum charge until completion returns the unused part.
-   */
+  /** Cost of the task. For a metered or token-priced task, the maximum cost until the task is completed. */
   cost: Units
-  /** The part of the charge returned on completion. */
   givenBack: Units
-  /** Price per event of a metered task, by kind of event. */
   meters: Record<string, Units> | null
-  /** Events charged to a completed metered task, by kind. */
   usage: Record<string, number> | null
-  /** Rates of a token-priced task, for each model that may answer. */
   rates: StoredModelRates[] | null
-  /** Tokens of a completed token-priced task. */
   tokens: StoredTaskTokens | null
   request: StoredJson
   response: StoredJson | null
   error: TaskFailure | null
   connectorIds: string[] | null
   tags: Tags | null
-  /** The agent's last progress report, as JSON. */
   progress: string | null
-  /** Time by which the task must start; otherwise it fails. */
+  /** The task fails if it has not started by this time. */
   expiresAt: EpochMs | null
-  /** Timeout, if shorter than the endpoint's. */
+  /** Timeout, if it is shorter than the endpoint's timeout. */
   timeoutMs: number | null
-  /** When a run first called a connector or charged an event. From then on the task cannot be canceled. */
+  /** Time at which a run first called a connector or charged an event. After that, the task cannot be canceled. */
   cancelableUntil: EpochMs | null
   createdAt: EpochMs
   startedAt: EpochMs | null
   completedAt: EpochMs | null
-  /** When retention deleted the contents: `request` is then `{}`, and response, error text and progress are gone. */
+  /**
+   * Time at which retention deleted the contents. `request` is then `{}`, and response, error text and progress are
+   * null.
+   */
   prunedAt: EpochMs | null
 }
 
-/** Tokens of a completed token-priced task. */
 export type StoredTaskTokens = StoredTokens & {
   toolCalls: number
   longContext?: StoredTokens
   /** Whether tokens were estimated from the text because the provider did not report all of them. */
   isEstimated: boolean
-  /** Index of the model that answered, and its id if several may answer. */
+  /** Index of the model that answered, and its id if several models are configured. */
   modelIndex: number
   model?: string
-  /** Sum of the components, with nine fraction digits. */
   exactUsd: string
 }
 
@@ -107,24 +103,20 @@ export type TaskListItem = Pick<
   'id' | 'agentId' | 'endpointId' | 'keyId' | 'status' | 'tags' | 'cost' | 'givenBack' | 'createdAt' | 'completedAt'
 > & {
   errorCode: string | null
-  /** Start of the input's JSON; null unless requested. */
+  /** Start of the input's JSON, or null if it was not requested. */
   preview: string | null
-  /** Start of the error message; null unless requested and the task failed. */
+  /** Start of the error message, or null if it was not requested or the task did not fail. */
   errorMessage: string | null
 }
 
-/** Names and values that a user attaches to tasks and sessions, as list filters. */
+/** Names and values that users attach to tasks and sessions in order to filter lists. */
 export type Tags = Record<string, string>
 
-/** Identifies one attempt of a task. Writes of any attempt but the latest have no effect. */
+/** Identifies one attempt of a task. Only writes of the latest attempt have an effect. */
 export type AttemptRef = { taskId: string; attempt: number }
 
-/**
- * `key` identifies one of the user's requests. `bodyHash` shows whether a second request with the key has the same
- * body.
- */
+/** `key` identifies a request of a user. `bodyHash` shows whether a repeated request has the same body. */
 export type Idempotency = { key: string; bodyHash: string }
-/** Earlier use of an idempotency key. */
 export type UsedKey = { bodyHash: string; resourceId: string }
 
 export type AdmitTask = {
@@ -132,7 +124,6 @@ export type AdmitTask = {
   userId: string
   agentId: string
   endpointId: string
-  /** The API key of the request; null for other credentials. */
   keyId?: string | null
   cost: Units
   request: StoredJson
@@ -140,23 +131,21 @@ export type AdmitTask = {
   payloadBytes?: number
   connectorIds: string[] | null
   idempotency: Idempotency | null
-  /** The tool call that waits for this task. */
   call?: ToolCall | null
-  /** Price per event of a metered task. `cost` is then the maximum. */
+  /** Price of each event of a metered task. `cost` is then the maximum cost. */
   meters?: Record<string, Units> | null
-  /** Rates of a token-priced task, for each model that may answer. `cost` is then the maximum. */
+  /** Rates of each model of a token-priced task. `cost` is then the maximum cost. */
   rates?: readonly StoredModelRates[] | null
   tags?: Tags | null
-  /** URL that is notified when the task ends. */
   webhookUrl?: string | null
   quoteId?: string | null
-  /** Time within which the task must start; otherwise it fails. */
+  /** The task fails if it has not started within this time. */
   expiresInMs?: number
   timeoutMs?: number | null
-  /** Limits of the credential used for the request. */
   limits?: CredentialLimits | null
   /**
-   * Max queued tasks of the user, set while the queue of all users fills up; null if only the user's own limit applies.
+   * Maximum number of queued tasks per user while the queue is nearly full. Null if only the user's own limit
+   * applies.
    */
   waitingMax?: number | null
 }
@@ -168,57 +157,53 @@ export type AdmitTaskResult =
   | { outcome: 'refused'; reason: 'blocked' | 'connectors-blocked'; until: EpochMs; rate: RateState }
   | { outcome: 'refused'; reason: 'rate'; rate: RateState }
   | LimitRefusal
-  /** The user has the maximum number of queued tasks. */
   | { outcome: 'refused'; reason: 'waiting'; limit: number; rate: RateState }
-  /** The account has debt from a reversed top-up, which must be paid first. */
   | { outcome: 'refused'; reason: 'owed'; owed: Units; rate: RateState }
   | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
 
-/** Rejected by a limit of the plan, the user or the credential. */
 export type LimitRefusal =
-  /** The user's plan does not include the agent. */
+  /** The user's plan or own limits do not include the agent. */
   | { outcome: 'refused'; reason: 'agent'; agentId: string; rate: RateState }
   | { outcome: 'refused'; reason: 'key-rate'; keyRate: KeyRateState; rate: RateState }
   | { outcome: 'refused'; reason: 'limit'; window: SpendState; required: Units; rate: RateState }
   | { outcome: 'refused'; reason: 'payloads'; payloads: PayloadsFull; rate: RateState }
 
-/** The daily limit on payload bytes, the bytes stored that day, and the bytes that this request would add. */
 export type PayloadsFull = { limit: number; stored: number; required: number; resetsAt: EpochMs }
 
 export type CompleteTask = AttemptRef & {
   response: StoredJson
-  /** Events used by a metered task, by kind. Their total price is at most the charge. */
+  /** Number of events of a metered task, by name. Their total price must not exceed the charge. */
   usage?: Record<string, number>
-  /** Tokens of a token-priced task and their cost, which is at most the charge. */
+  /** Tokens of a token-priced task and their cost, which must not exceed the charge. */
   tokens?: { cost: Units; used: StoredTaskTokens }
-  /** The model that answered, and what its provider charges in billionths of a USD, if known. */
+  /** The model that answered and the cost that its provider charges in billionths of a USD, if known. */
   model?: string | null | undefined
   providerCost?: number | null
-  /** The run's last progress report, if it has not been saved yet. */
+  /** JSON of the last progress report, if it has not been saved yet. */
   progress?: string
 }
 
 export type FailTask = AttemptRef & {
   error: TaskFailure
   countsAsAbuse: boolean
-  /** Same as for a completed task. */
   model?: string | null | undefined
   providerCost?: number | null
   progress?: string
 }
 
-/** `progress` is JSON. */
 export type ProgressNote = AttemptRef & { progress: string }
 
 export type CancelTask = {
   userId: string
   taskId: string
   error: TaskFailure
-  /** Whether a running task may be canceled too. */
   mayStopWork: boolean
 }
 
-/** `isAtWork`: whether an agent was running the task. `too-late`: a run has called a connector or charged an event. */
+/**
+ * `isAtWork` is set if an agent was running the task. `too-late` means that a run has called a connector or charged
+ * an event.
+ */
 export type CancelTaskResult =
   | { outcome: 'canceled'; isAtWork: boolean }
   | { outcome: 'ended' | 'at-work' | 'too-late' | 'unknown' }
@@ -226,11 +211,10 @@ export type CancelTaskResult =
 export type Interruption = AttemptRef & {
   error: TaskFailure
   retries: number
-  /** If nodes share the store, requires that the task's lease has expired. */
+  /** If several nodes share the store, requires that the task's lease has expired. */
   ifAbandoned?: boolean
 }
 
-/** `tags`: a task must have all of them. */
 export type ListTasks = Page &
   ListRange & {
     userId: string
@@ -240,24 +224,26 @@ export type ListTasks = Page &
     endpointId?: string
     keyId?: string
     tags?: string[]
-    /** Text in the input or the error message. Ignores the case of ASCII letters. */
+    /** String to find in the input or the error message. Ignores the case of ASCII letters. */
     search?: string
     withPreview?: boolean
   }
 
 /**
- * The claimed task. `isLimited`: a limit on running tasks applies to it. `at-limit`: such a limit is reached.
- * `blocked`: the task failed because the user's connectors are blocked. Undefined: the task was not queued.
+ * The claimed task, with `isLimited` set if a limit on running tasks applies to it. `at-limit` means that such a
+ * limit is reached. `blocked` means that the task failed because the user's connectors are blocked. Undefined means
+ * that the task was not queued.
  */
 export type ClaimTaskResult = (TaskRecord & { isLimited: boolean }) | 'at-limit' | 'blocked' | undefined
 
 export type Taking = {
   limit: number
-  /** The user who was served last. */
   after: string
-  /** Users to skip. */
   passOver: ReadonlySet<string>
-  /** Ids of tasks being claimed, to skip. With several nodes, leases serve this purpose. */
+  /**
+   * Ids of tasks that are being claimed, which must be skipped. If several nodes share the store, leases serve this
+   * purpose.
+   */
   claiming: Iterable<string>
 }
 export type Taken = {

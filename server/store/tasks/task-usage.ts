@@ -5,8 +5,8 @@ import type { CompleteTask } from './task-types.ts'
 export type Priced = { cost: number; meters: string | null; rates: string | null }
 
 /**
- * Returns the unused part of a task's charge. Asserts that the usage costs no more than the charge and has only known
- * events.
+ * Returns the unused part of a task's charge. Asserts that the usage does not exceed the charge and contains only
+ * known events.
  */
 export function settled({ tokens, usage = {} }: CompleteTask, row: Priced | undefined) {
   if (row?.rates && tokens) {

@@ -7,10 +7,9 @@ import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
-// Tables and columns of an export, the same for both engines: the tables that both have, with the `seq` column but
-// without leases.
+// Tables and columns of an export. Both engines have these tables. The columns include `seq` but not the leases.
 
-// CommonJS, because Node's ES module loader is slow with Drizzle (see `applied-migrations.ts`).
+// Loaded as CommonJS, because Node's ES module loader is slow with Drizzle (see `applied-migrations.ts`).
 const require = createRequire(import.meta.url)
 const { sql } = require('drizzle-orm') as typeof import('drizzle-orm')
 const { check, getTableConfig, index, integer, primaryKey, sqliteTable, text, uniqueIndex } =
@@ -43,18 +42,17 @@ const tables = [
   paymentTables(words, users),
 ]
 /**
- * Tables that are not exported, because migrations create the rows of `probes`, triggers those of `session_totals` and
- * `task_tags`, and upkeep those of `book_totals`.
+ * Tables that are not exported, because their rows are created by migrations (`probes`), triggers (`session_totals`,
+ * `task_tags`) or upkeep (`book_totals`).
  */
 const ownTables = new Set(['book_totals', 'probes', 'session_totals', 'task_tags'])
 
-/** A row in the order of the table's columns. */
 export type CarriedRow = (string | number | null)[]
 type CarriedColumn = { name: string; isText: boolean }
-/** `key` determines the order of the rows. The column `seq` is SQLite's rowid. */
+/** `key` determines the order of the rows. On SQLite, the column `seq` is the rowid. */
 export type CarriedTable = { name: string; columns: CarriedColumn[]; key: CarriedColumn[]; hasSeq: boolean }
 
-/** Ordered so that the parent of each row comes before the row. */
+/** Sorted so that each row comes after the rows that it refers to. */
 export const carriedTables: readonly CarriedTable[] = [users, ...tables.flatMap((of) => Object.values(of))]
   .map((table): CarriedTable => {
     const { columns, name, primaryKeys } = getTableConfig(table)

@@ -4,14 +4,14 @@ import type { PayloadDigest } from '../../payloads/stored-json.ts'
 import { carriedTables, type CarriedRow, type CarriedTable } from './carried-tables.ts'
 import type { WholeDatabase } from './whole-database.ts'
 
-// An export is NDJSON:
+// An export is in NDJSON format:
 //
 //   {"format":"errand-export", …}            header
 //   {"table":"users","columns":["seq", …]}   start of a table, for each table
 //   [1,"usr_…", …]                           row; a row of `payloads` ends with the content in base64, or null
 //   {"rows":{"users":1, …},"sha256":"…"}     end: row counts, and the digest of all lines after the header
 //
-// Equal data has equal lines after the header, whatever the engine.
+// The same data results in the same lines after the header on both engines.
 
 export const exportFormat = { format: 'errand-export', version: 1 } as const
 const payloadColumns = must(
@@ -23,7 +23,7 @@ const chunkChars = 65_536
 export type ExportHeader = typeof exportFormat & {
   schema: string
   engine: WholeDatabase['engine']
-  /** Name of the bucket that has the payloads' content; null if the export contains it. */
+  /** Name of the bucket that contains the payloads, or null if the export contains them. */
   bucket: string | null
 }
 export type CarriedPayload = { id: string; digest: PayloadDigest | null }
@@ -31,13 +31,13 @@ export type ExportEnd = { rows: Record<string, number>; sha256: string }
 
 export type ExportLinesOptions = {
   bucket: string | null
-  /** Returns the content in base64; null if the export lacks it. */
+  /** Returns the content in base64, or null if the export does not contain it. */
   contentOf: (payload: CarriedPayload) => Promise<string | null>
-  /** Runs before the last line is yielded. An export without that line cannot be imported. */
+  /** Called before the last line is yielded. An export without its last line cannot be imported. */
   beforeEnd: () => Promise<void>
 }
 
-/** Yields the export in chunks of lines. Returns its last line. */
+/** Yields the export in chunks of lines. Returns the content of the last line. */
 export async function* exportLines(
   db: WholeDatabase,
   { beforeEnd, bucket, contentOf }: ExportLinesOptions,

@@ -14,20 +14,23 @@ import type { WholeDatabase } from './whole-database.ts'
 
 const batchRows = 500
 const batchBytes = 1_048_576
-/** Max bytes of a line. A payload is one line, in base64. */
+/** Maximum size of a line. A payload is a single line in base64. */
 const lineBytesMax = 268_435_456
 const incomplete = 'The export is incomplete or was changed. Export again.'
 
 export type Lines = AsyncGenerator<Buffer, void>
 
-/** Yields the lines of an export. Use each line before reading the next, because its buffer is reused. */
+/**
+ * Yields the lines of an export. The buffer of a line is reused, so each line must be used before the next one is
+ * read.
+ */
 export async function* readLines(chunks: AsyncIterable<Buffer>): Lines {
   const splitter = new LineSplitter(lineBytesMax)
   for await (const chunk of chunks) yield* splitter.split(chunk)
   if (splitter.isTooLong || splitter.rest.length > 0) throw new Error(incomplete)
 }
 
-/** Reads the first line. Throws if it is not the header of an export in this version's format. */
+/** Reads the header. Throws if it is missing or of another version of the format. */
 export async function readHeader(lines: Lines): Promise<ExportHeader> {
   const { value } = await lines.next()
   const header = parse(value ?? Buffer.from('null')) as ExportHeader | null
@@ -39,11 +42,13 @@ export async function readHeader(lines: Lines): Promise<ExportHeader> {
 
 export type ImportLinesOptions = {
   header: ExportHeader
-  /** Stores the content of a payload; null if the export lacks it. */
+  /** Stores the content of a payload. `content` is null if the export does not contain it. */
   keepContent: (payload: CarriedPayload, content: string | null) => Promise<void>
 }
 
-/** Inserts all rows, and verifies them against the counts and the digest in the last line. The caller commits. */
+/**
+ * Inserts all rows, and checks them against the row counts and the digest in the last line. The caller must commit.
+ */
 export async function importLines(
   db: WholeDatabase,
   lines: Lines,

@@ -6,13 +6,13 @@ const knownMax = 50_000
 type Lane = { running: number; waiting: (() => void)[] }
 
 /**
- * Limits how many of an account's commands have a connection at the same time; the others wait, first in, first out.
- * More would only contend for the account's row lock, and one busy user would exhaust the pool. Three are enough to
- * keep the lock busy during a round trip.
+ * Limits how many commands of an account have a connection simultaneously. The others wait in order of arrival.
+ * Additional commands would only wait for the account's row lock, and a single busy user could exhaust the pool.
+ * Three commands are enough to keep the lock busy during a round trip.
  */
 export class AccountLanes {
   readonly #lanes = new Map<string, Lane>()
-  /** Owner of each task and turn seen by this process. Unknown ids skip the queue. */
+  /** Owner of each task and turn that this process has seen. A command with an unknown id does not wait. */
   readonly #userOf = new Map<string, string>()
 
   noteOwner(id: string, userId: string): void {
@@ -29,7 +29,7 @@ export class AccountLanes {
     if (userId === undefined) return await work()
     const lane = this.#lanes.get(userId) ?? { running: 0, waiting: [] }
     this.#lanes.set(userId, lane)
-    // The ending command hands its slot over directly, so that the slot is never free in between.
+    // The finished command passes its slot directly to the next one, so that no other command can take it in between.
     if (lane.running >= atOnceMax) await new Promise<void>((resolve) => lane.waiting.push(resolve))
     else lane.running++
     try {

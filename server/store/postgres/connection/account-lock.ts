@@ -5,8 +5,8 @@ import type { AccountRow } from '../../tables/account-tables.ts'
 import { databaseTime } from './pooled-connection.ts'
 import type { PgClient } from './driver.ts'
 
-// The query may wait for the row lock, so it reads the time outside the CTE that locks. Inside the CTE, the time would
-// be from before the wait. A rate window that ends then would miss rows written during the wait.
+// Reads the time outside the CTE that takes the lock. Inside the CTE it would be the time before the wait for the
+// lock. A rate window that ends at that time would miss rows that were written during the wait.
 const lock = (user: string) => `WITH locked AS (SELECT * FROM accounts WHERE user_id = ${user} FOR UPDATE)
   SELECT ${accountColumns}, ${databaseTime} AS now FROM locked`
 
@@ -17,8 +17,8 @@ const queries = {
 }
 
 /**
- * Locks the account until the transaction ends. Also returns the time after locking. Undefined if the account does not
- * exist.
+ * Locks the account until the transaction ends, and returns it with the time after the lock was acquired. Returns
+ * undefined if the account does not exist.
  */
 export async function lockAccountRow(
   client: PgClient,

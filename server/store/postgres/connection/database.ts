@@ -4,27 +4,27 @@ import { StoreOpenError } from '../../store-open-error.ts'
 import { explainPooler, keepFailures, newPool, type PgPool, sendTogether } from './driver.ts'
 
 const connectionsMax = 10
-/** Name in pg_stat_activity of the connections of nodes and CLI commands. */
+/** Name in pg_stat_activity for connections of nodes and CLI commands. */
 export const poolName = 'errand'
 
-// These are set by a statement, because poolers reject connections that start with these settings. Sequential scans are
-// off because each statement has an index. Otherwise a plan made while a table is empty would keep scanning the
-// complete table after it has grown.
+// Set by a statement, because connection poolers reject these settings as startup parameters. Sequential scans are
+// disabled because every statement has an index. Otherwise, a plan that was made for an empty table would still scan
+// the whole table after it has grown.
 const connectionSettings =
   "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; SET enable_seqscan = off"
 
 type PoolOptions = {
   name?: string
   /**
-   * Time after which the server cancels a statement; 0 for never. Without it, the server would finish the statement
-   * even for a disconnected client.
+   * Time after which the server cancels a statement, or 0 for never. Without it, the server would complete statements
+   * of disconnected clients.
    */
   statementMsMax?: number
 }
 
 /**
- * Opens a connection pool. The server closes a connection that is silent inside a transaction, so that a disconnected
- * node's locks are soon released.
+ * Opens a connection pool. The server closes a connection that is idle inside a transaction, so that the locks of a
+ * disconnected node are released soon.
  */
 export function openPool(
   databaseUrl: string,
@@ -35,18 +35,18 @@ export function openPool(
     connectionString: databaseUrl,
     max,
     application_name: name,
-    // Also the maximum time that a command waits while all connections are busy.
+    // Also limits how long a command waits while all connections are busy.
     connectionTimeoutMillis: 10_000,
-    // A new connection is slow at first, because it plans each statement again.
+    // A new connection is slow at first, because it has to plan each statement again.
     idleTimeoutMillis: 600_000,
     keepAlive: true,
-    // Networks that silently drop idle connections do so only after minutes.
+    // Networks that silently drop idle connections do so only after several minutes.
     keepAliveInitialDelayMillis: 10_000,
     pipeline: true,
   })
-  // A lost connection needs no handling: its queries fail, and the pool replaces it when needed. But without listeners
-  // the loss would end the process. The pool's listener covers idle connections, and each connection's own listener
-  // covers the others.
+  // A lost connection needs no handling, because its queries fail and the pool replaces it. Without listeners,
+  // however, the loss would crash the process. The pool's listener covers idle connections, and each connection's own
+  // listener covers the others.
   pool.on('error', ignore)
   pool.on('connect', (client) => {
     client.on('error', ignore)
@@ -70,12 +70,12 @@ export async function newestTime(pool: PgPool): Promise<EpochMs> {
   return (rows[0] as { newest: number }).newest
 }
 
-/** Connects, or throws a one-line error for the operator. */
+/** Connects. If this fails, throws a one-line error for the operator. */
 export async function connectTo<Client>(to: { connect(): Promise<Client> }): Promise<Client> {
   try {
     return await to.connect()
   } catch (error) {
-    // A name with several IP addresses fails with one error per address, and the combined error has no message.
+    // If a host name has several IP addresses, the driver throws an AggregateError without a message.
     const first = error instanceof AggregateError && error.message === '' ? (error.errors[0] as unknown) : error
     throw new StoreOpenError(`The database cannot be reached: ${messageOf(first)}`, { cause: error })
   }

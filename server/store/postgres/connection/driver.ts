@@ -2,7 +2,8 @@ import { createRequire } from 'node:module'
 import { codeOf } from '../../../kernel/thrown.ts'
 import { keepNulls, readNulls } from './null-characters.ts'
 
-// The part of `pg` that the store uses. It is loaded for the first pool or client, so never on SQLite.
+// Types of the part of `pg` that the store uses. `pg` is loaded with the first pool or client, and therefore never
+// for SQLite.
 
 export type PgResult = { rows: unknown[]; rowCount: number | null; command: string }
 export type PgQuery = {
@@ -17,13 +18,13 @@ export type PgQuery = {
 export type PgClient = {
   query(query: string | PgQuery, values?: readonly unknown[]): Promise<PgResult>
   connection: { stream: { destroy(): unknown } }
-  /** `true` closes the connection, so that it is not reused. */
+  /** If `destroy` is true, closes the connection instead of returning it to the pool. */
   release(destroy?: boolean): void
 }
 
 export type PgPool = {
   /**
-   * Numbers of connections, of idle connections, and of calls that wait for a connection. A call waits until the next
+   * Numbers of open connections, idle connections, and calls that wait for a connection. A call waits until the next
    * tick even if a connection is idle.
    */
   readonly totalCount: number
@@ -36,7 +37,6 @@ export type PgPool = {
   on(event: 'connect', listener: (client: PooledClient) => void): unknown
 }
 
-/** A client as the pool's `connect` event passes it. */
 export type PooledClient = {
   on(event: 'error', listener: (error: Error) => void): unknown
   query(...given: unknown[]): Promise<unknown>
@@ -46,22 +46,23 @@ export type PooledClient = {
   }
 }
 
-/** SQLSTATE of every statement after a failed statement, until the transaction is rolled back. */
+/** SQLSTATE of the statements that follow a failed statement, until the transaction is rolled back. */
 export const afterFailure = '25P02'
 const failures = new WeakMap<object, Error>()
 
-/** Keeps the original error, because a command may await only the answer to a later statement in the pipeline. */
+/** Stores the original error, because a command may await only the answer to a later statement in the pipeline. */
 export function keepFailures(client: PooledClient): void {
   client.connection.on('errorMessage', (error) => {
     if (error.code !== afterFailure) failures.set(client, error)
   })
 }
 
-/** A prepared statement is missing, or exists already, because the pooler switched connections. */
+/** A prepared statement is missing or already exists, because the pooler has switched to another connection. */
 const otherConnection = /^(?:26000|42P05)$/
 
 /**
- * Adds to the error that a pooler in transaction mode is the likely cause, because the server does not know about it.
+ * Adds to the error message that a pooler in transaction mode is the likely cause, which the server's message does
+ * not mention.
  */
 export function explainPooler(client: PooledClient): void {
   client.connection.on('errorMessage', (error) => {
@@ -72,15 +73,15 @@ export function explainPooler(client: PooledClient): void {
 
 export const withoutPooler = 'set ERRAND_DATABASE_URL to a direct connection or a pooler in session mode.'
 
-/** Returns the original error if `error` only reports that an earlier statement of the transaction failed. */
+/** Returns the original error if `error` only reports that an earlier statement failed. */
 export function failureBehind(client: PgClient, error: unknown): unknown {
   const isAfter = codeOf(error) === afterFailure
   return (isAfter && failures.get(client)) || error
 }
 
 /**
- * Pipelines all queries that a connection receives in one tick into one write. One write per query would take a third
- * of the CPU time of an admission.
+ * Combines all queries that a connection receives in one tick into a single write. Separate writes took a third of
+ * the CPU time of an admission.
  */
 export function sendTogether(client: PooledClient): void {
   const { stream } = client.connection
@@ -100,14 +101,12 @@ export function sendTogether(client: PooledClient): void {
   }
 }
 
-/** A connection outside the pool. */
 export type PgListener = {
   connect(): Promise<unknown>
   query(query: string, values?: readonly unknown[]): Promise<PgResult>
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'end', listener: () => void): unknown
   on(event: 'notification', listener: (message: { channel: string; payload?: string }) => void): unknown
-  /** Makes the connection keep the process alive. `unref` reverses this. */
   ref(): void
   unref(): void
   end(): Promise<void>
@@ -148,7 +147,7 @@ const textType = 25
 
 export function newPool(config: PoolConfig): PgPool {
   const { Client, Pool, types } = createRequire(import.meta.url)('pg') as Driver
-  // Set globally, because Drizzle uses the driver's own parsers. Drizzle itself converts the integers of its columns.
+  // Set globally, because Drizzle uses the driver's own parsers and converts the integers of its columns itself.
   types.setTypeParser(textType, readNulls)
   const getTypeParser = (type: number, format?: string) =>
     type === bigintType ? Number : types.getTypeParser(type, format)

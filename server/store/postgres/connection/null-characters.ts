@@ -1,5 +1,6 @@
-// PostgreSQL cannot store U+0000, which user strings may contain. It is encoded as a noncharacter and a digit, in every
-// query value. So an id that contains U+0000 finds nothing, instead of causing an error.
+// PostgreSQL cannot store U+0000, which strings from users may contain. In every query value, it is encoded as a
+// noncharacter followed by a digit. A query for an id that contains U+0000 therefore finds nothing, instead of
+// failing.
 
 const mark = '\u{10FFFF}'
 const kept = /[\0\u{10FFFF}]/gu

@@ -1,15 +1,13 @@
-/** Returns the SQLSTATE of an error thrown by the driver or Drizzle; empty if the server sent none. */
+/** Returns the SQLSTATE of an error from the driver or Drizzle, or an empty string if there is none. */
 export function codeOf(error: unknown): string {
   for (let at = error; at instanceof Error; at = at.cause) {
-    // Each SQLSTATE has a digit, unlike EPIPE, the system's code for a closed connection.
+    // Every SQLSTATE contains a digit, unlike EPIPE, the system's code for a closed connection.
     if ('code' in at && typeof at.code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(at.code)) return at.code
   }
   return ''
 }
 
-/**
- * Whether the connection is lost: 08 connection exception, 57P01 to 57P05 closed by the server, or no answer at all.
- */
+/** Whether the connection was lost: 08 connection exception, 57P01 to 57P05 closed by the server, or no answer. */
 export function isLostConnection(error: unknown): boolean {
   const code = codeOf(error)
   if (code !== '') return /^(?:08...|57P0.|25P03)$/.test(code)
@@ -25,8 +23,8 @@ export function isLostConnection(error: unknown): boolean {
 }
 
 /**
- * Whether the server refused: 25006 read-only, 53 insufficient resources, 55P03 lock timeout, 57014 canceled, 58 system
- * error.
+ * Whether the server rejected the query: 25006 read-only, 53 insufficient resources, 55P03 lock timeout, 57014
+ * canceled, 58 system error.
  */
 export function isRefusedByServer(error: unknown): boolean {
   return /^(?:25006|53...|55P03|57014|58...)$/.test(codeOf(error))

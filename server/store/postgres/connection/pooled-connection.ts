@@ -2,7 +2,8 @@ import type { Clock, EpochMs } from '../../../kernel/clock.ts'
 import type { PgClient } from './driver.ts'
 
 /**
- * SQL for the current time in epoch milliseconds by the clock that all nodes share, not the transaction's start time.
+ * SQL for the current time of the database server, in milliseconds since the epoch. Unlike now(), it is not the start
+ * time of the transaction.
  */
 export const databaseTime = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::float8'
 
@@ -15,7 +16,7 @@ export class Connection {
     this.clock = clock
   }
 
-  /** Time of the injected clock; null if the database supplies the time. */
+  /** Returns the time of the injected clock, or null if the database supplies the time. */
   get givenTime(): EpochMs | null {
     return this.clock ? this.clock.now() : null
   }

@@ -9,15 +9,15 @@ import { readSetting } from '../setting-rows.ts'
 import { connectTo, poolName } from './database.ts'
 import { newClient, type PgListener } from './driver.ts'
 
-// Two schema versions are never in use simultaneously. Every process with an open store holds `useLock` in shared mode,
-// on a separate connection. A process that migrates on start takes the lock exclusively, and refuses to start if
-// another process holds the lock. Processes of versions before `useLock` are recognized by their connection names and
-// by the leases of their work.
+// Ensures that two schema versions are never in use simultaneously. Every process with an open store holds `useLock`
+// in shared mode, on its own connection. A process that migrates at startup takes the lock exclusively, and exits if
+// another process holds it. Processes of versions without `useLock` are detected by their connection names and
+// leases.
 //
 //   migrationLock ──▶ schema is current ───────────────────────────────────▶ useLock, shared
 //                └──▶ schema is older ──▶ useLock, exclusive ──▶ migrate ──▶ useLock, shared
 //
-// All of this happens in one transaction under `migrationLock`, so no process starts between the check and the
+// All of this happens in one transaction under `migrationLock`, so no process can start between the check and the
 // migration.
 
 const require = createRequire(import.meta.url)
@@ -25,24 +25,27 @@ export const migrationsFolder = fileURLToPath(new URL('../migrations', import.me
 /** Arbitrary numbers that no other program uses for advisory locks in this database. */
 const migrationLock = 7015
 const useLock = 7017
-/** Max time to wait for other processes. The database server takes a moment to notice that a process has ended. */
+/**
+ * Maximum time to wait for other processes. The database server notices only after a moment that a process has
+ * exited.
+ */
 const othersMsMax = 5000
 const othersPauseMs = 100
 const reconnectMsMax = 5000
 
 export type SchemaHoldOptions = {
   databaseUrl: string
-  /** `migrate`: creates or updates the schema. `create`: only sets up an empty database. `none`: does neither. */
+  /** `migrate` creates or updates the schema, and `create` only sets up an empty database. `none` changes nothing. */
   change: 'migrate' | 'create' | 'none'
   mayBeExported?: boolean
   /**
-   * Called if another version migrated the schema, or the installation was exported, while the connection and its lock
-   * were lost.
+   * Called if the connection and its lock were lost and, in the meantime, another version migrated the schema or the
+   * installation was exported.
    */
   onFatal?: ((cause: unknown) => void) | undefined
 }
 
-/** Keeps the schema at this version, from `open` to `close`. */
+/** Prevents other versions from migrating the schema, from `open` to `close`. */
 export class SchemaHold {
   readonly #options: SchemaHoldOptions
   #client: PgListener | undefined
@@ -68,7 +71,7 @@ export class SchemaHold {
       connectionString: this.#options.databaseUrl,
       application_name: 'errand schema',
       connectionTimeoutMillis: 10_000,
-      // No timeout: a starting process waits as long as another process migrates.
+      // No timeout, because a starting process waits until another process has finished migrating.
       query_timeout: 0,
       keepAlive: true,
       pipeline: true,
@@ -98,8 +101,8 @@ export class SchemaHold {
       try {
         return await this.#connect('none')
       } catch (error) {
-        // Another version has migrated in the meantime, or the installation was exported. If the server is only
-        // unreachable, retry.
+        // Another version has migrated the schema, or the installation was exported. Any other error means that the
+        // server is unreachable, so retry.
         if (error instanceof StoreOpenError && error.cause === undefined) return this.#options.onFatal?.(error)
       }
     }
@@ -109,11 +112,11 @@ export class SchemaHold {
 type Queries = Pick<PgListener, 'query'>
 
 async function takeSchema(client: Queries, change: SchemaHoldOptions['change']): Promise<void> {
-  // Session settings, because the migration commits the transaction.
+  // Use session settings, because the migration commits the transaction.
   await client.query('SET lock_timeout = 0; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0')
   await assertDurable(client)
   await client.query('BEGIN')
-  // Versions older than `useLock` take the same lock to migrate.
+  // Versions without `useLock` take the same lock to migrate.
   await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock])
   const state = await schemaState(client)
   if (state === 'current') {
@@ -127,7 +130,7 @@ async function takeSchema(client: Queries, change: SchemaHoldOptions['change']):
   const { drizzle } = require('drizzle-orm/node-postgres') as typeof import('drizzle-orm/node-postgres')
   const { migrate } =
     require('drizzle-orm/node-postgres/migrator') as typeof import('drizzle-orm/node-postgres/migrator')
-  // Drizzle's BEGIN has no effect inside this transaction, and its COMMIT ends it.
+  // Drizzle's BEGIN has no effect inside this transaction, and its COMMIT ends the transaction.
   await migrate(drizzle(client as never), { migrationsFolder })
 }
 
@@ -140,7 +143,7 @@ function assertMayChange(state: 'empty' | 'older', change: SchemaHoldOptions['ch
   )
 }
 
-/** Throws if a newer version wrote the database. */
+/** Throws if a newer version has written the database. */
 export async function schemaState(client: Queries): Promise<SchemaState> {
   const { rows: tables } = await client.query(`SELECT to_regclass('drizzle.__drizzle_migrations') AS name`)
   if ((tables[0] as { name: string | null }).name === null) return 'empty'
@@ -149,21 +152,21 @@ export async function schemaState(client: Queries): Promise<SchemaState> {
   return schemaStateOf(applied, migrationsFolder)
 }
 
-/** Responses rely on commits, so the server must write a commit to its disk before it confirms the commit. */
+/** Responses are sent after the commit, so the server must write a commit to disk before it confirms it. */
 async function assertDurable(client: Queries): Promise<void> {
   const { rows } = await client.query(`SELECT current_setting('synchronous_commit') AS value`)
   if ((rows[0] as { value: string }).value !== 'off') return
   throw new StoreOpenError('The database must have synchronous_commit = on: with off it can lose acknowledged commits.')
 }
 
-/** Reserves the database for this transaction. Processes that start before the transaction ends wait for its end. */
+/** Locks the database until this transaction ends. Processes that start in the meantime wait. */
 export async function takeAlone(client: Queries): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock])
   assert((await schemaState(client)) === 'current', 'the schema is current')
   await assertAlone(client, 'transfer')
 }
 
-/** Error and remedy for a database that other processes use, by purpose. */
+/** Error and remedy if other processes use the database, by purpose. */
 const inUse = {
   migration: [
     'This version has to migrate the database, which an older version of Errand still uses.',
@@ -175,8 +178,8 @@ const inUse = {
 type Others = { isLocked: boolean; connections: string | null; leaseSeconds: number | null }
 
 /**
- * Waits briefly for other processes to end, and throws if one still uses the database. Versions before `useLock` start
- * by reading the applied migrations. From here on, that read waits until this transaction has ended.
+ * Waits briefly for other processes to exit. Throws if one still uses the database. At startup, versions without
+ * `useLock` read the applied migrations, and this lock makes them wait until the transaction has ended.
  */
 async function assertAlone(client: Queries, purpose: keyof typeof inUse): Promise<void> {
   await client.query('LOCK TABLE drizzle.__drizzle_migrations IN ACCESS EXCLUSIVE MODE')
@@ -199,7 +202,7 @@ async function assertAlone(client: Queries, purpose: keyof typeof inUse): Promis
 }
 
 async function findOthers(client: Queries): Promise<Others> {
-  // Discard the cached statistics. Otherwise `pg_stat_activity` would not change until the transaction ends.
+  // Discard the cached statistics. Otherwise `pg_stat_activity` would not change within this transaction.
   await client.query('SELECT pg_stat_clear_snapshot()')
   const { rows } = await client.query(
     `SELECT NOT pg_try_advisory_xact_lock($1) AS "isLocked",

@@ -9,14 +9,14 @@ import { codeOf, isLostConnection } from './pg-errors.ts'
 import type { PgQuery, PgResult } from './driver.ts'
 
 /**
- * A running command. Commands take locks in a fixed order, so they can wait for each other but never deadlock: one
+ * A running command. Commands acquire locks in a fixed order, so they can wait for each other but never deadlock: one
  * account, then the session, then the task or turn, then counters.
  */
 export class Transaction extends Connection {
-  /** Counter changes of the command, which are written once, at its end. */
+  /** Counter changes of the command. They are written together at its end. */
   readonly changes: CounterChange[] = []
   readonly posted: Posted[] = []
-  /** Error of a statement that the driver did not send, so that the server never received it. */
+  /** Error of a statement that the driver did not send to the server. */
   unsent: unknown
   #made: MadeRow | undefined
   #locked: AccountRow | undefined
@@ -31,8 +31,8 @@ export class Transaction extends Connection {
   }
 
   /**
-   * Pipelines a statement whose answer the command does not need. COMMIT follows it immediately, which saves a round
-   * trip while the account is locked. If the statement fails, the server rolls the transaction back.
+   * Pipelines a statement without waiting for its answer. COMMIT follows immediately, which saves a round trip while
+   * the account is locked. If the statement fails, the server rolls the transaction back.
    */
   write(query: PgQuery): Promise<PgResult> {
     const answer = this.client.query(query)
@@ -43,7 +43,7 @@ export class Transaction extends Connection {
   }
 
   /**
-   * Returns a time taken after the account was locked. So it is never earlier than the time in a previous command on
+   * Returns a time after the account was locked. It is therefore never earlier than the time of a previous command on
    * the account.
    */
   override async now(): Promise<EpochMs> {
@@ -55,8 +55,8 @@ export class Transaction extends Connection {
   }
 
   /**
-   * Registers a row that exists only if the COMMIT succeeded, in case the answer is lost. One row per command is
-   * enough.
+   * Registers a row that exists only if the COMMIT has succeeded. It is looked up if the answer to the COMMIT is
+   * lost. One row per command is enough.
    */
   made(row: MadeRow): void {
     this.#made ??= row

@@ -10,8 +10,8 @@ import { afterFailure, failureBehind, type PgClient, type PgPool } from './drive
 import { codeOf, isLostConnection, isRefusedByServer } from './pg-errors.ts'
 import { Transaction } from './transaction.ts'
 
-// The only way to open a transaction. Isolation is READ COMMITTED: a command locks its account first, so it sees the
-// state after the account's previous command. It never decides on a snapshot from before the lock.
+// Runs all transactions of the store. The isolation level is READ COMMITTED. A command locks its account first, so it
+// sees the state after the previous command on that account, and never decides on an older snapshot.
 //
 //   BEGIN ──▶ work ──▶ counters ──▶ COMMIT ──▶ answered
 //     ▲        │                      │ no answer
@@ -20,20 +20,22 @@ import { Transaction } from './transaction.ts'
 
 const attemptsMax = 8
 const listsWaitingMax = 100
-/** Max connections for lists. The total is below the pool's size, so that lists never take all connections. */
+/**
+ * Maximum number of connections for list reads. The total is smaller than the pool, so that lists never occupy all
+ * connections.
+ */
 const listBounds = { perUser: 3, total: 8 }
-/** 40001 serialization failure, 40P01 deadlock. */
+/** 40001 is a serialization failure, 40P01 a deadlock. */
 const retried = new Set(['40001', '40P01'])
-/** A row exists now that did not exist when the command looked for it. */
+/** SQLSTATE if a row exists that did not exist when the command looked for it. */
 const uniqueViolation = '23505'
-/** The server has become a read-only standby. */
+/** SQLSTATE if the server has become a read-only standby. */
 const readOnly = '25006'
 
 type TransactionsOptions = {
   clock: Clock | undefined
   onCommit?: (commit: Committed) => void
   onCommitted: (transaction: Transaction) => void
-  /** Time without an answer after which a connection is closed. */
   silentMs?: number
 }
 
@@ -46,7 +48,7 @@ export class Transactions {
   readonly #long = new Set<PgClient>()
   #isClosing = false
   readonly lanes = new AccountLanes()
-  /** Connection slots for list reads, which users can make slow. */
+  /** Connection slots for list reads, which can be slow, depending on the user's filters. */
   readonly #lists = new FairPlaces(listBounds)
   #isFailing = false
 
@@ -55,15 +57,15 @@ export class Transactions {
     this.#options = options
   }
 
-  /** Whether the last attempted transaction failed, or has an unknown outcome. */
+  /** Whether the last transaction failed or has an unknown outcome. */
   get isFailing(): boolean {
     return this.#isFailing
   }
 
   /**
-   * Runs a command in its own transaction and resolves once that is committed. If `of` is set, the command is queued
-   * with the account's other commands. If the server rolled the transaction back, `work` runs again from its start. So
-   * `work` must not keep state outside the transaction.
+   * Runs a command in its own transaction and resolves when it is committed. If `of` is set, the command waits for
+   * other commands on the same account. If the server rolls the transaction back, `work` runs again, so it must not
+   * keep state outside the transaction.
    */
   run<Value>(work: (tx: Transaction) => Promise<Value>, of?: AccountOf): Promise<Value> {
     const run = () => this.#run(work)
@@ -71,8 +73,8 @@ export class Transactions {
   }
 
   /**
-   * Runs reads on one connection, each with a separate snapshot. If `listOf` is set, queues them with that user's other
-   * lists.
+   * Runs reads on one connection, each with its own snapshot. If `listOf` is set, the read waits for a list slot of
+   * that user.
    */
   read<Value>(work: (connection: Connection) => Promise<Value>, listOf?: string): Promise<Value> {
     const read = () => this.#read(work, { mayTakeLong: false })
@@ -86,13 +88,12 @@ export class Transactions {
   }
 
   /**
-   * Like `read`, but for reads of complete tables. `settled` does not wait for such a read, but closes its connection.
+   * Like `read`, but for reads of whole tables. `settled` does not wait for such a read but closes its connection.
    */
   async readAll<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value> {
     return await this.#read(work, { mayTakeLong: true })
   }
 
-  /** Resolves when all running work has ended. */
   async settled(): Promise<void> {
     this.#isClosing = true
     for (const client of this.#long) client.connection.stream.destroy()
@@ -129,7 +130,7 @@ export class Transactions {
     } finally {
       clearTimeout(watch)
       this.#long.delete(client)
-      // The changed setting is discarded together with the connection.
+      // Close the connection, because its settings were changed.
       client.release(isLost || mayTakeLong)
     }
     return await this.#read(work, { isSecond: true, mayTakeLong })
@@ -165,7 +166,7 @@ export class Transactions {
     const tx = new Transaction(client, this.#options.clock)
     let value: Value
     try {
-      // Pipelined: sent together with the first query of `work`.
+      // Pipelined, so it is sent together with the first query of `work`.
       void tx.write({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED' })
       value = await work(tx)
       writeCounters(tx)
@@ -189,7 +190,6 @@ export class Transactions {
     return { value }
   }
 
-  /** Handles a transaction that was not committed, so that nothing was written. */
   async #undone(client: PgClient, error: unknown): Promise<Attempt<never>> {
     const isLost = isLostConnection(error)
     const isRolledBack = !isLost && (await client.query('ROLLBACK').then(yes, no))
@@ -202,8 +202,8 @@ export class Transactions {
   }
 
   /**
-   * Returns whether a transaction whose COMMIT was not answered took effect. First waits for the account lock, which
-   * that transaction holds until it ends.
+   * Returns whether a transaction whose COMMIT was not answered was committed. First waits for the account lock,
+   * which that transaction holds until it ends.
    */
   async #tookPlace({ lockedUserId, proof }: Transaction, cause: unknown): Promise<boolean> {
     const message = 'The connection to the database was lost. Retry with the same Idempotency-Key.'
@@ -241,22 +241,22 @@ export class Transactions {
   }
 
   /**
-   * Closes a connection on which the server stays silent, so that pending queries fail. TCP notices a vanished peer,
-   * for example after a failover, only after 15 minutes.
+   * Closes a connection on which the server does not answer, so that pending queries fail. TCP detects an unreachable
+   * peer, for example after a failover, only after 15 minutes.
    */
   #endIfSilent(client: PgClient): NodeJS.Timeout {
     return setTimeout(() => client.connection.stream.destroy(), this.#options.silentMs ?? silentMsMax)
   }
 }
 
-/** Default for `silentMs`. Longer than the lock timeout. */
+/** Default of `silentMs`. It must be longer than the lock timeout. */
 export const silentMsMax = 15_000
 
-/** Commits. Returns undefined if the commit took effect. */
+/** Returns undefined if the commit succeeded. */
 async function commit(client: PgClient): Promise<{ error: unknown } | undefined> {
   try {
     const { command } = await client.query('COMMIT')
-    // If a statement of the transaction failed, the server answers COMMIT with a rollback and without an error.
+    // If a statement of the transaction has failed, the server answers COMMIT with a rollback, but not with an error.
     if (command === 'COMMIT') return undefined
     return { error: Object.assign(new Error('The database rolled the transaction back.'), { code: afterFailure }) }
   } catch (error) {

@@ -4,7 +4,10 @@ import type { Transactions } from '../connection/transactions.ts'
 
 type Parts = {
   all: Transactions
-  /** Transactions on a separate connection, because a node that cannot renew its leases loses its work. */
+  /**
+   * Transactions on a separate connection, because a node that cannot renew its leases in time loses its tasks and
+   * turns.
+   */
   urgent: Transactions
   leaseMs: number
   signals: Signals

@@ -1,7 +1,7 @@
 import type { SignalTopic } from '../../shared.ts'
 
-// Wire format of messages: a payload is a list of words separated by spaces. A word is a letter for the topic, followed
-// by the id.
+// Wire format of messages between nodes. A payload is a list of words separated by spaces. A word consists of a
+// letter for the topic and the id.
 
 const letters = {
   'task-queued': 'q',
@@ -15,10 +15,13 @@ const letters = {
 } as const satisfies Record<SignalTopic, string>
 const topics = new Map(Object.entries(letters).map(([topic, letter]) => [letter as string, topic as SignalTopic]))
 
-/** Max bytes per payload, below PostgreSQL's limit of 8,000. */
+/** Maximum size of a payload. PostgreSQL's limit is 8,000 bytes. */
 const payloadBytesMax = 7900
 const payloadsAtOnce = 16
-/** Max queued messages; further ones are dropped. The queue grows while the database is unreachable. */
+/**
+ * Maximum number of queued messages. Further messages are dropped. The queue grows only while the database is
+ * unreachable.
+ */
 const waitingMax = 10_000
 
 export class SignalBatch {
@@ -29,7 +32,7 @@ export class SignalBatch {
   }
 
   add(topic: SignalTopic, id: string): void {
-    // The service's ids have this format. Any other id would corrupt the other messages of the payload.
+    // All ids of the service have this format. Any other id would corrupt the other messages in the payload.
     if (this.#words.size < waitingMax && /^[\w-]{0,100}$/.test(id)) this.#words.add(letters[topic] + id)
   }
 
@@ -39,7 +42,10 @@ export class SignalBatch {
     }
   }
 
-  /** Removes the oldest messages and returns them as payloads, up to the number that one statement sends. */
+  /**
+   * Takes the oldest messages from the queue and returns them as payloads. Their number is limited to the payloads
+   * that one statement sends.
+   */
   take(): string[] {
     const payloads: string[] = []
     let payload = ''
@@ -57,7 +63,7 @@ export class SignalBatch {
   }
 }
 
-/** Returns the messages of a payload. Skips topics that only a newer version knows. */
+/** Parses the messages in a payload. Skips topics that only newer versions know. */
 export function signalsIn(payload: string): { topic: SignalTopic; id: string }[] {
   return payload.split(' ').flatMap((word) => {
     const topic = topics.get(word.slice(0, 1))

@@ -4,7 +4,7 @@ import type { Signals, SignalTopic } from '../../shared.ts'
 import { newClient, type PgListener, type PgPool, withoutPooler } from '../connection/driver.ts'
 import { SignalBatch, signalsIn } from './signal-batch.ts'
 
-// Messages between nodes by LISTEN and NOTIFY, on one connection used for nothing else.
+// Sends messages between nodes with LISTEN and NOTIFY, on a dedicated connection.
 //
 //   resting ──first use──▶ connecting ──LISTEN──▶ listening ──probe received──▶ live
 //                              ▲                      │  ▲                       │
@@ -12,11 +12,11 @@ import { SignalBatch, signalsIn } from './signal-batch.ts'
 //                              └─────── backoff ◀──connection lost───────────────┘
 //
 // A probe is a message that the process sends to itself over another connection. Only a probe detects a pooler in
-// transaction mode, which accepts a LISTEN and delivers nothing. While the state is not `live`, all subscribers poll
+// transaction mode, which accepts LISTEN but delivers nothing. While the state is not `live`, all subscribers poll
 // periodically.
 
 const channel = 'errand'
-/** Time for which messages are batched; the longer one applies under load. */
+/** Time for which messages are collected before they are sent. `busyBatchMs` applies under load. */
 const batchMs = 3
 const busyBatchMs = 10
 const busyWithinMs = 20
@@ -24,21 +24,18 @@ const closeMsMax = 1000
 const backOffMsMax = 10_000
 const failuresWarned = 3
 
-// Notifications need not be durable, so their commit does not wait for the disk. The setting applies to this statement
-// only, because a pooler may share the connection.
+// Notifications need not be durable, so their commit does not wait for the disk. The setting applies only to this
+// transaction, because a pooler may share the connection.
 const notify = `SELECT set_config('synchronous_commit', 'off', true), pg_notify('${channel}', payload)
   FROM unnest($1::text[]) AS payload`
 
 export type PgSignalsOptions = {
   databaseUrl: string
-  /** Pool that sends the probes. */
   pool: PgPool
   onWarning?: ((message: string) => void) | undefined
-  /** Interval between probes. */
   probeMs?: number
-  /** Timeout of a probe. */
   probeMsMax?: number
-  /** Interval at which subscribers poll while messages do not arrive. */
+  /** Poll interval of subscribers while messages do not arrive. */
   lookMs?: number
 }
 
@@ -89,7 +86,7 @@ export class PgSignals implements Signals {
     return () => this.#gapListeners.delete(listener)
   }
 
-  /** Sends the queued messages, for at most `closeMsMax`, and closes the connection. */
+  /** Sends the queued messages within `closeMsMax`, then closes the connection. */
   async close(): Promise<void> {
     if (this.#state === 'closed') return
     this.#state = 'closed'
@@ -99,7 +96,7 @@ export class PgSignals implements Signals {
     this.#probeUnderWay?.resolve()
     const client = this.#client
     if (!client) return
-    // The connection keeps the process alive until it is closed.
+    // Until it is closed, the connection must keep the process alive.
     client.ref()
     const ended = async () => {
       await this.#flushing
@@ -113,7 +110,7 @@ export class PgSignals implements Signals {
     client.unref()
   }
 
-  /** Connects on first use. A process that neither sends nor listens, such as a CLI command, never connects. */
+  /** Connects on first use. A process that neither sends nor subscribes, such as a CLI command, never connects. */
   #start(): void {
     if (this.#state !== 'resting') return
     this.#lookTimer = setInterval(() => {
@@ -154,7 +151,7 @@ export class PgSignals implements Signals {
       lost(error instanceof Error ? error : undefined)
       return
     }
-    // The connection may have been lost in the meantime, or this instance closed.
+    // The connection may have been lost in the meantime, or this instance may have been closed.
     if (isLost || !this.#moveFrom('connecting', 'listening')) return void client.end().catch(ignore)
     this.#failures = 0
     this.#planFlush()
@@ -177,7 +174,7 @@ export class PgSignals implements Signals {
     this.#reconnectTimer = setTimeout(() => this.#open(), pauseMs).unref()
   }
 
-  /** Checks now, and again every `probeMs`, whether messages arrive and the connection is alive. */
+  /** Checks now and every `probeMs` whether messages arrive and the connection is alive. */
   async #probe(client: PgListener): Promise<void> {
     const isHeard = await this.#hearsItself(client)
     if (this.#client !== client || this.#state === 'closed') return
@@ -189,7 +186,7 @@ export class PgSignals implements Signals {
     this.#probeTimer = setTimeout(() => void this.#probe(client), this.#probeMs).unref()
   }
 
-  /** Sends a probe and returns whether it arrived; undefined if that is unknown. */
+  /** Sends a probe and returns whether it arrived. Returns undefined if that is unknown. */
   async #hearsItself(client: PgListener): Promise<boolean | undefined> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const probe = { text: `probe:${randomUUID()}`, isHeard: false, resolve }
@@ -201,14 +198,14 @@ export class PgSignals implements Signals {
       await promise
       if (probe.isHeard) return true
     } catch {
-      // The probe may have failed because the pool had no free connection. That says nothing about the listening
+      // The probe may have failed because the pool had no free connection, which says nothing about the listening
       // connection.
     } finally {
       clearTimeout(timer)
     }
     try {
-      // This process may have been too busy to read the probe. Messages in flight arrive before the answer to this
-      // query. If no answer comes, the driver closes the connection.
+      // This process may have been too busy to read the probe. Messages in transit arrive before the answer to this
+      // query. If the server does not answer, the driver closes the connection.
       await client.query('SELECT 1')
       if (probe.isHeard) return true
       return timer === undefined ? undefined : false
@@ -278,8 +275,8 @@ export class PgSignals implements Signals {
   }
 
   /**
-   * Sends payloads. Payloads that the server rejects are lost, which other nodes tolerate because they also poll. If
-   * the connection is lost, the next connection sends the payloads.
+   * Sends payloads. Payloads that the server rejects are lost. Other nodes tolerate this, because they also poll. If
+   * the connection was lost, the payloads are sent over the next one.
    */
   async #notify(client: PgListener, payloads: readonly string[]): Promise<void> {
     try {

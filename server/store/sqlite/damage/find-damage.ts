@@ -1,13 +1,13 @@
 import type { Database } from 'better-sqlite3'
 import { codeOf } from '../../../kernel/thrown.ts'
 
-/** Returns the first defect in the complete file; undefined if there is none. */
 export function findDamage(db: Database): string | undefined {
   return orDamage(() => complaint(db.pragma('integrity_check(1)', { simple: true })))
 }
 
 /**
- * Like `findDamage`, but checks one table per statement, because a thread can be stopped only between two statements.
+ * Like `findDamage`, but checks each table with a separate statement, because a thread can be stopped only between
+ * two statements.
  */
 export function findDamageByTable(db: Database, isStopped: () => boolean): string | undefined {
   return orDamage(() => {
@@ -21,7 +21,7 @@ export function findDamageByTable(db: Database, isStopped: () => boolean): strin
   })
 }
 
-/** Whether an error means that a file has content that SQLite cannot have written. */
+/** Whether the error means that the file contains data that SQLite cannot have written. */
 export function isDamage(error: unknown): error is Error {
   return /^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error))
 }

@@ -5,16 +5,16 @@ import { databaseFile } from '../database.ts'
 import { findDamage } from './find-damage.ts'
 
 /**
- * Max size of a database that is checked before the service starts. The check takes 4 ms of CPU time per megabyte. That
- * is at most 0.15 s up to this size, but 5 s for a million tasks. A check without indexes (`quick_check`) takes a
- * quarter of the time, but misses a task that is absent from an index.
+ * Maximum size of a database that is checked before the service starts. The check takes 4 ms of CPU time per
+ * megabyte: at most 0.15 s up to this size, but 5 s for a million tasks. `quick_check` takes a quarter of the time,
+ * but does not detect a task that is missing from an index.
  */
 const foregroundBytesMax = 32 * 1_048_576
 
 /**
- * Throws if the database is damaged, before any of it is served. Leaves a large database to the thread that verifies
- * the ledger while the service runs. If that thread has found damage, the next start checks the database here, however
- * long that takes.
+ * Throws if the database is damaged. A large database is not checked here but by the thread that verifies the ledger
+ * while the service runs. If that thread finds damage, the next start checks the database here, regardless of its
+ * size.
  */
 export function checkAtStart(db: Database, dataDir: string): void {
   const isSuspect = existsSync(noteFile(dataDir))
@@ -28,7 +28,7 @@ export function noteDamage(dataDir: string, damage: string): StoreOpenError {
   try {
     writeFileSync(noteFile(dataDir), `${damage}\n`, { mode: 0o600 })
   } catch {
-    // Without this file, the next start serves requests until its own check finds the damage.
+    // Without this file, the next start serves requests until the thread detects the damage again.
   }
   return damaged(dataDir, damage)
 }

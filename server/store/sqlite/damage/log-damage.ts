@@ -2,23 +2,24 @@ import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } fro
 import { endianness } from 'node:os'
 import { codeOf } from '../../../kernel/thrown.ts'
 
-// SQLite stops reading the write-ahead log at the first frame with a wrong checksum. It treats that frame and all later
-// frames as the remains of a crash. So a damaged byte in the middle silently discards every later commit. This module
-// distinguishes damage from a crash.
+// Distinguishes a damaged write-ahead log from the remains of a crash. SQLite stops reading the log at the first
+// frame with a wrong checksum, and treats the rest as the remains of a crash. A damaged byte in the middle would
+// therefore silently discard all later commits.
 //
 //   header 32 bytes: …, page size, …, two salts of this generation, checksum
 //   frame  24 bytes: page number, pages after commit (0: no commit), salts, checksum; then the page
 //
-// Each checksum continues from the checksum stored before it. So a frame proves which frame was written before it, even
-// if the earlier frame is damaged. Also, each commit is synced before the next transaction writes its first frame. So
-// if a frame continues from a commit at or after the damage, the damage happened after a sync, and the commits that it
-// cuts off had been acknowledged.
+// Each checksum continues from the previously stored checksum. A frame thus proves which frame was written before it,
+// even if that frame is damaged. Each commit is synced before the next transaction writes its first frame. If a frame
+// continues from a commit at or after the damage, the damage happened after a sync, and the discarded commits had
+// been acknowledged.
 //
-// Three other cases are never mistaken for damage. A torn tail has no frame after its commit. Older generations have
-// other salts. Frames of a failed commit can remain after a later commit, but do not continue from it, and no frame
-// continues from them. Damage within the last transaction cannot be distinguished from a torn tail.
+// Three other cases are never mistaken for damage. In an incomplete tail, no frame follows the commit. Older
+// generations have other salts. Frames of a failed commit may remain after a later commit, but they do not continue
+// from it, and no frame continues from them. Damage within the last transaction cannot be distinguished from an
+// incomplete tail.
 
-// The first number of a log indicates the byte order of its checksums.
+// The magic number of a log shows the byte order of its checksums.
 const littleMagic = 0x377f0682
 const bigMagic = 0x377f0683
 const headerBytes = 32
@@ -33,9 +34,8 @@ export type LogDamage = {
   file: string
   /** Offset at which the log would have to be truncated. */
   cutAt: number
-  /** Number of readable commits after the damage. */
   commits: number
-  /** How much of the readable part after the damage has been copied into the database. */
+  /** How much of the readable part after the damage was already copied into the database. */
   moved: 'nothing' | 'something' | 'all'
 }
 
@@ -44,32 +44,33 @@ type Frame = {
   at: number
   page: number
   commit: number
-  /** The frame's checksum continues from the previous frame, and its salts are the log's. */
+  /** Whether the frame's checksum continues from the previous frame, and its salts are those of the log. */
   isWhole: boolean
   /**
-   * The frame's checksum continues from the previous frame's content, but not from the checksum stored in that frame.
+   * Whether the frame's checksum continues from the content of the previous frame, but not from the checksum stored
+   * in it.
    */
   provesBefore: boolean
   hasCommitted: boolean
   content: Buffer
 }
 
-/** Returns undefined if the log is missing, intact, or ends as a crash or power failure would leave it. */
+/** Returns undefined if the log is missing or intact, or if it ends as after a crash or power failure. */
 export function findLogDamage(databaseFile: string): LogDamage | undefined {
   if (!existsSync(databaseFile)) return undefined
-  // If the path is a symbolic link, SQLite creates the log in the directory of the link's target.
+  // If the path is a symbolic link, SQLite creates the log next to the target of the link.
   const database = realpathSync(databaseFile)
   const file = `${database}-wal`
   for (let tries = 0; tries < triesMax; tries++) {
     const before = stampOf(file)
     if (before === undefined || !scan(file)) return undefined
-    // A server may be writing at the same time, and a log that restarts during the read looks damaged. Damage counts
-    // only if it is found twice while nothing writes.
+    // A running server may be writing, and a log that restarts during the read looks damaged. Damage counts only if
+    // it is found twice while the log does not change.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, settleMs)
     const found = scan(file)
     if (stampOf(file) === before) return found && { file, ...found, moved: movedOf(database, found.cutAt) }
   }
-  // A log that never stops changing is in use by a server, so opening the database does not recover it.
+  // A log that keeps changing is used by a server, so opening the database does not recover it.
   return undefined
 }
 
@@ -111,7 +112,7 @@ function scan(file: string): { cutAt: number; commits: number } | undefined {
   return isCutOff ? { cutAt, commits } : undefined
 }
 
-/** Opens the log; undefined if a server has removed it on exit in the meantime. */
+/** Opens the log. Returns undefined if a server has deleted it on exit. */
 function openLog(file: string): number | undefined {
   try {
     return openSync(file, 'r')
@@ -121,7 +122,6 @@ function openLog(file: string): number | undefined {
   }
 }
 
-/** Yields the header, then each complete frame. */
 function* framesOf(file: string): Generator<Frame | 'header' | 'damaged header'> {
   const log = openLog(file)
   if (log === undefined) return
@@ -177,9 +177,9 @@ function frameOf(bytes: Buffer, { at, before, isBig, salts }: Around): { frame: 
   }
   const hasCommitted = () => {
     if (goesOn) return commit !== 0
-    // The damage may be in the commit field itself: the field was cleared, or set in a frame that was not a commit.
+    // The commit field itself may be damaged: it was cleared, or it was set in a frame that is not a commit.
     if (commit === 0) return isOurs && Array.from({ length: 32 }, (_, bit) => 2 ** bit).some(heldCommit)
-    // The disk writes complete sectors. If a frame's header spans two sectors, half of it may belong to an older frame.
+    // Disks write whole sectors. If a frame's header spans two sectors, half of it may belong to an older frame.
     return (at % sectorBytes) + frameHeadBytes <= sectorBytes && !heldCommit(0)
   }
   const isWhole = goesOn && isOurs
@@ -190,7 +190,6 @@ function frameOf(bytes: Buffer, { at, before, isBig, salts }: Around): { frame: 
   }
 }
 
-/** Continues SQLite's checksum from the previous one. */
 function sumOf(bytes: Buffer, [first, second]: Sums, isBig: boolean): Sums {
   const isAligned = bytes.byteOffset % 4 === 0
   const words = isBig || !isAligned ? Buffer.from(Uint8Array.from(bytes).buffer) : bytes
@@ -208,8 +207,8 @@ function same(one: Sums, other: Sums): boolean {
 }
 
 /**
- * Returns how much of the cut-off commits a checkpoint has copied into the database. If it copied only some of their
- * pages, the database without the log matches no commit.
+ * Returns how much of the discarded commits a checkpoint has copied into the database. If it has copied only some of
+ * their pages, the database without the log is inconsistent.
  */
 function movedOf(databaseFile: string, cutAt: number): LogDamage['moved'] {
   const earlier = new Map<number, Buffer>()

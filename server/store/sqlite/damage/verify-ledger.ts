@@ -13,8 +13,8 @@ import {
 import type { LedgerDifference, LedgerReport } from '../../ledger/ledger-report.ts'
 
 /**
- * Verifies the ledger invariants on one consistent snapshot of the database. The checks end early once `isStopped`
- * returns true, which makes the report meaningless.
+ * Verifies the ledger on a consistent snapshot of the database. If `isStopped` returns true, the checks end early and
+ * the report must not be used.
  */
 export function verifyLedger(db: Database, isStopped = (): boolean => false): LedgerReport {
   db.function('sha256', { deterministic: true }, (text) => createHash('sha256').update(String(text)).digest('hex'))
@@ -27,7 +27,7 @@ export function verifyLedger(db: Database, isStopped = (): boolean => false): Le
           differences.push(ledgerDifference(check, row))
         }
       } catch (error) {
-        // An invalid value causes SQLITE_ERROR; other errors concern the file.
+        // An invalid value causes SQLITE_ERROR. All other errors concern the file.
         if (codeOf(error) !== 'SQLITE_ERROR') throw error
         differences.push(uncheckable(check, error))
       }
