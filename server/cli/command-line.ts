@@ -95,7 +95,7 @@ function addUpkeep(program: Command): void {
     .option('--json', 'print one JSON object')
     .action(lazily(async () => (await import('./test-mail.ts')).testMail))
   common(program.command('secret').description("the service's secret").command('rotate'))
-    .description('re-encrypt the secrets of connectors and webhooks with a new secret or with ERRAND_SECRET')
+    .description('re-encrypt the secrets of connectors, webhooks and mails with a new secret or with ERRAND_SECRET')
     .option('--lost', 'continue without the lost previous secret; users must re-enter what it encrypted')
     .action(lazily(async () => (await import('./secret-commands.ts')).rotateSecret))
   common(program.command('backup'))

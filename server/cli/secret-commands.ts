@@ -28,16 +28,18 @@ export async function rotateSecret(options: Options): Promise<void> {
   const { reencrypted, unchanged, unreadable } = counts
   if (unreadable.length === 0) dropOldSecrets(dataDir)
   const lines = [
-    `${reencrypted} secrets of connectors and webhooks were re-encrypted, ${unchanged} already used the current secret.`,
-    ...unreadable.map(
-      (id) => `${id} is encrypted with an unknown secret. Its user must enter or rotate its secrets, or sign in again.`,
+    `${reencrypted} secrets of connectors, webhooks and mails were re-encrypted, ${unchanged} already used the current secret.`,
+    ...unreadable.map((id) =>
+      id.startsWith('mail_')
+        ? `${id} is encrypted with an unknown secret and will not be sent. Invite the recipient again.`
+        : `${id} is encrypted with an unknown secret. Its user must enter or rotate its secrets, or sign in again.`,
     ),
   ]
   print(options, counts, lines.join('\n'))
   if (unreadable.length > 0) process.exitCode = 1
 }
 
-type Sealed = { id: string; userId: string; sealed: string | null; issuer?: string }
+type Sealed = { id: string; userId?: string; sealed: string | null; issuer?: string }
 type Kind = {
   page: (of: { afterId: string; limit: number }) => Promise<Sealed[]>
   ownerOf: (row: Sealed) => SecretOwner
@@ -48,18 +50,23 @@ function kindsOf(store: Store): Kind[] {
   return [
     {
       page: (of) => store.sealedConnectors(of),
-      ownerOf: ({ id: connectorId, userId }) => ({ userId, connectorId }),
+      ownerOf: ({ id: connectorId, userId = '' }) => ({ userId, connectorId }),
       reseal: (connectorId, change) => store.resealConnector({ connectorId, ...change }),
     },
     {
       page: async (of) => (await store.grants.sealed(of)).map((grant) => ({ ...grant, id: grant.connectorId })),
-      ownerOf: ({ id: connectorId, issuer = '', userId }) => grantOwner({ userId, connectorId, issuer }),
+      ownerOf: ({ id: connectorId, issuer = '', userId = '' }) => grantOwner({ userId, connectorId, issuer }),
       reseal: (connectorId, change) => store.grants.reseal({ connectorId, ...change }),
     },
     {
       page: (of) => store.webhooks.sealed(of),
-      ownerOf: ({ id: webhookId, userId }) => ({ userId, webhookId }),
+      ownerOf: ({ id: webhookId, userId = '' }) => ({ userId, webhookId }),
       reseal: (webhookId, change) => store.webhooks.reseal({ webhookId, ...change }),
+    },
+    {
+      page: (of) => store.mails.sealed(of),
+      ownerOf: ({ id: mailId }) => ({ mailId }),
+      reseal: (mailId, change) => store.mails.reseal({ mailId, ...change }),
     },
   ]
 }

@@ -15,6 +15,7 @@ import { startProtectedServer, type ProtectedServer } from '../sign-ins/protecte
 import { Checker, type Operation } from '../pins/documented-answers.ts'
 import { openResources } from '../support/resources.ts'
 import { engine, type RawDatabase } from '../support/test-engine.ts'
+import { MailCatcher } from '../mails/mail-catcher.ts'
 import { startService, type Person, type TestService } from '../support/test-service.ts'
 
 export type Sender = { name: string; lines: readonly string[] }
@@ -131,20 +132,22 @@ const limits = {
   maxLoopDelayMs: 600_000,
 }
 
-type Peers = { mcp: StubMcpServer; payer: StripeStub; oauth: OAuthServer; guarded: ProtectedServer }
+type Peers = { mcp: StubMcpServer; payer: StripeStub; oauth: OAuthServer; guarded: ProtectedServer; mails: MailCatcher }
 
-async function createWorld({ guarded, mcp, oauth, payer }: Peers): Promise<World> {
+async function createWorld({ guarded, mails, mcp, oauth, payer }: Peers): Promise<World> {
   const faults: unknown[] = []
   const note = (_fields: unknown, message: string) => void faults.push(message, _fields)
   const service = await startService({
     limits,
     payments: payer.settings,
+    mail: mails.settings,
     privateHosts: [mcp.url, guarded.url, oauth.issuer].map((url) => new URL(url).host),
     log: { debug() {}, info() {}, warn: note, error: note },
   })
   // The leak check runs after every test, but these resources live until the last one.
   openResources.delete(`service on ${service.url}`)
-  for (const name of [mcp.url, guarded.url, `authorization server on ${oauth.issuer}`]) openResources.delete(name)
+  const peers = [mcp.url, guarded.url, `authorization server on ${oauth.issuer}`, `mail catcher on ${mails.port}`]
+  for (const name of peers) openResources.delete(name)
   const person = await service.createPerson({ balanceUsd: '1000', password })
   const other = await service.createPerson({ balanceUsd: '1000' })
   const { browser: admin } = await signUpAdmin(service, { passwordHash: await hashPassword(password) })
@@ -235,6 +238,7 @@ export function shareWorld(): { world: World } {
     shared.mcp = await startStubMcpServer({ tools: [{ name: 'look', inputSchema: { type: 'object' } }] })
     shared.payer = await StripeStub.start()
     shared.oauth = await OAuthServer.start()
+    shared.mails = await MailCatcher.start()
     shared.guarded = await startProtectedServer({ issuer: () => shared.oauth.issuer })
     shared.world = await createWorld(shared)
     expect(shared.world.takeFaults()).toEqual([])
@@ -243,6 +247,7 @@ export function shareWorld(): { world: World } {
     await shared.world.stop()
     await shared.mcp.stop()
     await shared.guarded.stop()
+    await shared.mails.stop()
     await shared.oauth.stop()
     await shared.payer.stop()
   })

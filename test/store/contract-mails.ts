@@ -49,6 +49,20 @@ export function describeMails(contractTest: ContractTest): void {
     expect(await mails.lease(lease)).toEqual([])
   })
 
+  contractTest('an encrypted link can be re-encrypted until its mail is sent', async (world) => {
+    await turnOn(world)
+    const mailId = await invite(world)
+    const { mails } = world.store
+    expect(await mails.sealed({ afterId: '', limit: 10 })).toEqual([{ id: mailId, sealed: 'sealed' }])
+    expect(await mails.reseal({ mailId, from: 'another', to: 'lost' })).toBe(false)
+    expect(await mails.reseal({ mailId, from: 'sealed', to: 'resealed' })).toBe(true)
+    const [mail] = await mails.lease(lease)
+    expect(mail).toMatchObject({ id: mailId, sealed: 'resealed' })
+    await end(world, mail!, { kind: 'sent' })
+    expect(await mails.sealed({ afterId: '', limit: 10 })).toEqual([])
+    expect(await mails.reseal({ mailId, from: 'resealed', to: 'late' })).toBe(false)
+  })
+
   contractTest(
     'after a sender died, another sends the mail, and the outcome of the first is ignored',
     async (world) => {

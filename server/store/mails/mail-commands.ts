@@ -1,5 +1,5 @@
 import { isoTime, type EpochMs } from '../../kernel/clock.ts'
-import type { Op, Reads, Tx } from '../commands/command.ts'
+import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
 import { columns, statement, type Dialect, type Value } from '../commands/statement.ts'
 import type { EventType } from '../events/event-types.ts'
 import {
@@ -86,6 +86,12 @@ const end = statement(
   `UPDATE mails SET status = :status, due_at = :dueAt, error = :error, sealed = CASE WHEN :status = 'pending' THEN sealed END
     WHERE id = :id AND attempts = :attempt AND status = 'pending'`,
 )
+type SealedLink = { id: string; sealed: string }
+const sealed = statement<SealedLink>(
+  'mail_sealed',
+  `SELECT id, sealed FROM mails WHERE id > :afterId AND sealed IS NOT NULL ORDER BY id LIMIT :limit`,
+)
+const reseal = statement('mail_reseal', 'UPDATE mails SET sealed = :to WHERE id = :mailId AND sealed = :from')
 const counts = statement<{ pending: number; failed: number }>(
   'mail_counts',
   `SELECT
@@ -224,4 +230,13 @@ export function* readMailState(on: Reads): Op<MailState> {
 
 export function* purgeMails(tx: Tx, rowsMax: number): Op<number> {
   return yield* tx.run(purge, { until: (yield* tx.now()) - mailsKeptMs, rowsMax })
+}
+
+export function sealedMails(on: Reads, of: { afterId: string; limit: number }): Answer<SealedLink[]> {
+  return on.all(sealed, of)
+}
+
+/** Replaces the encrypted link, unless it is no longer `from`. */
+export function* resealMail(tx: Tx, change: { mailId: string; from: string; to: string }): Op<boolean> {
+  return (yield* tx.run(reseal, change)) === 1
 }

@@ -11,4 +11,8 @@ export type MailStore = {
   noteExpiringKeys(): Promise<boolean>
   /** Mails a password link to the user with this email address, if there is one. Throttled like logins. */
   requestPasswordLink(input: RequestPasswordLink): Promise<RequestPasswordLinkResult>
+  /** Returns the encrypted links of mails that are not sent yet, ordered by mail id, starting after `afterId`. */
+  sealed(input: { afterId: string; limit: number }): Promise<{ id: string; sealed: string }[]>
+  /** Replaces an encrypted link with the same link under another encryption key, unless it is no longer `from`. */
+  reseal(input: { mailId: string; from: string; to: string }): Promise<boolean>
 }

@@ -1,6 +1,14 @@
 import { requestPasswordLink } from '../access/people-commands.ts'
 import type { Engine } from '../commands/command.ts'
-import { endMail, hasDueMail, leaseMails, noteExpiringKeys, readMailState } from './mail-commands.ts'
+import {
+  endMail,
+  hasDueMail,
+  leaseMails,
+  noteExpiringKeys,
+  readMailState,
+  resealMail,
+  sealedMails,
+} from './mail-commands.ts'
 import type { MailStore } from './mail-port.ts'
 
 export function mailStore(engine: Engine): MailStore {
@@ -14,5 +22,7 @@ export function mailStore(engine: Engine): MailStore {
     readState: () => engine.read(readMailState),
     noteExpiringKeys: () => engine.run(noteExpiringKeys),
     requestPasswordLink: (input) => engine.run((tx) => requestPasswordLink(tx, input)),
+    sealed: (input) => engine.read((on) => sealedMails(on, input)),
+    reseal: (input) => engine.run((tx) => resealMail(tx, input)),
   }
 }

@@ -1,3 +1,4 @@
+import { secretSetting } from '../../../server/store/access/secret-check.ts'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -217,7 +218,7 @@ test('a task whose connector is deleted before it runs fails and is refunded', a
   const { status } = await world.service.request('DELETE', `/api/connectors/${waitedFor}`, { key: person.key })
   expect(status).toBe(200)
   letGo()
-  await expectTaskFailed(world, person, { taskId, message: /^Connector "con_\w+": It was deleted\.$/ })
+  await expectTaskFailed(world, person, { taskId, message: /^Connector "con_\w+": It was deleted\. Run without it\.$/ })
   await expectSound(world)
   await world.stop()
 })
@@ -228,7 +229,7 @@ test('runs whose secrets cannot be decrypted fail with an error that says so', a
   const { person, taskId, waitedFor } = await queue(first, { type: 'bearer', token: 'users-token-8a7b6c5d' })
   await first.stop()
   // A start with another secret is rejected while one is recorded.
-  await queryRows(dataDir, 'DELETE FROM settings')
+  await queryRows(dataDir, `DELETE FROM settings WHERE name = '${secretSetting}'`)
 
   const second = await startWorld({
     dataDir,

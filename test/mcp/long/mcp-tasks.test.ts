@@ -65,7 +65,7 @@ test('a task can be canceled once, and not after it has ended', async () => {
   await expect.poll(() => runsOf(gate), soon).toBe(1)
   const cancel = async () => (await send(service, 'tasks/cancel', { taskId }, { key })).body
   expect((await cancel()).result).toMatchObject({ taskId, status: 'cancelled' })
-  expect((await cancel()).error).toMatchObject({ code: -32_602, message: expect.stringContaining('has ended') })
+  expect((await cancel()).error).toMatchObject({ code: -32_602, message: expect.stringContaining('cannot be canceled') })
   expect(await moneyOf(service, key)).toEqual([charge, refund])
   await expectClean(service)
   await service.stop()

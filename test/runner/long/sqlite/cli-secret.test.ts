@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { grantOwner, SecretVault } from '../../../../server/kernel/secret-vault.ts'
 import { startStubMcpServer } from '../../../api/stub-mcp-server.ts'
+import { sendsMail } from '../../../../server/store/mails/mail-types.ts'
 import { runErrand, startProcess, type ServerProcess } from '../../../support/test-process.ts'
 import { newDataDir } from '../../../support/test-service.ts'
 import { besideServer, openAccount } from '../../process-client.ts'
@@ -74,7 +75,7 @@ test("rotation replaces the data directory's secret, keeps the old secret and ca
   expect(await tokensUnder(dataDir, third)).toEqual(['token-0', 'token-1', 'token-2'])
   const said = await runErrand(['secret', 'rotate', '--data', dataDir])
   expect(said).toMatch(
-    /^3 secrets of connectors and webhooks were re-encrypted, 0 already used the current secret\.\n$/,
+    /^3 secrets of connectors, webhooks and mails were re-encrypted, 0 already used the current secret\.\n$/,
   )
   rmSync(dataDir, { recursive: true })
 })
@@ -110,6 +111,38 @@ test('re-encrypts sign-in tokens for the same connector, owner and issuer', asyn
   const vault = vaultOf(linesOf(dataDir)[0]!)
   expect(vault.open(after!.sealed, grantOwner(after!))).toEqual({ kept: 'tokens' })
   expect(() => vault.open(after!.sealed, grantOwner({ ...after!, issuer: 'https://evil.example.com' }))).toThrow()
+  rmSync(dataDir, { recursive: true })
+})
+
+test('re-encrypts the links of mails that are not sent yet, and names those it cannot decrypt', async () => {
+  const dataDir = newDataDir()
+  const first = 'the-secret-of-the-directory'
+  writeFileSync(fileOf(dataDir), first)
+  await openAccount(dataDir, 'admin@example.com')
+  const link = { url: 'https://errand.example.com/invitations/one' }
+  const vaultOf = (current: string) => new SecretVault(() => ({ current, previous: [] }))
+  await besideServer(dataDir, async (store) => {
+    await store.settings.replace(sendsMail, 'yes')
+    for (const [mailId, secret] of [
+      ['mail_1', first],
+      ['mail_2', 'a secret that was lost'],
+    ] as const) {
+      const person = { kind: 'invitation', email: `${mailId}@example.com`, isAdmin: false, credit: 0 } as const
+      const mail = { mailId, sealed: vaultOf(secret).seal(link, { mailId }) }
+      const expiresAt = Date.now() + 3_600_000
+      await store.createInvitation({
+        ...person,
+        tokenHash: mailId,
+        userId: null,
+        createdBy: 'user_admin',
+        expiresAt,
+        mail,
+      })
+    }
+  })
+  expect(await rotate(dataDir)).toEqual({ code: 1, counts: counts(1, 0, ['mail_2']) })
+  const [mail] = await besideServer(dataDir, (store) => store.mails.sealed({ afterId: '', limit: 10 }))
+  expect(vaultOf(linesOf(dataDir)[0]!).open(mail!.sealed, { mailId: mail!.id })).toEqual(link)
   rmSync(dataDir, { recursive: true })
 })
 
