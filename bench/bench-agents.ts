@@ -2,10 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { defineConfig } from '../server/agents/config/define-config.ts'
 import { deltaAt, parseScript, usageOf } from './chat-script.ts'
 
-/** Pause between the deltas of a paced reply. */
 const pauseMs = 5
 
-/** Plan limits that the service must check for each task, but that the benchmark never reaches. */
+/** Plan limits that the service must check for each task but that the benchmark never reaches. */
 const plan = {
   executionsPerMinute: 10,
   tasksWaiting: 1_000_000,
@@ -13,7 +12,7 @@ const plan = {
   agents: ['bench', 'benchchat'],
 }
 
-/** Benchmark agents: a no-op, one that blocks its thread, and a chat whose output is a function of the message. */
+/** Benchmark agents: a no-op, one that blocks its thread, and a chat whose output depends only on the message. */
 export default defineConfig({
   ...(process.env['BENCH_PLAN'] && { plans: { bench: plan }, defaultPlan: 'bench' }),
   webhooks: { privateHosts: ['127.0.0.1'] },

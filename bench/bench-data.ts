@@ -10,7 +10,6 @@ import { newId } from '../server/kernel/ids.ts'
 import { openSqliteStore } from '../server/store/sqlite/sqlite-store.ts'
 
 export type BenchUser = { userId: string; key: string }
-/** `limitedKey` is a second key whose limits the benchmarks never reach. */
 export type BenchData = { template: string; users: (BenchUser & { limitedKey: string })[] }
 
 /** Creates a data directory with users, each with a key and a balance. Every server gets a copy of it. */
@@ -51,7 +50,6 @@ export function openBenchStore(dataDir: string) {
   })
 }
 
-/** Inserts tasks with one status directly into a prepared directory, and returns their ids. */
 export function insertTasks(
   dataDir: string,
   {
@@ -67,7 +65,7 @@ export function insertTasks(
     status: 'pending' | 'completed'
     tagsOf?: (index: number) => Record<string, string>
     cost?: number
-    /** Spend windows that count every inserted task, as JSON. */
+    /** Spending windows that count every inserted task, as JSON. */
     countedIn?: string | null
   },
 ): { taskId: string; user: BenchUser }[] {

@@ -13,14 +13,13 @@ import { cpuSecondsOf, cpuSecondsOfChildren } from './bench-process.ts'
 export type BenchDatabase = {
   /** Creates a database with these users, each with a key and a balance, and returns its URL. */
   newDatabase: (users: readonly BenchUser[]) => Promise<string>
-  /** User and system CPU seconds that all PostgreSQL processes have used so far. */
   cpuSeconds: () => number
   stop: () => Promise<void>
 }
 
 /**
- * Keeps the default fsync and synchronous_commit. Gives PostgreSQL enough memory for the data, and no checkpoint within
- * a round.
+ * Keeps the defaults of fsync and synchronous_commit. Gives PostgreSQL enough memory for the data, and prevents
+ * checkpoints within a round.
  */
 const settings = {
   fsync: 'on',
@@ -41,7 +40,7 @@ export async function startDatabase(more: Record<string, string> = {}): Promise<
     newDatabase: async (users) => {
       const url = server.urlOf(`bench_${++databases}`)
       await admin.query(`CREATE DATABASE bench_${databases}`)
-      // Creates the objects that a service creates on its first start.
+      // Create the tables that a service creates on its first start.
       await (await openPostgresStore({ databaseUrl: url, limits: resolveLimits({}, {}) })).close()
       const pool = openPool(url, 1)
       await insertUsers(pool, users)
@@ -56,7 +55,7 @@ export async function startDatabase(more: Record<string, string> = {}): Promise<
   }
 }
 
-/** Inserts the same rows as the store's own commands would, including the credit's transaction and counter. */
+/** Inserts the same rows as the store's own commands, including the credit's transaction and counter. */
 async function insertUsers(pool: PgPool, users: readonly BenchUser[]): Promise<void> {
   const now = Date.now() - 3_600_000
   const ids = users.map(({ userId }) => userId)
@@ -85,6 +84,6 @@ async function insertUsers(pool: PgPool, users: readonly BenchUser[]): Promise<v
      SELECT id, 'transaction', 'credit', '', 1 FROM unnest($1::text[]) AS id`,
     [ids],
   )
-  // Collects the table statistics that a server has after it has run for a while.
+  // Collect the table statistics that a server has after it has been running for a while.
   await pool.query('ANALYZE')
 }

@@ -1,7 +1,6 @@
 import { defineConfig } from '../server/agents/config/define-config.ts'
 import { benchModel, outputTokensMax } from './bench-model.ts'
 
-/** Configuration of the model benchmark: one model agent. */
 export default defineConfig({
   agents: [
     {

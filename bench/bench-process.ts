@@ -5,7 +5,6 @@ import { profileOptions } from './profile.ts'
 export type BenchProcess = {
   url: string
   residentMb: () => number
-  /** User and system CPU seconds that all threads of the process have used so far. */
   cpuSeconds: () => number
   stop: () => Promise<void>
 }
@@ -37,11 +36,11 @@ export function startCommand(words: readonly string[], env: Record<string, strin
   const [command, ...args] = core === undefined ? words : ['taskset', '-c', String(core), ...words]
   const child = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...env } })
   const exited = new Promise((resolve) => child.once('exit', resolve))
-  // Kills the server if a benchmark fails. Runs before the listeners that delete the server's files.
+  // Kill the server if a benchmark fails. Runs before the exit listeners that delete the server's files.
   const kill = () => child.kill('SIGKILL')
   process.prependListener('exit', kill)
   const stop = async (): Promise<void> => {
-    // A killed process does not write its profile.
+    // A process that is killed with SIGKILL does not write its profile.
     if (words.includes('--cpu-prof')) child.kill('SIGTERM')
     else kill()
     await exited
@@ -56,7 +55,6 @@ export function cpuSecondsOf(pid: number): number {
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100
 }
 
-/** Sums `cpuSecondsOf` over the current children of a process. */
 export function cpuSecondsOfChildren(pid: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
   return children.reduce((sum, child) => {

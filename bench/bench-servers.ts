@@ -8,7 +8,6 @@ const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 export type BenchServer = BenchProcess & {
   dataDir: string
-  /** Milliseconds from the start of the process until the server listens. */
   startedInMs: number
 }
 

@@ -6,21 +6,17 @@ export type Row = {
   what: string
   value: number
   unit: string
-  /** Baseline for `ratio`. */
   against?: string
   ratio?: number
-  /** Lower and upper quartile of the ratio. */
   spread?: readonly [number, number]
   bar?: string
   isMet?: boolean
 }
 
-/** Returns a row that meets its bar if the ratio is at least `bar`. */
 export function atLeast(row: Row & { ratio: number }, bar: number): Row {
   return { ...row, bar: `≥ ${bar}`, isMet: row.ratio >= bar }
 }
 
-/** Returns a row that meets its bar if the value is at most `bar`. */
 export function atMost(row: Row, bar: number): Row {
   return { ...row, bar: `≤ ${bar} ${row.unit}`, isMet: row.value <= bar }
 }

@@ -23,10 +23,10 @@ import { measureSubmissions } from './measure-submissions.ts'
 import { benchPeers } from './peers/bench-peers.ts'
 import { printProfiles, startProfiling } from './profile.ts'
 
-// Starts the floor servers and the service, and drives them from this process. Prints each figure as a ratio to the
-// floor in the same run. `--quick` sends a tenth of the requests, and `--only NAME` runs one group. `--against COMMIT`
-// compares this checkout with that commit instead. `--peers` compares it with Fastify, BullMQ and Redis. `--profile` also
-// prints where the service spent its time.
+// Starts the service and minimal baseline servers ("floors"), and sends requests to them from this process. Prints each
+// result as a ratio to the baseline in the same run. `--quick` sends a tenth of the requests, and `--only NAME` runs
+// one group. `--against COMMIT` compares this checkout with that commit instead. `--peers` compares it with Fastify,
+// BullMQ and Redis. `--profile` also prints where the service spent its time.
 
 const { values } = parseArgs({
   options: {

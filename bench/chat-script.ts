@@ -1,6 +1,6 @@
-// Script for the benchmark's chat agent and for its floor, so that both write the same events.
+// Script for the benchmark's chat agent and for the baseline server, so that both send the same events.
 
-/** Text of each delta, about as long as a model's delta. */
+/** Text of each delta, about as long as a real model's delta. */
 const delta = 'and so the words come'
 
 export type ChatScript = {
@@ -17,7 +17,7 @@ export function parseScript(message: string): ChatScript {
   return { deltas: Number(count), isHeld: mode === 'hold', isPaced: mode === 'paced' }
 }
 
-/** Each delta is a new string, because a writer might recognize a repeated one. */
+/** Returns a new string for each delta, because a writer might recognize a repeated one. */
 export function deltaAt(index: number): string {
   return `${delta} ${index % 1000}`
 }

@@ -15,7 +15,7 @@ type ChatRequests = {
   headers?: string
 }
 
-/** Returns one chat request per new session, so that no session has a history. The users alternate. */
+/** Returns chat requests for new sessions, so that no session has a history. The users alternate. */
 export async function chatRequests(
   server: BenchServer,
   { count, headers, kind, message, more = {}, users }: ChatRequests,
@@ -30,7 +30,7 @@ export async function chatRequests(
       if (sessionId === undefined) throw new Error(`no session: ${answer}`)
       sessionIds.push(sessionId)
     }
-    // Uses one connection, so that responses arrive in the order of the users.
+    // Use a single connection, so that responses arrive in the order of the users.
     await drive({ url: server.url, connections: 1, next: () => queue.shift(), onBody })
   }
   return owners.map(({ key }, index) => {

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-// Drives a server over keep-alive connections with one request in flight on each. Uses plain sockets, because a client
+// Sends requests over keep-alive connections, with one request in flight on each. Uses plain sockets, because a client
 // library takes more CPU than the servers under test and would pull every ratio toward one.
 
 export type DriveResult = {
@@ -16,18 +16,16 @@ export type DriveResult = {
 type Drive = {
   url: string
   connections: number
-  /** Returns the bytes of the next request, or undefined at the end. */
   next: () => Buffer | undefined
   onBody?: (body: string) => void
   /**
-   * Busy-waits instead of sleeping, so that waking the driver costs the servers nothing. If the driver slept, a slow
-   * server would wake it at each response and a fast one never. Busy-waiting takes a whole core, so use it only for
-   * single-threaded servers.
+   * Busy-waits instead of sleeping. The kernel would wake a sleeping driver for each response of a slow server, but a
+   * fast server never lets it sleep, so the cost of waking it would distort the comparison. Busy-waiting takes a whole
+   * core, so use it only for single-threaded servers.
    */
   staysAwake?: boolean
 }
 
-/** Sends requests until `next` returns undefined and every response has arrived. */
 export async function drive({ url, connections, next, onBody, staysAwake = false }: Drive): Promise<DriveResult> {
   const { hostname, port } = new URL(url)
   const latencies: number[] = []
@@ -73,7 +71,6 @@ export function requestBytes(
 
 type Response = { status: number; body: string }
 
-/** Reads one response at a time, either chunked or with a content length. */
 function responseReader(socket: Socket): () => Promise<Response> {
   let buffered = ''
   let waiting: { resolve: (response: Response) => void; reject: (error: Error) => void } | undefined

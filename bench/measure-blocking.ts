@@ -6,8 +6,8 @@ import { drive, requestBytes, type DriveResult } from './http-driver.ts'
 const connections = 8
 
 /**
- * Latency of reads, and of no-op runs on other threads, while an agent blocks its thread for ten seconds. Compared with
- * the same load without a blocked thread.
+ * Measures the latency of reads, and of no-op runs on other threads, while an agent blocks its thread for ten seconds.
+ * The baseline is the same load without a blocked thread.
  */
 export const measureBlocking: Measure = async ({ isQuick, template, users }) => {
   const server = await startServer('errand', { template, env: { ERRAND_AGENT_THREADS: '2' } })
@@ -37,8 +37,8 @@ export const measureBlocking: Measure = async ({ isQuick, template, users }) => 
   const blocking = requestBytes('POST', '/api/tasks', { key: blocker!.key, body: block })
   let blocks = 1
   await drive({ url: server.url, connections: 1, next: () => (blocks-- > 0 ? blocking : undefined) })
-  // A thread counts as blocked after two missed heartbeats. Tasks that were sent to it before then wait for the
-  // blocking run.
+  // A thread counts as blocked after two missed heartbeats. Tasks that were sent to it earlier wait for the blocking
+  // run.
   await new Promise((resolve) => setTimeout(resolve, 600))
   const blocked = { reads: await reads(), runs: await runs() }
   await server.stop()

@@ -6,14 +6,13 @@ import { chatRequests, openedAtOnce, streamAll } from './chat-streams.ts'
 import { median, medianRatio, pairedRounds } from './paired-rates.ts'
 import { connectStream, type StreamConnection } from './stream-driver.ts'
 
-/** Numbers of concurrent streams and of deltas per stream. */
 const loads = [
   { streams: 1, deltas: 50_000 },
   { streams: 50, deltas: 2000 },
   { streams: 500, deltas: 1000 },
 ]
 const openStreams = 500
-/** Chats with few events, so that admission and settlement account for much of the time. */
+/** Chats with few events, in which admission and settlement account for much of the time. */
 const shortChats = 200
 const shortDeltas = 20
 /** Streams opened in addition to `openStreams`, to measure how much memory they take. */
@@ -25,7 +24,7 @@ const envs: Partial<Record<ServerKind, Record<string, string>>> = {
   errand: { ERRAND_EXECUTIONS_PER_MINUTE: '0' },
 }
 
-/** POST /api/chat: event throughput, latency of the first event, and memory per open stream. */
+/** Measures POST /api/chat: event throughput, latency of the first event, and memory per open stream. */
 export const measureChat: Measure = async ({ isQuick, template, users }) => {
   const rows: Row[] = []
   for (const { deltas, streams } of loads) {
@@ -56,7 +55,6 @@ export const measureChat: Measure = async ({ isQuick, template, users }) => {
 
 type Chats = { template: string; users: readonly BenchUser[] }
 
-/** Returns the events per second of each round. */
 async function eventRates(options: Chats & { streams: number; deltas: number; rounds: number }) {
   const { deltas, rounds, streams, template, users } = options
   const side = (kind: ServerKind) => {
@@ -70,7 +68,6 @@ async function eventRates(options: Chats & { streams: number; deltas: number; ro
   return await pairedRounds({ floor: side('floor-ndjson'), ours: side('errand') }, { rounds, template })
 }
 
-/** Returns the chats per second of each round, with and without `maxCostUsd`. */
 async function cappedChats({ count, rounds, template, users }: Chats & { count: number; rounds: number }) {
   const side = (more: object) => {
     const kind: ServerKind = 'errand'
@@ -107,7 +104,7 @@ async function firstEvents({ requests: count, template, users }: Chats & { reque
 async function memoryOfStream(kind: ServerKind, { servers, template, users }: Chats & { servers: number }) {
   const grown: number[] = []
   for (let run = 0; run < servers; run++) {
-    // Starts the floor with the same young generation size as the service. The default size would dominate the floor's
+    // Start the baseline server with the same young-generation size as the service. The default size would dominate its
     // memory.
     const env = kind === 'floor-ndjson' ? { NODE_OPTIONS: '--max-semi-space-size=4' } : envs[kind]
     const server = await startServer(kind, { template, ...(env && { env }) })
@@ -121,8 +118,8 @@ async function memoryOfStream(kind: ServerKind, { servers, template, users }: Ch
 }
 
 /**
- * Measures the slope between few and many open streams. The first few streams fill the heap space that sessions and
- * earlier streams have freed. Otherwise the later streams would seem to take no memory.
+ * Returns the memory growth between few and many open streams. The first streams fill the heap space that sessions and
+ * earlier streams have freed. Without them, the later streams would seem to take no memory.
  */
 export async function growthOfStream(server: BenchServer, of: { kind: ServerKind; users: readonly BenchUser[] }) {
   const few = await chatRequests(server, { ...of, count: openStreams, message: 'hold' })
@@ -137,7 +134,6 @@ export async function growthOfStream(server: BenchServer, of: { kind: ServerKind
   return (grownMb * 1024) / furtherStreams
 }
 
-/** Opens streams that stay open. Resolves when each stream has sent its first event. */
 async function openAll(server: BenchServer, requests: readonly Buffer[]): Promise<StreamConnection[]> {
   const connections: StreamConnection[] = []
   for (let from = 0; from < requests.length; from += openedAtOnce) {

@@ -15,20 +15,20 @@ import { median, medianRatio } from './paired-rates.ts'
 const slots = 16
 const userCounts = [1, 10, 10_000]
 
-/** Returns at most `limit` ids of tasks to claim. `claiming` contains the tasks with a claim in progress. */
+/** Returns up to `limit` ids of tasks to claim. `claiming` contains the tasks with a claim in progress. */
 type Next = (limit: number, claiming: ReadonlySet<string>) => Promise<readonly string[]>
 
 type Side = {
   engine: string
   store: Store
   run: (sql: string) => Promise<unknown>
-  /** Baseline for `store.takeTasks`: oldest tasks first, regardless of their user. */
+  /** Baseline for `store.takeTasks`: takes the oldest tasks first, regardless of their user. */
   inOrder: () => Next
   close: () => Promise<void>
 }
 
 /**
- * Claims of queued tasks with rotation between users, compared with claims of the oldest tasks. Both run in paired
+ * Compares claims of queued tasks that alternate between users with claims of the oldest tasks. Both run in paired
  * rounds on the same tables.
  */
 export const measureClaims: Measure = async ({ isQuick }) => {
@@ -55,7 +55,7 @@ async function measureOne(side: Side, { isQuick, users }: { users: number; isQui
   for (let round = 0; round <= rounds; round++) {
     for (const name of round % 2 === 0 ? (['fair', 'inOrder'] as const) : (['inOrder', 'fair'] as const)) {
       const rate = await claimRate(side.store, sides[name], perRound)
-      // The first round warms up and is not counted.
+      // Do not count the warm-up round.
       if (round > 0) rates[name].push(rate)
     }
   }
@@ -64,7 +64,7 @@ async function measureOne(side: Side, { isQuick, users }: { users: number; isQui
   return atLeast({ what, value: median(rates.fair), unit: '/s', against: 'the oldest first', ratio }, 0.95)
 }
 
-/** Claims like a runner: looks for as many tasks as there are free slots, with one query at a time. */
+/** Claims tasks like a runner: looks for as many tasks as there are free slots, with one query at a time. */
 async function claimRate(store: Store, next: Next, count: number): Promise<number> {
   const claiming = new Set<string>()
   let left = count
@@ -127,8 +127,8 @@ async function onSqlite(): Promise<Side> {
   }
   const store = openSqliteStore({ dataDir, limits: resolveLimits({}, {}), clock, onFatal })
   const db = new Database(join(dataDir, 'errand.db'))
-  // Baseline without rotation between users. Reads a batch of the oldest tasks into memory, and reads the next batch
-  // once half of them are claimed.
+  // Baseline that does not alternate between users. Reads a batch of the oldest tasks into memory, and reads the next
+  // batch once half of them are claimed.
   const oldest = db
     .prepare<[], string>(
       `SELECT id FROM tasks WHERE completed_at IS NULL AND queued = 1 ORDER BY seq LIMIT ${slots * 8}`,

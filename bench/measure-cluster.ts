@@ -21,8 +21,8 @@ type Round = {
 }
 
 /**
- * No-op tasks through one process, compared with four processes that share a database. Each round measures both
- * configurations.
+ * Compares no-op tasks in one process with no-op tasks in four processes that share a database. Each round measures
+ * both configurations.
  */
 export const measureCluster: Measure = async ({ isQuick, users }) => {
   const rounds = isQuick ? 3 : 5
@@ -39,7 +39,7 @@ export const measureCluster: Measure = async ({ isQuick, users }) => {
       for (const side of running) {
         const next = inTurn(requests, perRound, round * perRound)
         const measured = await oneRound(database, side, { next, perRound })
-        // The first round warms up and is not counted.
+        // Do not count the warm-up round.
         if (round > 0) side.rounds.push(measured)
       }
     }

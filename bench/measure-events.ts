@@ -18,8 +18,8 @@ const rounds = 3
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 /**
- * Delivery rate of due events to endpoints on this machine, until the last event has arrived. Compared with plain POSTs
- * to the same endpoints.
+ * Measures the delivery rate of due events to endpoints on this machine, until the last event has arrived. The baseline
+ * is plain POST requests to the same endpoints.
  */
 export const measureEvents: Measure = async ({ isQuick, template, users }) => {
   const count = isQuick ? 2000 : 10_000

@@ -10,7 +10,7 @@ import { drive, requestBytes } from './http-driver.ts'
 const few = 1000
 const queries = ['', '?status=completed', '?agentId=bench', '?agentId=bench&status=completed']
 const slowerMax = 1.5
-/** Lists with filters. Every thousandth task has the first tag, every other task the second. */
+/** Lists with filters. Every thousandth task has the first tag, and every second task has the second one. */
 const scans = [
   '?tag=kind:rare',
   '?tag=kind:common',
@@ -22,8 +22,8 @@ const scans = [
 const scanTimes = 3
 
 /**
- * Latency of a page of one user's tasks, with few tasks and with very many. With very many, also the CPU time of lists
- * that read many rows, and how long these lists delay other requests.
+ * Measures the latency of a page of one user's tasks, with few tasks and with very many. With very many, also measures
+ * the CPU time of lists that read many rows, and how long these lists delay other requests.
  */
 export const measureLists: Measure = async ({ isQuick, template, users }) => {
   const many = isQuick ? 50_000 : 1_000_000
@@ -72,7 +72,6 @@ export const measureLists: Measure = async ({ isQuick, template, users }) => {
 
 const tagsOf = (index: number) => ({ kind: index % 1000 === 0 ? 'rare' : 'common' })
 
-/** Waits for the end of the ledger check at startup. */
 async function untilIdle(server: BenchServer): Promise<void> {
   for (let busy = 1; busy > 0.05;) {
     const before = server.cpuSeconds()
@@ -92,7 +91,7 @@ async function scanRows(server: BenchServer, user: BenchUser, other: BenchUser):
     const lists = await drive({ url: server.url, connections: 1, next: () => (sent++ < scanTimes ? list : undefined) })
     isListing = false
     const { maxMs } = await others
-    // Runs without other requests, whose CPU time would count too.
+    // Send no other requests, whose CPU time would count too.
     const before = server.cpuSeconds()
     sent = 0
     await drive({ url: server.url, connections: 1, next: () => (sent++ < scanTimes ? list : undefined) })

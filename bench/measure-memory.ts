@@ -11,12 +11,12 @@ import { connectStream } from './stream-driver.ts'
 
 const idleMs = 5000
 const floodingReplies = 100
-/** Number of deltas that make a reply of 2 MB of text, below the default of `maxReplyBytes`. */
+/** Number of deltas in a reply of 2 MB of text, which is below the default of `maxReplyBytes`. */
 const floodDeltas = 80_000
 
 /**
- * Resident memory of an idle server, of a server that starts with queued tasks, and of one with long replies at full
- * speed. Also the time until the first queued task has run.
+ * Measures the resident memory of an idle server, of a server that starts with queued tasks, and of one with long
+ * replies at full speed. Also measures the time until the first queued task has run.
  */
 export const measureMemory: Measure = async ({ isQuick, template, users }) => {
   const backlog = isQuick ? 10_000 : 100_000

@@ -13,15 +13,14 @@ const pacedStreams = 500
 const pacedEveryMs = 100
 /** Delay between the starts of two paced streams, so that the deltas of all streams are spread over time. */
 const staggerMs = 4
-/** Number of chats that start simultaneously. */
 const crowd = 16
 /** Time for the load to settle after the streams have started. */
 const settleMs = 2000
 const beginMsMax = 60_000
 
 /**
- * Model agents compared with the AI SDK's own loop over the same provider. Measures deltas per second, time to the
- * first delta, and CPU.
+ * Compares model agents with the AI SDK's own loop over the same provider. Measures deltas per second, time to the
+ * first delta, and CPU time.
  */
 export const measureModels: Measure = async (data) =>
   await withModelServers(data.template, async (servers) => [
@@ -44,7 +43,7 @@ async function fastRows(servers: ModelServers, { isQuick, users }: Options): Pro
     ours: async () => await streamAll(servers, { users, message }),
   }
   const rates = { floor: [] as number[], ours: [] as number[] }
-  // The first round warms up and is discarded.
+  // The first round is a warm-up and is discarded.
   for (let round = 0; round <= rounds; round++) {
     for (const side of round % 2 === 0 ? (['floor', 'ours'] as const) : (['ours', 'floor'] as const)) {
       const { deltas, seconds } = await sides[side]()
@@ -72,7 +71,9 @@ async function streamAll({ ours }: ModelServers, { message, users }: { users: re
   return { deltas: ends.reduce((sum, { events }) => sum + events - 1, 0), seconds }
 }
 
-/** Measures the time to the first delta on an idle server, alternating between one chat and one bare reply. */
+/**
+ * Measures the time to the first delta on an idle server, alternating between a chat and a reply from the AI SDK alone.
+ */
 export async function firstRows({ floor, ours }: ModelServers, { isQuick, users }: Options): Promise<Row[]> {
   const pairs = isQuick ? 50 : 200
   // Enough runs for V8 to compile the code in every thread.
@@ -99,8 +100,8 @@ export async function firstRows({ floor, ours }: ModelServers, { isQuick, users 
 }
 
 /**
- * Measures the slowest first delta of chats that start simultaneously, alternating with the same number of bare
- * replies.
+ * Measures the slowest first delta of chats that start simultaneously, alternating with the same number of replies from
+ * the AI SDK alone.
  */
 async function crowdRows({ floor, ours }: ModelServers, { isQuick, users }: Options): Promise<Row[]> {
   const rounds = isQuick ? 20 : 60
@@ -123,7 +124,7 @@ async function crowdRows({ floor, ours }: ModelServers, { isQuick, users }: Opti
   ]
 }
 
-/** Streams at the pace of real models. Measures whether all deltas arrive on time, and the CPU time of each delta. */
+/** Streams at the speed of real models. Measures whether all deltas arrive on time, and the CPU time of each delta. */
 async function pacedRows(servers: ModelServers, { isQuick, users }: Options): Promise<Row[]> {
   const windowMs = isQuick ? 5000 : 20_000
   const bare = await pacedFloor(servers, windowMs)
@@ -147,7 +148,7 @@ async function pacedRows(servers: ModelServers, { isQuick, users }: Options): Pr
   ]
 }
 
-/** Requests replies longer than the measurement, so that none ends during it. */
+/** Returns the message for a reply that is longer than the measurement, so that it does not end too early. */
 function pacedMessage(windowMs: number): string {
   return `paced ${Math.ceil((windowMs + settleMs + beginMsMax) / pacedEveryMs)} ${pacedEveryMs}`
 }

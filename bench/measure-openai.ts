@@ -15,7 +15,7 @@ const loads = [
 type Form = 'ndjson' | 'openai'
 type Streams = { message: string; streams: number; users: readonly BenchUser[] }
 
-/** POST /v1/chat/completions compared with POST /api/chat of the same server: time to the first text, and CPU. */
+/** Compares POST /v1/chat/completions with POST /api/chat of the same server: time to the first text, and CPU time. */
 export const measureOpenai: Measure = async ({ isQuick, template, users }) => {
   const rounds = isQuick ? 4 : 10
   const rows: Row[] = []
@@ -63,7 +63,7 @@ export const measureOpenai: Measure = async ({ isQuick, template, users }) => {
   return rows
 }
 
-/** Returns the requests. Those for /api/chat have a session each; those for chat completions need no session. */
+/** Returns the requests. Those for /api/chat have a session each, while chat completions need no session. */
 async function requestsOf(server: BenchServer, { form, message, streams, users }: Streams & { form: Form }) {
   const owners = Array.from({ length: streams }, (_, index) => users[index % users.length]!)
   if (form === 'openai') {

@@ -9,14 +9,14 @@ import { median, medianRatio } from './paired-rates.ts'
 import { drained, driveAll, inTurn, startNodes, taskRequests } from './postgres-side.ts'
 
 const connections = 32
-/** Number of database connections: the pool of one node, and the same number for the floor. */
+/** Number of database connections, the same for the pool of a node and for the baseline. */
 const databaseConnections = 10
 const acceptOnly = { ERRAND_TASK_CONCURRENCY: '0' }
 const unlimited = { ERRAND_EXECUTIONS_PER_MINUTE: '0' }
 
 type Sizes = { users: readonly BenchUser[]; rounds: number; perRound: number }
 
-/** The service on PostgreSQL, compared with a bare client that writes the same transactions. */
+/** Compares the service on PostgreSQL with a bare client that writes the same transactions. */
 export const measurePostgres: Measure = async ({ isQuick, users }) => {
   const sizes = isQuick ? { users, rounds: 6, perRound: 600 } : { users, rounds: 10, perRound: 3000 }
   const database = await startDatabase()
@@ -54,7 +54,7 @@ async function submissions(database: BenchDatabase, { perRound, rounds, users }:
     const driven = await driveAll(nodes.servers, { connections, next })
     const after = { database: database.cpuSeconds(), ours: server!.cpuSeconds() }
     const ofHot = await driveAll(hot.servers, { connections, next: inTurn(hotRequests, Math.ceil(perRound / 4)) })
-    // The first round warms up and is not counted.
+    // Do not count the warm-up round.
     if (round === 0) continue
     rates.floor.push(perRound / answer.seconds)
     rates.ours.push(driven.perSecond)
@@ -111,7 +111,7 @@ async function reads(database: BenchDatabase, { perRound, rounds, users }: Sizes
     const { taskId } = JSON.parse(body) as { taskId: string }
     requests.push(requestBytes('GET', `/api/tasks/${taskId}`, { key: owners[answered++]!.key }))
   }
-  // Uses one connection, so that responses arrive in the order of the users.
+  // Use a single connection, so that responses arrive in the order of the users.
   await drive({ url: server!.url, connections: 1, next: inTurn(taskRequests(owners), owners.length), onBody })
   await drained(nodes.pool)
   const rates: number[] = []

@@ -10,7 +10,7 @@ const connections = 32
 const taskCount = 10_000
 const polledCount = 100
 
-/** GET /api/tasks/:id for tasks of many users, and for a few tasks that clients poll. */
+/** Measures GET /api/tasks/:id for tasks of many users, and for a few tasks that clients poll. */
 export const measureReads: Measure = async ({ isQuick, template, users }) => {
   const withTasks = mkdtempSync(join(tmpdir(), 'errand-bench-reads-'))
   cpSync(template, withTasks, { recursive: true })

@@ -6,7 +6,7 @@ import { median } from './paired-rates.ts'
 
 const runs = 5
 
-/** Time from the process start to the first response, minus the start-up time of Node itself. */
+/** Measures the time from the process start to the first response, minus the startup time of Node itself. */
 export const measureStart: Measure = async ({ template, users }) => {
   const beyond: number[] = []
   for (let run = 0; run < runs; run++) {

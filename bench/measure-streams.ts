@@ -17,7 +17,6 @@ const deltas = 2000
 const sseLines = 4
 const detachedTurns = 500
 const detachedSeconds = 5
-/** The typical output rate of a language model. */
 const deltasPerSecond = 40
 
 const unlimited = {
@@ -34,7 +33,7 @@ const unlimited = {
   leaseSeconds: 15,
 }
 
-/** CPU cost of each format of a reply, and of storing the events of replies without a reader. */
+/** Measures the CPU cost of each format of a reply, and of storing the events of replies without a reader. */
 export const measureStreams: Measure = async ({ isQuick, template, users }) => {
   const rows: Row[] = []
   const side = (more: { body?: object; headers?: string; lines?: number }) => ({
@@ -68,7 +67,6 @@ export const measureStreams: Measure = async ({ isQuick, template, users }) => {
 
 type OfEvents = { users: readonly BenchUser[]; body?: object; headers?: string; lines?: number }
 
-/** Returns the CPU microseconds that all threads of the server need per event. */
 async function cpuOfEvents(server: BenchServer, { body = {}, headers = '', lines = 1, users }: OfEvents) {
   const message = `events ${deltas}`
   const requests = await chatRequests(server, { kind: 'errand', users, count: streams, message, more: body, headers })
@@ -90,7 +88,6 @@ async function costOfKeeping(rounds: number): Promise<number> {
   return (median(differences) / detachedSeconds) * 100
 }
 
-/** Returns the CPU seconds that long-running turns use in this process. */
 async function cpuOfDetached(onDisconnect: 'stop' | 'continue'): Promise<number> {
   const line = (seq: number) =>
     `{"type":"assistant_delta","timestamp":"2026-01-01T00:00:00.000Z","seq":${seq},"delta":"and so the words come"}\n`

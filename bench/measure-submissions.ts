@@ -7,13 +7,13 @@ import { drive, requestBytes } from './http-driver.ts'
 import { median, pairedRates } from './paired-rates.ts'
 
 const connections = 32
-/** Tasks per user, below the rate limit of ten per minute. Includes the first round, which warms up. */
+/** Tasks per user, below the rate limit of ten per minute. Includes the warm-up round. */
 const postsPerUser = 9
 const rounds = 8
 const body = { endpointId: 'bench.noop', params: { n: 1 } }
 const acceptOnly = { ERRAND_TASK_CONCURRENCY: '0' }
 
-/** Rates of task submissions through each API, and of no-op tasks from creation to stored completion. */
+/** Measures the rates of task submissions through each API, and of no-op tasks from creation to stored completion. */
 export const measureSubmissions: Measure = async ({ template, users }) => {
   const posts = (of: object) =>
     users.map(({ key }) => requestBytes('POST', '/api/tasks', { key, body: JSON.stringify(of) }))
@@ -72,7 +72,6 @@ export const measureSubmissions: Measure = async ({ template, users }) => {
   ]
 }
 
-/** Submits tasks, waits until all have run, and returns the rate per second. */
 async function createdToCompleted(of: { template: string; requests: readonly Buffer[] }): Promise<number> {
   const server = await startServer('errand', { template: of.template })
   const total = of.requests.length * postsPerUser
@@ -88,7 +87,6 @@ async function createdToCompleted(of: { template: string; requests: readonly Buf
   return (total - warmed) / (seconds + drainedInS)
 }
 
-/** Waits until the server has no open task. Returns the seconds that this took. */
 async function drained(dataDir: string): Promise<number> {
   const startedAt = performance.now()
   const db = new Database(join(dataDir, 'errand.db'), { readonly: true })

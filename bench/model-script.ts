@@ -3,25 +3,26 @@
 
 export type ModelScript = {
   deltas: number
-  /** Milliseconds between two deltas; 0 sends them as fast as the client reads. */
+  /** Milliseconds between two deltas. 0 sends them as fast as the client reads. */
   everyMs: number
 }
 
-/** Parses `events 500`, or `paced 200 100` for 200 deltas, one every 100 ms. */
 export function parseModelScript(message: string): ModelScript {
   const [, deltas = '1', everyMs = '0'] = message.split(' ')
   return { deltas: Number(deltas), everyMs: Number(everyMs) }
 }
 
 /**
- * Returns a delta of about four tokens that contains the current time. All processes of the machine share this clock.
+ * Returns a delta of about four tokens that contains the current time, read from a clock that all processes of the
+ * machine share.
  */
 export function stampedDelta(): string {
   return `at ${clockMs().toFixed(1)};`
 }
 
 /**
- * Returns the send time of the delta in this line, in milliseconds of that clock. Undefined for a line without a time.
+ * Returns the send time of the delta in this line, in milliseconds of that clock. Returns undefined for a line without
+ * a time.
  */
 export function readStamp(line: string): number | undefined {
   const start = line.indexOf('"at ')

@@ -11,15 +11,13 @@ const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 export type ModelServers = {
   stub: BenchProcess
-  /** The service, with an agent that uses the stub's model. */
   ours: BenchProcess
-  /** The AI SDK's own loop over the same model, without a service. */
   floor: BenchProcess
 }
 
 /**
  * Starts the three processes, calls `use` to measure, and always stops them afterwards. `core` pins the service and the
- * floor to one core. The stub stays on the driver's core.
+ * baseline to one core. The stub stays on the driver's core.
  */
 export async function withModelServers<Result>(
   template: string,
@@ -49,7 +47,6 @@ export async function withModelServers<Result>(
   }
 }
 
-/** Makes the floor stream replies until they end or `signal` aborts. */
 export async function runFloor(floor: BenchProcess, request: FloorRequest, signal?: AbortSignal): Promise<FloorResult> {
   const answer = await fetch(floor.url, { method: 'POST', body: JSON.stringify(request), ...(signal && { signal }) })
   if (!answer.ok) throw new Error(await answer.text())
@@ -62,7 +59,7 @@ export async function floorDeltas(floor: BenchProcess): Promise<number> {
 
 type Chats = { users: readonly BenchUser[]; count: number; message: string }
 
-/** Returns one chat request to the model agent per new session. The users alternate. */
+/** Returns chat requests to the model agent for new sessions. The users alternate. */
 export async function modelChats(ours: BenchProcess, { count, message, users }: Chats): Promise<Buffer[]> {
   const owners = Array.from({ length: count }, (_, index) => users[index % users.length]!)
   const body = JSON.stringify({ agentId: 'benchmodel' })
@@ -73,7 +70,7 @@ export async function modelChats(ours: BenchProcess, { count, message, users }: 
     if (sessionId === undefined) throw new Error(`no session: ${answer}`)
     sessionIds.push(sessionId)
   }
-  // Uses one connection, so that responses arrive in the order of the users.
+  // Use a single connection, so that responses arrive in the order of the users.
   await drive({ url: ours.url, connections: 1, next: () => queue.shift(), onBody })
   return owners.map(({ key }, index) => {
     const chat = JSON.stringify({ sessionId: sessionIds[index], message })

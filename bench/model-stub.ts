@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { parseModelScript, stampedDelta, type ModelScript } from './model-script.ts'
 
-// A language model provider in a separate process. Sends OpenAI's chat completions as server-sent events, one event per
-// delta. Builds unpaced events in advance, so that the stub takes little CPU from the servers under test.
+// A model provider in a separate process. Sends OpenAI's chat completions as server-sent events, one event per delta.
+// Builds unpaced events in advance, so that it takes little CPU time from the servers under test.
 
 /** Number of events per write if the script is not paced. */
 const burstEvents = 16

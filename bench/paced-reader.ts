@@ -4,7 +4,6 @@ import { clockMs, readStamp } from './model-script.ts'
 export type PacedReading = {
   /** Milliseconds from the sending to the arrival of each delta, in order of arrival. */
   readonly lags: number[]
-  /** Number of streams that have received a first delta. */
   begun: number
   /** Set if a stream ends before the reader disconnects, which is an error. */
   error: Error | undefined

@@ -1,7 +1,6 @@
 import { startServer, type BenchServer, type ServerKind } from './bench-servers.ts'
 import { drive } from './http-driver.ts'
 
-/** One side of a comparison: a server, and a function that measures one round. */
 type RoundSide<Result> = {
   kind: ServerKind
   env?: Record<string, string> | undefined
@@ -9,8 +8,8 @@ type RoundSide<Result> = {
 }
 
 /**
- * Drives several servers in short rounds, and all of them in each round. Other load on the machine changes by a quarter
- * within seconds. In short rounds it affects all sides alike.
+ * Measures several servers in short rounds, all of them in each round. Other load on the machine changes by a quarter
+ * within seconds, and in short rounds it affects all servers alike.
  */
 export async function pairedRounds<Name extends string, Result>(
   sides: Record<Name, RoundSide<Result>>,
@@ -31,7 +30,7 @@ export async function pairedRounds<Name extends string, Result>(
 }
 
 /**
- * Runs one round of each side, in an order that alternates between rounds. Discards the first round, which is a
+ * Runs one round of each server, in an order that alternates between rounds. Discards the first round, which is a
  * warm-up.
  */
 export async function takeTurns<Name extends string, Result>(
@@ -55,10 +54,8 @@ export async function takeTurns<Name extends string, Result>(
 type Side = { kind: ServerKind; requests: readonly Buffer[]; env?: Record<string, string> }
 
 export type PairedRate = {
-  /** Medians over the rounds. */
   perSecond: number
   p99Ms: number
-  /** Median of the round-by-round ratios to another side's rate. */
   ratioTo: (other: PairedRate) => number
   rates: readonly number[]
 }
@@ -101,12 +98,10 @@ function toPairedRate(results: readonly Round[]): PairedRate {
   }
 }
 
-/** Returns the median over the rounds of the ratio of `values` to `others`. */
 export function medianRatio(values: readonly number[], others: readonly number[]): number {
   return median(values.map((value, round) => value / others[round]!))
 }
 
-/** Returns the lower and upper quartile. */
 export function quartiles(values: readonly number[]): readonly [number, number] {
   const sorted = values.toSorted((a, b) => a - b)
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!

@@ -8,10 +8,8 @@ import type { BenchUser } from './bench-data.ts'
 import { startServer, type BenchServer } from './bench-servers.ts'
 import { drive, requestBytes, type DriveResult } from './http-driver.ts'
 
-/** Nodes that share one database, and a connection to inspect it. */
 export type Nodes = { servers: BenchServer[]; pool: PgPool; stop: () => Promise<void> }
 
-/** Starts one node per role on the same database. */
 export async function startNodes(
   databaseUrl: string,
   { roles, env = {} }: { roles: readonly string[]; env?: Record<string, string> },
@@ -19,7 +17,7 @@ export async function startNodes(
   const template = mkdtempSync(join(tmpdir(), 'errand-bench-empty-'))
   const servers: BenchServer[] = []
   const shared = { ERRAND_DATABASE_URL: databaseUrl, ERRAND_SECRET: 'of the benchmarks only', ...env }
-  // Starts the nodes one after the other, because the first node creates the tables.
+  // Start the nodes one after the other, because the first node creates the tables.
   for (const role of roles) {
     servers.push(await startServer('errand', { template, env: shared, args: ['--role', role] }))
   }
@@ -41,8 +39,8 @@ export function taskRequests(users: readonly BenchUser[]): Buffer[] {
 }
 
 /**
- * Drives all servers simultaneously, each with an equal share of the connections. Throws unless every response has
- * status 200.
+ * Sends requests to all servers simultaneously, over an equal share of the connections each. Throws unless every
+ * response has status 200.
  */
 export async function driveAll(
   servers: readonly BenchServer[],
@@ -62,13 +60,12 @@ export async function driveAll(
   return { requests, seconds, perSecond: requests / seconds, ...latencies, statuses }
 }
 
-/** Returns `count` requests, cycling through the given ones. */
+/** Returns `count` requests, repeating the given ones in a cycle. */
 export function inTurn(requests: readonly Buffer[], count: number, from = 0): () => Buffer | undefined {
   let sent = 0
   return () => (sent < count ? requests[(from + sent++) % requests.length] : undefined)
 }
 
-/** Waits until no task is open. Returns the seconds that this took. */
 export async function drained(pool: PgPool): Promise<number> {
   const startedAt = performance.now()
   const open = 'SELECT 1 FROM tasks WHERE completed_at IS NULL AND queued IN (0, 1) LIMIT 1'

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-// CPU profiles of the servers that a run starts, one file per thread. Sampling makes the servers a little slower.
+// CPU profiles of the servers that a run starts, one file per thread. Sampling makes the servers slightly slower.
 
 const functionsShown = 25
 const sampleMicroseconds = 500
@@ -18,19 +18,17 @@ export function startProfiling(): void {
   folder = mkdtempSync(join(tmpdir(), 'errand-bench-profiles-'))
 }
 
-/** Returns Node's options for a server. */
 export function profileOptions(): string[] {
   return folder === undefined
     ? []
     : ['--cpu-prof', `--cpu-prof-dir=${folder}`, `--cpu-prof-interval=${sampleMicroseconds}`]
 }
 
-/** Prints where each thread spent its time, by place and by function. */
 export function printProfiles(): void {
   if (folder === undefined) return
   for (const name of readdirSync(folder).toSorted()) {
     const profile = JSON.parse(readFileSync(join(folder, name), 'utf8')) as Profile
-    // The name has the process, the thread and a sequence number before its extension.
+    // The file name contains the process id, the thread id and a sequence number before its extension.
     const [pid, thread] = name.split('.').slice(3)
     printProfile(`process ${pid}, thread ${thread}`, profile)
   }
@@ -64,7 +62,6 @@ function add(counts: Map<string, number>, name: string, microseconds: number): v
   counts.set(name, (counts.get(name) ?? 0) + microseconds)
 }
 
-/** Returns the package, Node module or file of a function. */
 function placeOf({ functionName, url }: Frame): string {
   const dependency = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]
   if (dependency !== undefined) return dependency

@@ -1,12 +1,10 @@
 import { connect, type Socket } from 'node:net'
 
 // Reads event streams on plain sockets. Counts lines in the bytes without parsing them, so that the driver needs little
-// CPU compared with the servers.
+// CPU time compared with the servers.
 
 export type StreamEnd = {
-  /** Number of events, including the last one. */
   events: number
-  /** Time from the request to the end of the first event. */
   firstEventMs: number
 }
 
@@ -89,8 +87,7 @@ export async function connectStream(url: string, lastEvent = '{"type":"done"'): 
     open: (request) => {
       const begun = Promise.withResolvers<void>()
       const ended = Promise.withResolvers<StreamEnd>()
-      // The caller may await only one of these promises. These handlers keep a rejection of the other from being
-      // unhandled.
+      // The caller may await only one of these promises. Prevent an unhandled rejection of the other one.
       begun.promise.catch(() => undefined)
       ended.promise.catch(() => undefined)
       reading = { sentAt: performance.now(), events: 0, firstEventMs: 0, begun, ended }

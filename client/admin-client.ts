@@ -10,7 +10,7 @@ import {
 import type { Call } from './calls/rpc-call.ts'
 import type { Input, Output } from './types/client-types.ts'
 
-/** A credit to a user of a product, named by the product's own id. */
+/** The input of a credit to a user whom the product identifies by its own id. */
 export type CreditExternalUserInput = Omit<Input<'users.credit'>, 'userId'> & { externalId: string }
 
 /**
@@ -40,7 +40,7 @@ export type AdminClients = {
     ) => CallPromise<Output<'users.credit'>>
     transactions: InnerListMethod<'users.transactions'>
     /**
-     * Finds the owner of an object by the object's id: a task, session, chat, transaction, top-up, API key and others.
+     * Finds the owner of an object, such as a task, session, chat, transaction, top-up or API key, by the object's id.
      */
     findOwner: Method<'users.findOwner'>
     tasks: InnerListMethod<'users.tasks'>

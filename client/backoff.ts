@@ -2,7 +2,9 @@ import { ErrandClientError } from './client-error.ts'
 
 const firstMs = 250
 const longestMs = 10_000
-/** Maximum pause before a retry. Long enough for a Retry-After of one minute, the rate-limit window, plus jitter. */
+/**
+ * Maximum pause before a retry. Long enough for a Retry-After of one minute, the period of the rate limit, plus jitter.
+ */
 export const retryPauseMsMax = 60_500
 const transientStatuses = new Set([429, 502, 503, 504])
 
@@ -16,8 +18,8 @@ export function backoffMs(failures: number, random = Math.random()): number {
 }
 
 /**
- * Like `backoffMs`, but at least the Retry-After of the error. The added jitter keeps clients from retrying
- * simultaneously.
+ * Returns the Retry-After of the error plus a random delay, so that clients do not retry simultaneously. Without a
+ * Retry-After, returns `backoffMs`.
  */
 export function retryDelayMs(error: ErrandClientError, failures: number, random = Math.random()): number {
   const askedMs = (error.retryAfterSeconds ?? 0) * 1000

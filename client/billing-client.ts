@@ -21,7 +21,7 @@ export type BillingClients = {
     /** Changes the password. Needs a browser login, and ends all other logins of the account. */
     changePassword: Method<'account.changePassword'>
   }
-  /** Available only if the service accepts payments; see `payments` of the account. */
+  /** Payments for credit. Available only if the service accepts payments; see `payments` of the account. */
   topups: {
     /**
      * Starts a payment for credit. Needs the scope `manage`.

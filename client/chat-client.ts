@@ -5,7 +5,7 @@ import { methodsOf, type Method } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 import { readChat, resumeChat, type ChatOptions, type ChatStream, type ResumeOptions } from './streams/read-chat.ts'
 
-/** One tool call. `output` is missing if there was no result. */
+/** A tool call. `output` is missing if there was no result. */
 export type ChatToolCall = {
   id: string
   name: string
@@ -94,7 +94,7 @@ async function collectReply(stream: ChatStream): Promise<ChatReply> {
         return { ...reply, usage: event.usage, costUsd: event.costUsd }
       case 'error':
         throw replyError(event, stream.requestId)
-      // Unknown event types are ignored.
+      // Ignore unknown event types.
     }
   }
   throw new Error('The stream ended without its last event.')

@@ -10,7 +10,8 @@ import { createSessionsClient, type SessionsClient } from './sessions-client.ts'
 import { createTasksClient, type TasksClient } from './tasks-client.ts'
 import { createWebhooksClient, type WebhooksClient } from './webhooks-client.ts'
 
-// Typed client of the service, for Node and browsers. Every method takes the operation's input, then the call options.
+// Typed client of the service, for Node and browsers. Every method takes the operation's input and then the call
+// options.
 
 export type { AdminClients } from './admin-client.ts'
 export type { BillingClients } from './billing-client.ts'

@@ -20,7 +20,7 @@ export type ErrandClientOptions = {
    * Retry-After, up to 60 seconds. If the Retry-After is longer, the call rejects immediately.
    */
   maxRetries?: number | undefined
-  /** Sent with every request. The client's own headers override them. */
+  /** Headers sent with every request. The client's own headers take precedence. */
   defaultHeaders?: Readonly<Record<string, string>> | undefined
   /** Called before each request. */
   onRequest?: ((request: RequestEvent) => void) | undefined
@@ -32,7 +32,7 @@ export type ErrandClientOptions = {
 
 export type ClientFetch = (url: string, init: RequestInit) => Promise<Response>
 
-/** One HTTP request. Reads made in the same tick share one request. */
+/** An HTTP request. Reads made in the same tick share one request. */
 export type RequestEvent = {
   method: string
   url: string
@@ -59,7 +59,7 @@ export type RetryEvent = {
 
 /** The validated options of a client. */
 export type Connection = {
-  /** Without a trailing slash. */
+  /** URL of the service without a trailing slash. */
   baseUrl: string
   headers: Readonly<Record<string, string>>
   fetch: ClientFetch
@@ -68,7 +68,7 @@ export type Connection = {
   onRetry: (retry: RetryEvent) => void
 }
 
-/** A user, given by your product's external id or by the service's id. */
+/** A user, identified by your product's external id or by the service's id. */
 export type ActingUser = string | { userId: string }
 
 const defaultRequestTimeoutMs = 60_000
@@ -100,7 +100,7 @@ export function toConnection(options: ErrandClientOptions): Connection {
   }
 }
 
-/** The message never quotes the key, not even an invalid one, because errors are often logged. */
+/** Validates the API key. The error never quotes the key, not even an invalid one, because errors are often logged. */
 function checkKey(apiKey: unknown): string {
   if (typeof apiKey === 'string' && /^[\x21-\x7e]+$/.test(apiKey)) return apiKey
   throw invalidArgument('apiKey', 'Must be an API key: visible ASCII characters without spaces')
@@ -138,7 +138,7 @@ function observedFetch({ fetch, onRequest, onResponse }: ErrandClientOptions): C
     const request = { method: init.method ?? 'GET', url }
     observe(onRequest, request)
     const startedAt = performance.now()
-    // Look up the global fetch at each call. A browser's fetch rejects a `this` other than the global object.
+    // Look up the global fetch at each call. A browser's fetch rejects any `this` except the global object.
     const response = await (fetch ? fetch(url, init) : globalThis.fetch(url, init))
     observe(onResponse, {
       ...request,

@@ -38,7 +38,7 @@ export async function withDeadline<T>(
   }
 }
 
-/** Rejects with the signal's reason on abort; the work continues. */
+/** Rejects with the abort reason when the signal aborts. The work continues. */
 export async function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
   const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The work timed out.')
   return await withDeadline({ signal, timeoutMs: Infinity, createTimeoutError }, () => work)

@@ -2,7 +2,7 @@ import { invalidArgument } from './client-error.ts'
 
 /** Generates a key with 128 random bits. */
 export function newIdempotencyKey(): string {
-  // `randomUUID` would not work: browsers do not provide it to pages served over plain HTTP.
+  // Do not use `randomUUID`, which browsers do not provide to pages served over plain HTTP.
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return `run_${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`
 }

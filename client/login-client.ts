@@ -1,7 +1,9 @@
 import { methodsOf, type ListMethod, type Method, type PlainMethod } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 
-/** Browser logins. Works only in pages of the service itself, where the browser stores the login cookie. */
+/**
+ * Browser sessions. These methods work only in pages of the service itself, where the browser stores the login cookie.
+ */
 export type LoginClients = {
   login: {
     /** Lists the single sign-on providers. */

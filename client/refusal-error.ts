@@ -7,8 +7,8 @@ type Status = Catalogue[ErrorCode]['status']
 type CodeOf<S extends Status> = { [Code in ErrorCode]: Catalogue[Code]['status'] extends S ? Code : never }[ErrorCode]
 
 /**
- * Codes by status, for error bodies of older service versions, which have no code. If several codes share a status, the
- * map has the most general one. The compiler checks the map against the catalogue.
+ * Error codes by status, for error bodies of older service versions, which have no code. If several codes share a
+ * status, the map has the most general one. The compiler checks the map against the catalogue.
  */
 const codesByStatus: { [S in Status]: CodeOf<S> } = {
   400: 'BAD_REQUEST',
@@ -32,8 +32,8 @@ const codesByStatus: { [S in Status]: CodeOf<S> } = {
 type Refusal = { code: ClientErrorCode; message: string }
 
 /**
- * Creates the error for a response that is not a stream. The text is an `error` event, the body of a REST error, or
- * something else.
+ * Creates the error for a response that is not a stream. The text can be an `error` event, the body of a REST error, or
+ * anything else.
  */
 export function refusalError(response: Response, text: string): ErrandClientError {
   const { status } = response

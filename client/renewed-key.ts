@@ -18,7 +18,7 @@ export function withRenewedKey(fetch: Fetch, getKey: () => Promise<string>): Fet
   function renew(): Promise<string> {
     const key = getKey()
     current = key
-    // A failure must not be remembered.
+    // A failure must not be cached.
     key.catch(() => {
       if (current === key) current = undefined
     })

@@ -1,4 +1,4 @@
-/** Parses a Retry-After header (a number or a date) into seconds. Undefined if it is absent or invalid. */
+/** Parses a Retry-After header (a number or a date) into seconds. Returns undefined if it is absent or invalid. */
 export function parseRetryAfter(header: string | null, nowMs = Date.now()): number | undefined {
   if (header === null) return undefined
   if (/^\d+$/.test(header)) return Number(header)

@@ -22,7 +22,7 @@ export async function waitForTask({ getTask, pause, now, onFailure }: WaitParts,
         getTask(longPollSeconds),
       )
       if (hasEnded(task)) return task
-      // A stopping service or a proxy may end the long poll early. Do not poll again immediately after that.
+      // A stopping service or a proxy may end the long poll early. If so, pause before the next poll.
       const wasHeld = now() - startedAt >= (longPollSeconds * 1000) / 2
       early = wasHeld ? 0 : early + 1
       if (early > 0) await pause(backoffMs(early))

@@ -9,7 +9,7 @@ type EventOf<Type extends string, Data> = {
   userId?: string
   /** The user's id in the product; null if there is none. Only for webhooks of a platform key. */
   externalId?: string | null
-  /** Ids, states, codes and amounts only. Fetch the objects themselves from the service. */
+  /** Contains only ids, states, codes and amounts. Fetch the objects themselves from the service. */
   data: Data
 }
 /** `refundedUsd` is the amount returned to the balance. */
@@ -43,7 +43,7 @@ export type WebhookEvent =
   | EventOf<'payment.failed', { topupId: string; amountUsd: string; reason: string }>
   /** `refundedUsd` is the total refunded so far. `owedUsd` is the part that the balance could not cover. */
   | EventOf<'payment.refunded', { topupId: string; amountUsd: string; refundedUsd: string; owedUsd: string }>
-  /** `disputedUsd` is zero again after a won dispute. */
+  /** `disputedUsd` is 0 again after a won dispute. */
   | EventOf<'payment.disputed', { topupId: string; amountUsd: string; disputedUsd: string; owedUsd: string }>
   | EventOf<'webhook.test', { webhookId: string }>
 
@@ -59,7 +59,7 @@ export type UnwrapOptions = {
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 
 const toleranceSecondsDefault = 300
-/** While a secret is being rotated, a request has two signatures. */
+/** Limits on untrusted input. A request has two signatures while its secret is being rotated. */
 const signaturesMax = 10
 const secretsMax = 10
 

@@ -6,7 +6,7 @@ import { createRoot } from 'react-dom/client'
 import { App } from './app/app.tsx'
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? ''
-// Nonce for the style elements of dialogs, read by the package get-nonce.
+// Nonce for the style elements of dialogs. The package get-nonce reads it.
 Reflect.set(globalThis, '__webpack_nonce__', nonce)
 
 const root = document.querySelector('#root')

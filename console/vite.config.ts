@@ -6,7 +6,7 @@ import { precompress } from './precompress.ts'
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   envDir: false,
-  // Chunks load each other relative to themselves, because the service may be at a path of its host.
+  // Chunks load each other by relative URLs, because the service may be at a path of its host.
   base: './',
   clearScreen: false,
   plugins: [react(), precompress()],
@@ -15,12 +15,13 @@ export default defineConfig({
     emptyOutDir: true,
     manifest: true,
     target: 'es2023',
-    // Browsers that support light-dark(). For older targets, Vite would replace it with variables that are never set.
+    // Minimum browsers that support light-dark(). For older targets, Vite would replace it with variables that are
+    // never set.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     sourcemap: false,
     reportCompressedSize: false,
-    // Never inlines assets. The pages' security policy forbids `data:` scripts and fonts, and one request less is not
-    // worth more.
+    // Never inline assets. The pages' content security policy forbids `data:` scripts and fonts, and saving one request
+    // is not worth weakening it.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     rolldownOptions: { checks: { bundlerTimings: false } },

@@ -2,7 +2,6 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 
-/** Bundles a page's script, as the bundler of a real project would. */
 export async function bundlePage(page: URL): Promise<string> {
   const entry = fileURLToPath(page)
   const built = await build({

@@ -19,7 +19,7 @@ export function chatOperation(responses: Json, success: Json): Json {
       200: {
         description: 'The reply.',
         headers: { ...(success as { headers: Json }).headers, ...headersOf('Errand-Turn-Id') },
-        // Omits server-sent events, because with two content types generated clients would have a union type.
+        // Omit server-sent events, because with two content types generated clients would have a union type.
         content: { 'application/x-ndjson': { schema: linesOf('ChatEvent') } },
       },
       ...responses,
@@ -29,7 +29,7 @@ export function chatOperation(responses: Json, success: Json): Json {
 
 /**
  * Describes the lines as a string. If the content had the schema of an event, tools would parse the whole body as one
- * JSON value. They would then fail after the chat was charged.
+ * JSON value and fail after the chat was charged.
  */
 export function linesOf(event: string, contentMediaType = 'application/x-ndjson'): Json {
   const contentSchema = { $ref: `#/components/schemas/${event}` }
@@ -65,7 +65,7 @@ export function eventSchemas(schema: z.ZodType, { name: unionName, prefix = '', 
   }
 }
 
-/** Converts `tool_call` to ToolCallEvent. */
+/** Converts an event type to a schema name: `tool_call` becomes ToolCallEvent. */
 function nameOf(type: string): string {
   return `${type.replaceAll(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase())}Event`
 }

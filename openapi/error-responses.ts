@@ -2,7 +2,6 @@ import { ErrandError, errorBody, errorCatalogue, type ErrorCode } from '../serve
 
 type Json = Record<string, unknown>
 
-/** Errors that any operation may return, in addition to the operation's own errors. */
 export const sharedErrors: Record<string, string> = {
   401: 'Authentication is missing or invalid.',
   403: 'Permission is missing.',
@@ -41,7 +40,7 @@ export function headersOf(...names: HeaderName[]): Json {
 
 type Refusal = { description: string; headers?: Json; code?: ErrorCode | undefined }
 
-/** The example uses `code`, or the first code with that status. */
+/** Builds an error response. Its example uses `code`, or else the first code with this status. */
 export function errorResponse(status: string, { description, headers = {}, ...given }: Refusal): Json {
   const codes = Object.keys(errorCatalogue) as ErrorCode[]
   const { code = codes.find((known) => String(errorCatalogue[known].status) === status)! } = given
@@ -57,7 +56,7 @@ export function errorResponse(status: string, { description, headers = {}, ...gi
   }
 }
 
-/** Schemas of error bodies. Their names do not hide a language's own `Error` type. */
+/** Schemas of error bodies. Their names avoid `Error`, which is a built-in type in many languages. */
 export const errorSchemas: Json = {
   ErrorBody: {
     type: 'object',
@@ -139,7 +138,6 @@ export function retryHeaderOf(status: string): Json {
   return status === '429' || status === '503' ? headersOf('Retry-After') : {}
 }
 
-/** Marks a header as always present in the response. */
 function always(own: Json): Json {
   return { ...own, required: true }
 }

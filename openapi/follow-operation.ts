@@ -4,7 +4,6 @@ import { errorResponse, rateHeadersOf, headersOf, retryHeaderOf, sharedErrors } 
 
 type Json = Record<string, unknown>
 
-/** Describes the operation that streams the events of a task. */
 export function followOperation(success: Json): Json {
   const content = (type: string) => [type, { schema: linesOf('TaskEvent', type) }] as const
   return {

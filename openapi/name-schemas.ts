@@ -41,8 +41,8 @@ const enums: Record<string, readonly string[]> = {
 }
 
 /**
- * `Login` differs only in case from the name that generators give to operation logIn. Some generators write one file
- * per name.
+ * `Login` differs only in case from the name that generators give to the operation logIn. Some generators write one
+ * file per name, which collide on case-insensitive file systems.
  */
 const renamed: Record<string, string> = { Login: 'BrowserLogin' }
 
@@ -63,9 +63,7 @@ export function nameSchemas(document: Named): void {
   components.schemas = Object.fromEntries([...schemas, ...named])
 }
 
-/**
- * Names an operation's body after the operation. Names its response likewise, unless the response already has a name.
- */
+/** Names an operation's body after the operation, and its response too, unless that already has a name. */
 function nameBodies({ operationId, requestBody, responses }: Spoken, schemas: Json): void {
   const name = operationId[0]!.toUpperCase() + operationId.slice(1)
   for (const [content, own] of [
@@ -81,9 +79,9 @@ function nameBodies({ operationId, requestBody, responses }: Spoken, schemas: Js
 }
 
 /**
- * Replaces enums with references and drops what the generator adds to every object and integer. Its additions forbid
- * unknown response fields, although the service may add fields. They also state the obvious: names are strings, and
- * integers are within JavaScript's range.
+ * Replaces enums with references and removes what the generator adds to every object and integer. Its additions forbid
+ * unknown response fields, although the service may add fields, and state the obvious: names are strings, and integers
+ * are within JavaScript's range.
  */
 function tidied(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value

@@ -23,7 +23,7 @@ import { followOperation, taskEventSchemas } from './follow-operation.ts'
 import { nameSchemas } from './name-schemas.ts'
 import { operationExamples } from './operation-examples.ts'
 
-// Generates the document from the procedures. Then adds what the generator cannot know: error bodies, headers, and
+// Generates the document from the procedures, then adds what the generator cannot know: error bodies, headers, and
 // paths that return a stream or are not procedures.
 
 type Json = Record<string, unknown>
@@ -38,7 +38,6 @@ type Operation = Json & {
 
 /** Procedures that count as executions. Chats count too, but the chat operation is described by hand. */
 const executions = new Set(['createTask'])
-/** Operations that count as writes to account data. */
 const writes = new Set([
   'createSession',
   'updateSession',
@@ -72,7 +71,7 @@ const idempotent: Record<string, string> = {
   createTopup: keptFor24Hours,
   creditUser: 'Kept with the transaction: a repeated request with the same key and amount credits nothing more.',
 }
-/** Operations that reject API keys when called, whatever the scopes of the key. */
+/** Operations that reject API keys, whatever their scopes. */
 const forBrowsers = new Set(['logOut', 'changePassword'])
 const settingCookie = new Set(['logIn', 'logOut', 'acceptInvitation', 'endLogins'])
 const countingLogins = new Set(['logIn', 'changePassword'])
@@ -222,7 +221,6 @@ function idempotencyParameter(description: string): Json {
   }
 }
 
-/** Returns the errors that the procedure itself documents, by status. */
 function ownErrors(operation: Operation): Record<string, string> {
   return definitionOf(procedureNamed(operation.operationId)).meta?.openapi?.errorResponses ?? {}
 }

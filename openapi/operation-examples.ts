@@ -1,6 +1,6 @@
 type Example = { request?: unknown; response: unknown }
 
-// Real responses of the quickstart, for the operations that clients call first. The linter validates the examples
+// Actual responses of the quickstart, for the operations that clients call first. The linter validates the examples
 // against their schemas.
 
 const userId = 'user_01m8323zksrfywzbfn4ad53g1w'
@@ -87,7 +87,6 @@ const rates = {
 
 const page = { limit: 50, offset: 0 }
 
-/** Events of the reply in the chat example. */
 const chatEvents = [
   { type: 'tool_call', timestamp: '2026-11-23T02:00:37.974Z', toolCall },
   { type: 'tool_result', timestamp: '2026-11-23T02:00:37.980Z', toolResult: { id: 'call-1', output } },
@@ -123,7 +122,6 @@ const webhook = {
   updatedAt: '2026-11-23T08:07:47.240Z',
 }
 
-/** Keyed by operation id. */
 export const operationExamples: Record<string, Example> = {
   createTask: { request: taskInput, response: { taskId, status: 'pending', message: 'Task created' } },
   followTask: { response: taskEvents.map((event) => `${JSON.stringify(event)}\n`).join('') },

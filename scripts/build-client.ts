@@ -13,7 +13,6 @@ const target = new URL('dist/errand-client/', root)
 const path = (name: string) => fileURLToPath(new URL(name, root))
 const write = (name: string, text: string) => writeFileSync(new URL(name, target), text)
 
-/** Entry modules by import subpath. */
 const modules = {
   index: 'client/client.ts',
   webhooks: 'client/webhooks.ts',
@@ -59,7 +58,7 @@ async function bundle(entry: Record<string, string>, format: 'es' | 'cjs'): Prom
         external: /^node:|^react\b/,
         output: {
           chunkFileNames: `shared.${extension}`,
-          // Components that React's servers must leave to the browser.
+          // React Server Components must leave these components to the browser.
           banner: ({ name }) => (name === 'react' ? "'use client'" : ''),
         },
       },

@@ -9,20 +9,19 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const manifests = ['.npmrc', 'package.json', 'package-lock.json', 'tsconfig.json']
 const sources = ['console', 'client', 'server/kernel/money.ts', 'server/kernel/assert.ts', 'server/kernel/csv-text.ts']
 const built = join(root, 'console', 'dist')
-/** Name of the file in the build folder that contains the digest of the sources. */
 const digestName = '.sources'
 
 const isSource = (path) => path !== built && !path.endsWith('node_modules')
 
 /**
- * Hashes all sources of the console. Modification times would make a copy look outdated, because its files get the time
- * of the copying. A read-only copy could not be rebuilt.
+ * Hashes all sources of the console. Modification times would not work: all files of a copied checkout look new, and a
+ * read-only copy could not be rebuilt.
  */
 function digestSources() {
   const hash = createHash('sha256')
   const add = (path) => {
     const stats = statSync(join(root, path), { throwIfNoEntry: false })
-    // Skips broken links, and editors' temporary files that no longer exist.
+    // Skip broken links, and temporary files of editors that no longer exist.
     if (!stats) return
     if (stats.isFile()) return void hash.update(`${path}\0${stats.size}\0`).update(readFileSync(join(root, path)))
     const names = readdirSync(join(root, path)).sort()
@@ -33,18 +32,18 @@ function digestSources() {
 }
 
 /**
- * Builds the console with the development packages of the checkout. If those are missing, copies the sources to a
- * temporary folder and installs the packages there. They are as large as the server's packages.
+ * Builds the console with the development packages of the checkout. If they are missing, copies the sources to a
+ * temporary folder and installs the packages there. They are as large as the packages of the server.
  */
 export async function buildConsole({ hasPackages, node }) {
   // Hash before the build, so that a file saved during the build makes the console outdated.
   const digest = digestSources()
   if (readDigest() === digest) return
   console.error('Building the web console…')
-  // Builds in a temporary folder and then moves the result into place. An interrupted build thus leaves the console
-  // unchanged.
+  // Build in a temporary folder and then move the result into place, so that an interrupted build leaves the existing
+  // console unchanged.
   const folder = hasPackages ? join(root, 'node_modules', `.console-${process.pid}`) : join(root, '.setup-console')
-  // A killed set-up may have left the folder behind.
+  // An interrupted setup may have left the folder behind.
   rmSync(folder, { recursive: true, force: true })
   try {
     const from = hasPackages ? root : join(folder, 'copy')
@@ -53,7 +52,7 @@ export async function buildConsole({ hasPackages, node }) {
     const config = join(from, 'console', 'vite.config.ts')
     const aside = join(folder, 'dist')
     const args = ['build', '--config', config, '--outDir', aside, '--emptyOutDir', '--logLevel', 'warn']
-    // Set in tests too, because React's build for any other environment is far larger.
+    // Set this in tests too, because React's build for any other environment is much larger.
     const env = { ...process.env, NODE_ENV: 'production' }
     await runCommand(await node, [vite, ...args], { cwd: from, stdio: ['ignore', 2, 2], env })
     writeFileSync(join(aside, digestName), digest)
@@ -67,7 +66,7 @@ export async function buildConsole({ hasPackages, node }) {
 
 /**
  * Copies the sources and installs the packages for the build. Returns false if the installation fails, for example
- * without a network.
+ * because there is no network.
  */
 async function installCopy(to) {
   for (const path of [...manifests, ...sources]) {

@@ -17,13 +17,13 @@ import { exported, serverManifest, type RootManifest } from './server-manifest.t
 import { bundlePackages, readSpecifiers, useBundled } from './bundle-packages.ts'
 import { packagedPage, packagedPaths, packageReadmes } from './package-pages.ts'
 
-// Builds the publishable package dist/errand: the server as JavaScript, in the same folders as its sources. Relative
-// paths therefore match a checkout. Includes the console, the migrations, the OpenAPI document and the quickstart. The
-// server is compiled, because Node does not strip types below node_modules.
+// Builds the publishable package dist/errand, which contains the compiled server, the console, the migrations, the
+// OpenAPI document and the quickstart. The server's folders are the same as in a checkout, so relative paths work in
+// both. It is compiled because Node does not strip types below node_modules.
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const built = join(root, 'dist', 'errand')
-// Builds in a temporary folder and then moves the result into place. An interrupted build thus leaves no partial
+// Build in a temporary folder and then move the result into place, so that an interrupted build leaves no partial
 // package.
 const out = `${built}.${process.pid}.partial`
 
@@ -62,8 +62,8 @@ function compile(): void {
 }
 
 /**
- * Returns the entries and all declarations that they refer to. Other declarations import packages that users do not
- * install.
+ * Returns the entry modules and all declarations that they refer to. Other declarations import packages that users do
+ * not install.
  */
 function reachedDeclarations(entries: readonly string[]): Set<string> {
   const reached = new Set(entries)
@@ -79,10 +79,7 @@ function dropDeclarations(kept: ReadonlySet<string>): void {
   for (const file of filesBelow(out)) if (file.endsWith('.d.ts') && !kept.has(file)) rmSync(file)
 }
 
-/**
- * Copies the files for `errand init`. They end in `.txt`, because runnable TypeScript is not allowed below
- * node_modules.
- */
+/** Copies the files for `errand init`. They end in `.txt`, because Node does not run TypeScript below node_modules. */
 function copyStarter(): void {
   const from = join(root, 'examples', 'starter')
   for (const file of filesBelow(from)) {

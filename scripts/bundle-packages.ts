@@ -4,8 +4,8 @@ import { dirname, join, relative, sep } from 'node:path'
 import { build } from 'vite'
 
 /**
- * Packages to bundle, because the server uses only a small part of each. Installed they take 113 MB, 31 MB of which are
- * the TypeScript peer of @trpc/server. Bundled they take 5 MB.
+ * Packages to bundle, because the server uses only a small part of each. Installed, they take 113 MB, of which 31 MB
+ * are the TypeScript peer dependency of @trpc/server. Bundled, they take 5 MB.
  */
 const bundled: ReadonlySet<string> = new Set([
   '@ai-sdk/anthropic',
@@ -23,12 +23,11 @@ const external = ['better-sqlite3', 'pg', 'zod']
 const specifier =
   /((?:\bfrom|^import)\s*|\b(?:import|require|createRequire\(import\.meta\.url\))\(\s*)(['"])([^'"\n]+)\2/gm
 
-/** Returns the package modules that a JavaScript file imports or requires. */
 export function readSpecifiers(file: string): string[] {
   return [...readFileSync(file, 'utf8').matchAll(specifier)].map(([, , , name = '']) => name).filter(isOfPackage)
 }
 
-/** Whether the name refers to a package, not to one of Node's built-in modules or the package's own files. */
+/** Whether the name refers to a package, not to a built-in module or a file of the package itself. */
 function isOfPackage(name: string): boolean {
   return !name.startsWith('.') && !name.startsWith('#') && !isBuiltin(name)
 }
@@ -43,7 +42,7 @@ export function packageOf(name: string): string {
 
 type Bundle = { root: string; modules: readonly string[]; folder: string }
 
-/** Bundles the parts of packages that the modules import into a folder, together with the packages' licenses. */
+/** Bundles the used parts of packages into a folder, together with the packages' licenses. */
 export async function bundlePackages({ root, modules, folder }: Bundle): Promise<void> {
   const names = [...new Set(modules.flatMap(readSpecifiers))].filter((name) => bundled.has(packageOf(name)))
   const result = await build({
@@ -90,7 +89,6 @@ function fileOf(name: string): string {
   return name.replace('@', '')
 }
 
-/** Rewrites a module's imports so that they refer to the bundles. */
 export function useBundled(file: string, folder: string): void {
   const text = readFileSync(file, 'utf8')
   const changed = text.replace(specifier, (all, before: string, quote: string, name: string) => {

@@ -8,7 +8,8 @@ import { describedRouter, proceduresOf } from '../server/edge/root-router.ts'
 import { definitionOf } from '../server/procedures/procedure.ts'
 
 /**
- * Generates `client/types/api-types.ts`: the inputs and outputs of every procedure, as types without library imports.
+ * Generates `client/types/api-types.ts`, which contains the inputs and outputs of every procedure as types without
+ * library imports.
  */
 export function clientTypesFile(): string {
   const named = new Map<string, string>()
@@ -21,7 +22,7 @@ export function clientTypesFile(): string {
     const [input] = inputs
     const lines = kinds.get(type)
     assert(input && lines, 'a procedure is a query or a mutation and has an input')
-    // Skips streams, which have no output schema. Code outside this loop generates their inputs and events.
+    // Skip streams, which have no output schema. Their inputs and events are generated separately.
     if (!output) continue
     const types = [typeOf(input, 'input', named), typeOf(output, 'output', named)]
     lines.push(`  '${name}': {\n    input: ${types[0]}\n    output: ${types[1]}\n  }\n`)

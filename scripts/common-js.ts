@@ -2,15 +2,13 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 
 type Parts = {
-  /** The exported modules, without extensions. */
   modules: readonly string[]
-  /** The declarations of the modules, and all declarations that they refer to. */
   declarations: Iterable<string>
 }
 
 /**
- * Lets CommonJS import the exported modules. Also copies their declarations, because TypeScript treats the originals as
- * declarations of ES modules.
+ * Makes the exported modules available to CommonJS. Also copies their declarations, because TypeScript treats the
+ * originals as declarations of ES modules.
  */
 export function addCommonJs({ declarations, modules }: Parts): void {
   for (const module of modules) {

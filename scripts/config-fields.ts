@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { configSchema } from '../server/agents/config/agent-schema.ts'
 
-// Reads the fields of the configuration file. Their meanings come from the comments of their types, their
-// values and defaults from the schemas that validate them.
+// Reads the fields of the configuration file. Descriptions come from the comments of the types, and values and defaults
+// from the schemas that validate them.
 
 type Schema = {
   type?: string
@@ -29,7 +29,6 @@ const source = ['define-config.ts', 'chat-config.ts', 'pricing-config.ts', 'serv
   .map((file) => readFileSync(new URL(`../server/agents/config/${file}`, import.meta.url), 'utf8'))
   .join('\n')
 
-/** Returns the comments of a type's own fields. */
 function commentsOf(type: string): Map<string, string> {
   const body = new RegExp(String.raw`^(?:export )?type ${type}\b[^\n]*\{\n([\s\S]*?)^\}`, 'm').exec(source)?.[1]
   if (body === undefined) throw new Error(`No type ${type} is in the files of the configuration's types`)
@@ -39,7 +38,7 @@ function commentsOf(type: string): Map<string, string> {
   )
 }
 
-/** Returns the sections in page order. Each section has only the schema fields that its own types declare. */
+/** Returns the sections in page order. Each section contains only the schema fields that its own types declare. */
 export function fieldSections(): FieldSection[] {
   const root = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' }) as Schema
   const at = (schema: Schema | undefined, ...path: string[]): Schema => {
@@ -120,7 +119,7 @@ function rowsOf(schema: Schema, own: Map<string, string>, besides = new Map<stri
   })
 }
 
-/** Splits `…; 300 by default.` into meaning and default. */
+/** Splits a comment such as `…; 300 by default.` into meaning and default. */
 function splitDefault(comment: string): { meaning: string; byDefault: string } {
   const [, before, byDefault, after = ''] = /^(.*?); ([^;.]+) by default\.(.*)$/.exec(comment) ?? []
   return byDefault === undefined ? { meaning: comment, byDefault: '' } : { meaning: `${before}.${after}`, byDefault }
@@ -162,7 +161,6 @@ const units: [end: RegExp, unit: string][] = [
   [/Usd$/, 'USD'],
 ]
 
-/** Derives the unit from the end of the name. */
 export function unitOf(name: string): string {
   return units.find(([end]) => end.test(name))?.[1] ?? ''
 }

@@ -5,7 +5,6 @@ import { markdownTable } from '../site/markdown-table.ts'
 
 type Words = { cause: string; remedy: string }
 
-/** Generates docs/reference/errors.md: every code with its status, meaning and remedy. */
 export function errorsPage(): string {
   const codes = Object.keys(errorCatalogue) as ErrorCode[]
   const renamed = codes.filter((code) => streamCode(code) !== code)

@@ -6,13 +6,14 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 
-/** A top-level declaration. `name` is the declared name; `text` includes the comment but not `export`. */
+/** A top-level declaration. `name` is the declared name. `text` includes the comment but not `export`. */
 type Declaration = { name: string; text: string; file: string }
 
 /**
- * Returns the declarations of each client module as one text, by the module's name. Joins the compiler's output for all
- * files and keeps only what the module's exports refer to. Imports only from packages and from the module `index`, whose
- * interfaces programs may extend. Throws if two files declare the same name, even one that is not exported.
+ * Returns all declarations of each client module as one string, by module name. Joins the compiler's output for all
+ * files and keeps only declarations that the module's exports refer to. The result imports only from packages and from
+ * the module `index`, whose interfaces programs may extend. Throws if two files declare the same name, even if one of
+ * them is not exported.
  */
 export function flatDeclarations<Name extends string>(modules: Record<Name, string>): Record<Name, string> {
   const entries = Object.values<string>(modules)
@@ -39,7 +40,6 @@ export function flatDeclarations<Name extends string>(modules: Record<Name, stri
 
 function flatten(folder: string, entry: string, index: string | undefined): string {
   const declarations = new Map<string, Declaration>()
-  /** Names imported from elsewhere, by specifier. */
   const imported = new Map<string, Set<string>>()
   const exported = new Set<string>()
   const waiting = [join(folder, entry)]
@@ -81,7 +81,7 @@ function sourceOf(path: string): string {
   return path.replace(/\.js(x?)$/, '.ts$1')
 }
 
-/** Returns an import for each specifier of which the text uses a name. */
+/** Returns an import statement for each module specifier of which the text uses a name. */
 function importsOf(imported: ReadonlyMap<string, ReadonlySet<string>>, text: string): string[] {
   return [...imported].flatMap(([from, names]) => {
     const used = [...names].filter((name) => new RegExp(`\\b${name}\\b`).test(text)).toSorted()
@@ -89,7 +89,7 @@ function importsOf(imported: ReadonlyMap<string, ReadonlySet<string>>, text: str
   })
 }
 
-/** `name` is the declared name. `names` are the exported names. */
+/** `name` is the declared name, and `names` are the exported names. */
 type Statement = { name: string | undefined; names: string[]; text: string; isExported: boolean }
 
 /**

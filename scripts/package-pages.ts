@@ -16,7 +16,6 @@ export const packagedPaths: readonly string[] = [
   'server/store/sqlite/migrations',
 ]
 
-/** The README of each package. */
 export const packageReadmes = { errand: 'scripts/package-readme.md', 'errand-client': 'client/README.md' }
 
 export function isPackaged(file: string): boolean {

@@ -10,7 +10,7 @@ import { repositoryFields } from './repository-fields.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } })
-/** Names in publication order: each package depends only on earlier ones. */
+/** Package names in publication order. Each package depends only on earlier ones. */
 const names = ['errand-client', 'errand', 'create-errand']
 const token = process.env['NODE_AUTH_TOKEN'] ?? ''
 

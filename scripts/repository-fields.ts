@@ -8,12 +8,12 @@ type RepositoryFields = {
   bugs?: string
 }
 
-/** An https or ssh address of a repository. Matches its host and path. */
+/** An https or ssh URL of a repository. Captures its host and path. */
 const address = /^(?:https:\/\/(?:[^@/]+@)?|ssh:\/\/git@|git@)([\w.-]+)(?::\d+\/|[/:])([\w.~-]+(?:\/[\w.~-]+)+)$/
 
 /**
- * Returns the fields of a published package.json that name the repository, according to the clone's remote `origin`.
- * npm accepts provenance only if they match the workflow's repository. Empty if `origin` has no https or ssh URL.
+ * Returns the package.json fields that name the repository, according to the clone's remote `origin`. npm accepts
+ * provenance only if they match the workflow's repository. Empty if `origin` has no https or ssh URL.
  */
 export function repositoryFields(directory?: string): RepositoryFields {
   const root = fileURLToPath(new URL('../', import.meta.url))

@@ -1,17 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** Runs a command until it ends. Its error output goes to the terminal. */
 export async function runCommand(command, args, options) {
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 2], ...options })
   const [code, signal] = await once(child, 'exit')
   if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${signal ?? code}.`)
 }
 
-/** Installs exactly the packages in a folder's lock file. */
 export async function installLocked(folder, ...args) {
   const cli = process.env.npm_execpath
-  // Hides engine warnings, which concern only the old Node version that runs this script. Errors are still shown.
+  // Hide engine warnings, which concern only the old Node version that runs this script. Errors are still shown.
   const all = ['ci', ...args, '--no-audit', '--no-fund', '--loglevel=error']
   const node = process.env.npm_node_execpath ?? process.execPath
   if (cli) await runCommand(node, [cli, ...all], { cwd: folder })

@@ -10,7 +10,7 @@ export type RootManifest = {
   dependencies: Record<string, string>
 }
 
-/** The modules that programs can import, without extensions. */
+/** The modules that programs can import, without file extensions. */
 export const exported = {
   '.': 'server/app/package-entry',
   './adapters/ai-sdk': 'server/agents/adapters/ai-sdk-reply',
@@ -26,7 +26,7 @@ const typesBelow = Object.entries(exported)
   .map(([name, module]) => [name.slice('./'.length), [`./${module}.d.cts`]])
 
 /**
- * Returns the published package.json, which pins the versions of the packages that are actually imported. `needed`
+ * Returns the published package.json, which pins the versions of all packages that are actually imported. `needed`
  * contains the import specifiers of the published modules.
  */
 export function serverManifest(root: RootManifest, needed: readonly string[]): object {

@@ -11,7 +11,6 @@ import {
 import { fieldSections, unitOf } from './config-fields.ts'
 import { markdownTable } from '../site/markdown-table.ts'
 
-/** Generates docs/reference/settings.md: every variable, limit, option and field, from the code that reads them. */
 export function settingsPage(): string {
   const fields = fieldSections().map(
     ({ rows, title }) =>

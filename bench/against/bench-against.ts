@@ -4,7 +4,7 @@ import { compare, formatComparison, groupsOf, type Compared } from './compare.ts
 type BenchAgainst = { isQuick: boolean; only: string | undefined; userCount: number }
 
 /**
- * Runs this checkout and `commit` in alternation and prints the ratios. A ratio above 1 means that this checkout is
+ * Runs this checkout and `commit` alternately and prints the ratios. A ratio above 1 means that this checkout is
  * better.
  */
 export async function benchAgainst(commit: string, { isQuick, only, userCount }: BenchAgainst): Promise<void> {

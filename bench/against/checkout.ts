@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { BenchUser } from '../bench-data.ts'
 
-/** A checkout to measure, with a data directory that its own code wrote. */
 export type Checkout = { root: string; template: string; users: readonly BenchUser[]; remove: () => void }
 
 const here = fileURLToPath(new URL('../../', import.meta.url))
@@ -39,7 +38,7 @@ function installPackages(root: string): void {
   execFileSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: root, stdio: ['ignore', 2, 2] })
 }
 
-/** Runs the checkout's own `prepareData`, because another commit may have another schema. */
+/** Runs the checkout's own `prepareData`, because another commit may have a different schema. */
 function prepared(root: string, userCount: number, onRemove: () => void): Checkout {
   const script = `const { prepareData } = await import(process.argv[1])
     console.log(JSON.stringify(await prepareData(Number(process.argv[2]))))`

@@ -10,7 +10,7 @@ import { median, quartiles } from '../paired-rates.ts'
 import { connectStream } from '../stream-driver.ts'
 import type { Checkout } from './checkout.ts'
 
-/** One round of one checkout. `operations` is the number of requests, tasks or stream events in the round. */
+/** The result of one round of one checkout. `operations` is the number of requests, tasks or stream events in it. */
 type Round = { figure: number; operations?: number }
 
 type Group = {
@@ -21,7 +21,6 @@ type Group = {
   /** Starts a new server for each round, because memory can be measured only once per server. */
   hasOwnServers?: boolean
   rounds: number
-  /** Runs before the first round and returns the function for one round. */
   prepare: (server: BenchServer, users: readonly BenchUser[]) => Promise<() => Promise<Round>>
 }
 
@@ -30,9 +29,8 @@ export type Compared = {
   unit: string
   own: number
   base: number
-  /** Median over the rounds; above 1 if this checkout is better. */
+  /** Median ratio over the rounds. Above 1 if this checkout is better. */
   ratio: number
-  /** Lower and upper quartile of the rounds. */
   spread: readonly [number, number]
   /** CPU microseconds of the whole server per operation. */
   cpu?: { own: number; base: number }
@@ -156,7 +154,7 @@ type Name = keyof Sides
 type Side = { server: BenchServer; run: () => Promise<Round> }
 
 /**
- * Runs a group on both checkouts in every round, in alternating order. A first round warms up, unless each round has a
+ * Runs a group on both checkouts in every round, in alternating order. Adds a warm-up round, unless each round has a
  * new server.
  */
 export async function compare(group: Group, checkouts: Sides): Promise<Compared> {
@@ -203,7 +201,7 @@ export async function compare(group: Group, checkouts: Sides): Promise<Compared>
 }
 
 /**
- * Waits until the server is idle. Two seconds after its start, the server checks the ledger. The benchmark must not
+ * Waits until the server is idle. The server checks the ledger two seconds after its start, and the benchmark must not
  * measure that check.
  */
 async function rested(server: BenchServer): Promise<void> {
@@ -230,7 +228,7 @@ export function formatComparison(rows: readonly Compared[]): string {
 }
 
 /**
- * Returns a function that creates one round of submissions. Distributes them so that no user exceeds the rate limit.
+ * Returns a function that creates the requests of one round. Distributes them so that no user exceeds the rate limit.
  */
 export function submissions(users: readonly BenchUser[], rounds: number): () => Buffer[] {
   const requests = users.map(({ key }) => requestBytes('POST', '/api/tasks', { key, body }))

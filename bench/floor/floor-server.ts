@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 
-// The floor: a handwritten server with only node:http and better-sqlite3. It runs the same SQL as a submission
+// Baseline server ("floor"), handwritten with only node:http and better-sqlite3. It runs the same SQL as a submission
 // and a read, on the same database with the same settings. It has no framework, no agents, and no validation beyond
 // JSON.parse. With `group`, the requests of an event-loop tick share one transaction. With `single`, each request has
 // its own transaction.

@@ -3,25 +3,22 @@ import type { AddressInfo } from 'node:net'
 import { streamText } from 'ai'
 import { benchModel, outputTokensMax } from '../bench-model.ts'
 
-// The floor of model agents: a loop without a service. It streams replies of the same model with the same SDK and
-// counts the deltas in its only thread. It stores nothing.
+// Baseline for model agents: the AI SDK without a service. It streams replies of the same model and counts the deltas
+// in its only thread. It stores nothing.
 
 export type FloorRequest = {
   streams: number
   prompt: string
-  /** Delay between the starts of two streams; default: none. */
   staggerMs?: number
 }
 export type FloorResult = {
   deltas: number
   seconds: number
-  /** Time from the call to streamText until the first delta, for the slowest stream. */
   firstDeltaMs: number
 }
 
 const model = benchModel()
 
-/** Number of deltas of all replies so far. */
 let deltasSoFar = 0
 
 async function streamOne(prompt: string, abortSignal: AbortSignal): Promise<{ deltas: number; firstDeltaMs: number }> {

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { deltaAt, parseScript, usageOf } from '../chat-script.ts'
 
-// The floor of streams: a bare node:http server that writes a chat's events from its only thread, one write per event.
+// Baseline for streams: a bare node:http server that writes a chat's events from its only thread, one write per event.
 // It has no users, sessions, charges or storage.
 
 type Usage = ReturnType<typeof usageOf>

@@ -3,8 +3,8 @@ import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 
-// The floor on PostgreSQL: a program with only the `pg` client. On its own connections it runs the prepared statements
-// of a submission's transaction one by one. It has no HTTP, authentication or validation. GET /?count=N runs N
+// Baseline for PostgreSQL: a program that uses only the `pg` client. It runs the prepared statements of a submission's
+// transaction one by one, on its own connections. It has no HTTP, authentication or validation. GET /?count=N runs N
 // submissions and returns the seconds that they took.
 // Usage: node postgres-floor.ts <databaseUrl> <connections>
 
@@ -56,7 +56,7 @@ async function submit(client: Client, userId: string): Promise<void> {
 async function connected(): Promise<Client> {
   const client = new PgClient({ connectionString: databaseUrl })
   await client.connect()
-  // Like the service. Otherwise a plan that was made while a table was empty would later scan the whole table.
+  // The service sets this too. Otherwise a plan from a time when a table was empty would later scan the whole table.
   await client.query('SET enable_seqscan = off')
   return client
 }

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { request, Agent } from 'node:http'
 
-// The floor of deliveries: signed POSTs to one URL over keep-alive connections. It sends as many at a time as a
-// dispatcher does. It leases, stores and checks nothing.
+// Baseline for webhook deliveries: sends signed POST requests to one URL over keep-alive connections, as many at a time
+// as the service's dispatcher. It has no leases, storage or checks.
 
 const [url = '', count = '0', inFlight = '64', bytes = '300'] = process.argv.slice(2)
 const agent = new Agent({ keepAlive: true })

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-// Receives deliveries. GET returns their number and duration, and /reset restarts the count.
+// Receives webhook deliveries. GET returns their number and duration, and /reset restarts the count.
 
 let count = 0
 let firstAt = 0

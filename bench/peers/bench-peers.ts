@@ -14,8 +14,8 @@ import { median, quartiles, takeTurns } from '../paired-rates.ts'
 import { connectStream } from '../stream-driver.ts'
 import { installPeer, requirePrograms, startPeer, type Stack } from './peer-stack.ts'
 
-// Compares the service with an API that a team would build with Fastify, BullMQ and Redis. Both sides run all threads
-// and processes on the same single core, and the driver runs on another one.
+// Compares the service with the API that a team would build with Fastify, BullMQ and Redis. All threads and processes
+// under test run on the same core, and the driver runs on another one.
 
 const runMsMax = 1_200_000
 const chatsAtOnce = 500
@@ -87,12 +87,12 @@ export async function benchPeers({ isQuick, only, userCount }: BenchPeers): Prom
   return rows
 }
 
-/** Limits the duration of the run. Keeps all files of the run in one folder that this process deletes on exit. */
+/** Limits the duration of the run. Keeps all files of the run in one folder, which this process deletes on exit. */
 function endTogether(): void {
   const folder = mkdtempSync(join(tmpdir(), 'errand-bench-peers-'))
   process.env['TMPDIR'] = folder
   process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }))
-  // Exit listeners stop the servers. By default, a signal would end Node without running those listeners.
+  // Exit listeners stop the servers, but by default a signal ends Node without running them.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => process.exit(128 + constants.signals[signal]))
   }
@@ -118,15 +118,13 @@ function splitCores(): number {
 type Comparison = {
   what: string
   bar: number
-  /** Whether tasks run or stay queued. */
   isRunning: boolean
-  /** Whether to also measure the floor: a hand-written server that only writes the same rows. */
+  /** Whether to also measure the baseline, a handwritten server that only writes the same rows. */
   hasFloor?: boolean
-  /** Returns a function that runs one round and returns its rate. */
   prepare: (stack: Stack) => Promise<() => Promise<number>>
 }
 
-/** Runs rounds of the stacks in alternation. While one stack runs, the others are idle. */
+/** Runs rounds of the stacks alternately. While one stack runs, the others are idle. */
 async function compareStacks(setup: Setup, { bar, hasFloor, isRunning, prepare, what }: Comparison): Promise<Row[]> {
   const ours = await startOurs(setup, isRunning)
   const theirs = await startPeer({ ...setup, isRunning })
@@ -162,7 +160,6 @@ async function completedTasks({ drained, url }: Stack, { users }: Setup) {
   return tasks
 }
 
-/** Starts chats simultaneously in several waves, and reports the worst wave. */
 async function chatRows({ core, template, users }: Setup): Promise<Row[]> {
   const server = await startServer('errand', { template, core })
   const waves: { accepted: number; refused: number }[] = []

@@ -13,7 +13,6 @@ import { startCommand, startProcess } from '../bench-process.ts'
 
 export type Stack = {
   url: string
-  /** Resolves when no task is queued or running. */
   drained: () => Promise<void>
   stop: () => Promise<void>
 }
@@ -21,7 +20,6 @@ export type Stack = {
 const installMsMax = 180_000
 const redisStartMsMax = 10_000
 
-/** Throws an error that says how to install a missing program. */
 export function requirePrograms(): void {
   const remedies = {
     taskset: 'It pins processes to a core on Linux. On Debian: apt-get install util-linux',
@@ -52,7 +50,6 @@ export async function installPeer(): Promise<string> {
 
 type PeerStack = { peerFolder: string; users: readonly BenchUser[]; core: number; isRunning: boolean }
 
-/** Starts Redis and the API on the same core. Also starts a worker if `isRunning`. */
 export async function startPeer({ core, isRunning, peerFolder, users }: PeerStack): Promise<Stack> {
   const folder = mkdtempSync(join(tmpdir(), 'redis-'))
   const usersFile = join(folder, 'users.json')
@@ -76,8 +73,8 @@ export async function startPeer({ core, isRunning, peerFolder, users }: PeerStac
 }
 
 /**
- * Starts Redis with the durability of SQLite's synchronous=FULL. Redis syncs its log before it answers, once per
- * event-loop tick for all commands of that tick. Snapshots and log rewrites are off because they would slow the peer
+ * Starts Redis with the durability of SQLite's synchronous=FULL. Redis syncs its log before it responds, once per
+ * event-loop tick for all commands of that tick. Snapshots and log rewrites are off, because they would slow the peer
  * down.
  */
 async function startRedis(folder: string, { core, socketPath }: { core: number; socketPath: string }) {
@@ -89,7 +86,7 @@ async function startRedis(folder: string, { core, socketPath }: { core: number; 
   for await (const line of createInterface({ input: child.stdout, signal: AbortSignal.timeout(redisStartMsMax) })) {
     log.push(line)
     if (line.includes('ready to accept connections')) {
-      // Discards further output, because a full pipe would block Redis.
+      // Discard further output, because a full pipe would block Redis.
       child.stdout.resume()
       return { stop }
     }

@@ -46,7 +46,7 @@ export type ErrandChatTransportOptions = UIStreamOptions & {
 
 type SessionId = string | undefined
 
-/** `costUsd` is missing if the transport did not receive the end of the reply. */
+/** The end of a reply. `costUsd` is missing if the transport did not receive the last event. */
 export type ChatEnd = ReplyEnd & { chatId: string; turnId: string }
 
 type ChatRequest = {
@@ -61,7 +61,7 @@ export type SendRequest = ChatRequest & {
   trigger: 'submit-message' | 'regenerate-message'
   messageId: string | undefined
   messages: readonly { role: string; parts: readonly UIPart[] }[]
-  /** Fields of `chat.stream`: `params`, `maxCostUsd`, `quoteId`. */
+  /** Fields of `chat.stream`, such as `params`, `maxCostUsd` and `quoteId`. */
   body?: object
 }
 
@@ -86,7 +86,7 @@ export class ErrandChatTransport {
   readonly #options: ErrandChatTransportOptions
   /** Turn id of each chat whose reply this page has not received to its end. */
   readonly #turns = new Map<string, string>()
-  /** Promises by chat id. Each resolves when the reply that is being stopped has ended. */
+  /** Promises by chat id. Each resolves once the reply that is being stopped has ended. */
   readonly #stops = new Map<string, Promise<void>>()
   /** Latest resume request of each chat. A new request replaces the previous one. */
   readonly #resumes = new Map<string, ReconnectRequest>()
@@ -110,7 +110,7 @@ export class ErrandChatTransport {
     try {
       await unlessAborted(stream.begin(), abortSignal)
     } catch (error) {
-      // The message was already sent. Without a stop, the service would continue the reply after the abort.
+      // The message was already sent. Without this stop, the service would continue the reply.
       if (abortSignal?.aborted) this.#stop(reply)
       throw disconnectOf(error)
     }
@@ -127,14 +127,13 @@ export class ErrandChatTransport {
     const { chat } = await this.#client()
     await this.#stops.get(chatId)
     abortSignal?.throwIfAborted()
-    // A reply that has ended in the meantime can be found only by its turn id.
+    // A reply that has ended can be found only by its turn id.
     const turnId = this.#turns.get(chatId)
     const stream = turnId === undefined ? chat.resumeSession({ sessionId }) : chat.resume({ turnId })
     try {
       await unlessAborted(stream.begin(), abortSignal)
     } catch (error) {
-      // A component that mounts twice aborts its first request this way. The reply must continue, so only stop reading
-      // it.
+      // A component that mounts twice aborts its first request. The reply must continue, so only stop reading it.
       void stream.return()
       if (!isErrandError(error) || error.code !== 'EVENTS_EXPIRED') throw disconnectOf(error)
       this.#turns.delete(chatId)

@@ -10,7 +10,7 @@ const byService = { dynamic: true, providerExecuted: true } as const
 /** The outcome of a reply and its cost. */
 export type ReplyEnd = { usage?: ChatUsage; costUsd?: string; error?: ReplyError }
 
-/** Returns the end of a reply if this is its last event, otherwise undefined. */
+/** Returns the end of a reply if this is its last event, and undefined otherwise. */
 export function endOf(event: ChatEvent): ReplyEnd | undefined {
   if (event.type === 'done') return { usage: event.usage, costUsd: event.costUsd }
   if (event.type !== 'error') return undefined
@@ -24,7 +24,9 @@ function finishReasonOf(event: ChatEvent): 'stop' | 'length' | 'content-filter' 
   return finishReason === 'content_filter' ? 'content-filter' : finishReason
 }
 
-/** Whether the response contains no reply (status 204). Valid only once the response has started. */
+/**
+ * Whether the service responded with 204, because there is no reply to read. Valid only once the response has started.
+ */
 export function isEmpty({ headers }: ChatStream): boolean {
   return headers === undefined
 }
@@ -65,7 +67,7 @@ export async function* uiChunks(
       case 'error':
         yield* parts.end()
         break
-      // Unknown event types are ignored.
+      // Ignore unknown event types.
     }
     if (!end) continue
     const { error, ...metadata } = end

@@ -4,7 +4,7 @@ import { isEmpty, uiChunks } from './ui-chunks.ts'
 import type { ErrandUIMessageChunk, ReplyError, UIStreamOptions } from './ui-types.ts'
 
 export type UIResponseOptions = UIStreamOptions & {
-  /** Extra response headers. The content headers cannot be overridden. */
+  /** Extra response headers. They cannot override the content headers. */
   headers?: HeadersInit | undefined
 }
 

@@ -45,7 +45,7 @@ export type ErrandUIMessage = {
   parts: ErrandUIPart[]
 }
 
-/** The URL serves the file for one hour. */
+/** A file part. `url` serves the file for one hour. */
 export type ErrandUIFile = { type: 'file'; mediaType: string; url: string; filename?: string }
 
 type ErrandUIPart =

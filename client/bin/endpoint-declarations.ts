@@ -1,7 +1,7 @@
 import type { Agent } from '../types/client-types.ts'
 import { schemaType, type JsonSchema } from '../types/schema-types.ts'
 
-/** Generates a declaration file with the types of these agents' endpoints, for `errand-client`. */
+/** Generates a declaration file with the types of these agents' endpoints, for use with `errand-client`. */
 export function endpointDeclarations(agents: readonly Agent[], source: string): string {
   const endpoints = agents.flatMap((agent) => agent.endpoints).toSorted((a, b) => (a.id < b.id ? -1 : 1))
   const entries = endpoints.map(({ id, description, params, priceUsd }) => {

@@ -1,7 +1,10 @@
 import type { CallPromise } from './call-promise.ts'
 
 export type PageInput = { limit?: number | undefined; offset?: number | undefined; after?: string | undefined }
-/** `next` is the cursor of the following page. It is missing on the last page, and in lists without cursors. */
+/**
+ * Paging fields of a page. `next` is the cursor of the following page. It is missing on the last page, and in lists
+ * without cursors.
+ */
 export type PageHead = { total: number; limit: number; offset: number; next?: string | undefined }
 
 export type ItemOf<Page> = {
@@ -17,7 +20,7 @@ export type ItemOf<Page> = {
  */
 export type ListPromise<Page, Item> = CallPromise<Page> & AsyncIterable<Item>
 
-/** Maximum item ids to remember for detecting where a page overlaps the previous ones. */
+/** Maximum number of item ids to remember for detecting where a page overlaps the previous ones. */
 const seenMax = 1000
 const largestPage = 100
 
@@ -31,7 +34,7 @@ export function toListPromise<Page extends PageHead, Item>(
       const given = first
       // Fetch the page again for a second iteration, because the page in `first` may be outdated by then.
       first = undefined
-      // The iterator reports the failure.
+      // The iterator reports the failure, so prevent an unhandled rejection here.
       given?.catch(() => {})
       return items<Page, Item>(given, input, read)
     },
@@ -59,9 +62,9 @@ async function* items<Page extends PageHead, Item>(
 
 /**
  * Pages by offset, although items move when others are added or removed. Each page starts at the last item of the
- * previous page and skips items that were already yielded. If none of a page's items was already yielded, reads again
- * at another offset: increased by the number of items added, or, if none were added, decreased by one page, because
- * items must have been removed. Yields no item twice, and every item that existed throughout.
+ * previous page and skips items that were already yielded. If a page contains none of them, reads again at another
+ * offset. The offset increases by the number of items added. If none were added, items must have been removed, and it
+ * decreases by one page. Yields no item twice, and every item that existed throughout.
  */
 async function* itemsByOffset<Page extends PageHead, Item>(
   first: Page,
@@ -92,8 +95,8 @@ async function* itemsByOffset<Page extends PageHead, Item>(
         yield item
       }
       if (offset + found.length >= page.total || found.length === 0) return
-      // Pages also have a byte limit, so with large items a page may contain only the overlapping item. Then the next
-      // page starts after that item.
+      // Pages also have a byte limit, so with large items a page may contain only the overlapping item. In that case,
+      // the next page starts after that item.
       isJoined = added.length > 0
       offset += isJoined ? found.length - 1 : found.length
     }

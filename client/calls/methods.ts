@@ -14,12 +14,12 @@ export type KeyedOptions = CallOptions & {
 }
 
 export type Method<Name extends Operation> = (input: Input<Name>, options?: CallOptions) => CallPromise<Output<Name>>
-/** For operations whose input fields are all optional. */
+/** A method whose input fields are all optional. */
 export type EasyMethod<Name extends Operation> = (
   input?: Input<Name>,
   options?: CallOptions,
 ) => CallPromise<Output<Name>>
-/** For operations without input. */
+/** A method without input. */
 export type PlainMethod<Name extends Operation> = (options?: CallOptions) => CallPromise<Output<Name>>
 export type KeyedMethod<Name extends Operation> = (
   input: Input<Name>,
@@ -95,7 +95,7 @@ function createMethods(call: Call) {
       (input = {}, options) =>
         call(operation, { isQuery: false, input }, options),
 
-    /** For idempotent changes, which the client may retry. */
+    /** Creates a method for an idempotent change, which the client may retry. */
     repeatableChange:
       <Name extends keyof Mutations>(operation: Name): Method<Name> =>
       (input, options) =>

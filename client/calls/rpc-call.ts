@@ -17,7 +17,7 @@ export type CallOptions = {
 
 export type CallRequest<Name extends Operation> = Pick<RpcRequest, 'isQuery' | 'idempotencyKey' | 'isAlone'> & {
   input: Input<Name>
-  /** Whether the operation is an idempotent change. */
+  /** Whether the operation is an idempotent change, which may be retried. */
   isRepeatable?: boolean | undefined
   /** Long-poll time in the request's input. Extends the timeout by that time. */
   waitSeconds?: number | undefined
@@ -57,7 +57,7 @@ export function createCall(connection: Connection): Call {
       const attempt = () => withDeadline(deadline, (own) => send({ operation, ...request, signal: own }))
       return (await repeatWhileTransient(repetition, attempt)) as WithResponse<Output<Name>>
     } catch (thrown) {
-      // An abort also makes the request in progress fail. The caller gets the abort reason instead of that failure.
+      // If the call was aborted, throw the abort reason instead of the resulting request failure.
       signal?.throwIfAborted()
       if (thrown instanceof ErrandClientError) throw thrown
       throw new ErrandClientError('BAD_RESPONSE', "Could not read the service's response. Check baseUrl.", {

@@ -34,7 +34,7 @@ type Waiting = {
 
 /** Maximum number of calls that the service accepts in one batch. */
 const batchMax = 20
-// Lengths far below the limits of servers and proxies, but above those of a full batch of ordinary reads.
+// Far below the limits of servers and proxies, but enough for a full batch of ordinary reads.
 const urlLengthMax = 4000
 const inputLengthMax = 1000
 
@@ -140,7 +140,7 @@ async function fetchRpc({ fetch, headers }: Connection, url: string, init: Reque
   const value = parseJson(text)
   const items: readonly unknown[] = Array.isArray(value) ? value : [value]
   if (!items.every(isRpcItem)) throw badResponse(response, value)
-  // A batch that is rejected as a whole has one error for all its calls.
+  // A batch that is rejected as a whole has a single error for all of its calls.
   const itemAt = (index: number) => (Array.isArray(value) ? items[index] : items[0])
   return { itemAt, response }
 }

@@ -6,18 +6,18 @@ export type AddCreditProps = {
   /** Amounts to choose from, in USD. Default: 10, 25 and 50. */
   amounts?: readonly string[] | undefined
   /**
-   * Adds the credit in your product, for example through a page of your own. Default: starts a top-up with the service,
-   * and leaves for the payment page.
+   * Adds the credit in your product, for example on a page of your own. By default, starts a top-up with the service
+   * and navigates to the payment page.
    */
   onAdd?: ((amountUsd: string) => void | Promise<void>) | undefined
-  /** Page to return to after the payment. Default: this page. Its origin must be one that the operator allows. */
+  /** Page to return to after the payment. Default: this page. The operator must allow its origin. */
   returnUrl?: string | undefined
-  /** Name of the group of buttons. Default: `Add credit`. */
+  /** Accessible name of the group of buttons. Default: `Add credit`. */
   label?: string | undefined
   locale?: string | undefined
 }
 
-/** A button for each amount. */
+/** Shows a button for each amount. */
 export function AddCredit({
   amounts = ['10.00', '25.00', '50.00'],
   label = 'Add credit',

@@ -9,7 +9,7 @@ export type BalanceProps = {
   locale?: string | undefined
 }
 
-/** The amount that the user can spend, kept up to date after each task and reply. */
+/** Shows the amount that the user can spend. Updates after each task and reply. */
 export function Balance({ className, locale }: BalanceProps): ReactNode {
   const { availableUsd, error } = useBalance()
   const text = availableUsd === undefined ? (error ? '–' : '…') : formatUsd(availableUsd, locale)

@@ -27,7 +27,10 @@ const english: ChatLabels = {
   tool: (name) => `Used ${name}`,
 }
 
-/** A chat with the agent of a session. Each reply shows its cost. Enter sends, Shift+Enter starts a new line. */
+/**
+ * A chat with the agent of a session. Each reply shows its cost. Enter sends the message, and Shift+Enter starts a new
+ * line.
+ */
 export function Chat({ labels, locale, renderText = (text) => text, sessionId }: ChatProps): ReactNode {
   const { error, isReplying, items, send, stop } = useChat({ sessionId })
   const words = { ...english, ...labels }
@@ -80,7 +83,7 @@ function Composer({ isReplying, send, stop, words }: ComposerProps): ReactNode {
     event.preventDefault()
     if (isReplying || draft.trim() === '') return
     setDraft('')
-    // If the message was rejected, put it back, unless the user has typed something else.
+    // If the message was rejected, restore it, unless the user has typed something else.
     if (!(await send(draft))) setDraft((last) => last || draft)
   }
 

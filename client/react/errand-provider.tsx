@@ -1,18 +1,18 @@
 import { createContext, useContext, useMemo, type ReactNode } from 'react'
 import type { ErrandClient } from '../client.ts'
 
-/** The client that the parts use, and listeners that are called after something was charged or credited. */
+/** The client that the components use, and listeners that are called after a charge or a credit. */
 type Errand = { client: ErrandClient; listeners: Set<() => void> }
 
 const ErrandContext = createContext<Errand | undefined>(undefined)
 
 export type ErrandProviderProps = {
-  /** A client with a client token of the user. Create it outside of the component, or with `useMemo`. */
+  /** A client with a client token of the user. Create it outside of the component or with `useMemo`. */
   client: ErrandClient
   children?: ReactNode
 }
 
-/** Provides a client to the parts inside it. */
+/** Provides a client to the components inside it. */
 export function ErrandProvider({ children, client }: ErrandProviderProps): ReactNode {
   const errand = useMemo(() => ({ client, listeners: new Set<() => void>() }), [client])
   return <ErrandContext.Provider value={errand}>{children}</ErrandContext.Provider>
@@ -29,7 +29,7 @@ export function useErrandContext(): Errand {
   return errand
 }
 
-/** Makes all balances of the provider load again. */
+/** Makes all balances of the provider reload. */
 export function announceCharge({ listeners }: Errand): void {
   for (const listener of listeners) listener()
 }

@@ -1,4 +1,5 @@
-// React parts for products built on Errand: unstyled, with class names. They run on a client token in the browser.
+// React components for products built on Errand. They are unstyled, with class names, and need a client token in the
+// browser.
 
 export { AddCredit, type AddCreditProps } from './add-credit.tsx'
 export { Balance, type BalanceProps } from './balance.tsx'

@@ -5,14 +5,14 @@ import { useErrandContext } from './errand-provider.tsx'
 export type BalanceState = {
   /** Undefined until the first response. */
   account: Account | undefined
-  /** The balance without the part held for replies in progress, as a USD amount with four fraction digits. */
+  /** The balance without the amount reserved for replies in progress, in USD with four fraction digits. */
   availableUsd: string | undefined
   error: Error | undefined
-  /** Loads the account again. */
+  /** Reloads the account. */
   refresh: () => void
 }
 
-/** Loads the caller's account. Loads it again after each task and reply of the same provider, and on `refresh`. */
+/** Loads the caller's account. Reloads it after each task and reply of the same provider, and on `refresh`. */
 export function useBalance(): BalanceState {
   const { client, listeners } = useErrandContext()
   const [loaded, setLoaded] = useState<{ account?: Account; error?: Error }>({})
@@ -36,7 +36,7 @@ export function useBalance(): BalanceState {
   return { account, availableUsd: account && subtractUsd(account.balanceUsd, account.heldUsd), error, refresh }
 }
 
-/** Subtracts amounts with four fraction digits, as integers, because floating-point numbers would lose digits. */
+/** Subtracts amounts with four fraction digits as integers, because floating-point numbers would lose digits. */
 function subtractUsd(from: string, amount: string): string {
   const units = unitsOf(from) - unitsOf(amount)
   const digits = String(units < 0n ? -units : units).padStart(5, '0')

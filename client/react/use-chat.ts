@@ -2,31 +2,36 @@ import { useCallback, useEffect, useReducer, useRef } from 'react'
 import type { ChatEvent, ChatStream, ChatUsage, Message } from '../client.ts'
 import { announceCharge, useErrandContext } from './errand-provider.tsx'
 
-/** A message of the chat. */
 export type ChatItem = {
-  /** Unique in the chat. */
+  /** Unique id within the chat. */
   id: string
   role: 'user' | 'assistant'
   text: string
-  /** Tools that the reply has called, by name. */
+  /** Names of the tools that the reply has called. */
   toolNames: readonly string[]
   /** Whether the reply is in progress. */
   isReplying: boolean
-  /** Cost and token counts of the reply. Known once it has ended, but not for replies before the component was shown. */
+  /**
+   * Cost and token counts of the reply. Known once it has ended, but not for replies from before the component was
+   * mounted.
+   */
   costUsd: string | undefined
   usage: ChatUsage | undefined
-  /** Why the reply ended early. What was written until then is charged. */
+  /** Why the reply ended early. The text so far is charged. */
   error: string | undefined
 }
 
 export type ChatState = {
   items: readonly ChatItem[]
   isReplying: boolean
-  /** The error if the service rejected a message, or could not be reached. */
+  /** The error if the service rejected a message or could not be reached. */
   error: Error | undefined
-  /** Sends a message. Ignored while a reply is in progress. Rejections are in `error`, and the message is removed. */
+  /**
+   * Sends a message. Ignored while a reply is in progress. If the message is rejected, `error` is set and the message
+   * is removed.
+   */
   send: (text: string) => Promise<boolean>
-  /** Stops the reply. What was written until then is charged. */
+  /** Stops the reply. The text so far is charged. */
   stop: () => void
 }
 
@@ -42,8 +47,8 @@ type Change =
 const emptyChat: State = { items: [], isReplying: false, error: undefined }
 
 /**
- * The conversation of one session. Loads its messages, and continues to show a reply that was in progress when the page
- * was left. A reply goes on if the component is removed.
+ * The conversation of one session. Loads its messages, and continues to show a reply that was in progress when the user
+ * left the page. A reply continues if the component unmounts.
  */
 export function useChat({ sessionId }: { sessionId: string }): ChatState {
   const errand = useErrandContext()
@@ -89,7 +94,7 @@ export function useChat({ sessionId }: { sessionId: string }): ChatState {
         isResumed = true
         change({ do: 'add', items: [reply()] })
       })
-      // The user's message is stored when its reply ends.
+      // The user's message is stored only when its reply ends.
       if (isResumed) await load()
     }
     open().catch((error: Error) => {
@@ -104,7 +109,7 @@ export function useChat({ sessionId }: { sessionId: string }): ChatState {
       if (stream.current !== undefined || signal.aborted || text.trim() === '') return false
       change({ do: 'add', items: [{ ...reply(), role: 'user', text, isReplying: false }, reply()] })
       try {
-        // Only `stop` ends the reply, so a reload of the page does not.
+        // With `continue`, only `stop` ends the reply, and a reload of the page does not.
         await read(errand.client.chat.stream({ sessionId, message: text, onDisconnect: 'continue' }), signal)
         return true
       } catch (error) {
@@ -142,7 +147,7 @@ function reduce(state: State, change: Change): State {
   }
 }
 
-/** Returns the last stored message, with the receipt of the reply that has just ended. */
+/** Returns the last stored message with the receipt of the reply that has just ended. */
 function withReceipt(stored: ChatItem | undefined, shown: ChatItem | undefined): ChatItem[] {
   if (!stored) return []
   if (!shown || shown.role !== stored.role) return [stored]

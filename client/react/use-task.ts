@@ -3,16 +3,19 @@ import type { CreateOptions, CreateTaskInput, EndedTaskOf, EndpointId, TaskProgr
 import { announceCharge, useErrandContext } from './errand-provider.tsx'
 
 export type TaskState<Id extends EndpointId> = {
-  /** Whether a task is being created, is queued or runs. */
+  /** Whether a task is being created, queued or running. */
   isRunning: boolean
   taskId: string | undefined
-  /** The last progress that the agent reported. */
+  /** The latest progress that the agent has reported. */
   progress: TaskProgress | undefined
-  /** The task once it has ended. A failed one has its `error`, and is refunded. */
+  /** The task once it has ended. A failed task has an `error` and is refunded. */
   task: EndedTaskOf<Id> | undefined
-  /** The error if the service rejected the task, or could not be reached. */
+  /** The error if the service rejected the task or could not be reached. */
   error: Error | undefined
-  /** Creates a task and follows it to its end. Follows only the latest one. The others continue and are charged too. */
+  /**
+   * Creates a task and follows it to its end. If called again, follows only the latest task. The others continue and
+   * are charged too.
+   */
   run: (input: CreateTaskInput<Id>, options?: CreateOptions) => void
   /** Cancels the task, which refunds it. */
   cancel: () => void
@@ -23,7 +26,7 @@ type Followed<Id extends EndpointId> = Pick<TaskState<Id>, 'isRunning' | 'taskId
 
 const idle = { isRunning: false, taskId: undefined, progress: undefined, task: undefined, error: undefined }
 
-/** Runs a task and reports its progress. The task continues if the component is removed. */
+/** Runs a task and reports its progress. The task continues if the component unmounts. */
 export function useTask<Id extends EndpointId = EndpointId>(): TaskState<Id> {
   const errand = useErrandContext()
   const [state, setState] = useState<Followed<Id>>(idle)

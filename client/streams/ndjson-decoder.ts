@@ -1,7 +1,7 @@
 import { ErrandClientError } from '../client-error.ts'
 import { isRecord, parseJson } from '../odd-answer.ts'
 
-/** One line of a stream. Other fields depend on the type and are not validated. */
+/** An event of a stream. Other fields depend on the type and are not validated. */
 export type NdjsonEvent = { type: string; [field: string]: unknown }
 
 const lineFeed = 0x0a
@@ -90,7 +90,7 @@ function isBlank(text: string): boolean {
 function toEvent(text: string | undefined): NdjsonEvent {
   const value = text === undefined ? undefined : parseJson(text)
   if (isRecord(value) && typeof value['type'] === 'string') return value as NdjsonEvent
-  // Do not quote the line: it may contain anything, and errors are often logged.
+  // Do not quote the line, because it may contain anything and errors are often logged.
   throw badStream('a line that is not an event')
 }
 

@@ -13,7 +13,7 @@ export type OpenStream = {
 type StreamRequest = {
   /** Path after the base URL. */
   path: string
-  /** JSON body; makes the request a POST. */
+  /** JSON body. If set, the request is a POST. */
   body?: string
   idempotencyKey?: string | undefined
   /** Aborts the request, and later the stream. */

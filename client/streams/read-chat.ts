@@ -11,7 +11,7 @@ import { openStream, type OpenStream } from './open-stream.ts'
 import { readEvents, type EventReader } from './read-events.ts'
 import type { ChatEvent, ChatInput } from '../types/client-types.ts'
 
-/** Events of one reply; can be iterated only once. The request is sent when the first event is read. */
+/** Events of one reply, which can be iterated only once. The request is sent when the first event is read. */
 export type ChatStream = EventReader<ChatEvent> & {
   /** The X-Request-Id of the response; include it in bug reports. Known once the response has started. */
   readonly requestId: string | undefined
@@ -120,7 +120,7 @@ function readTurn(
   let first: OpenStream | undefined
   let turnId = turn?.turnId
   let lastSeq = turn?.after ?? 0
-  /** The first event, if `begin` requested it. */
+  /** The first event, if `begin` has requested it. */
   let ahead: Promise<IteratorResult<ChatEvent, void>> | undefined
   let noteBegun = () => {}
   const begun = new Promise<void>((resolve) => (noteBegun = resolve))

@@ -17,7 +17,9 @@ type Reading = {
   /** Operation name passed to `onRetry`. */
   operation: string
   signal: AbortSignal | undefined
-  /** Opens a connection that continues after the events read so far. Undefined if no more events follow. */
+  /**
+   * Opens a connection that continues after the events read so far. Resolves with undefined if no more events follow.
+   */
   connect: (own: AbortSignal) => Promise<OpenStream | undefined>
   /**
    * Returns whether to yield the event. `advance` also resets the failure count. Return `advance` only for new events,

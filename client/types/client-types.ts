@@ -72,7 +72,7 @@ type Declared<Id, Part extends string> = Id extends keyof EndpointTypes
 
 /** A declared endpoint id, or any other string. */
 export type EndpointId = keyof EndpointTypes extends never ? string : WithOthers<keyof EndpointTypes>
-/** Any string; editors suggest the known values. */
+/** Accepts any string, and lets editors suggest the known values. */
 type WithOthers<Known> = Known | (string & {})
 
 export type EndpointParams<Id> = Declared<Id, 'params'>

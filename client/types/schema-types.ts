@@ -1,5 +1,5 @@
 // Converts JSON Schema to TypeScript source. Constraints that a type cannot express (lengths, patterns, ranges) are
-// dropped. Unsupported schemas become `unknown`, so that a type never rejects what the service accepts.
+// omitted. Unsupported schemas become `unknown`, so that a type never rejects a value that the service accepts.
 
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
@@ -73,7 +73,7 @@ function optional(type: string): string {
 function comment(schema: unknown, indent: string): string {
   const description = isSchema(schema) ? schema['description'] : undefined
   if (typeof description !== 'string' || description === '') return ''
-  // Descriptions are untrusted: they must not end the comment.
+  // Descriptions are untrusted, so prevent them from ending the comment.
   return `${indent}/** ${description.replace(/\s+/g, ' ').replaceAll('*/', '* /')} */\n`
 }
 

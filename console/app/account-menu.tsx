@@ -26,8 +26,8 @@ export function AccountMenu() {
     onError: (error) => notifyError('Could not log out', error),
   })
   return (
-    // Stays in the header landmark, whereas a portal would move the menu out of it. Has no focus placeholder, because a
-    // menu may contain only items.
+    // Render inside the header landmark, because a portal would move the menu out of it. Omit the focus placeholder,
+    // because a menu may contain only menu items.
     <Menu position="bottom-end" width={240} withinPortal={false} withInitialFocusPlaceholder={false}>
       <Menu.Target>
         <ActionIcon variant="default" size={30} aria-label="Account">
@@ -70,7 +70,7 @@ export function AccountMenu() {
   )
 }
 
-/** A menu item with the role of a radio button. Mantine offers only plain menu items. */
+/** A menu item with the role of a radio button, which Mantine does not provide. */
 function MenuRadio(props: ComponentProps<'button'>) {
   return <button type="button" {...props} role="menuitemradio" />
 }

@@ -1,2 +1,1 @@
-/** The page on which a user adds credit, if the service takes payments. */
 export const addCreditPath = '/billing?tab=payments'

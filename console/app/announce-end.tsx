@@ -3,12 +3,15 @@ import { notifications } from '@mantine/notifications'
 import { pagePath } from './service-url.ts'
 import { RouterLink } from '../parts/router-link.tsx'
 
-/** `name`: short, for the title of the tab. `path`: page of the task or chat, with `link` as the text of its link. */
+/**
+ * `name` is a short name for the tab's title. `path` is the page of the task or chat, and `link` is the text of the
+ * link to it.
+ */
 type End = { isDone: boolean; name: string; title: string; path: string; link: string }
 
 /**
- * Announces the end of a task or reply that the user has left, in a notice, and in the title and icon of the tab until
- * the user closes the notice or comes back to the tab.
+ * Announces the end of a task or reply whose page the user has left. Shows a notice, and marks the tab's title and icon
+ * until the user closes the notice or returns to the tab.
  */
 export function announceEnd({ isDone, link, name, path, title }: End): void {
   const isHere = pagePath() === path
@@ -30,7 +33,7 @@ export function announceEnd({ isDone, link, name, path, title }: End): void {
   })
 }
 
-/** Marks the tab. Returns a function that restores it. */
+/** Marks the tab's title and icon. Returns a function that restores them. */
 function markTab(isDone: boolean, name: string): () => void {
   const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]')!
   const before = { icon: plainIcon(icon), title: document.title }
@@ -38,14 +41,14 @@ function markTab(isDone: boolean, name: string): () => void {
   document.title = title
   icon.href = isDone ? doneIcon : failedIcon
   return () => {
-    // Another page may have set its own title since.
+    // Another page may have set its own title in the meantime.
     if (document.title === title) document.title = before.title
     icon.href = before.icon
   }
 }
 
 let plain: string | undefined
-/** The icon may be marked already. */
+/** Returns the unmarked icon, even if the icon is already marked. */
 function plainIcon({ href }: HTMLLinkElement): string {
   return (plain ??= href)
 }

@@ -16,7 +16,7 @@ const ForgotPasswordPage = lazyPart(
 const InvitationPage = lazyPart(async () => (await import('../pages/login/invitation-page.tsx')).InvitationPage)
 const Shell = lazyPart(async () => (await import('./shell.tsx')).Shell)
 
-/** The login pages have no frame. Every other page is inside the shell. */
+/** The login pages have no frame. All other pages are inside the shell. */
 export function App({ nonce }: { nonce: string }) {
   return (
     <MantineProvider

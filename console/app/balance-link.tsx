@@ -4,7 +4,6 @@ import { Money } from '../parts/text/money.tsx'
 import { RouterLink } from '../parts/router-link.tsx'
 import { useAccount } from './use-account.ts'
 
-/** The balance in the header, linked to billing and, if payments are on, to adding credit. */
 export function BalanceLink() {
   const { data, isPending } = useAccount()
   if (isPending) return <Skeleton width={88} height={24} />

@@ -20,7 +20,7 @@ import { useAccount } from './use-account.ts'
 
 type Command = { label: string; description?: string; icon: ReactNode; run: () => void }
 
-/** A search over pages, agents, tasks and ids. Opens each time `openings` increases. */
+/** Search dialog for pages, agents, tasks and ids. Opens each time `openings` increases. */
 export function CommandMenu({ openings }: { openings: number }) {
   const [query, setQuery] = useState('')
   const commands = useCommands(query.trim())
@@ -46,7 +46,8 @@ export function CommandMenu({ openings }: { openings: number }) {
       <Spotlight.ActionsList>
         {commands.map(({ description, icon, label, run }, index) => (
           <Spotlight.Action
-            // Spotlight marks the selected button itself. A button that is replaced would lose the mark.
+            // Spotlight marks the selected button in the DOM. A replaced button would lose the mark, so use the index
+            // as the key.
             // oxlint-disable-next-line react/no-array-index-key
             key={index}
             label={label}

@@ -6,7 +6,7 @@ export function useIsConnectionLost(): boolean {
   return useSyncExternalStore(onConnectionChange, isConnectionLost)
 }
 
-/** Shown in the header while the service is unreachable. The failed queries retry until they reach it. */
+/** Shown in the header while the service is unreachable. Failed queries retry until they reach it. */
 export function ConnectionStrip() {
   return (
     <div className={classes.strip} role="alert">

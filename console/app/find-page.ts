@@ -1,7 +1,7 @@
 import type { Account, Owner } from '../../client/client.ts'
 import { client } from './api-client.ts'
 
-// Pages of what an id identifies. Admins can look up ids of other users.
+// Finds the page for an id. Admins can also look up ids of other users.
 
 const anyId = /^(?:task|ses|turn|txn|user|top|key|con|hook)_[0-9a-z]{26}$/
 const ownPages: readonly (readonly [prefix: string, path: (id: string) => string])[] = [
@@ -13,18 +13,17 @@ const ownPages: readonly (readonly [prefix: string, path: (id: string) => string
 ]
 type Who = Pick<Account, 'isAdmin' | 'userId'>
 
-/** True if `findPage` may find a page for the text. */
+/** Whether the text is an id for which `findPage` may find a page. */
 export function isFindable(text: string, { isAdmin }: Who): boolean {
   return anyId.test(text) && (isAdmin || ownPageOf(text) !== undefined)
 }
 
-/** Returns the path of the page that shows the object with this id. Rejects if an admin looks up an unknown id. */
+/** Returns the path of the page for this id. Rejects if an admin looks up an unknown id. */
 export async function findPage(id: string, who: Who): Promise<string> {
   if (!who.isAdmin) return ownPageOf(id) ?? '/'
   return pageOf(id, { owner: await client.users.findOwner({ resourceId: id }), ownId: who.userId })
 }
 
-/** Returns the path of an admin's page of what the id identifies. */
 export function pageOf(id: string, { owner, ownId }: { owner: Owner; ownId: string | undefined }): string {
   const { sessionId, taskId } = owner
   if (owner.userId !== ownId) {

@@ -10,10 +10,10 @@ const retryMs = 2000
 const freshMs = 2000
 const idleMs = 1500
 const idleRetryMs = 20_000
-/** File to request as a check, because it is small and public and has no side effects. */
+/** File requested to test the connection. It is small and public, and the request has no side effects. */
 const checkedPath = `${basePath}/favicon.svg`
 
-/** Time of the last response. At first this is now, because the service just served this script. */
+/** Time of the last response. Initially now, because the service has just served this script. */
 let reachedAt = performance.now()
 let isUnreached = false
 const listeners = new Set<() => void>()
@@ -45,7 +45,7 @@ async function isReached(): Promise<boolean> {
   if (navigator.onLine && performance.now() - reachedAt < freshMs) return true
   const signal = AbortSignal.timeout(checkTimeoutMs)
   const answer = await fetch(checkedPath, { method: 'HEAD', cache: 'no-store', signal }).catch(() => undefined)
-  // A proxy may answer while the service is down.
+  // A proxy may respond while the service is down.
   if (!answer?.ok) return false
   reachedAt = performance.now()
   return true
@@ -76,14 +76,13 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-/** True while a part waits for the service to become reachable. */
 export function useIsUnreached(): boolean {
   return useSyncExternalStore(subscribe, () => isUnreached)
 }
 
 let isLoadingAll = false
 
-/** Preloads every part while the browser is idle, so that all parts are there if the connection drops. */
+/** Preloads every part while the browser is idle, so that all parts are available if the connection drops. */
 export async function loadAllWhenIdle(): Promise<void> {
   const { connection } = navigator as Navigator & { connection?: { saveData?: boolean } }
   if (isLoadingAll || connection?.saveData) return
@@ -93,7 +92,7 @@ export async function loadAllWhenIdle(): Promise<void> {
   for (let index = 0; index < parts.length; index++) {
     await idle()
     while (!(await isReached())) await pause(idleRetryMs)
-    // Ignores errors. The page that needs the part reports them.
+    // Ignore errors. The page that needs the part reports them.
     await parts[index]!().catch(() => {})
   }
 }

@@ -1,7 +1,7 @@
 import { pagePath } from './service-url.ts'
 
 /**
- * Returns the path if it leads to a page of this console, otherwise `/`. Prevents a link from redirecting the user to
+ * Returns the path if it leads to a page of this console, and `/` otherwise. Prevents links that redirect the user to
  * another site after the login.
  */
 export function localPath(given: string | null): string {
@@ -11,7 +11,6 @@ export function localPath(given: string | null): string {
   return url.pathname + url.search + url.hash
 }
 
-/** Returns the login path that leads back to the current page. */
 export function loginPath(): string {
   const here = localPath(pagePath() + location.search + location.hash)
   return here === '/' ? '/login' : `/login?returnTo=${encodeURIComponent(here)}`

@@ -4,7 +4,6 @@ import { lazyPart } from './load-part.ts'
 export type Section = 'settings' | 'admin'
 type PageRoute = { path: string; Page: LazyExoticComponent<ComponentType>; section?: Section }
 
-/** Pages that require a login, each in its own chunk. */
 export const pageRoutes: readonly PageRoute[] = [
   { path: '/', Page: lazyPart(async () => (await import('../pages/overview/overview-page.tsx')).OverviewPage) },
   { path: '/agents', Page: lazyPart(async () => (await import('../pages/agents/agents-page.tsx')).AgentsPage) },

@@ -31,10 +31,10 @@ export function Shell() {
   const [openings, setOpenings] = useState(0)
   const isLost = useIsConnectionLost()
   const openMenu = () => {
-    // A dialog may show a secret that is never shown again, or a form that is not saved yet.
+    // Do not open the search over a dialog, which may show a secret for the only time or an unsaved form.
     if (document.querySelector('[role="dialog"]') === null) setOpenings((before) => before + 1)
   }
-  // Also works while a field has the focus.
+  // Also works while an input has focus.
   useHotkeys([['mod+K', openMenu]], [])
   useEffect(close, [path, close])
   useEffect(() => void loadAllWhenIdle(), [])
@@ -91,7 +91,7 @@ export function Shell() {
   )
 }
 
-/** Remounted for each path, so that an error of one page does not stay on the next page. */
+/** Remounted for each path, so that an error on one page does not persist on the next one. */
 function Pages() {
   return (
     <Switch>

@@ -118,7 +118,7 @@ export const theme = createTheme({
   },
 })
 
-/** CSS variables that Mantine lacks: the background behind the surfaces, and text colors with enough contrast. */
+/** CSS variables that Mantine lacks: the background behind the surfaces, and text colors with sufficient contrast. */
 export const resolveVariables: CSSVariablesResolver = () => ({
   variables: {},
   light: {

@@ -3,10 +3,9 @@ import type { Account } from '../../client/client.ts'
 import { client } from './api-client.ts'
 import { startOver, whenLeaving } from './leave-console.ts'
 
-/** Query key of the account. Invalidate it after anything that changes the balance. */
+/** Query key of the account. Invalidate it after every change of the balance. */
 export const accountKey = ['account'] as const
 
-/** The user whose data this tab shows. */
 let shownUserId: string | undefined
 whenLeaving(() => (shownUserId = undefined))
 
@@ -14,7 +13,7 @@ export function useAccount(): UseQueryResult<Account> {
   return useQuery({
     queryKey: accountKey,
     queryFn: ({ signal }) => readAccount(signal),
-    // Refetches even recent data, because another tab may have logged in as a different user.
+    // Refetch even recent data, because another tab may have logged in as a different user.
     refetchOnWindowFocus: 'always',
   })
 }
@@ -23,7 +22,7 @@ async function readAccount(signal: AbortSignal): Promise<Account> {
   const account = await client.account.get({ signal })
   if (shownUserId !== undefined && shownUserId !== account.userId) {
     startOver()
-    // Never settles, so that the data of two users does not mix before the page reloads.
+    // Never settle, so that the data of two users does not mix before the page reloads.
     return await new Promise(() => {})
   }
   shownUserId = account.userId

@@ -9,7 +9,6 @@ type ConfirmDialogProps = {
   onClose: () => void
   /** The question that the dialog asks, for example `Revoke this key?`. */
   title: string
-  /** Describes the consequences of the action. */
   children: ReactNode
   confirmLabel: string
   /**
@@ -17,7 +16,7 @@ type ConfirmDialogProps = {
    * would then be ambiguous.
    */
   dismissLabel?: string
-  /** Resolves when the action is done. A rejection is shown in the dialog, which stays open. */
+  /** Performs the action. If it rejects, the dialog stays open and shows the error. */
   onConfirm: () => Promise<unknown>
 }
 

@@ -7,7 +7,6 @@ type CopyButtonProps = {
   value: string | (() => string)
   /** Name of the text, for example `the task id`. */
   what: string
-  /** Shows a label instead of an icon. */
   withLabel?: boolean
 }
 

@@ -11,20 +11,19 @@ export type Column<Row> = {
 }
 
 type DataTableProps<Row> = {
-  /** Name of the table for screen readers. */
   caption: string
   columns: readonly Column<Row>[]
   rows: readonly Row[]
   rowKey: (row: Row) => string
-  /** Switches to cards at a larger width, because the columns need much space. */
+  /** Switches to cards at a larger width than usual, because the columns need much space. */
   isWide?: boolean
-  /** Opens a row's first link with a click anywhere in the row. */
+  /** Whether a click anywhere in a row opens the row's first link. */
   opensRows?: boolean
 }
 
 /** A table. On phones each row becomes a card, with the first column as the card's heading. */
 export function DataTable<Row>({ caption, columns, rows, rowKey, isWide, opensRows }: DataTableProps<Row>) {
-  // Roles are explicit, because the `display` values of the cards remove the implicit roles.
+  // Set roles explicitly, because the `display` values of the cards remove the implicit roles.
   return (
     <div className={isWide ? classes.wide : undefined}>
       <table
@@ -61,7 +60,7 @@ export function DataTable<Row>({ caption, columns, rows, rowKey, isWide, opensRo
 
 function openRow(event: MouseEvent<HTMLTableRowElement>): void {
   const { ctrlKey, currentTarget, metaKey, shiftKey, target } = event
-  // A dialog or menu that a cell opens is outside the row, but its clicks bubble to it.
+  // A dialog or menu opened from a cell is outside the row, but its clicks bubble to it.
   if (!currentTarget.contains(target as Element)) return
   const isOwnClick = (target as Element).closest('a, button, input, label') !== null
   if (isOwnClick || getSelection()?.isCollapsed === false) return

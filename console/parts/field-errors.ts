@@ -2,7 +2,7 @@ import { ErrandClientError } from '../../client/client.ts'
 import { errorText } from './text/error-text.ts'
 
 export type FieldErrors = {
-  /** Messages by field path, for Mantine's `error`. */
+  /** Messages by field path, for Mantine's `error` prop. */
   fields: Readonly<Record<string, string | undefined>>
   /**
    * Message for errors that belong to no field of the form, shown above the form. Undefined if every error has a field.

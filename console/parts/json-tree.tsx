@@ -6,7 +6,7 @@ import classes from './json-tree.module.css'
 import { countText } from './text/count-text.ts'
 
 const childrenStep = 100
-/** Nested lists longer than this start collapsed at any level. */
+/** Nested lists longer than this are initially collapsed at any level. */
 const openAtOnceMax = 30
 const charsMax = 600
 

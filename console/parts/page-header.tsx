@@ -13,7 +13,10 @@ type PageHeaderProps = {
   back?: { href: string; label: string }
 }
 
-/** Path whose heading was last focused. Starts with the current path, because the first page must not take focus. */
+/**
+ * Path of the page whose heading was last focused. Initially the current path, because the first page must not take
+ * focus.
+ */
 let focusedPath = location.pathname
 
 /** Main heading of a page. Also sets the tab title and receives focus after a navigation. */

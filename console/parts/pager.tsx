@@ -5,7 +5,6 @@ type PagerProps = {
   limit: number
   offset: number
   onChange: (offset: number) => void
-  /** Name of the items, for example `tasks`. */
   what: string
 }
 

@@ -15,7 +15,7 @@ type QueryStateProps<Data> = {
 
 /**
  * Renders a query in each of its states: loading, failed with a retry button, empty, or with data. While the service is
- * unreachable, the header says so, and the query retries.
+ * unreachable, only the header shows that, and the query retries.
  */
 export function QueryState<Data>({ query, isEmpty, empty, skeleton, children }: QueryStateProps<Data>) {
   const { data, isFetching, isPending, refetch } = query

@@ -8,7 +8,7 @@ const waitMs = 250
 
 type SearchBoxProps = { label: string; maxLength?: number }
 
-/** Filters a list by text, after a short pause. The text is in the page's URL. */
+/** Filters a list by text after a short pause in typing. The text is part of the page's URL. */
 export function SearchBox({ label, maxLength = 254 }: SearchBoxProps) {
   const [search, setSearch] = useSearchField('search')
   const [text, setText] = useState(search)
@@ -20,7 +20,7 @@ export function SearchBox({ label, maxLength = 254 }: SearchBoxProps) {
   }
   const sendSoon = useDebouncedCallback(send, waitMs)
 
-  // Updates the input if something else changed the URL, such as the back button.
+  // Update the input if something else has changed the URL, such as the back button.
   useEffect(() => {
     if (search === sent.current) return
     sent.current = search

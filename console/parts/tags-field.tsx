@@ -4,7 +4,7 @@ import { useState } from 'react'
 type TagsFieldProps = {
   label: string
   description?: string
-  /** Entries of the form `name:value`. */
+  /** Entries in the format `name:value`. */
   value: readonly string[]
   onChange: (pairs: string[]) => void
   maxTags: number
@@ -15,7 +15,6 @@ type TagsFieldProps = {
 const form = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}:.{1,256}$/su
 const rule = 'Use name:value. Names can have only letters, digits, dots, _ and -'
 
-/** Input for tags. Rejects invalid entries and explains why. */
 export function TagsField({ label, description, value, onChange, maxTags, error, w }: TagsFieldProps) {
   const [wrong, setWrong] = useState<string>()
   const change = (next: string[]) => {
@@ -35,7 +34,7 @@ export function TagsField({ label, description, value, onChange, maxTags, error,
         if (text !== '') setWrong(undefined)
       }}
       maxTags={maxTags}
-      // Does not split the input at commas, because a value may contain commas.
+      // Do not split the input at commas, because a value may contain commas.
       splitChars={[]}
       acceptValueOnBlur
       error={wrong === undefined ? error : `"${wrong}" is not a valid tag. ${rule}.`}

@@ -5,8 +5,8 @@ import { ErrandChatTransport, type ErrandMetadata } from 'errand/client/ai-sdk'
 import { StrictMode, useEffect, useState, type FormEvent } from 'react'
 import { createRoot } from 'react-dom/client'
 
-// One page with two modes. By default it talks to Errand directly, with a client token. At /?by=route it uses the
-// routes of its own server.
+// One page with two modes. By default it calls Errand directly, with a client token. At /?by=route it uses the routes
+// of its own server.
 
 type Message = UIMessage<ErrandMetadata>
 type Start = { sessionId: string; errandUrl: string; messages: Message[] }
@@ -24,7 +24,6 @@ const pendingKey = `pending-${sessionId}`
 let token: Promise<{ token: string; expiresAt: string }> | undefined
 const renewBeforeMs = 60_000
 
-/** Returns a client with a token that does not expire soon. */
 async function client() {
   const handed = await token
   if (!handed || Date.parse(handed.expiresAt) - Date.now() < renewBeforeMs) token = ask('/api/token')
@@ -37,7 +36,7 @@ const routeTransport = new DefaultChatTransport<Message>({
 })
 const ownTransport: ChatTransport<Message> = new ErrandChatTransport({ client, onEnd: showCost })
 
-/** Created outside the component, so that unmounting the component does not stop a reply. */
+/** Created outside of the component, so that unmounting the component does not stop a reply. */
 const chat = new Chat<Message>({
   id: sessionId,
   messages: withPending(messages),

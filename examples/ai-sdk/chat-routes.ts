@@ -1,7 +1,7 @@
 import { createClient, isErrandError } from 'errand/client'
 import { toUIMessages, toUIMessageStreamResponse } from 'errand/client/ai-sdk'
 
-// Routes of the app, in the style of Next.js: each route takes a request and returns a response. In your own project,
+// Routes of the app, in the style of Next.js. Each route takes a request and returns a response. In your own project,
 // import the client from errand-client and errand-client/ai-sdk.
 
 type ChatRoutesOptions = {
@@ -45,15 +45,15 @@ export function createChatRoutes({ agentId, apiKey, errandUrl }: ChatRoutesOptio
       return Response.json({ sessionId, errandUrl, messages: toUIMessages(messages) }, { headers })
     },
 
-    // For a page that talks to Errand directly: a token for its session. The token is valid for 15 minutes and up to
-    // 0.50 USD.
+    // For a page that calls Errand directly: returns a token for its session. The token is valid for 15 minutes and up
+    // to 0.50 USD.
     'POST /api/token': async (request) => {
       const of = { sessionId: sessionOf(request), maxCostUsd: '0.50', expiresInSeconds: 900 }
       const { expiresAt, token } = await errand.clientTokens.create(of)
       return Response.json({ expiresAt, token })
     },
 
-    // For a page that talks only to this server: routes to send a message, resume a reply and stop a reply.
+    // For a page that calls only this server: routes to send a message, resume a reply and stop a reply.
     'POST /api/chat': async (request) => {
       const { message } = (await request.json()) as { message?: unknown }
       if (typeof message !== 'string' || message.length > messageCharsMax) {

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { bundlePage } from '../bundle-page.ts'
 import { createChatRoutes } from './chat-routes.ts'
 
-// Does what Next.js would do for the app: bundles the page and dispatches requests to routes.
+// Replaces Next.js in this example: bundles the page and dispatches requests to routes.
 
 type ChatServerOptions = Parameters<typeof createChatRoutes>[0]
 

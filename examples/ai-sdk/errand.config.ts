@@ -3,7 +3,7 @@ import { defineConfig } from 'errand'
 
 const secondsMax = 60
 
-/** Counts up to the number in the message, one per second, so that there is time to reload the page. */
+/** Counts up to the number in the message, one per second, which leaves time to reload the page. */
 export default defineConfig({
   agents: [
     {

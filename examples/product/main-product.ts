@@ -8,7 +8,7 @@ import { createProduct } from './product-server.ts'
 const { PORT = '4000' } = process.env
 const baseUrl = `http://127.0.0.1:${PORT}`
 
-// A stand-in for Stripe with its own payment page. A real product sets the keys of its Stripe account instead.
+// Replaces Stripe and its payment page. A real product sets the keys of its Stripe account instead.
 const stripe = await StripeStub.start()
 stripe.endpoint = `${baseUrl}/errand/api/payments/stripe/events`
 process.env['ERRAND_STRIPE_SECRET_KEY'] = stubKeys.secretKey

@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createErrand } from 'errand'
 import { bundlePage } from '../bundle-page.ts'
 
-// A product with its own users that sells agents. Errand runs inside its server, below /errand. The example stores users
-// in memory and identifies them by name alone. A real product has a database and a login.
+// A product with its own users that sells agents. Errand runs inside its server, below /errand. The example stores
+// users in memory and identifies them by name alone. A real product has a database and a login.
 
 export type Product = { server: Server; close: () => Promise<void> }
 
@@ -14,7 +14,10 @@ type ProductOptions = { baseUrl: string; dataDir: string; errandConfig: string }
 /** The product's own user record. Errand uses its id as the external id. */
 type Customer = { id: string; name: string }
 
-/** Limits of a page's token: its maximum cost, and its lifetime. After that, the page requests another token. */
+/**
+ * Limits of a page's token: its maximum cost and its lifetime in seconds. When it has expired, the page requests
+ * another token.
+ */
 const visit = { scopes: ['read', 'execute', 'pay'], maxCostUsd: '2.00', expiresInSeconds: 900 } as const
 
 export async function createProduct({ baseUrl, dataDir, errandConfig }: ProductOptions): Promise<Product> {
@@ -32,7 +35,7 @@ export async function createProduct({ baseUrl, dataDir, errandConfig }: ProductO
       const { name } = await readJson(request)
       const customer = { id: `customer-${randomUUID()}`, name: String(name).trim().slice(0, 100) }
       if (customer.name === '') return sendJson(response, 400, { message: 'Enter your name.' })
-      // Creates the user on the first call with this external id, with a dollar to start. A repeated call changes nothing.
+      // The first call with this external id creates the user, who starts with a dollar. Further calls change nothing.
       const { id: userId } = await errand.client.users.getOrCreate({ externalId: customer.id })
       const welcome = { userId, amountUsd: '1.00', reason: 'Welcome' }
       await errand.client.users.credit(welcome, { idempotencyKey: customer.id })
@@ -42,7 +45,7 @@ export async function createProduct({ baseUrl, dataDir, errandConfig }: ProductO
       sendJson(response, 200, { name: customer.name })
     },
 
-    // Returns what the page needs: the user's last session, and a token with which it calls Errand directly.
+    // Returns the page's data: the user's last session, and a token with which the page calls Errand directly.
     'POST /start': async (request, response) => {
       const customer = customerOf(request)
       if (!customer) return sendJson(response, 401, { message: 'Sign up first.' })

@@ -8,7 +8,7 @@ type ToolRun = { readonly pasted: string; readonly args: Args; readonly signal: 
 
 const shownMax = 20
 
-/** Tools for a pasted table (`data`) or text. Each returns its output, and a text version of it. */
+/** Tools for a pasted table (`data`) or text. Each returns its output as an object and as text. */
 export const tools = {
   async 'data.query'({ pasted, args, signal }: ToolRun) {
     const output = await queryTable(pasted, { query: args, signal })

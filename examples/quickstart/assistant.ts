@@ -13,7 +13,7 @@ type Pattern = {
   readonly args?: Args
 }
 
-/** All requests that the assistant understands. Words select a tool, and named groups contain its arguments. */
+/** All requests that the assistant understands. The words select a tool, and named groups capture its arguments. */
 const patterns: readonly Pattern[] = [
   {
     example: `total amount by city where month is May (or: ${operations.replaceAll('|', ', ')}; is not, =, <, >, <=, >=)`,
@@ -73,7 +73,7 @@ function readMessage(content: string): { request?: Request; pasted: string } {
   return { pasted: pasted.includes('\n') || pasted.length > requestLengthMax ? pasted : '' }
 }
 
-/** True if the first two lines have the same number of values and the first line does not end like a sentence. */
+/** Whether the first two lines have the same number of values and the first line does not end like a sentence. */
 function isTable(pasted: string): boolean {
   const delimiter = detectDelimiter(pasted)
   const [first = '', second = ''] = pasted.split(/\r?\n/, 2).map((line) => line.replace(/"[^"]*"/g, ''))
@@ -82,8 +82,8 @@ function isTable(pasted: string): boolean {
 }
 
 /**
- * Calls the requested tool with the session's newest table or text. If pasted content comes without a request,
- * describes the table or summarizes the text.
+ * Calls the requested tool with the session's newest table or text. If content was pasted without a request, describes
+ * the table or summarizes the text.
  */
 async function* reply({ message, history, signal }: ChatRun): AsyncGenerator<ChatPart> {
   const own = readMessage(message)
@@ -110,7 +110,6 @@ async function* reply({ message, history, signal }: ChatRun): AsyncGenerator<Cha
   if (isUnanswered) yield* streamText(`\n\nI did not understand the question. ${help}`)
 }
 
-/** Streams one word per delta. */
 function* streamText(text: string): Generator<ChatPart> {
   for (const [delta] of text.matchAll(/\s*\S+\s*/g)) yield { type: 'text', delta }
 }

@@ -1,11 +1,11 @@
 /**
- * Parses a CSV value as a number. Digits after a leading zero ("007") and decimal commas ("1,5") count as text, as do
- * numbers of 1e100 and above.
+ * Parses a CSV value as a number. Digits after a leading zero ("007"), decimal commas ("1,5") and numbers of 1e100 and
+ * above count as text.
  */
 export function readNumber(value: string): number | undefined {
   if (!/^[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(value)) return undefined
   const size = Math.abs(Number(value))
-  // Squares of larger or smaller numbers would leave the range of doubles.
+  // Squares of numbers outside this range would leave the range of doubles.
   return size === 0 || (size > 1e-100 && size < 1e100) ? Number(value) : undefined
 }
 
@@ -44,7 +44,7 @@ export function maximum(numbers: readonly number[]): number {
   return numbers.reduce((most, number) => Math.max(most, number))
 }
 
-/** Standard deviation of a sample, with n − 1 in the denominator; null for a single number. */
+/** Standard deviation of a sample, with n − 1 in the denominator. Null for a single number. */
 export function standardDeviation(numbers: readonly number[]): number | null {
   const mean = average(numbers)
   const squares = numbers.reduce((sum, number) => sum + (number - mean) ** 2, 0)

@@ -6,9 +6,11 @@ import { detectLanguage, isContentWord, readSentences, readWords, textWithWords 
 type Phrase = { readonly key: string; readonly surface: string; readonly length: number }
 
 const phraseWordsMax = 4
-/** Maximum words of a phrase in scripts without spaces, whose words are shorter: four of them would form a clause. */
+/**
+ * Maximum words of a phrase in scripts without spaces. Their words are shorter, and four of them would form a clause.
+ */
 const unspacedWordsMax = 2
-/** Above this number of phrases, the rarest are dropped, so that memory does not grow with the text. */
+/** Maximum phrases to count. Above it, the rarest are dropped, so that memory does not grow with the text. */
 const phrasesMax = 200_000
 
 /**
@@ -32,7 +34,7 @@ export async function findKeywords(text: string, options: { limit: number; signa
     dropped += 1
     for (const [key, { count }] of counted) if (count <= dropped) counted.delete(key)
   }
-  // In a long text a phrase that occurs once is an accident; in a short one it is not.
+  // In a long text, a phrase that occurs once is probably insignificant. In a short one it may be significant.
   const doubt = Math.max(0, Math.log(words / 100))
   const ranked = [...counted.values()]
     .map((phrase) => ({

@@ -62,8 +62,8 @@ export async function openModelAgent(env: NodeJS.ProcessEnv): Promise<ModelAgent
 }
 
 /**
- * Opens the first model that the environment names. Loads the package of that model only then, because each agent
- * thread loads this file.
+ * Opens the first model that the environment names. Imports its package only then, because each agent thread loads this
+ * file.
  */
 async function openModel(env: NodeJS.ProcessEnv) {
   const baseURL = env['ERRAND_MODEL_BASE_URL']

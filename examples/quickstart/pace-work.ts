@@ -3,7 +3,9 @@ import { setImmediate } from 'node:timers/promises'
 /** How long a computation may block its thread, which other runs share. */
 const sliceMs = 8
 
-/** Yields the items of a long computation, with pauses for other runs. Throws the signal's reason after an abort. */
+/**
+ * Yields the items of a long computation, with pauses for other runs. Throws the abort reason if the signal aborts.
+ */
 export async function* paceWork<Item>(
   items: Iterable<Item> | AsyncIterable<Item>,
   signal?: AbortSignal,

@@ -52,7 +52,7 @@ function describeColumn(name: string, cells: readonly string[]) {
   return { ...base, type, minLength: minimum(lengths), maxLength: maximum(lengths), top }
 }
 
-/** True for an ISO 8601 date that exists, with or without a time. */
+/** Whether the value is an existing ISO 8601 date, with or without a time. */
 function isDate(value: string): boolean {
   const [, day] = /^(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}.*)?$/.exec(value) ?? []
   if (day === undefined || Number.isNaN(Date.parse(value))) return false

@@ -6,7 +6,7 @@ export type Query = {
   readonly operation?: string
   readonly column?: string
   readonly groupBy?: string
-  /** Column to filter by. Keeps a row if the relation `is` holds between its value in this column and `value`. */
+  /** Column to filter by. A row is kept if the relation `is` holds between its value in this column and `value`. */
   readonly where?: string
   readonly is?: string
   readonly value?: string
@@ -27,8 +27,8 @@ const operations: { readonly [operation: string]: (numbers: readonly number[]) =
 }
 
 /**
- * Results of `compare` for which a relation holds. The characters of an unlisted relation, such as `<=`, are its
- * results.
+ * Results of `compare` for which a relation holds. Relations that are not listed consist of their results: `<=` holds
+ * for `<` and `=`.
  */
 const orders: { readonly [is: string]: string } = { is: '=', 'is not': '<>!', '!=': '<>!' }
 

@@ -8,12 +8,12 @@ export type Table = {
   readonly columns: readonly (readonly string[])[]
   readonly rows: number
   readonly delimiter: string
-  /** Irregularities of the table, in sentences. */
+  /** Irregularities of the table, as sentences. */
   readonly warnings: readonly string[]
 }
 
 export type TableOptions = {
-  /** Default: detected. */
+  /** If omitted, the delimiter is detected. */
   readonly delimiter?: string | undefined
   readonly header?: boolean
   readonly signal?: AbortSignal | undefined

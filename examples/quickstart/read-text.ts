@@ -10,7 +10,7 @@ const words = new Intl.Segmenter('en', { granularity: 'word' })
 const sentences = new Intl.Segmenter('en', { granularity: 'sentence' })
 
 /**
- * Splits text without sentence ends at the last space within 2000 characters. A long text is thus never a single
+ * Splits text without sentence ends at the last space within 2000 characters, so that a long text is never a single
  * sentence.
  */
 const bounded = /.{1,2000}(?= |$)|.{1,2000}/gsu
@@ -18,7 +18,7 @@ const sampleLength = 10_000
 
 const listMarker = /^\s*(?:[-*+•]|#+|\d+[.)])\s+/
 const paragraphEnd = /\n\s*\n|\n(?=\s*(?:[-*+•]|#+|\d+[.)])\s)|(?<=^#+ .*)\n/m
-/** Titles, initials and list numbers. By Unicode's rules, the period after them would end the sentence. */
+/** Titles, initials and list numbers. According to Unicode's rules, the period after them would end the sentence. */
 const abbreviation = /(?:^|[\s("“])(?:\p{L}|\p{L}\.\p{L}|dr|fig|jr|mr|mrs|ms|prof|sr|st|vs)\.\s*$|^\d+\.\s*$/iu
 /**
  * Contractions, single characters, short hiragana words (mostly endings), words without letters, and words of at least
@@ -42,7 +42,7 @@ for (const [name, list] of Object.entries({ ...lists, eng: [...(lists['eng'] ?? 
   }
 }
 
-/** Yields the sentences of plain or Markdown text in any script. A heading or list item counts as one. */
+/** Yields the sentences of plain or Markdown text in any script. A heading or list item counts as a sentence. */
 export function* readSentences(text: string): Generator<string> {
   for (const paragraph of text.replace(/\r\n?/g, '\n').split(paragraphEnd)) {
     const line = paragraph.replace(listMarker, '').replace(/[\s\p{Cc}]+/gu, ' ')
@@ -68,13 +68,13 @@ export function readWords(text: string): Word[] {
   })
 }
 
-/** True if a folded word indicates the text's subject. */
+/** Whether a word indicates the subject of the text. */
 export function isContentWord(word: string, language: string): boolean {
   return !noContent.test(word) && !languagesOf.get(word)?.includes(language)
 }
 
 /**
- * Detects the language of a text as a BCP 47 tag: the one with the most stop words at the start of the text. A word
+ * Detects the language of a text from the stop words at its start, and returns it as a BCP 47 tag. A word
  * counts more if fewer languages share it. Returns `und` if the score is below that of one word unique to a language.
  */
 export function detectLanguage(text: string): string {

@@ -5,7 +5,10 @@ import { detectLanguage, isContentWord, readSentences, readWords, textWithWords 
 
 type Sentence = { readonly text: string; readonly index: number; readonly content: readonly string[] }
 
-/** Minimum length in words. Shorter sentences count as this long. Otherwise headings and fragments would rank first. */
+/**
+ * Minimum length in words. Shorter sentences count as this long, because headings and fragments would otherwise rank
+ * first.
+ */
 const lengthMin = 10
 
 /**
@@ -56,8 +59,8 @@ export async function summarizeText(text: string, options: { sentences: number; 
   return {
     summary: chosen.map((sentence) => sentence.text).join(' '),
     /**
-     * In text order. `index` is the position of the sentence in the text, from 0. `score` is 1 for the most central
-     * sentence.
+     * Sentences in text order. `index` is the position of the sentence in the text, starting at 0. `score` is 1 for the
+     * most central sentence.
      */
     sentences: chosen,
     totals,

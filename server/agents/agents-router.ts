@@ -151,7 +151,7 @@ export const agentsRouter = (catalogue: Catalogue) =>
           'read',
           ({ ctx, input }) => {
             const agent = catalogue.agent(input.agentId)
-            // A hidden agent and a missing agent get the same 404, so that callers cannot detect hidden agents.
+            // Return the same 404 for hidden and missing agents, so that callers cannot detect hidden agents.
             if (!agent || !isVisibleTo(agent, ctx.caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
             return toAgent(agent, { account: ctx.caller.account, plans: catalogue.plans })
           },

@@ -51,68 +51,57 @@ import { startUpkeep } from './upkeep.ts'
 
 export type AppOptions = {
   config: ErrandConfig
-  /** File from which `config` was loaded; every agent thread loads it again. If null, agents run inline. */
+  /** Configuration file that each agent thread loads itself. If null, agents run inline from `config`. */
   configFile: string | null
   dataDir: string
-  /** PostgreSQL URL; without it the database is a file in the data directory. */
+  /** PostgreSQL URL. If undefined, the database is a SQLite file in the data directory. */
   databaseUrl?: string | undefined
-  /** Bucket for payloads; without it they are stored beside the database. */
   payloadBucket?: PayloadBucket | undefined
-  /** Role of a node of a shared database: serve requests, run tasks, or both. */
+  /** Role of this node in a shared database: serve requests, run tasks, or both. */
   role?: Role
-  /** Listening address; null if another server passes requests to `handler`. Then `baseUrl` is required. */
+  /** Listening address. Null if another server passes requests to `handler`; `baseUrl` is then required. */
   listens: { host: string; port: number } | null
-  /** URL at which clients reach the service; null for the listening address. */
+  /** URL at which clients reach the service. Null means the listening address. */
   baseUrl: string | null
-  /** Undefined if users cannot pay. */
   payments?: PaymentSettings | undefined
-  /** Undefined if the service sends no mail. */
   mail?: MailSettings | undefined
   /**
-   * Returns the service's secrets. Called again if data was encrypted with an unknown secret, because a command may
-   * have replaced the secrets.
+   * Returns the service's secrets. Called again if stored data was encrypted with an unknown secret, because a command
+   * may have rotated the secrets.
    */
   secrets: () => Secrets
-  /** Hosts that users' connectors may reach despite their private addresses. */
   connectorPrivateHosts: readonly string[]
-  /** Hosts that webhooks may reach despite their private addresses. */
   webhookPrivateHosts: readonly string[]
-  /** Token required to read /metrics; null restricts them to this machine. */
+  /** Token required to read /metrics. Null restricts /metrics to this machine. */
   metricsToken: string | null
-  /** Proxies trusted to set X-Forwarded-For. */
   trustedProxies: readonly string[]
-  /** Search path for the commands of MCP servers that the operator provides. */
   commandPath: string
   limits: Limits
   log: Logger
-  /** Folder of the built console; defaults to the package's own. */
   consoleFolder?: string
-  /** Called once if the store can no longer tell what is on disk. The process must then exit. */
+  /** Called once if the store no longer knows what is on disk. The process must then exit. */
   onFatal: (cause: unknown) => void
-  /** For tests; `notBefore` is the newest time in the store. */
+  /** Replaces the clock in tests. `notBefore` is the newest time in the store. */
   createClock?: (notBefore: number) => Clock
 }
 
 export type App = {
   store: Store
   services: Services
-  /** URL on which the server listens, for example `http://127.0.0.1:3000`; otherwise the base URL. */
+  /** Listening URL, for example `http://127.0.0.1:3000`. If the server does not listen, the base URL. */
   url: string
-  /** URL at which clients reach the service. */
   baseUrl: string
-  /** Opens a connection within this process. */
+  /** Opens a connection to the server without using the network. */
   connect: () => Duplex
-  /** Answers a request of another server. */
   handler: (request: IncomingMessage, response: ServerResponse) => void
-  /** Loads the configuration file again, see `createReload`. */
   reload(): Promise<Reloaded>
   /** Accepts no new work, lets runs finish within the drain time, then closes everything. */
   stop(): Promise<void>
-  /** Shortens a `stop` in progress by interrupting runs that have not ended. */
+  /** Makes a `stop` in progress interrupt the remaining runs immediately. */
   hasten(): void
 }
 
-/** Constructs and starts the complete service. Throws if the data directory, the port or a setting is unusable. */
+/** Constructs and starts the complete service. Throws if the data directory, the port or a setting is invalid. */
 export async function startApp(options: AppOptions): Promise<App> {
   const { limits, log } = options
   const closers: (() => unknown)[] = []
@@ -129,7 +118,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const gate = new RequestGate(limits)
     closers.push(() => gate.close())
     announceRetention(catalogue, { limits, log })
-    // The store reads the plans and the retention of the current configuration.
+    // Make the store read plans and retention from the current configuration, which a reload may replace.
     const ofStore = Object.defineProperties(
       { ...limits },
       { plans: { get: () => catalogue.plans }, retention: { get: () => catalogue.retention } },
@@ -159,7 +148,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     })
     const quotes = new Quotes({ clock, read: options.secrets })
     const running = { access, agents, catalogue, clock, log, payloads, quotes, store, tracing, vault }
-    // The listening URL is unknown until the server listens. Only requests use it, and they arrive later.
+    // The listening URL is known only after the server listens. Only requests use it, and they arrive later.
     let listensOn = ''
     const baseUrl = () => options.baseUrl ?? listensOn
     const { current: secret } = options.secrets()
@@ -234,7 +223,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 }
 
-/** Passes a request of another server to ours. Its body must still be unread. */
+/** Passes a request from another server to ours. Its body must still be unread. */
 function passOn(server: Server, request: IncomingMessage, response: ServerResponse): void {
   if (!request.readableDidRead) return void server.emit('request', request, response)
   const message = 'The request body was already read. Mount the handler of Errand before body parsers.'
@@ -242,7 +231,7 @@ function passOn(server: Server, request: IncomingMessage, response: ServerRespon
   response.writeHead(500, { 'Content-Type': 'application/json; charset=utf-8' }).end(body)
 }
 
-/** Closes chats that the previous process left open, without a charge. */
+/** Closes the chats that the previous process left open. They are not charged. */
 async function closeAbandonedTurns(store: Store, log: Logger): Promise<void> {
   let turns = 0
   for (let closed = -1; closed !== 0; turns += closed) closed = await store.closeAbandonedTurns()

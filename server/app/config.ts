@@ -24,13 +24,13 @@ import {
   type Variable,
 } from '../kernel/settings.ts'
 
-// This module is the only reader of the environment.
+// This is the only module that reads environment variables.
 
 export type Limits = { [Name in LimitName]: number }
 
 /**
- * Resolves limits from the environment, then the configuration file, then the defaults. Throws a ConfigError that names
- * an invalid limit.
+ * Resolves each limit from the environment, then the configuration file, then the default. Throws a ConfigError that
+ * names an invalid limit.
  */
 export function resolveLimits(fromFile: LimitsConfig = {}, env: NodeJS.ProcessEnv = process.env): Limits {
   for (const name of Object.keys(fromFile)) {
@@ -77,7 +77,7 @@ export type ServeOptions = {
 
 const loopback = /^(?:127(?:\.\d{1,3}){3}|::1|localhost)$/
 
-/** Resolves settings from command-line options, then ERRAND_ variables, then the defaults. */
+/** Resolves each setting from the command-line options, then the ERRAND_ variables, then the default. */
 export function resolveServe(options: ServeOptions, env: Environment = process.env): ServeSettings {
   const host = options.host ?? env.ERRAND_HOST ?? variables.ERRAND_HOST.default
   const portText = options.port ?? env.ERRAND_PORT ?? variables.ERRAND_PORT.default
@@ -104,7 +104,6 @@ export function resolveServe(options: ServeOptions, env: Environment = process.e
   }
 }
 
-/** Returns the URL without trailing slashes. */
 export function checkBaseUrl(field: string, url: string): string {
   if (/^https?:\/\/[^/?#\s]+(?:\/[^?#\s]*)?$/.test(url) && URL.canParse(url)) return url.replace(/\/+$/, '')
   throw new UsageError(`${field}: "${url}" must be an http or https URL without a query`)
@@ -129,17 +128,16 @@ export function resolveDataDir(option: string | undefined, env: Environment = pr
   return option ?? env.ERRAND_DATA_DIR ?? variables.ERRAND_DATA_DIR.default
 }
 
-/** Returns the PostgreSQL URL; undefined if the database is a file in the data directory. */
 export function resolveDatabaseUrl(env: Environment = process.env): string | undefined {
   const url = env.ERRAND_DATABASE_URL
   return url === undefined || url === '' ? undefined : checkDatabaseUrl('ERRAND_DATABASE_URL', url)
 }
 
-/** Checks the URL. Errors do not quote it, because it contains a password. */
+/** Throws if the URL is invalid. Errors do not quote it, because it contains a password. */
 function checkDatabaseUrl(field: string, url: string): string {
   if (!/^postgres(?:ql)?:\/\//.test(url)) throw new UsageError(`${field}: must begin with postgres://`)
   try {
-    // Parsed as the driver does: a socket URL has no host.
+    // Parse the URL like the driver does. A URL of a Unix socket has no host.
     const { password, username } = new URL(url.replace('@/', '@localhost/'))
     decodeURIComponent(`${username}:${password}`)
   } catch {
@@ -150,7 +148,6 @@ function checkDatabaseUrl(field: string, url: string): string {
   return url
 }
 
-/** Undefined if users cannot pay. */
 export function resolvePayments(env: Environment = process.env): PaymentSettings | undefined {
   return checkPayments({
     secretKey: env.ERRAND_STRIPE_SECRET_KEY ?? '',
@@ -160,7 +157,7 @@ export function resolvePayments(env: Environment = process.env): PaymentSettings
   })
 }
 
-/** Undefined if the service sends no mail. Errors do not quote the URL, because it contains a password. */
+/** Returns undefined if the service sends no mail. Errors do not quote the URL, because it contains a password. */
 export function resolveMail(env: Environment = process.env): MailSettings | undefined {
   const { ERRAND_MAIL_FROM: sender = '', ERRAND_SMTP_URL: url = '' } = env
   if (url === '' && sender === '') return undefined
@@ -179,7 +176,6 @@ export function resolveMail(env: Environment = process.env): MailSettings | unde
 const bucketVariables = 'ERRAND_PAYLOADS_S3_'
 type BucketVariable<Name = keyof Environment> = Name extends `ERRAND_PAYLOADS_S3_${infer Rest}` ? Rest : never
 
-/** Undefined if payloads are stored beside the database. */
 export function resolvePayloadBucket(env: Environment = process.env): PayloadBucket | undefined {
   const given = (name: BucketVariable) => env[`${bucketVariables}${name}`] || undefined
   const bucket = given('BUCKET')
@@ -230,14 +226,13 @@ export function resolveLogLevel(env: Environment = process.env): string {
   return level
 }
 
-/** Returns the environment that agents see: everything except the service's own secrets. */
+/** Returns the environment for agents: all variables except the service's own secrets. */
 export function agentEnvironment(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   const kept = { ...env }
   for (const [name, { isSecret }] of Object.entries<Variable>(variables)) if (isSecret) delete kept[name]
   return kept
 }
 
-/** Returns the bearer token required to read /metrics; null restricts them to this machine. */
 export function resolveMetricsToken(env: Environment = process.env): string | null {
   const token = env.ERRAND_METRICS_TOKEN ?? ''
   if (token === '') return null
@@ -247,7 +242,6 @@ export function resolveMetricsToken(env: Environment = process.env): string | nu
   return token
 }
 
-/** Addresses or networks of proxies trusted to set X-Forwarded-For. */
 export function resolveTrustedProxies(env: Environment = process.env): string[] {
   const entries = (env.ERRAND_TRUSTED_PROXIES ?? '').split(',').map((entry) => entry.trim())
   const given = entries.filter((entry) => entry !== '')
@@ -258,7 +252,7 @@ export function resolveTrustedProxies(env: Environment = process.env): string[] 
   return given
 }
 
-/** Returns the providers in the configuration file, and the one defined by ERRAND_OIDC_ISSUER and its companions. */
+/** Returns the login providers of the configuration file, and the one defined by the ERRAND_OIDC_ variables. */
 export function resolveLogin(fromFile: LoginConfig = {}, env: Environment = process.env): LoginConfig {
   const { ERRAND_OIDC_ISSUER: issuer, ERRAND_OIDC_CLIENT_ID: clientId, ERRAND_OIDC_CLIENT_SECRET: clientSecret } = env
   if (issuer === undefined || issuer === '') return fromFile
@@ -284,9 +278,9 @@ export function resolveLogin(fromFile: LoginConfig = {}, env: Environment = proc
 }
 
 /**
- * Returns ERRAND_SECRET, with ERRAND_SECRET_PREVIOUS during a rotation. Without them, returns the secrets in a file in
- * the data directory, which only its owner can read: one per line, the current one first. Nodes that share a database
- * have no such file.
+ * Returns ERRAND_SECRET, and ERRAND_SECRET_PREVIOUS during a rotation. If they are not set, returns the secrets from a
+ * file in the data directory that only its owner can read. It has one secret per line, the current one first. Nodes
+ * that share a database do not use this file.
  */
 export function resolveSecrets(dataDir: string, env: Environment = process.env): Secrets {
   const { ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous } = env
@@ -300,18 +294,18 @@ export function resolveSecrets(dataDir: string, env: Environment = process.env):
       throw new ConfigError(`${name}: must have at least ${secretCharsMin} characters`)
     }
   }
-  // Data that existed before the variable was set is encrypted with the secrets in the data directory. If nodes share a
-  // database, the file of a single node is ignored.
+  // Data from before the variable was set is encrypted with the secrets in the data directory. If nodes share a
+  // database, the secret file of a single node is ignored.
   const kept = !isShared && existsSync(secretFile(dataDir)) ? Object.values(readSecretFile(dataDir)).flat() : []
   return { current: given, previous: [...(previous === undefined ? [] : [previous]), ...kept] }
 }
 
-/** Whether a secret exists; `resolveSecrets` creates a missing one. */
+/** Whether a secret exists. Unlike `resolveSecrets`, does not create one. */
 export function hasSecret(dataDir: string, env: Environment = process.env): boolean {
   return env.ERRAND_SECRET !== undefined || existsSync(secretFile(dataDir))
 }
 
-/** Adds a new secret before those in the data directory, unless ERRAND_SECRET is set. */
+/** Adds a new secret in front of those in the data directory. Does nothing if ERRAND_SECRET is set or nodes share a database. */
 export function replaceSecret(dataDir: string, env: Environment = process.env): Secrets {
   if (env.ERRAND_SECRET !== undefined || resolveDatabaseUrl(env) !== undefined) return resolveSecrets(dataDir, env)
   const { current, previous } = readSecretFile(dataDir)
@@ -322,8 +316,8 @@ export function replaceSecret(dataDir: string, env: Environment = process.env): 
 }
 
 /**
- * Removes secrets that are no longer in use. Keeps the previous one until the next rotation, because a running server
- * may still write data encrypted with it.
+ * Removes the secrets that are no longer used. Keeps the previous one until the next rotation, because a running server
+ * may still encrypt data with it.
  */
 export function dropOldSecrets(dataDir: string, env: Environment = process.env): void {
   if (env.ERRAND_SECRET !== undefined) return
@@ -334,7 +328,7 @@ export function dropOldSecrets(dataDir: string, env: Environment = process.env):
 function writeSecretFile(dataDir: string, secrets: Secrets): Secrets {
   const file = secretFile(dataDir)
   const draft = `${file}.${process.pid}.partial`
-  // Renames a complete file into place, so that a crash leaves either the old or the new file.
+  // Write a draft and rename it, so that a crash leaves either the old or the new file.
   writeFileSync(draft, [secrets.current, ...secrets.previous, ''].join('\n'), { mode: 0o600, flush: true })
   renameSync(draft, file)
   return secrets
@@ -376,8 +370,8 @@ function syncFolder(folder: string): void {
 }
 
 /**
- * Whether this process runs in npm's shell, started by `npx` or by the `start` script of a package. npm sends signals
- * to that shell, which ends on them and leaves its child running.
+ * Whether npm runs this process in a shell, started by `npx` or by a package's `start` script. npm sends signals to
+ * that shell. They end the shell but not this process.
  */
 export function isBelowNpm(env: NodeJS.ProcessEnv = process.env): boolean {
   return ['npx', 'start'].includes(env['npm_lifecycle_event'] ?? '')
@@ -388,8 +382,8 @@ export function resolveCommandPath(env: NodeJS.ProcessEnv = process.env): string
 }
 
 /**
- * Merges `connectors.privateHosts` of the configuration with ERRAND_CONNECTOR_PRIVATE_HOSTS, a list separated by
- * commas.
+ * Merges `connectors.privateHosts` of the configuration with the comma-separated hosts in
+ * ERRAND_CONNECTOR_PRIVATE_HOSTS.
  */
 export function resolvePrivateHosts(fromFile: readonly string[] = [], env: Environment = process.env): string[] {
   const fromEnvironment = (env.ERRAND_CONNECTOR_PRIVATE_HOSTS ?? '').split(',')

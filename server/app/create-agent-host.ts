@@ -9,7 +9,6 @@ import type { Logger } from '../kernel/logger.ts'
 type AgentHostOptions = { configFile: string | null; limits: Limits; log: Logger }
 type AgentHostParts = { catalogue: Catalogue; renewToken: RenewToken }
 
-/** Runs agents in threads that load the configuration file, or inline without a file. */
 export function createAgentHost(
   { configFile, limits, log }: AgentHostOptions,
   { catalogue, renewToken }: AgentHostParts,

@@ -35,16 +35,13 @@ type Settings = {
 type ServiceParts = {
   access: ConnectorAccess
   agents: AgentHost
-  /** URL at which clients reach the service, once it listens. */
   baseUrl: () => string
   catalogue: Catalogue
   clock: Clock
   links: SignedLinks
   log: Logger
-  /** Undefined if the service sends no mail. */
   mails: MailSender | undefined
   payloads: PayloadStore
-  /** Undefined if users cannot pay. */
   port: PaymentPort | undefined
   quotes: Quotes
   signIns: SignInParts
@@ -55,7 +52,6 @@ type ServiceParts = {
   work: Work
 }
 
-/** Dependencies of the operations, by module; created once per process. */
 export type Services = RouterParts & { clock: Clock; tracing: ServiceTracing | undefined; writeRate: WriteRate }
 
 export function createServices(settings: Settings, parts: ServiceParts): Services {

@@ -48,13 +48,12 @@ export type Work = {
   live: LiveProgress
   stops: TaskStops
   dispatcher: WebhookDispatcher
-  /** Undefined if one process owns the store. */
+  /** Undefined if a single process owns the store. */
   keeper: LeaseKeeper | undefined
 }
 
 type WorkOptions = { limits: Limits; role?: Role; webhookPrivateHosts: readonly string[] }
 
-/** Creates the parts that run tasks and chats, alone or as one of the nodes that share the store. */
 export function createWork(parts: WorkParts, { limits, role, webhookPrivateHosts }: WorkOptions): Work {
   const { catalogue, clock, log, meter, store } = parts
   const { shared } = store

@@ -1,7 +1,7 @@
 const causesMax = 5
 const codePattern = /^[\w.-]{1,64}$/
 /**
- * Error fields that contain a short code from the operating system, the database or a single sign-on provider
+ * Error fields that contain a short code from the operating system, the database, or a single sign-on provider
  * (`error`).
  */
 const codes = ['code', 'error', 'status'] as const
@@ -12,8 +12,7 @@ type DescribedFault = { type: string; message: string; stack?: string; cause?: D
 
 /**
  * Converts a thrown value for the log. Includes only known fields of an error, because libraries attach requests,
- * bodies and headers to their errors. Omits the message of a SyntaxError, because it quotes the input that could not be
- * parsed.
+ * bodies and headers to errors. Omits the message of a SyntaxError, because it quotes the invalid input.
  */
 export function describeFault(thrown: unknown, depth = 0): DescribedFault {
   if (!(thrown instanceof Error))

@@ -2,10 +2,9 @@ import { Agent, request } from 'node:http'
 import { Readable, type Duplex } from 'node:stream'
 import type { ClientFetch } from '../../client/connection.ts'
 
-/** Methods of a socket that `Agent` calls, and that a stream within the process does not need. */
+/** Socket methods that `Agent` calls. They need not do anything for an in-process stream. */
 const socketMethods = { ref() {}, setKeepAlive() {}, setNoDelay() {}, setTimeout() {}, unref() {} }
 
-/** Returns a `fetch` that sends HTTP over connections within this process. */
 export function inProcessFetch(connect: () => Duplex): ClientFetch {
   const agent = new Agent({ keepAlive: true })
   agent.createConnection = () => Object.assign(connect(), socketMethods)

@@ -18,25 +18,25 @@ type LeaseKeeperParts = {
 const renewalsPerLease = 4
 const retryMsMax = 1000
 /**
- * A renewal counts as a break if it takes longer than a lease divided by this number. So does a step of the database's
- * clock by more than that.
+ * A renewal counts as a break if it takes longer than a lease divided by this number. A larger step of the database's
+ * clock counts too.
  */
 const breaksPerLease = 2
 /**
- * A gap of this many renewals also counts as a break: all nodes may have been suspended, and only this one has resumed.
+ * Missing this many renewals counts as a break too, because all nodes may have been suspended and only this one resumed.
  */
 const renewalsLeftOut = 3
 
 /**
- * Runs if nodes share a database. Renews this node's leases, ends runs whose lease was lost, and settles the work of
- * dead nodes.
+ * Renews this node's leases, ends runs whose lease was lost, and settles the work of dead nodes. Used only if nodes
+ * share a database.
  *
- * During an outage of the database all leases expire, and the first node to reconnect would consider all other nodes
- * dead. A node therefore settles other nodes' work only after it has reached the database for a complete lease without
- * a break.
+ * During a database outage all leases expire, and the first node to reconnect would consider all others dead. A node
+ * therefore settles the work of others only after it has reached the database for the duration of a lease without a
+ * break.
  *
- * Settling a dead node's chats can take longer than a lease. It runs concurrently with the renewals, which never wait
- * for it. Otherwise the settling node would be considered dead as well.
+ * Settling a dead node's chats can take longer than a lease, so it runs concurrently with the renewals. If renewals
+ * waited for it, the settling node would be considered dead too.
  */
 export class LeaseKeeper {
   readonly #parts: LeaseKeeperParts
@@ -44,7 +44,7 @@ export class LeaseKeeper {
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
   #renewing: Promise<void> | undefined
-  /** Jobs that run concurrently with the renewals, each at most once at a time. */
+  /** Jobs that run concurrently with the renewals, by name. Each runs at most once at a time. */
   readonly #besides = new Map<string, Promise<void>>()
   #renewedAt = -Infinity
   #steadySince: number | undefined
@@ -66,7 +66,7 @@ export class LeaseKeeper {
     this.#timer.unref()
   }
 
-  /** Stops the renewals. Resolves when no renewal and no job is running. */
+  /** Stops the renewals. Resolves once no renewal and no job is running. */
   async stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
@@ -81,7 +81,7 @@ export class LeaseKeeper {
       const tasks = runner.heldTasks
       const lost = await shared.renewLeases({ tasks, turnIds: chats.heldTurnIds })
       const lostIds = new Set(lost.taskIds)
-      // Work that ended during the renewal is also reported as lost. `loseTasks` and `loseTurns` ignore such work.
+      // Work that ended during the renewal is reported as lost too. `loseTasks` and `loseTurns` ignore it.
       const stopped = runner.loseTasks(tasks.filter(({ taskId }) => lostIds.has(taskId)))
       const ended = chats.loseTurns(lost.turnIds)
       if (stopped.length > 0) log.warn({ tasks: stopped }, 'tasks were taken over by other nodes')
@@ -111,7 +111,7 @@ export class LeaseKeeper {
 
   /**
    * Returns false if there was a break: a failed, slow or late renewal, or a step of the database's clock. After a
-   * break, the other nodes have the duration of a full lease to renew their own leases.
+   * break, the other nodes get the duration of a lease to renew their own leases.
    */
   #isSteady(databaseMs: number, askedAt: number): boolean {
     const now = performance.now()
@@ -128,8 +128,8 @@ export class LeaseKeeper {
   }
 
   /**
-   * Whether this node may settle other nodes' work. Checked before each batch, because a break can occur while
-   * settling.
+   * Whether this node may settle the work of other nodes. Checked before each batch, because a break can also occur
+   * between batches.
    */
   readonly #maySettle = (): boolean => {
     const now = performance.now()

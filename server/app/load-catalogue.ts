@@ -19,7 +19,7 @@ type ReadParts = {
   generation?: number
 }
 
-/** Validates a configuration. Warns of chat prices below what the provider charges. */
+/** Validates a configuration. Logs a warning about chat prices below the provider's prices. */
 export async function readCatalogue(
   config: ErrandConfig,
   { folder, generation, log, toolTokens: measured }: ReadParts,
@@ -37,8 +37,8 @@ export async function readCatalogue(
 }
 
 /**
- * Logs a warning for plans that are assigned to users but missing in the configuration. Users store only the name of
- * their plan, and the configuration may have changed since.
+ * Logs a warning about plans that users have but the configuration lacks. Users store only the name of their plan, and
+ * the configuration may have changed since.
  */
 export async function warnOfPlans(store: Store, { plans }: Catalogue, log: Logger): Promise<void> {
   const unknown = (await store.plansInUse()).filter((plan) => !plans.named.has(plan))
@@ -46,7 +46,10 @@ export async function warnOfPlans(store: Store, { plans }: Catalogue, log: Logge
   log.warn({ plans: unknown }, 'users have plans that are not in the configuration: the default plan applies to them')
 }
 
-/** Logs what will be deleted, so that no operator is surprised. Throws ConfigError for an unsuitable retention. */
+/**
+ * Logs what will be deleted, so that the deletion does not surprise the operator. Throws a ConfigError if the retention
+ * is invalid.
+ */
 export function announceRetention({ retention }: Catalogue, { limits, log }: { limits: Limits; log: Logger }): void {
   const { sessionsMs, tasksMs } = retention
   if (sessionsMs !== undefined && sessionsMs <= limits.sessionIdleSeconds * 1000) {
@@ -58,13 +61,13 @@ export function announceRetention({ retention }: Catalogue, { limits, log }: { l
   log.info(after, 'retention is on: the contents of tasks and sessions are deleted after this many days')
 }
 
-/** `needsRestart`: changed parts of the configuration that a reload does not apply. */
+/** `needsRestart` lists the changed parts of the configuration that a reload does not apply. */
 export type Reloaded = { agents: string[]; needsRestart: string[] }
 
 type ReloadParts = Omit<ReadParts, 'generation'> & {
   agents: AgentHost
   catalogue: Catalogue
-  /** Configuration at the start, with login providers of the environment. */
+  /** Configuration at startup, including the login provider from the environment. */
   config: ErrandConfig
   configFile: string | null
   limits: Limits
@@ -72,8 +75,8 @@ type ReloadParts = Omit<ReadParts, 'generation'> & {
 }
 
 /**
- * Creates the function that loads the configuration file again. New tasks and turns then run in new agent threads, and
- * those in progress end in the old ones. Rejects if the configuration cannot be used, and changes nothing then.
+ * Creates the function that reloads the configuration file. New tasks and turns then run in new agent threads, and
+ * those in progress finish in the old ones. If the configuration is invalid, the function rejects and changes nothing.
  */
 export function createReload(parts: ReloadParts): () => Promise<Reloaded> {
   let last: Promise<unknown> = Promise.resolve()
@@ -105,7 +108,7 @@ async function reload(parts: ReloadParts): Promise<Reloaded> {
   announceRetention(next, parts)
   await warnOfPlans(store, next, log)
   const useNewThreads = await agents.prepare(generation)
-  // Without an await in between, no reader sees agents whose threads are not in use yet.
+  // Without an await between these calls, nothing reads the new agents before their threads are used.
   catalogue.replaceWith(next)
   useNewThreads()
   const fixed = ({ connectors, limits = {}, login = {}, webhooks = {} }: ErrandConfig) => ({

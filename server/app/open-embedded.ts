@@ -11,19 +11,19 @@ import { createServiceLog } from './service-log.ts'
 
 export type ErrandOptions = {
   /**
-   * Path of the configuration file, whose agents then run in their own threads; or a configuration, whose agents run in
+   * Path of a configuration file, whose agents run in their own threads, or a configuration object, whose agents run in
    * this thread.
    */
   readonly config: ErrandConfig | string
   /**
-   * URL at which clients reach the service, such as `https://shop.example.com/errand`. The service is at its path, which
-   * links, redirects and the console contain.
+   * URL at which clients reach the service, such as `https://shop.example.com/errand`. Its path is the prefix of all
+   * links, redirects and console pages.
    */
   readonly baseUrl: string
-  /** Folder of the database, payloads and secret; `.errand` by default. Only one service can use it. */
+  /** Folder of the database, payloads and secret; `.errand` by default. Only one service can use it at a time. */
   readonly dataDir?: string
   /**
-   * Called once if the database can no longer be written safely. The process must then end: by default this throws an
+   * Called once if the database can no longer be written safely. The process must then exit. The default throws an
    * uncaught error.
    */
   readonly onFatal?: (cause: unknown) => void
@@ -31,24 +31,23 @@ export type ErrandOptions = {
 
 /** A service inside another server. */
 export type Errand = {
-  /** Path of the service, without a trailing slash; empty at the root. */
+  /** Path of the service without a trailing slash. Empty at the root. */
   readonly basePath: string
   /**
-   * Answers a request to `basePath` or below. Takes the request and response of `node:http`, before anything has read
-   * the body.
+   * Handles a request to `basePath` or below. Expects the request and response of `node:http`, with an unread body.
    */
   readonly handler: (request: IncomingMessage, response: ServerResponse) => void
   /**
-   * Client with a platform key of this server, without network. It creates and credits users, and `asUser` returns the
-   * client of a user.
+   * Client with a platform key for this service. It does not use the network. It creates and credits users, and
+   * `asUser` returns a client for one of them.
    */
   readonly client: ErrandClient
   /**
-   * Loads the configuration file and its modules again. Later tasks and turns run with the new configuration; those in
-   * progress end with the old one. Rejects if the new one cannot be used, and changes nothing then.
+   * Loads the configuration file and its modules again. Later tasks and turns use the new configuration; those in
+   * progress finish with the old one. If the new configuration is invalid, rejects and changes nothing.
    */
   reload(): Promise<Reloaded>
-  /** Accepts no new work, waits for running work for at most the drain time, and closes everything. */
+  /** Accepts no new work, waits for runs in progress for at most the drain time, then closes everything. */
   close(): Promise<void>
 }
 

@@ -1,14 +1,16 @@
 import { readFileSync } from 'node:fs'
 
-/** Max files that the process opens in addition to connections: the database, payloads, threads, connectors. */
+/**
+ * Maximum files that the process opens in addition to connections, for the database, payloads, threads and connectors.
+ */
 const ownFilesMax = 1000
 /**
- * Enough for normal use; `maxConnections` is only the upper bound. Old systems limit a process to 1,024 or 4,096 files,
- * which normal use can reach.
+ * Enough for normal use, which rarely comes near `maxConnections`. The default limit of older systems, 1,024 or 4,096
+ * files, is not enough.
  */
 const everydayFiles = 8192
 
-/** Returns the max number of files this process can open; undefined if the system does not report it. */
+/** Returns the maximum number of files that this process can open, or undefined if the system does not report it. */
 export function openFilesLimit(): number | undefined {
   try {
     const [, limit] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
@@ -19,8 +21,8 @@ export function openFilesLimit(): number | undefined {
 }
 
 /**
- * Describes a limit that is too low; undefined if it is high enough. Without this warning, the limit would show only
- * under load, as unanswered connections.
+ * Returns a warning if the limit is too low, or undefined if it is high enough. Without the warning, the problem would
+ * appear only under load, as connections without a response.
  */
 export function describeFewFiles(connectionsMax: number, limit = openFilesLimit()): string | undefined {
   if (limit === undefined || limit >= Math.min(connectionsMax + ownFilesMax, everydayFiles)) return undefined

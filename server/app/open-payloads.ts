@@ -15,17 +15,16 @@ export type PayloadSettings = {
 
 const looksMax = 20
 
-/** The part of the store that lists the payloads referenced by rows. */
 type Names = Pick<Store, 'listPayloads'>
 
-/** The payloads are not in the place that the settings name. The message is for the operator. */
+/** Thrown if the configured location does not contain the payloads. The message addresses the operator. */
 class PayloadPlaceError extends Error {
   override readonly name = 'PayloadPlaceError'
 }
 
 /**
- * Opens the payload store that the settings select: the bucket if there is one, otherwise a store beside the database.
- * Loads rarely used modules on demand. Throws if the bucket is unusable or does not contain the payloads.
+ * Opens the configured payload store: the bucket if there is one, otherwise a store beside the database. Loads rarely
+ * used modules on demand. Throws if the bucket is unusable or does not contain the payloads.
  */
 export async function openPayloads(settings: PayloadSettings, store: Names, clock: Clock): Promise<PayloadStore> {
   const { databaseUrl, dataDir, payloadBucket, secrets } = settings
@@ -49,8 +48,8 @@ export async function openPayloads(settings: PayloadSettings, store: Names, cloc
 type Place = { store: Names; refusal: string }
 
 /**
- * Throws if the database references payloads, but none of the first `looksMax` is in this place. A few payloads may
- * have been lost, but if none is there, the settings name the wrong place.
+ * Throws if the database references payloads but none of the first `looksMax` is in this location. A few payloads may
+ * have been lost, but if all are missing, the settings name the wrong location.
  */
 async function withWhatIsNamed(payloads: PayloadStore, { refusal, store }: Place): Promise<PayloadStore> {
   try {

@@ -17,13 +17,12 @@ type StoreSettings = {
 }
 
 /**
- * The service warns if this machine's clock is behind the newest entry by more than this. Normal clock drift is
- * smaller.
+ * The service logs a warning if this machine's clock is behind the newest database entry by more than this. Normal
+ * clock drift is smaller.
  */
 const behindMsMax = 1000
 const clockIsBehind = "this machine's clock is behind the newest entry in the database; set the clock"
 
-/** Opens the store that the settings select, and creates the service's clock. */
 export async function openServiceStore(
   { createClock, dataDir, databaseUrl, limits, log, onFatal, secrets }: StoreSettings,
   onCommit: (commit: Committed) => void,
@@ -42,7 +41,7 @@ export async function openServiceStore(
     const store = openSqliteStore({ ...options, dataDir, onFatal, clock: makeClock })
     return { store: await orClose(store, assertSameSecret(store.settings, secrets(), dataDir)), clock }
   }
-  // Loaded on demand, because its drivers take a tenth of the startup time.
+  // Import lazily: the PostgreSQL drivers take a tenth of the startup time.
   const { openPostgresStore } = await import('../store/postgres/postgres-store.ts')
   // All nodes use the database's clock, unless a test supplies one.
   const store = await openPostgresStore({ ...options, databaseUrl, onFatal, ...(createClock && { clock: makeClock }) })

@@ -20,13 +20,11 @@ import { describeFewFiles } from './open-files.ts'
 import { describeUnknown, unknownVariables } from './unknown-variables.ts'
 
 type ServiceSettings = Pick<AppOptions, 'baseUrl' | 'dataDir' | 'listens' | 'onFatal'> & {
-  /** Configuration, or path of the file that exports it. */
   config: ErrandConfig | string
   role?: Role
   log: Logger
 }
 
-/** Starts a service with all other settings from the environment. */
 export async function openService({ config, dataDir, log, ...settings }: ServiceSettings): Promise<App> {
   for (const unknown of unknownVariables()) log.warn({}, describeUnknown(unknown))
   const configFile = typeof config === 'string' ? config : null

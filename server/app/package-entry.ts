@@ -1,13 +1,13 @@
 import type { Errand, ErrandOptions } from './open-embedded.ts'
 
-// Entry of the package: the configuration's functions, and the service for other servers.
+// Entry point of the package. Exports the functions for configuration files, and the service for use in other servers.
 
 export * from '../agents/config/define-config.ts'
 export type { Errand, ErrandOptions }
 
-/** Starts a service whose requests another server passes on. Settings other than the options come from `ERRAND_` variables. */
+/** Starts a service to which another server passes requests. All other settings come from `ERRAND_` variables. */
 export async function createErrand(options: ErrandOptions): Promise<Errand> {
-  // Loaded on demand, because agents import this package too, and need only `defineConfig`.
+  // Import lazily: agents import this package too, and they only need `defineConfig`.
   const { openEmbedded } = await import('./open-embedded.ts')
   return await openEmbedded(options)
 }

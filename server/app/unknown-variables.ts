@@ -2,12 +2,12 @@ import { nearestOf } from '../kernel/bad-input.ts'
 import { environment } from './config.ts'
 import { limits, limitVariable, variables, type LimitName } from '../kernel/settings.ts'
 
-/** Variables from the guides for programs that call the service, which may run in the same shell. */
+/** Variables of client programs, as named in the guides. They may be set in the same shell. */
 const ofPrograms = /^ERRAND_(?:URL|BASE_URL|API_KEY|KEY|PLATFORM_KEY|WEBHOOK_SECRET|MODEL_[A-Z_]+|TESTS_[A-Z_]+)$/
 
 /**
- * Returns variables that look like settings but are not, each with the most similar setting. They are only reported,
- * because the configuration file may read its own variables.
+ * Returns variables that look like misspelled settings, each with the most similar setting. They only cause a warning,
+ * because the configuration file may read other variables.
  */
 export function unknownVariables(env: NodeJS.ProcessEnv = environment()): { name: string; nearest: string }[] {
   const known = [...Object.keys(variables), ...(Object.keys(limits) as LimitName[]).map(limitVariable)]

@@ -11,7 +11,7 @@ const closeMs = 60 * 60_000
 const keysMs = 10 * 60_000
 const collectMs = 15 * 60_000
 const verifyMs = 24 * 3_600_000
-/** Delays the first ledger check, so that it does not slow down the first requests after a start. */
+/** Delay before the first ledger check, so that it does not slow down the first requests after a start. */
 const firstVerifyMs = 2000
 const orphanAgeMs = 60 * 60_000
 
@@ -24,7 +24,7 @@ type UpkeepParts = {
   onQueued: (count: number) => void
 }
 
-/** Starts background work: checks the ledger soon after the start and then daily, and removes expired data. */
+/** Starts background jobs. They check the ledger soon after the start and then daily, and remove expired data. */
 export function startUpkeep({ store, payloads, log, onLedgerReport, onQueued }: UpkeepParts): { stop: () => void } {
   const stopping = new AbortController()
   const run = (what: string, work: () => Promise<unknown>) => {
@@ -37,7 +37,7 @@ export function startUpkeep({ store, payloads, log, onLedgerReport, onQueued }: 
   }
   const purge = untilDone(() => store.purgeExpired())
   let isPruning = false
-  /** Pauses for nine times as long as each step took, so that a sweep uses a tenth of the store's time. */
+  /** After each step, pauses nine times as long as it took, so that pruning uses a tenth of the store's time. */
   const prune = async () => {
     if (isPruning) return
     isPruning = true
@@ -56,9 +56,9 @@ export function startUpkeep({ store, payloads, log, onLedgerReport, onQueued }: 
   const collect = async () => {
     const isDue = wasLookedAt
     wasLookedAt = false
-    // Skips the first round after a failed one. While the database is unavailable, finished runs of any node cannot add
-    // rows for the payloads they have written. The skipped round gives them time to do so before unreferenced payloads
-    // are removed.
+    // After a failed round, skip the next one. While the database is unavailable, finished runs of any node cannot
+    // insert rows for the payloads that they have written. The skipped round gives them time to do so before
+    // unreferenced payloads are removed.
     await store.findPayload('')
     if (isDue) await collectOrphans()
     wasLookedAt = true

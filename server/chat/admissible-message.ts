@@ -25,19 +25,19 @@ export type Ask = {
   caller: Caller
   input: z.output<typeof ChatInput>
   setting?: MessageSetting
-  /** Resolves in an event-loop tick reserved for counting a large message. */
+  /** Resolves in a separate event-loop tick, in which a large message may be counted. */
   onLarge: () => Promise<void>
 }
 
 type Weighing = Ask & {
   place: Place
-  /** Whether the message is only priced for a quote and not sent. Its stored files then need not be read. */
+  /** Whether the message is only priced for a quote and will not be sent. If so, its stored files are not read. */
   isOnlyWeighed?: boolean
   /** Called before the message's files are in memory. Throws if the message is rejected regardless of its files. */
   beforeFiles?: (to: { agent: Agent; chat: Chat }) => Promise<void>
 }
 
-/** The recipient and content of a message that may be sent. A message without a session has no connectors. */
+/** A validated message and its recipient. A message without a session has no connectors. */
 export type Admissible = {
   agent: Agent
   chat: Chat
@@ -50,8 +50,8 @@ export type Admissible = {
 type Parts = DraftParts & { access: ConnectorAccess; catalogue: Catalogue; store: Store }
 
 /**
- * Checks a message and reads its files. The recipient is the agent of the session or the agent in `setting`. Throws if
- * the message cannot be sent to this agent.
+ * Validates a message and reads its files. The recipient is the agent of the session, or the agent in `setting`. Throws
+ * if the message cannot be sent to this agent.
  */
 export async function admissible(parts: Parts, of: Weighing): Promise<Admissible> {
   const { about, beforeFiles, caller, input, isOnlyWeighed = false, onLarge, place, setting } = of

@@ -7,15 +7,17 @@ import type { Units } from '../kernel/money.ts'
 import { draftFiles, type MessageDraft } from './files/message-draft.ts'
 import { tokensOf } from './message-input.ts'
 
-/** Number of output tokens to hold in advance, because each increase of a hold is a database commit. */
+/**
+ * Number of output tokens to reserve in advance, because each increase of the reserved amount is a database commit.
+ */
 export const holdStepTokens = 2000
 
 export type Amounts = {
   /** Cost of the prompt and one output token, the minimum for any reply. */
   required: Units
   /**
-   * Cost of the prompt and the maximum output of the first model call. For code and http agents, cost of the prompt and
-   * `holdStepTokens` of output.
+   * Amount to reserve at admission. For model agents, the cost of the prompt and the maximum output of the first model
+   * call. For code and http agents, the cost of the prompt and `holdStepTokens` of output.
    */
   hold: Units
   /** Cost of the prompt and the longest allowed reply, limited by the caps. */
@@ -26,15 +28,15 @@ type AmountsOf = {
   chat: Chat
   rates: ChatRates
   /**
-   * Upper bound for history and message. An agent that reports no usage is charged only for this part of the prompt.
+   * Maximum tokens of history and message. An agent that reports no usage is charged only for this part of the prompt.
    */
   promptTokens: number
-  /** Upper bound for the complete prompt of the first model call. */
+  /** Maximum tokens of the complete prompt of the first model call. */
   promptTokensMax: number
-  /** Whether a file has no token bound. If so, the cost of the whole prompt must be held for agents of every kind. */
+  /** Whether a file has no token limit. If so, the cost of the whole prompt is reserved for every kind of agent. */
   hasUnboundedFile?: boolean
   maxTokens: number | undefined
-  /** Amount left under the caps; Infinity without caps. */
+  /** Amount left under the caps. Infinity without caps. */
   left: Units
 }
 
@@ -45,7 +47,7 @@ export function amountsOf(of: AmountsOf): Amounts {
   const longest = maxTokens ?? maxOutputTokens
   const upTo = (completionTokens: number) =>
     chatHold(dearestUse({ promptTokens: promptTokensMax, completionTokens }, rates), rates)
-  // Code and http agents announce a prompt only with the step of its model call.
+  // Code and http agents announce each prompt only with the step of its model call.
   const isPromptHeld = isModel || hasUnboundedFile === true
   const required = isPromptHeld ? upTo(1) : chatHold(callUse({ promptTokens, completionTokens: 1 }, rates), rates)
   const hold = Math.max(required, upTo(isModel ? longest : Math.min(longest, holdStepTokens)))
@@ -54,11 +56,10 @@ export function amountsOf(of: AmountsOf): Amounts {
 
 type Prompt = {
   responseFormat: ResponseFormat | undefined
-  /** Maximum tokens of the agent's own tool definitions. */
   toolTokensMax: number
   history: { messages: readonly { content: string }[]; tokens: number }
   draft: MessageDraft
-  /** Files of the history and of earlier messages. */
+  /** Files of the history and of earlier messages in the request. */
   files: readonly FileTokens[]
 }
 

@@ -56,7 +56,7 @@ export function keyUsed(): ErrandError {
   )
 }
 
-/** Error that ends the admission of a disconnected client, which never sees it. */
+/** Returns the error that ends the admission if the client has disconnected. The client never receives it. */
 export function clientLeft(): ErrandError {
   return new ErrandError('REQUEST_TIMEOUT', 'The client disconnected before the chat started.')
 }

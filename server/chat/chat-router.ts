@@ -8,7 +8,7 @@ import { ChatStream } from './chat-stream.ts'
 
 export const chatRouter = (chats: ChatTurns) =>
   router({
-    /** The admission has finished when the resolver returns, so a rejection still gets its own HTTP status. */
+    /** The resolver returns only after admission, so a rejection still gets its own HTTP status. */
     stream: procedure
       .meta({ isStream: true })
       .input(ChatInput)
@@ -31,7 +31,7 @@ export const chatRouter = (chats: ChatTurns) =>
         ),
       ),
 
-    /** Like `stream`, for a turn that has already started. Null after its last event. */
+    /** Like `stream`, for a turn that has already started. Returns null if there are no events after the given one. */
     resume: procedure
       .meta({ isStream: true })
       .input(TurnEventsInput)
@@ -49,7 +49,7 @@ export const chatRouter = (chats: ChatTurns) =>
         ),
       ),
 
-    /** Like `resume`, for the running turn of a session. Null if no turn is running. */
+    /** Like `resume`, for the running turn of a session. Returns null if no turn is running. */
     resumeSession: procedure
       .meta({ isStream: true })
       .input(SessionStreamInput)

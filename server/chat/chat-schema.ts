@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { finishReasons } from '../agents/run/chat-messages.ts'
 import { isoTimestamp, maxCostUsd, quoteId, resourceId, usd } from '../kernel/wire-types.ts'
 
-// Wire types of a chat: one request, and the events of its stream, one JSON object per line.
+// The request of a chat, and the events of its stream. The stream has one JSON object per line.
 
 const messagePartsMax = 20
-// No paths, control characters, lone surrogates or line breaks. No characters that reorder text either: with U+202E
+// Excludes paths, control characters, lone surrogates, line breaks, and characters that reorder text. With U+202E,
 // "invoice_\u202Efdp.exe" is displayed as "invoice_exe.pdf".
 const filename = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069/\\]{1,200}$/u
 

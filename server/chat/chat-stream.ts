@@ -2,7 +2,6 @@ import type { StreamReader } from '../procedures/context.ts'
 import type { ChatEvent } from './chat-schema.ts'
 import type { TurnReader } from './events/turn-feed.ts'
 
-/** A reply as its reader sees it: the lines of its turn, or the events parsed from them. */
 export class ChatStream implements AsyncIterable<ChatEvent> {
   readonly #turn: TurnReader
   readonly #reader: StreamReader
@@ -10,7 +9,7 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
   constructor(turn: TurnReader, reader: StreamReader) {
     this.#turn = turn
     this.#reader = reader
-    // If the client disconnects before it reads, the iterator below never starts, so it would never leave the turn.
+    // If the client disconnects before it starts to read, the iterator below never runs, so leave the turn here.
     if (reader.left.aborted) turn.leave()
     else reader.left.addEventListener('abort', () => turn.leave(), { once: true })
   }

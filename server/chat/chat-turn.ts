@@ -30,17 +30,17 @@ import type { ChatTurnParts, TurnStart } from './turn-start.ts'
 type BatchState = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
 
 /**
- * Flow control: the agent's thread gets a credit message each time the reader has taken this many characters. With
- * smaller steps, the messages would cost more than the text. The agent may be several steps ahead of the reader.
+ * The agent's thread gets a credit message each time the reader has taken this many characters. With smaller steps, the
+ * messages would cost more than the text. The agent may be several steps ahead of the reader.
  */
 const creditChars = 16_384
 
-/** Step size in which a reply reserves shared memory, in bytes. */
+/** Reserve shared memory for a reply in steps of this many bytes. */
 const roomStep = 16_384
 
 /**
- * One reply, from its admission to its settlement. `next` returns only lines of the stream that the hold covers. If the
- * client disconnects, `stop` settles the turn.
+ * One reply, from admission to settlement. `next` returns only lines whose cost is reserved. If the client disconnects,
+ * `stop` settles the turn.
  *
  *   running ──the agent ends, fails, or is stopped──▶ ending (settled exactly once) ──▶ ended
  */
@@ -55,21 +55,20 @@ export class ChatTurn {
   #cause: StopCause | undefined
   #wake: (() => void) | undefined
   #ending: Promise<string> | undefined
-  /** Lines that arrived before the end and are not returned yet. */
   #lastLines = ''
   #hasGivenEnd = false
   readonly #hold: TurnHold
   #hasBegunStep = false
   readonly #model: AnsweringModel
-  /** Number of tool calls made. The hold covered the cost of each call before it started. */
+  /** Number of tool calls made. The cost of each was reserved before it started. */
   #callsMade = 0
   #untaken = 0
-  /** Characters taken that the agent has not been credited for yet. */
+  /** Characters read by the client but not yet credited to the agent. */
   #taken = 0
   readonly #reply = new KeptReply()
   readonly #room: Place
   #seq = 0
-  /** Latest known usage. `used` is undefined until the agent has sent something. */
+  /** Latest known usage. `used` is undefined until the agent has sent output. */
   #known: Omit<BatchState, 'used'> & { used: ChatUsed | undefined } = {
     serial: 0,
     used: undefined,
@@ -127,8 +126,8 @@ export class ChatTurn {
   }
 
   /**
-   * Returns the next lines of the stream, always complete events; undefined after the terminal event. Each call marks
-   * the previous lines as read.
+   * Returns the next lines of the stream, always complete events, or undefined after the terminal event. Each call
+   * confirms that the previous lines have been read.
    */
   async next(): Promise<string | undefined> {
     this.#taken += this.#untaken
@@ -139,13 +138,12 @@ export class ChatTurn {
     }
     while (!this.#isOver) {
       if (this.#inbox.length > 0) {
-        // Batches stay in the inbox until the hold covers them, so that a stop during this wait still finds them.
+        // Leave batches in the inbox until their cost is reserved, so that a stop in the meantime finds them there.
         const count = await this.#coveredBatches()
         if (count === 0) this.stop(this.#hold.limit)
         if (this.#isOver) break
         const lines = this.#accept(this.#inbox.splice(0, count))
         if (!this.#reserveRoom()) this.stop('memory')
-        // Batches without visible events have no lines.
         if (lines === '') continue
         this.#untaken = lines.length
         return lines
@@ -169,10 +167,11 @@ export class ChatTurn {
     return this.#cause !== undefined || this.#ending !== undefined
   }
 
-  /** Stops the agent and settles the turn. No-op once the reply has ended. */
+  /** Stops the agent and settles the turn. Does nothing once the reply has ended. */
   stop(cause: StopCause): void {
     if (this.#cause !== undefined || this.#ending) return
-    // Once the agent has ended, these causes no longer change the outcome, even if the reply was not read to its end.
+    // Once the agent has finished, these causes no longer change the outcome, even if the client has not read the whole
+    // reply.
     const mayBeTooLate = cause === 'disconnect' || cause === 'stopped' || cause === 'memory'
     if (!mayBeTooLate || this.#outcome === undefined) this.#cause = cause
     const leftMs = this.#parts.turnTimeoutMs - (performance.now() - this.#startedAt)
@@ -184,24 +183,24 @@ export class ChatTurn {
   }
 
   /**
-   * Returns how many of the waiting batches the hold covers: all, or the number that the balance and the caps allow.
+   * Reserves the cost of the pending batches. Returns how many of them the reserved amount covers: all, or the number that
+   * the balance and the caps allow.
    */
   async #coveredBatches(): Promise<number> {
     const waiting = [...this.#inbox]
     const { bound } = waiting.at(-1)!
     if (!(await this.#hold.cover(bound, { least: waiting[0]!.bound }))) return 0
-    // A usage report can lower the bound, so earlier batches may have a higher one.
+    // A usage report can lower the bound, so earlier batches may have a higher bound than the last one.
     if (this.#hold.covers(bound)) return waiting.length
     return waiting.findIndex((batch) => !this.#hold.covers(batch.bound))
   }
 
-  /** Resolves with the terminal line when the turn is settled. */
   ended(): Promise<string> {
     return (this.#ending ??= this.#end())
   }
 
   /**
-   * Reserves the maximum cost of a step and resolves with the output-token limit of a model call. If the agent may not
+   * Reserves the maximum cost of a step and resolves with the output-token limit of a model call. If the agent must not
    * continue, the promise never settles.
    */
   async #holdNext({ model, next, ...known }: StepRequest): Promise<number> {
@@ -246,14 +245,13 @@ export class ChatTurn {
     return lines
   }
 
-  /** Reserves memory for the reply so far. Returns false if there is not enough. */
   #reserveRoom(): boolean {
     const size = Math.floor(this.#reply.size / roomStep) * roomStep
     return size <= this.#room.amount || this.#room.hold(size) === undefined
   }
 
   #use({ isStepOpen, reported, serial, used }: BatchState): void {
-    // A step request may arrive while earlier text is still unread. That text must not replace newer state.
+    // A step request may arrive while earlier text is still unread. That text must not overwrite newer state.
     if (serial >= this.#known.serial) this.#known = { isStepOpen, reported, serial, used }
   }
 
@@ -263,7 +261,8 @@ export class ChatTurn {
     this.#model.note(summaryOf(outcome)?.model)
     const unread = this.#inbox
     if (isCutByHold(outcome)) this.#cause ??= this.#hold.limit
-    // Output produced before the stop counts as used, whether or not it was read. Output beyond the hold does not.
+    // Output from before the stop counts as used, whether or not it was read. Output beyond the reserved amount does
+    // not.
     const isBeyondHold = isHoldLimit(this.#cause) && !isCutByHold(outcome)
     if (!isBeyondHold) this.#lastLines += this.#accept(unread.splice(0))
     const reported = unread.at(-1)?.reported
@@ -271,7 +270,7 @@ export class ChatTurn {
     if (reported && (!used || this.#cost(reported) > this.#cost(used))) {
       this.#known = { ...this.#known, used: reported, reported }
     }
-    // Output included in a report is charged, so it is stored and shown.
+    // Output that a report includes is charged, so it is stored and shown.
     const charged = this.#known.used ? this.#cost(this.#known.used) : -1
     const part = unread.findLastIndex((batch) => this.#cost(batch.used) <= charged) + 1
     this.#lastLines += this.#accept(unread.slice(0, part))
@@ -295,13 +294,12 @@ export class ChatTurn {
     )
   }
 
-  /** Nothing was charged or stored for a turn that another node closed. */
+  /** Marks a turn that another node has closed. It is neither charged nor stored. */
   #closed(judgement: Judgement): Judgement {
     if (judgement.turnOutcome !== 'failed' || judgement.cost > 0) this.#cause = 'lost'
     return { ...judgement, turnOutcome: 'failed', cost: 0 }
   }
 
-  /** Reports the end and returns the terminal line. */
   #tell(judgement: Judgement, { outcome, settled }: { outcome: RunOutcome; settled: Settled }): string {
     const { summary, turnOutcome } = judgement
     const failure = turnOutcome === 'finished' ? null : describeEnd(this.#cause, outcome)
@@ -328,13 +326,13 @@ export class ChatTurn {
     return chatHold(used, this.#model.rates)
   }
 
-  /** Returns what the provider charges. For a failed reply, that is only the reported usage. */
+  /** Returns the provider's price. For a failed reply, includes only reported usage. */
   #providerCost({ summary, turnOutcome }: Judgement): number | null {
     const { reported, used } = summary
     return this.#model.providerCost(turnOutcome === 'failed' ? (reported ?? chatUse({})) : used)
   }
 
-  /** Settles the turn. Retries while the store is unavailable, because the hold must not remain. */
+  /** Settles the turn. Retries while the store is unavailable, because the reserved money must be released. */
   async #settle({ cost, summary, turnOutcome: outcome }: Judgement): Promise<Settled> {
     const { isKept, parts, replaces, request } = this.#begin
     const onSettled = () => {

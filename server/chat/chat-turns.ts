@@ -51,40 +51,37 @@ export type ChatTurnsParts = ChatTurnParts &
 type Start = Ask & {
   idempotencyKey: string | null
   /**
-   * Identifies the request, so that a retry without an Idempotency-Key finds the same turn. Null if such a retry is not
+   * Identifies the request, so that a retry without an Idempotency-Key finds the same turn. Null if no such retry is
    * expected.
    */
   request?: WireRequest | null
-  /** Receives the rate window state that the admission saw. */
   onRate: (rate: RateState) => void
   /** Called when the request starts to wait for the admission of an earlier request with the same key. */
   onWait: () => void
   signal: AbortSignal
 }
 
-/** Max requests that wait for the admission of an earlier request with the same Idempotency-Key. */
+/** Maximum requests that wait for the admission of an earlier request with the same Idempotency-Key. */
 const repeatsMax = 20
-/** Poll intervals for a session with a turn being settled: in this process, and on another node. */
+/** Poll intervals while a session's turn is being settled, in this process or on another node. */
 const stopPauseMs = 10
 const stopElsewherePauseMs = 100
-/** Max entries in the prompt-overhead cache. */
+/** Maximum sessions whose prompt overhead is cached. */
 const besideMax = 10_000
-/** Max time to settle interrupted chats when the service stops. */
 const settleMsMax = 10_000
 
 /** Admits the chats of this process, and ends them when their session or the service ends. */
 export class ChatTurns {
   readonly #parts: ChatTurnsParts
   readonly #files: TurnFiles
-  /** The turn of each session, or its admission until the turn has started. */
+  /** The turn of each session, or its admission while the turn has not started. */
   readonly #sessions = new Map<string, ChatTurn | Admission>()
   /**
-   * Prompt tokens that each session's agent last sent in addition to the messages. Only for code and http agents. The
-   * session's next turn holds their cost at admission, which saves an increase of its hold.
+   * Prompt tokens that each session's agent last sent in addition to the messages, for code and http agents. The next
+   * turn of the session reserves their cost at admission, which saves a later increase.
    */
   readonly #beside = new Map<string, number>()
   readonly #kept: KeptTurns
-  /** Reads and stops turns on request. */
   readonly reads: ReadTurns
   #isInterrupted = false
 
@@ -101,8 +98,8 @@ export class ChatTurns {
   }
 
   /**
-   * Admits a message and starts the reply. If a message was already sent with this Idempotency-Key, reads its reply
-   * again. On rejection, throws an ErrandError and writes nothing.
+   * Admits a message and starts the reply. If a message was already sent with this Idempotency-Key, returns a reader of
+   * its reply. On rejection, throws an ErrandError and writes nothing.
    */
   async start(start: Start): Promise<TurnReader> {
     const { caller, idempotencyKey, input, setting } = start
@@ -118,7 +115,7 @@ export class ChatTurns {
       begun = turn
       return reader
     } finally {
-      // If the turn has started, its files are needed until it ends.
+      // Once the turn has started, its files are needed until it ends.
       if (!begun) place.release()
     }
   }
@@ -134,7 +131,7 @@ export class ChatTurns {
     const quote = quoteId === undefined ? null : quotes.open<QuotedChat>(subjectOf(userId, input), quoteId)
     const beforeFiles = async ({ agent, chat }: Pick<Admissible, 'agent' | 'chat'>) => {
       if (!idempotency && this.#sessions.has(sessionId)) throw busy()
-      // The size of the files is known only once they are read.
+      // The real size of the files is known only once they are read.
       const of = { agentId: agent.id, caller, chat, rates: quote?.terms.rates, payloadBytes: 1 }
       await foreseeRefusal(this.#parts.store, of)
     }
@@ -232,8 +229,8 @@ export class ChatTurns {
   }
 
   /**
-   * Reads the reply to an earlier request with the same key, if the session has a turn. Waits while that request is
-   * being admitted. Undefined if it was rejected, or if the session has no turn.
+   * Returns a reader of the reply to an earlier request with the same key. Waits while that request is being admitted.
+   * Returns undefined if it was rejected or the session has no turn.
    */
   async #replyInProgress({
     caller,
@@ -250,13 +247,15 @@ export class ChatTurns {
       }
       const same = await this.reads.openEarlier(caller, idempotency)
       if (same) return same
-      // If the other request was rejected while this one waited, this one proceeds.
+      // If the other request was rejected in the meantime, this one proceeds.
       if (this.#sessions.get(sessionId) === other) throw busy()
     }
     return undefined
   }
 
-  /** Reads the reply to an earlier copy of a rejected request. Undefined if there is none. */
+  /**
+   * Returns a reader of the earlier reply if the request was rejected as a repetition. Otherwise returns undefined.
+   */
   async #earlierReply(refused: RefusedTurn, { caller, idempotency }: KeyedRequest): Promise<TurnReader | undefined> {
     if (refused.reason === 'repeated') return await this.reads.open({ caller, turnId: refused.turnId, after: 0 })
     if (refused.reason !== 'idempotency-conflict' || !idempotency) return undefined
@@ -264,8 +263,8 @@ export class ChatTurns {
   }
 
   /**
-   * Creates a quote for a message, with the current rates and the maximum cost. Throws like `start`, except for rate
-   * limits and balance.
+   * Creates a quote for a message, with the current rates and the maximum cost. Throws the same errors as `start`,
+   * except those about rate limits and balance.
    */
   async quote(ask: Ask): Promise<ChatQuote> {
     const place = this.#files.place(ask.caller.userId)
@@ -282,7 +281,7 @@ export class ChatTurns {
     const { amounts, left, recount } = await this.#weigh(admitted, { input, rates, maxCost: maxCostOf(input) })
     const exact = left < amounts.required ? await recount() : undefined
     const { hold, required } = exact ?? amounts
-    // A model with tools can be called many times, and the model calls of code and http agents are unknown.
+    // A model with tools can be called many times, and the number of model calls of code and http agents is unknown.
     const isOneCall = chat.isModel && agent.toolNames.length + connectorIds.length === 0
     const worst = isOneCall ? Math.min(left, amounts.most) : left
     if (worst < required) throw budgetRefusal({ left: worst, required })
@@ -298,7 +297,7 @@ export class ChatTurns {
   }
 
   /**
-   * Ends the session's turn, if there is one, and resolves when it is settled. For a turn on another node, only signals
+   * Ends the session's turn, if there is one, and resolves once it is settled. For a turn on another node, only signals
    * that node and waits briefly.
    */
   async stopSession({ sessionId }: { sessionId: string }): Promise<void> {
@@ -307,12 +306,11 @@ export class ChatTurns {
     await turn?.ended()
     const { shared } = this.#parts.store
     const isElsewhere = shared !== undefined && !this.#sessions.has(sessionId) && turn === undefined
-    // The signal may be lost, but callers wait until the session has no turn and call this again.
+    // The signal may be lost. Callers repeat this call until the session has no turn.
     if (isElsewhere) shared.signals.send('session-stopped', sessionId)
     await new Promise((resolve) => setTimeout(resolve, isElsewhere ? stopElsewherePauseMs : stopPauseMs))
   }
 
-  /** Lets running chats finish within the drain time, then interrupts them. */
   async drain(): Promise<void> {
     const drainMs = this.#parts.drainSeconds * 1000
     const timer = setTimeout(() => this.interrupt(), drainMs)
@@ -334,7 +332,7 @@ export class ChatTurns {
     return this.#turns().map(({ turnId }) => turnId)
   }
 
-  /** Ends running turns that another node has closed. Stores nothing more for these turns. Returns their ids. */
+  /** Ends running turns that another node has closed, without storing anything for them. Returns their ids. */
   loseTurns(turnIds: readonly string[]): string[] {
     const lost = new Set(turnIds)
     const running = this.#turns().filter((turn) => lost.has(turn.turnId) && !turn.isEnding)
@@ -343,8 +341,8 @@ export class ChatTurns {
   }
 
   /**
-   * Returns the history as of the opening of the turn. Another node may have ended the previous turn after the first
-   * read.
+   * Returns the history at the time when the turn is opened. Another node may have ended the previous turn since the
+   * first read.
    */
   async #historyAfter({ history, readHistory, session }: MessageContext): Promise<History> {
     const { store } = this.#parts
@@ -354,7 +352,7 @@ export class ChatTurns {
     return now?.messageCount === messageCount ? history : await readHistory()
   }
 
-  /** Returns the history with its files, as the agent receives it. */
+  /** Returns the history with its files, in the format for the agent. */
   async #latest({ agent, place, ...seen }: MessageContext & { agent: Agent; place: Place }) {
     const history = await this.#historyAfter(seen)
     const messages = await this.#files.ofHistory(history.messages, {
@@ -381,7 +379,7 @@ export class ChatTurns {
   }
 }
 
-/** A turn being admitted: its Idempotency-Key, and how many requests wait to attach to it. */
+/** A turn that is being admitted, with its Idempotency-Key and the number of requests that wait to read it. */
 type Admission = { key: string | null; over: Promise<void>; waiting: number }
 
 type QuotedChat = { rates: ChatRates; most: Units | null }

@@ -6,8 +6,6 @@ import { formatUsd, type Units } from '../kernel/money.ts'
 import type { ChatEvent } from './chat-schema.ts'
 import type { TurnEndCode } from './turn-ends.ts'
 
-// Events that the service itself writes into a stream, as lines.
-
 type Done = { seq: number; used: ChatUsed; cost: Units; finishReason?: FinishReason; at: EpochMs }
 
 export function doneLine({ at, cost, finishReason = 'stop', seq, used }: Done): string {
@@ -33,7 +31,6 @@ export function doneLine({ at, cost, finishReason = 'stop', seq, used }: Done): 
 
 type Failure = { seq: number; code: TurnEndCode; message: string; stopped?: true; at: EpochMs; cost?: Units }
 
-/** Returns the last line of a reply that did not finish. `cost` is the amount charged. */
 export function failureLine({ at, code, cost, message, seq, stopped }: Failure): string {
   const costUsd = cost === undefined ? {} : { costUsd: formatUsd(cost) }
   return line({
@@ -47,8 +44,8 @@ export function failureLine({ at, code, cost, message, seq, stopped }: Failure):
 }
 
 /**
- * Returns the only line of a rejected chat. `error` has a code that stream clients know. The other fields are those of
- * an error body, for clients that read only these.
+ * Returns the only line of a rejected chat. `error` has a code that stream clients know. The other fields form a
+ * standard error body, for clients that read only those.
  */
 export function refusalLine({ code, message, status }: ErrandError, at: EpochMs): string {
   const error = { code: streamCode(code), message }

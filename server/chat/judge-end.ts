@@ -14,7 +14,7 @@ import {
   type StopCause,
 } from './turn-ends.ts'
 
-/** How a turn ended, and its cost, rounded up; 0 if it is free. */
+/** How a turn ended, and its cost, rounded up. The cost is 0 if the turn is free. */
 export type Judgement = { summary: ChatSummary; turnOutcome: TurnOutcome; cost: Units }
 
 export type EndedReply = {
@@ -23,24 +23,22 @@ export type EndedReply = {
   request: ChatRequest
   rates: ChatRates
   held: Units
-  /** Number of tool calls made. The cost of each call was held before it started. */
   callsMade: number
-  /** Sequence number of the last event sent; 0 if none. */
+  /** Sequence number of the last event sent, or 0 if none. */
   seq: number
   known: KnownUse & { isStepOpen: boolean }
 }
 
-/** Decides how much an ended reply costs and whether it is stored. */
 export function judgeEnd({ callsMade, cause, held, known, outcome, rates, request, seq }: EndedReply): Judgement {
   const told = summaryOf(outcome)
-  // Used if the agent's thread reports nothing.
+  // Used if the agent's thread reports no summary.
   const rough = roughSummary({ ...request, rates }, known)
   const summary = told ?? rough
   const free: Judgement = { summary, turnOutcome: 'failed', cost: 0 }
   const made = (of: ChatSummary) => withCallsMade(of, rates.toolCall > 0 ? callsMade : Infinity)
   const cutOff = (of: ChatSummary) => withinHold(made(of), { held, rates })
   const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
-    // A reply that used nothing, such as one stopped before its first model call, leaves nothing to store.
+    // A reply that used nothing, such as one that was stopped before its first model call, leaves nothing to store.
     if (known.textBytes === 0 && isNothing(charged.used) && turnOutcome !== 'finished') return free
     return { summary: charged, turnOutcome, cost: chatHold(charged.used, rates) }
   }
@@ -52,10 +50,10 @@ export function judgeEnd({ callsMade, cause, held, known, outcome, rates, reques
     case 'balance':
     case 'budget':
     case 'limit':
-      // Use the summary of the agent's thread for a model call that is open or was cut by the hold. Other text that was
-      // not sent is not charged.
+      // Use the summary of the agent's thread for a model call that is in progress or was cut off by the reserved
+      // amount. Other text that was not sent is not charged.
       if (told && (told.isCutByHold || known.isStepOpen)) return chargedAs('truncated', cutOff(told))
-      // Nothing was sent, because even the first words cost more than could be held.
+      // Nothing was sent, because even the first words cost more than could be reserved.
       if (seq === 0 && !known.reported) return free
       return chargedAs('truncated', cutOff(rough))
     case undefined:

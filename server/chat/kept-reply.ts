@@ -2,24 +2,22 @@ import type { ToolCallRecord } from '../store/sessions/session-types.ts'
 import type { ChatBatch, ToolCallStep } from '../agents/run/chat-messages.ts'
 import { jsonBytes, messageTextBytesMax, toolCallsBytesMax } from '../store/byte-bounds.ts'
 
-/** A reply in progress, with no more text and tool calls in memory than its session can store. */
+/** A reply in progress. Keeps only as much text and as many tool calls in memory as its session can store. */
 export class KeptReply {
   #text = ''
   readonly #calls = new Map<string, ToolCallRecord>()
-  /** JSON bytes of arguments and outputs. */
   #callsBytes = 0
   #isFullOfCalls = false
-  /** Size of the complete text, stored or not. */
+  /** Bytes of the complete text, including text that is not stored. */
   textBytes = 0
 
-  /** Approximate size of the text and tool calls in memory. */
   get size(): number {
     return this.#text.length + this.#callsBytes
   }
 
   add({ text, toolCalls }: Pick<ChatBatch, 'text' | 'toolCalls'>): void {
     this.textBytes += Buffer.byteLength(text)
-    // The store truncates long text. One extra character makes the store mark the text as truncated.
+    // The store truncates long text. One extra character makes it mark the text as truncated.
     const room = messageTextBytesMax + 1 - this.#text.length
     if (room > 0) this.#text += text.slice(0, room)
     for (const step of toolCalls) this.#addStep(step)

@@ -17,18 +17,16 @@ type Input = z.output<typeof ChatInput>
 export type EarlierMessage = Pick<ChatMessage, 'role'> & { content: Input['message'] }
 export type EarlierDraft = Pick<ChatMessage, 'role'> & { draft: MessageDraft }
 
-/** Context of a message from a client of another protocol. */
 export type MessageSetting = {
   /**
-   * Set for a message without a session. Its `sessionId` then does not refer to a stored session, and only the receipt
-   * is stored.
+   * Set for a message without a session. Its `sessionId` then refers to no stored session, and only the receipt is
+   * stored.
    */
   agentId?: string
   /** Messages that precede the session's history. They are not stored. */
   earlier: readonly EarlierMessage[]
   responseFormat?: ResponseFormat
   sampling?: Sampling
-  /** Identifies repeated requests. */
   bodyHash: string
 }
 
@@ -86,7 +84,7 @@ export function leastOf(caps: readonly (Units | null)[]): Units | null {
   return given.length === 0 ? null : Math.min(...given)
 }
 
-/** Each message with more characters than this is counted in its own event-loop tick. */
+/** Messages longer than this are counted in separate event-loop ticks. */
 export const largeMessageChars = 16 * 1024
 
 export function checkSize(
@@ -110,11 +108,13 @@ export function tokensOf({ files, text }: MessageDraft): number {
 
 const titleCharsMax = 120
 
-/** Title that the message gives to a session without one: its first line, or the name of its first file. */
+/**
+ * Returns the title that the message gives to a session without one: its first line, or the name of its first file.
+ */
 export function titleOf(draft: MessageDraft): string | null {
   const named = draft.text.trim() || (draftFiles(draft)[0]?.filename ?? '')
   const line = named.slice(0, titleCharsMax).split('\n', 1)[0]!
-  // Removes the first half of a character that the cut has split, and everything else that titles cannot contain.
+  // Remove half a character that the cut may have left, and everything else that titles must not contain.
   return line.replaceAll(/[\p{Cc}\p{Cs}]/gu, ' ').trim() || null
 }
 

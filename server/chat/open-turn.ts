@@ -7,14 +7,12 @@ type OpenParts = { assertAccepting: () => void; store: Pick<Store, 'openTurn'> }
 type Opening = {
   turn: Omit<OpenTurn, 'required' | 'hold'>
   amounts: Amounts
-  /** Computes the amounts from an exact token count of the message. */
   recount: () => Promise<Amounts | undefined>
   signal: AbortSignal
 }
 
 /**
- * Opens the turn. If balance or caps do not cover the upper bound of the message's tokens, counts the tokens and
- * retries.
+ * Opens the turn. If balance or caps do not cover the maximum tokens of the message, counts the tokens and retries.
  */
 export async function openTurn(
   { assertAccepting, store }: OpenParts,

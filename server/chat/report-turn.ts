@@ -9,17 +9,15 @@ import { endChatSpan } from '../kernel/tracing/service-tracing.ts'
 
 type EndedTurn = {
   request: ChatRequest
-  /** Id of the HTTP request. */
   requestId: string
   span: Span | undefined
   end: TurnOutcome
-  /** Code of the stream's `error` event. */
   code: string | null
   used: ChatUsed
-  /** Cost of the usage, the part charged, and the part written off. */
+  /** Cost of the usage. `charged` and `writtenOff` are its parts. */
   cost: Units
   charged: Units
-  /** Billionths of a USD; null if not known. */
+  /** Billionths of a USD, or null if unknown. */
   providerCost: number | null
   writtenOff: Units
   seconds: number
@@ -28,7 +26,7 @@ type EndedTurn = {
 export function reportTurn({ log, meter }: { log: Logger; meter: Meter }, turn: EndedTurn): void {
   const { charged, code, cost, end, providerCost, request, requestId, seconds, span, used, writtenOff } = turn
   const { agentId, sessionId, turnId, userId } = request
-  // A failed reply is charged if its request was the cause.
+  // A failed reply is charged if its request caused the failure.
   const { completionTokens, promptTokens, reasoningTokens, toolCalls } =
     end === 'failed' && cost === 0 ? chatUse({}) : used
   const tokens = { completionTokens, promptTokens, reasoningTokens, toolCalls }

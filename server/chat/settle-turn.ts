@@ -8,7 +8,10 @@ const settlePauseMs = 200
 const settleTriesAnswered = 25
 const faultyTriesMax = 3
 
-/** `closed` if nothing was charged or stored: another node closed the turn, or its settlement kept failing. */
+/**
+ * `closed` means that nothing was charged or stored, because another node closed the turn or its settlement kept
+ * failing.
+ */
 export type Settled = SettledTurn | 'closed'
 
 /** Whether the store is temporarily unavailable. */
@@ -17,8 +20,8 @@ export function isPassing(error: unknown): boolean {
 }
 
 /**
- * Settles a turn. Retries as long as the store is unavailable: the hold must not remain, and the session must not stay
- * busy.
+ * Settles a turn. Retries while the store is unavailable, because the reserved money must be released and the session
+ * must not stay busy.
  */
 export async function settleSurely(
   { log, store }: { log: Logger; store: Store },
@@ -30,14 +33,14 @@ export async function settleSurely(
     try {
       const settled = await store.settleTurn(settling)
       if (settled) return settling === settle ? settled : 'closed'
-      // An earlier attempt may have succeeded although its result was lost.
+      // An earlier attempt may have succeeded although its response was lost.
       const own = tries > 1 && (await store.listTransactions({ userId, turnId, limit: 1, offset: 0 })).transactions[0]
       if (!own) return 'closed'
       const writtenOff = parseUsd(own.breakdown?.writtenOffUsd ?? '0') ?? 0
       return { charged: -own.amount, balance: own.balanceAfter, writtenOff }
     } catch (error) {
       log.error({ err: error, turnId }, 'a chat could not be settled; retrying')
-      // Errors other than an unavailable store recur on each attempt, so settle without a charge rather than never.
+      // Errors other than an unavailable store occur on each attempt. Settle without a charge rather than never.
       if (!isPassing(error) && tries >= faultyTriesMax)
         settling = { ...settle, outcome: 'failed', cost: 0, remainder: 0, exchange: null }
       await new Promise((resolve) => setTimeout(resolve, settlePauseMs).unref())

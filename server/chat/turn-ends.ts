@@ -9,11 +9,11 @@ import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import { callUse, chatHold, outputWithin, withOutput, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 
-/** How long to keep reading a stopped model call for its usage. The provider must notice the stop within a second. */
+/** How long to keep reading a stopped model call for its usage. Providers react to a stop within a second. */
 const readOnMs = 700
-/** Used for a stopped model call with hidden reasoning. Only the usage report at its end counts that reasoning. */
+/** Limit for a stopped model call with hidden reasoning, which only the usage report at its end includes. */
 const readOnHiddenMs = 60_000
-/** Used for such a call if the session is deleted, because the deletion waits only ten seconds for its chat. */
+/** Limit for such a call if the session is deleted, because the deletion waits only ten seconds for its chat. */
 const readOnDeletedMs = 6000
 
 export type StopCause =
@@ -29,7 +29,6 @@ export type StopCause =
   | 'fault'
   | 'lost'
 
-/** Codes of a stream's `error` event for a reply that ended early. */
 export type TurnEndCode =
   | 'AGENT_ERROR'
   | 'AGENT_TIMEOUT'
@@ -39,7 +38,7 @@ export type TurnEndCode =
   | 'LIMIT_REACHED'
   | 'INTERNAL_ERROR'
 
-/** `stopped` is set if the user requested the stop, from any client. */
+/** `stopped` is set if any client of the user requested the stop. */
 type TurnEnd = { code: TurnEndCode; message: string; stopped?: true }
 
 export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): TurnEnd {
@@ -105,7 +104,7 @@ export function isHoldLimit(cause: StopCause | undefined): boolean {
 }
 
 /**
- * Returns how long to keep reading an open model call for its usage. Calls with hidden reasoning are read for up to a
+ * Returns how long to keep reading an open model call for its usage. For calls with hidden reasoning it is up to a
  * minute. Otherwise a client could avoid paying for the reasoning by disconnecting just before the usage arrives.
  */
 export function readOnMsOf(
@@ -127,7 +126,8 @@ export function readOnMsOf(
 }
 
 /**
- * Drops tool calls that no hold covered. An agent waits for the hold before each call, so it did not make these calls.
+ * Removes tool calls whose cost was never reserved. Agents wait for the reservation before each call, so these calls
+ * were not made.
  */
 export function withCallsMade(summary: ChatSummary, callsMax: number): ChatSummary {
   const cut = (of: ChatUsed) => ({ ...of, toolCalls: Math.min(of.toolCalls, callsMax) })
@@ -135,7 +135,9 @@ export function withCallsMade(summary: ChatSummary, callsMax: number): ChatSumma
   return { ...summary, used: cut(used), reported: reported && cut(reported) }
 }
 
-/** Limits the estimated usage of a reply that was cut off to the held amount. Reported usage is charged in any case. */
+/**
+ * Limits the estimated usage of a reply that was cut off to the reserved amount. Reported usage is charged in any case.
+ */
 export function withinHold(summary: ChatSummary, { held, rates }: { held: Units; rates: ChatRates }): ChatSummary {
   const { reported } = summary
   let { used } = summary
@@ -145,12 +147,10 @@ export function withinHold(summary: ChatSummary, { held, rates }: { held: Units;
   return { ...summary, used, isEstimated: summary.isEstimated || isMore }
 }
 
-/** Reduces the output tokens to the number that `held` covers. */
 function writtenWithin(held: Units, { rates, used }: { used: ChatUsed; rates: ChatRates }): ChatUsed {
   return withOutput(used, outputWithin(held, { used: withOutput(used, 0), rates }))
 }
 
-/** Returns the summary from the agent's thread; undefined if there is none. */
 export function summaryOf(outcome: RunOutcome): ChatSummary | undefined {
   if (outcome.kind === 'completed') return JSON.parse(outcome.json) as ChatSummary
   return outcome.kind === 'failed' ? outcome.owed : undefined
@@ -167,11 +167,10 @@ export function isCutByHold(outcome: RunOutcome): boolean {
 export type KnownUse = {
   used: ChatUsed | undefined
   reported: ChatUsed | null
-  /** Bytes of the complete reply text. */
   textBytes: number
 }
 
-/** Estimates by text length, in case the agent's thread reports nothing. */
+/** Estimates the usage from text length, in case the agent's thread reports none. */
 export function roughSummary(
   { historyTokens, message, parts, rates }: ChatRequest,
   { reported, textBytes, used: known }: KnownUse,

@@ -10,25 +10,24 @@ const retryMs = 200
 type TurnHoldParts = {
   store: Pick<Store, 'growHold'>
   turnId: string
-  /** Upper-bound rates: the actual cost is never higher. */
+  /** Maximum rates. The actual cost is never higher. */
   rates: () => ChatRates
   /** Minimum increase, because each increase is a database commit. */
   step: Units
-  /** Whether the turn has ended, so that nothing more needs to be held. */
   isOver: () => boolean
   onFault: (error: unknown) => void
 }
 
 type Cover = {
-  /** Minimum usage that must be covered if balance, caps and limits do not allow a hold for all of it. */
+  /** Minimum usage to cover if balance, caps and limits do not allow more. */
   least?: ChatUsed
-  /** Whether `used` already includes the maximum of the next model call, so that nothing is held in advance. */
+  /** Whether `used` already includes the maximum of the next model call. If so, nothing is reserved in advance. */
   isWhole?: boolean
 }
 
 /**
- * The amount that the account holds for a turn. Increases run one after another. The hold shrinks only when the turn
- * ends.
+ * The amount of the account that is reserved for a turn. Increases run one after another. The amount never decreases
+ * before the turn ends.
  */
 export class TurnHold {
   readonly #parts: TurnHoldParts
@@ -47,7 +46,7 @@ export class TurnHold {
     return this.#held
   }
 
-  /** Reason that the last increase was rejected. */
+  /** Reason for the last rejected increase. */
   get limit(): HoldLimit {
     return this.#limit
   }
@@ -58,7 +57,7 @@ export class TurnHold {
 
   /**
    * Increases the hold to cover `used`, or as much of it as balance, caps and limits allow. Resolves to whether the
-   * hold covers `least`. Never rejects: a failure is a fault of the turn.
+   * hold covers `least`. Never rejects: a failure is reported to `onFault`.
    */
   cover(used: ChatUsed, { isWhole = false, least = used }: Cover = {}): Promise<boolean> {
     const { onFault, rates } = this.#parts
@@ -85,8 +84,8 @@ export class TurnHold {
   }
 
   /**
-   * Amount to hold in advance: as much as the turn already holds, so that a long reply takes few commits. At most an
-   * eighth of the free amount, because the user's other turns need the rest.
+   * Amount to reserve in advance: as much as the turn has already reserved, so that a long reply takes few commits. At
+   * most an eighth of the free amount, because the user's other turns need the rest.
    */
   get #ahead(): Units {
     return Math.floor(Math.min(this.#held, this.#free / 8))

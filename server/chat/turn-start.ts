@@ -16,7 +16,7 @@ export type ChatTurnParts = {
   clock: Clock
   log: Logger
   meter: Meter
-  /** Memory that all replies in progress share, in bytes. */
+  /** Memory shared by all replies in progress, in bytes. */
   replyRoom: FairPlaces
   store: Store
   tracing: ServiceTracing | undefined
@@ -24,24 +24,17 @@ export type ChatTurnParts = {
 }
 
 export type TurnStart = {
-  /** Generation of the catalogue that the agent was read from. */
   generation: number
   request: ChatRequest
   parts: readonly MessagePart[] | null
-  /** Whether the provider bills reasoning that is not shown. */
   hidesReasoning: boolean
-  /** Whether the session stores the exchange. */
   isKept: boolean
   /** The session's last turn, which this turn replaces in the history. */
   replaces: string | null
-  /** Id of the HTTP request. */
   requestId: string
   span: Span | undefined
-  /** Models that may answer, with the rates that their providers charge the operator. */
   models: Chat['models']
-  /** Amount that the account holds for the turn. */
   held: Units
-  /** Receives the maximum number of prompt tokens of the first model call. */
   onFirstStep: (promptTokensMax: number) => void
   onSettled: () => void
 }

@@ -14,7 +14,7 @@ import { amountsOf, promptAtMost, type Amounts } from './chat-amounts.ts'
 import { draftFiles } from './files/message-draft.ts'
 import { earlierTokens, nothingSaid, tokensOf, withEarlier } from './message-input.ts'
 
-/** Minimum time for which providers keep a prompt in their cache. */
+/** Minimum time that providers keep a prompt in their cache. */
 const cacheKeptMs = 300_000
 
 export type WeighMessage = Pick<Ask, 'input'> & {
@@ -23,8 +23,8 @@ export type WeighMessage = Pick<Ask, 'input'> & {
   rates: ChatRates
   responseFormat?: ResponseFormat | undefined
   /**
-   * Returns the prompt tokens that the session's agent last sent in addition to the messages. Not used for a model
-   * agent, whose prompt is known.
+   * Returns the prompt tokens that the session's agent last sent in addition to the messages. Not used for model
+   * agents, whose prompts are known.
    */
   besideOf: (sessionId: string) => number
 }
@@ -32,15 +32,14 @@ export type WeighMessage = Pick<Ask, 'input'> & {
 export type Weighed = {
   amounts: Amounts
   /**
-   * Computes the amounts from an exact token count of the message. Undefined for a model agent, or if no thread can
-   * count now.
+   * Computes the amounts from an exact token count of the message. Returns undefined for model agents, or if no thread
+   * can count now.
    */
   recount: () => Promise<Amounts | undefined>
   history: History
-  /** Amount left under the caps; Infinity without caps. */
+  /** Amount left under the caps. Infinity without caps. */
   left: Units
   sentAtMost: number
-  /** Reads the history again. */
   readHistory: () => Promise<History>
 }
 
@@ -88,7 +87,7 @@ export async function weighMessage(
       left,
     })
   const recount = async () => {
-    // For model agents, always use the upper bound of the prompt.
+    // For model agents, always use the maximum of the prompt.
     const tokens = chat.isModel ? undefined : await agents.countTokens(draft.text)
     return tokens === undefined ? undefined : amountsWith(Math.max(tokens, roughTokens(draft.text)))
   }
@@ -96,8 +95,8 @@ export async function weighMessage(
 }
 
 /**
- * Whether the provider probably has the history in its cache. The last reply must have reported cached tokens a short
- * time ago. This prompt must also begin like the previous one: with the complete session, and without tools or a
+ * Whether the provider probably has the history in its cache. Requires that the last reply reported cached tokens
+ * recently, and that this prompt starts like the previous one: with the complete session, and without tools or a
  * response format.
  */
 export function isCached(

@@ -11,14 +11,13 @@ import type { Store } from '../store/store.ts'
 
 const copiesAtOnce = 8
 
-/** `database` is the copied database file. */
 type Copy = { database: string; from: string; to: string }
-/** Ids of payloads that the copied database refers to, but the backup lacks. */
+/** Ids of payloads that the copied database refers to but the backup does not contain. */
 export type Lacking = { bad: string[]; deleted: string[] }
 
 /**
- * Copies every payload that the copied database refers to, and verifies each one. Missing and damaged payloads are
- * `bad`, or `deleted` if `store` no longer has their row, because the service deletes the row and then the file.
+ * Copies and verifies every payload that the copied database refers to. Missing and damaged payloads are `bad`. They
+ * are `deleted` if `store` no longer has their row, because the service deletes the row first and then the file.
  */
 export async function copyPayloads(store: Store, { database, from, to }: Copy): Promise<Lacking & { copied: number }> {
   const queue = new PQueue({ concurrency: copiesAtOnce })

@@ -7,7 +7,6 @@ import { reportError } from './command-errors.ts'
 import type { Shell } from './completion.ts'
 import { common, lazily, wholeNumber, withVariable, type Common } from './command-options.ts'
 
-/** Parses and runs one command. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
   const program = createProgram()
   try {
@@ -17,7 +16,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** Without a command, `errand` runs `errand demo` with the given options. */
+/** Runs `errand demo` with the given options if the arguments contain no command. */
 function withCommand([node = '', script = '', ...args]: readonly string[]): string[] {
   const [first = '-'] = args
   const isOfAll = ['-h', '--help', '-V', '--version'].includes(first)

@@ -6,9 +6,8 @@ import { variables, type Variable } from '../kernel/settings.ts'
 
 export type Common = { data?: string; json?: boolean }
 
-// Options have the API's field names, so that a schema of the API parses the options of a command.
+// Command options have the same names as the API's fields, so that the API's schemas can validate them.
 
-/** Options of every command that opens the database. */
 export function common(command: Command): Command {
   return withVariable(command, 'DATA_DIR').option('--json', 'print one JSON object')
 }
@@ -22,7 +21,7 @@ export function withVariable(
   return command.option(option, `${meaning} (ERRAND_${name}${byDefault})`)
 }
 
-/** Loads a command's implementation only when it is run. */
+/** Imports the implementation of a command only when the command runs. */
 export function lazily<Args extends unknown[]>(load: () => Promise<(...args: Args) => Promise<void>>) {
   return async (...args: Args): Promise<void> => await (await load())(...args)
 }
@@ -36,7 +35,7 @@ export function listOf(text: string): string[] {
   return text.split(',').map((item) => item.trim())
 }
 
-/** Wraps the parser of an option. Returns "none" as is, because it removes a plan or a limit. */
+/** Wraps an option parser so that it accepts "none", which removes a plan or a limit. */
 export function orNone<Value>(parse: (text: string) => Value) {
   return (text: string): Value | 'none' => (text === 'none' ? text : parse(text))
 }
@@ -49,7 +48,7 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, options: ob
   throw new UsageError(`${optionOf(String(issue?.path[0]))}: ${issueMessage(issue!)}`)
 }
 
-/** Returns the option of an API field: `--amount-usd` for `amountUsd`. */
+/** Returns the option for an API field, such as `--amount-usd` for `amountUsd`. */
 export function optionOf(field: string): string {
   return field.startsWith('--') ? field : `--${field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }

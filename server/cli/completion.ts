@@ -2,12 +2,14 @@ import type { Command } from 'commander'
 
 export type Shell = 'bash' | 'zsh' | 'fish'
 
-/** A word that can follow a command, with its description. */
 type Word = [word: string, meaning: string]
-/** `path` is the command before the word: `users create`, empty for `errand` itself. */
+/** `path` is the command before the word, such as `users create`. It is empty for `errand` itself. */
 type Node = { path: string; words: Word[] }
 
-/** Returns a script that completes commands and options. It contains them all, so that completing starts no process. */
+/**
+ * Returns a shell script that completes commands and options. The script contains all of them, so that completion
+ * starts no process.
+ */
 export function completionScript(program: Command, shell: Shell): string {
   return scripts[shell](nodesOf(program, ''))
 }
@@ -74,7 +76,6 @@ ${nodes.flatMap(({ path, words }) => words.map((word) => lineForFish(path, word)
 `,
 }
 
-/** Pattern of a `case` that matches every command. */
 function patternOf(nodes: readonly Node[]): string {
   return nodes
     .filter(({ path }) => path !== '')
@@ -92,8 +93,8 @@ function lineForFish(path: string, [word, meaning]: Word): string {
 }
 
 /**
- * Quotes a string for bash, zsh and fish. The string must not contain a backslash, which fish alone treats as an escape
- * inside single quotes.
+ * Quotes a string for bash, zsh and fish. The string must not contain a backslash, because only fish interprets it
+ * within single quotes.
  */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'"'"'`)}'`

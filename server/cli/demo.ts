@@ -24,8 +24,8 @@ const quickstart = fileURLToPath(
 )
 
 /**
- * Serves the folder's own agents, or the quickstart, and prints what to try. The demo user's login and key are stored
- * in the data directory.
+ * Serves the agents of the current folder, or else the quickstart, and prints example commands. The demo user's login
+ * and key are stored in the data directory.
  */
 export async function serveDemo(options: ServeOptions & { json?: boolean }): Promise<void> {
   const file = join(resolveDataDir(options.data), 'demo.json')
@@ -40,7 +40,7 @@ export async function serveDemo(options: ServeOptions & { json?: boolean }): Pro
   })
 }
 
-/** Creates the demo user on the first start and reuses it on later ones. Omits credentials that no longer work. */
+/** Creates the demo user on the first start and reuses it later. Omits credentials that no longer work. */
 async function openDemo(store: Store, file: string): Promise<Demo> {
   const known = await readDemo(file)
   const userId = (await store.findUser(email))?.id ?? (await createDemoUser(store))
@@ -52,13 +52,13 @@ async function openDemo(store: Store, file: string): Promise<Demo> {
   })
   const { passwordHash = null } = (await store.getUser(userId)) ?? {}
   const isKnown = known?.password !== undefined && (await isPassword(known.password, passwordHash))
-  // Users who have set their own password know it. If the file is missing, no one knows the generated password, so a
-  // new one is set.
+  // Users who have changed the password know it. If the file is missing, the generated password is lost, so set a new
+  // one.
   const password = isKnown ? known.password : known ? undefined : await setNewPassword(store, { userId, passwordHash })
   const key = known && (await isLive(store, known.key)) ? known.key : await createDemoKey(store, userId)
   const demo: Demo = { email, key, ...(password !== undefined && { password }) }
   if (JSON.stringify(demo) !== JSON.stringify(known)) {
-    // With a PostgreSQL database the folder may not exist yet.
+    // With a PostgreSQL database, the folder may not exist yet.
     makeFolder(dirname(file))
     await writeFile(file, JSON.stringify(demo), { mode: 0o600 })
   }

@@ -14,19 +14,20 @@ import { assertUsable } from '../store/sqlite/usable-folder.ts'
 import type { Finding, Installation } from './finding.ts'
 import { withStore } from './open-store.ts'
 
-// Checks that `errand doctor` makes on an installation's stored data.
-
 type Found = Omit<Finding, 'name'>
 const ok = (message: string): Found => ({ status: 'ok', message })
 const warning = (message: string): Found => ({ status: 'warning', message })
 const problem = (message: string): Found => ({ status: 'problem', message })
 
 const gigabyte = 1024 ** 3
-/** The WAL file grows while a reader prevents it from being copied into the database. */
+/** A large WAL file means that a reader keeps SQLite from copying it into the database. */
 const walBytesMax = gigabyte / 4
-/** Max difference between clocks in a network. */
+/** How far the newest database entry may be ahead of this machine's clock. */
 const clockMsMax = 60_000
-/** Magic numbers of statfs. SQLite's WAL needs memory shared by all processes, which these file systems lack. */
+/**
+ * File systems by the magic number that statfs returns. They lack the memory shared by all processes that SQLite's WAL
+ * needs.
+ */
 const networkFileSystems: Record<number, string> = {
   0x69_69: 'NFS',
   0x51_7b: 'SMB',
@@ -45,8 +46,8 @@ export function checkFolder({ dataDir }: Installation): Found {
 }
 
 /**
- * Reports files that other users can read. The service removes such permissions when it starts. But other users may
- * have read the data already, and files that belong to them stay readable.
+ * Reports files that other users can read. The service removes such permissions at startup, but others may have read
+ * the data before, and files that belong to other users stay readable.
  */
 export function checkModes({ dataDir }: Installation): Found {
   if (!existsSync(dataDir) || process.getuid === undefined) return ok('nothing to check')
@@ -133,7 +134,7 @@ export function checkClock({ dataDir, hasDatabaseUrl }: Installation): Found {
   )
 }
 
-/** Ignores an unreadable database, which another check already reports. */
+/** Returns undefined for an unreadable database, which another check reports. */
 function factsOf(dataDir: string): DatabaseFacts | undefined {
   try {
     return inspectDatabase(dataDir)

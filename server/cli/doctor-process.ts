@@ -12,12 +12,10 @@ import { codeOf } from '../kernel/thrown.ts'
 import type { Finding, Installation } from './finding.ts'
 import { describeFewFiles, openFilesLimit } from '../app/open-files.ts'
 
-// Checks that `errand doctor` makes on the process, its settings and the machine.
-
 type Found = Omit<Finding, 'name'>
 
 export function checkVersions(): Found {
-  // The script `errand.cjs` has already checked the version of Node.
+  // `errand.cjs` has already checked the Node version.
   const { arch, platform, version } = process
   return { status: 'ok', message: `Errand ${packageVersion}, Node ${version.slice(1)}, ${platform} on ${arch}` }
 }
@@ -90,7 +88,7 @@ export async function checkDrain(of: Installation): Promise<Found> {
   return { status: 'ok', message }
 }
 
-/** Ignores a configuration file with an error, which `checkConfig` reports. */
+/** Ignores an invalid configuration file, which `checkConfig` reports. */
 async function limitsOf({ configFile }: Installation): Promise<Limits> {
   if (!existsSync(configFile)) return resolveLimits()
   return await loadConfigFile(configFile)

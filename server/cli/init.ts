@@ -13,7 +13,7 @@ const { dependencies, version } = createRequire(import.meta.url)('../../package.
 }
 const packages = ['errand', 'errand-client']
 
-/** Writes a project with an agent, a client and a test. Writes nothing if one of its files already exists. */
+/** Creates a project with an agent, a client and a test. Writes nothing if one of the files already exists. */
 export async function init(folder: string): Promise<void> {
   const files = readdirSync(starter, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -21,8 +21,7 @@ export async function init(folder: string): Promise<void> {
     .map((from) => ({ from, to: join(folder, targetOf(relative(starter, from))) }))
   const taken = files.find(({ to }) => existsSync(to))
   if (taken) throw new Error(`${taken.to} already exists. Nothing was written; choose a new folder: errand init FOLDER`)
-  // The files must be readable by everyone who works on the project, and in a container image into which they are
-  // copied.
+  // Everyone who works on the project must be able to read the files, as must the user in a container image.
   process.umask(0o022)
   const tarballs = extname(import.meta.url) === '.ts' ? packClone() : await installedTarballs()
   for (const { from, to } of files) {
@@ -37,10 +36,10 @@ export async function init(folder: string): Promise<void> {
   )
 }
 
-/** Tarballs to install, by package. Packages without a tarball come from the registry. */
+/** Tarballs to install, by package name. Packages without a tarball are installed from the registry. */
 type Tarballs = ReadonlyMap<string, string>
 
-/** Packs the clone that the command runs from, because a registry may not have its version. */
+/** Packs the Git clone from which the command runs, because the registry may not have its version. */
 function packClone(): Tarballs {
   process.stderr.write('Packing this clone of Errand…\n')
   for (const script of ['build', 'pack']) {
@@ -49,7 +48,7 @@ function packClone(): Tarballs {
   return new Map(packages.map((name) => [name, join(root, 'dist', `${name}-${version}.tgz`)]))
 }
 
-/** Returns the tarballs from which npm installed the packages, according to npm's record in node_modules. */
+/** Returns the tarballs from which npm installed the packages, as recorded in node_modules. */
 async function installedTarballs(): Promise<Tarballs> {
   const project = resolve(root, '../..')
   const record = join(project, 'node_modules/.package-lock.json')
@@ -65,9 +64,9 @@ async function installedTarballs(): Promise<Tarballs> {
 }
 
 /**
- * Returns a template file's path in the new project. In the package, templates end in `.txt`, because runnable
- * TypeScript is not allowed below node_modules. Some have other names, because npm does not publish `.gitignore` and a
- * `package.json` would apply to the files beside it.
+ * Returns the path of a template file in the new project. Templates in the package end in `.txt`, because Node does not
+ * run TypeScript below node_modules. Others are renamed too: npm does not publish `.gitignore`, and a `package.json`
+ * would affect the files next to it.
  */
 function targetOf(path: string): string {
   return path
@@ -77,7 +76,7 @@ function targetOf(path: string): string {
 }
 
 /**
- * Inserts the project's name, the versions of our packages, and the version of Zod with which agents must create their
+ * Inserts the project's name, the versions of our packages, and the version of Zod that agents must use for their
  * schemas.
  */
 function manifest(text: string, folder: string, tarballs: Tarballs): string {

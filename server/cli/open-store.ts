@@ -7,8 +7,8 @@ import type { Store } from '../store/store.ts'
 import type { WholeDatabase } from '../store/transfer/whole-database.ts'
 
 /**
- * Opens the store for one command, with or without a running server, and closes it after `work`. Creates a missing
- * database only for commands that an operator may run first. For any other command it indicates a mistyped folder.
+ * Opens the store for one command and closes it after `work`. A server may run at the same time. Only commands that an
+ * operator may run first create a missing database. For all others, a missing database means a mistyped folder.
  */
 export async function withStore<Result>(
   { data, mayCreate = false }: { data?: string; mayCreate?: boolean },
@@ -44,7 +44,7 @@ async function openBeside(data: string | undefined, mayCreate: boolean): Promise
   })
 }
 
-/** Opens the database for an export or import, without a running server. Creates it unless `mustExist`. */
+/** Opens the database for an export or import, which requires that no server runs. Creates it unless `mustExist`. */
 export async function openWhole(
   data: string | undefined,
   { mustExist }: { mustExist: boolean },
@@ -58,7 +58,6 @@ export async function openWhole(
   return await openWholePostgres(databaseUrl, mustExist)
 }
 
-/** Shrinks the SQLite database of a stopped server. */
 export async function compact(data: string | undefined): Promise<{ bytesBefore: number; bytesAfter: number }> {
   if (resolveDatabaseUrl() !== undefined)
     throw new UsageError('vacuum is for SQLite. PostgreSQL reuses freed space; VACUUM FULL returns it.')
@@ -66,7 +65,6 @@ export async function compact(data: string | undefined): Promise<{ bytesBefore: 
   return compactDatabase(resolveDataDir(data))
 }
 
-/** Prints one JSON object with `--json`, otherwise lines for a person. */
 export function print({ json }: { json?: boolean }, value: object, text: string): void {
   process.stdout.write(`${json ? JSON.stringify(value) : text}\n`)
 }

@@ -8,10 +8,7 @@ import { createServiceLog } from '../app/service-log.ts'
 
 type Options = { data?: string; json?: boolean; days: string; apply?: boolean }
 
-/**
- * A larger number of days would only cause more calls to the provider. Most disputes are opened within 120 days of the
- * payment.
- */
+/** More days would only cause more calls to the provider. Most disputes are opened within 120 days of the payment. */
 const daysMax = 366
 
 export async function reconcile({ apply: applies = false, days: text, ...common }: Options): Promise<void> {

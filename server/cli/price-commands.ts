@@ -8,7 +8,7 @@ import { print } from './open-store.ts'
 type Options = { list: string; json?: boolean }
 type Prices = ReadonlyMap<string, ListedPrice>
 
-/** Prints the prices of the project's list: of the given models, or all. */
+/** Prints the prices of the given models in the project's list, or of all models if none are given. */
 export async function showPrices(models: readonly string[], options: Options): Promise<void> {
   const { prices, version } = open(options.list)
   const chosen = models.length === 0 ? prices : pick(prices, models, options.list)
@@ -16,13 +16,11 @@ export async function showPrices(models: readonly string[], options: Options): P
   print(options, { version, models: Object.fromEntries(chosen) }, lines.join('\n'))
 }
 
-/** Prints how the prices in `file` differ from the project's list. */
 export async function diffPrices(file: string, models: readonly string[], options: Options): Promise<void> {
   const { differences, missing } = compare(file, models, options)
   print(options, { differences, missing }, report({ differences, missing }, { file, list: options.list }))
 }
 
-/** Prints the differences, then writes them to the project's list. */
 export async function importPrices(file: string, models: readonly string[], options: Options): Promise<void> {
   const { differences, merged, missing } = compare(file, models, options)
   print(
@@ -36,8 +34,8 @@ export async function importPrices(file: string, models: readonly string[], opti
 }
 
 /**
- * Compares the models of the project's list, and the given ones, with `file`. Takes all models of `file` if the project
- * has no list and none is given.
+ * Compares the models of the project's list and the given models with `file`. If there are neither, takes all models of
+ * `file`.
  */
 function compare(file: string, models: readonly string[], { list: to }: Options) {
   const source = open(file)
@@ -61,7 +59,9 @@ function compare(file: string, models: readonly string[], { list: to }: Options)
   }
 }
 
-/** Returns the prices of the project's list. An import would remove entries that it cannot read. */
+/**
+ * Returns the prices of the project's list. Throws if it has unreadable entries, because an import would delete them.
+ */
 function openOwn(file: string): Prices {
   const { prices, unusable } = open(file)
   for (const [model, reason] of unusable) throw new UsageError(`The model "${model}" in ${file} ${reason}.`)

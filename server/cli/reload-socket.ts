@@ -6,12 +6,13 @@ import type { Reloaded } from '../app/load-catalogue.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { codeOf, messageOf } from '../kernel/thrown.ts'
 
-// A running server reloads its configuration when `errand reload` connects to a socket in its data directory. Only the
-// directory's owner can connect, and a connection cannot reach another process, as a signal to a stored id could.
+// `errand reload` connects to a socket in the data directory of the running server, which then reloads its
+// configuration. Only the directory's owner can connect. A signal to a stored process id could reach another process; a
+// connection cannot.
 
 type Answer = { reloaded: Reloaded } | { failed: string }
 
-/** Listens until the process ends. Without a socket, a signal can still reload the configuration. */
+/** Listens until the process ends. If the socket cannot be created, a signal can still reload the configuration. */
 export function listenForReload(
   dataDir: string,
   { log, reload }: { log: Logger; reload: () => Promise<Reloaded> },
@@ -29,12 +30,15 @@ export function listenForReload(
   server.on('error', (error) =>
     log.warn({ err: error }, '`errand reload` cannot reach this server; send SIGHUP instead'),
   )
-  // The process that left a socket here has ended. Only nodes of a PostgreSQL database can share a data directory.
+  // An existing socket belongs to a process that has ended. Only nodes of a PostgreSQL database can share a data
+  // directory.
   rmSync(path, { force: true })
   server.listen(path).unref()
 }
 
-/** Makes the server of the data directory reload its configuration. Throws if no server runs or nothing has changed. */
+/**
+ * Makes the server of the data directory reload its configuration. Throws if no server is running or the reload fails.
+ */
 export async function requestReload(dataDir: string): Promise<Reloaded> {
   const socket = connect(socketPath(dataDir))
   let answer: string
@@ -51,7 +55,7 @@ export async function requestReload(dataDir: string): Promise<Reloaded> {
   return parsed.reloaded
 }
 
-/** Socket paths have at most about a hundred characters, so the shorter form is used. */
+/** Uses the shorter of two forms, because socket paths are limited to about a hundred characters. */
 function socketPath(dataDir: string): string {
   const path = resolve(dataDir, 'reload.sock')
   if (process.platform === 'win32') return join('\\\\.\\pipe', path.replaceAll(/[:\\]/g, '-'))

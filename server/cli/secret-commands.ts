@@ -11,9 +11,9 @@ const pageRows = 200
 
 /**
  * Re-encrypts everything with a new secret. First writes the new secret to the data directory and keeps the previous
- * one after it in the file. A crash at any moment therefore leaves every row readable, even for a running server. Nodes
- * that share a database already have both secrets; after the rotation they need only the new one. With `lost`, the
- * previous secret is not required, and data encrypted with it stays unreadable.
+ * one behind it, so that every row stays readable after a crash at any time, even for a running server. Nodes that
+ * share a database already have both secrets, and need only the new one afterwards. With `lost`, the previous secret is
+ * not required, and data encrypted with it stays unreadable.
  */
 export async function rotateSecret(options: Options): Promise<void> {
   const dataDir = resolveDataDir(options.data)
@@ -92,8 +92,8 @@ async function reencryptAll({ ownerOf, page, reseal }: Kind, vault: SecretVault,
       try {
         const owner = ownerOf(row)
         const to = vault.seal(vault.open(sealed, owner), owner)
-        // If the user has changed the row in the meantime, it already uses the new secret: a server reads the secret
-        // before each encryption.
+        // If the user changed the row in the meantime, it already uses the new secret, because a server reads the
+        // secret before each encryption.
         if (await reseal(id, { from: sealed, to })) counts.reencrypted += 1
       } catch (error) {
         if (!(error instanceof SealedSecretsError)) throw error

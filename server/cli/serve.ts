@@ -11,10 +11,10 @@ type Options = ServeOptions & { json?: boolean }
 type Describe = (app: App, options: Options) => Promise<string> | string
 
 /**
- * Serves until a signal arrives. Resolves when the service is listening and the text from `describe` has been printed.
+ * Serves until a signal arrives. Resolves once the service is listening and the text from `describe` has been printed.
  */
 export async function serve(options: Options, describe?: Describe): Promise<void> {
-  // Holds back the log of the demo until its instructions for a person are printed. A service's log starts immediately,
+  // Hold back the demo's log until its instructions have been printed. The log of a normal service starts immediately,
   // because it must show why the service does not start.
   const held = describe && new HeldOutput(pino.destination({ dest: 2, sync: false }))
   try {
@@ -59,9 +59,9 @@ async function start(options: Options, { describe, log }: { describe: Describe; 
 }
 
 /**
- * The first signal starts the drain. A terminal and npm each deliver an interrupt, so a second one within half a second
- * is ignored. A later SIGINT ends the service quickly: runs in progress are interrupted and refunded. SIGHUP reloads the
- * configuration.
+ * The first signal starts the drain. Terminals and npm both deliver an interrupt, so a second one within half a second
+ * is ignored. A later SIGINT ends the service quickly: runs in progress are interrupted and refunded. SIGHUP reloads
+ * the configuration.
  */
 function handleSignals(app: App, log: Logger): void {
   const sameSignalMs = 500
@@ -91,9 +91,9 @@ function handleSignals(app: App, log: Logger): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal)
   const isInTerminal = hasTerminal()
   process.on('SIGHUP', () => {
-    // A terminal that closes sends this signal too.
+    // A closing terminal sends SIGHUP too.
     if (isInTerminal && !hasTerminal()) return onSignal('SIGHUP')
-    // The reload logs why it failed.
+    // The reload has already logged the failure.
     app.reload().catch(() => {})
   })
   if (isBelowNpm()) onParentGone(() => onSignal('SIGTERM'))
@@ -108,7 +108,7 @@ function hasTerminal(): boolean {
   }
 }
 
-/** Watches for the end of the parent process, after which this process gets another parent. */
+/** Calls `stop` when the parent process ends. This process then gets another parent. */
 function onParentGone(stop: () => void): void {
   const parent = process.ppid
   const watch = setInterval(() => {
@@ -120,15 +120,14 @@ function onParentGone(stop: () => void): void {
 }
 
 /**
- * An uncaught error is logged and the service continues. Money and task state rest on database transactions, not on
- * this process's memory. Exiting would interrupt every run because of one bad request.
+ * Logs uncaught errors and keeps the service running. Money and task state are in the database, not in the memory of
+ * this process, and exiting would interrupt every run because of one bad request.
  */
 function survive(log: Logger): void {
   process.on('uncaughtException', (error) => log.error({ err: error }, 'uncaught error'))
   process.on('unhandledRejection', (reason) => log.error({ err: reason }, 'unhandled rejection'))
 }
 
-/** Holds lines of the log until it is released. */
 class HeldOutput implements DestinationStream {
   readonly #output: DestinationStream
   #lines: string[] | undefined = []

@@ -25,8 +25,8 @@ const stdio = '-'
 const removeMark = `DELETE FROM settings WHERE name = '${exportedSetting}'`
 
 /**
- * Writes everything of a stopped installation as NDJSON. Marks the installation as exported before the last line, so
- * that it and its copy are never both served.
+ * Writes all data of a stopped installation as NDJSON. Marks the installation as exported before it writes the last
+ * line, so that the installation and its copy are never both served.
  */
 export async function exportInstallation(options: ExportOptions): Promise<void> {
   const db = await openWhole(options.data, { mustExist: true })
@@ -78,7 +78,7 @@ async function writeExport(db: WholeDatabase, options: ExportOptions): Promise<E
     else await writeFile(to, written)
   } catch (error) {
     // The incomplete file was removed, so the installation is not exported. An export to a pipe keeps the mark, because
-    // the pipe may have passed on the last line.
+    // the last line may already have been read.
     if (to !== stdio) await db.query(removeMark).catch(() => {})
     throw error
   } finally {
@@ -109,7 +109,7 @@ function withDamaged(ids: string[]): Error {
   )
 }
 
-/** Fills an empty database of either engine with an export. After a failure, the database is as empty as before. */
+/** Fills an empty database of either engine with an export. If the import fails, the database stays empty. */
 export async function importInstallation(file: string, options: Common): Promise<void> {
   const lines = readLines(file === stdio ? process.stdin : createReadStream(file))
   try {
@@ -135,8 +135,8 @@ async function importFrom(lines: Lines, options: Common): Promise<void> {
         header,
         keepContent: async ({ id }, content) => {
           if (header.bucket !== null) return
-          // Nodes start only if they find some referenced payloads, so a lost payload is replaced. The replacement does
-          // not match the payload's digest, so it is never served.
+          // Nodes start only if they find some of the referenced payloads, so write a replacement for a lost payload.
+          // It does not match the payload's digest and is therefore never served.
           await payloads.writeAs(id, content === null ? 'lost before the export' : Buffer.from(content, 'base64'))
         },
       })

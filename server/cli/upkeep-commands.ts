@@ -32,9 +32,9 @@ function count(of: number, what: string): string {
 }
 
 /**
- * Writes to temporary files and renames them at the end, payloads first, then the database. No file under the requested
- * name is therefore ever half-written. A failure leaves nothing behind. If only some payloads are missing or damaged,
- * the backup is kept without them.
+ * Writes temporary files and renames them at the end, payloads first and the database last. A file with the requested
+ * name is therefore never incomplete, and a failed backup leaves no files behind. If only some payloads are missing or
+ * damaged, keeps the backup without them.
  */
 export async function backup(file: string, options: Common): Promise<void> {
   const names = { file, payloads: `${file}.payloads` }
@@ -98,7 +98,7 @@ function report(options: Common, { bad, bucket, deleted, file, hasPayloads, payl
     (hasPayloads ? `Wrote ${file} and ${payloads}.` : `Wrote ${file}.`) + uncopied + left,
   )
   if (bad.length === 0) return
-  // Keeps the incomplete backup, which is still worth having. Exits with an error, so that a nightly job reports it.
+  // Keep the incomplete backup, which is better than none, but exit with an error so that a nightly job reports it.
   throw new Error(
     `The backup lacks payloads that are missing or damaged: ${bad.join(', ')}. Restore them from an earlier backup.`,
   )

@@ -2,10 +2,9 @@ import { watch } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { projectFiles } from '../agents/config/project-modules.ts'
 
-/** Time after the last change until the files are read, because editors write several. */
+/** Delay between the last change and the reload, because editors write several files. */
 const quietMs = 200
 
-/** Calls `reload` after a module of the configuration has changed. */
 export function watchProject(reload: () => Promise<unknown>): void {
   const watched = new Set<string>()
   let timer: NodeJS.Timeout | undefined
@@ -14,7 +13,7 @@ export function watchProject(reload: () => Promise<unknown>): void {
       if (watched.has(folder)) continue
       watched.add(folder)
       watch(folder, { persistent: false }, (_, name) => {
-        // A log or the output of an agent in the same folder must not cause a reload.
+        // Ignore other files, such as logs and the output of agents.
         if (name === null || !(/\.[cm]?[jt]s$/.test(name) || projectFiles.has(join(folder, name)))) return
         clearTimeout(timer)
         timer = setTimeout(reloadNow, quietMs).unref()
@@ -22,7 +21,7 @@ export function watchProject(reload: () => Promise<unknown>): void {
     }
   }
   const reloadNow = () => {
-    // The reload logs why it failed. The next change starts another one.
+    // The reload has already logged the failure. The next change starts another one.
     reload()
       .catch(() => {})
       .finally(watchFolders)

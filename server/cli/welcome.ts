@@ -2,7 +2,7 @@ import { relative } from 'node:path'
 import type { Catalogue, Endpoint } from '../agents/config/catalogue.ts'
 import type { App } from '../app/app.ts'
 
-/** `password` is absent once the demo user has changed the generated one. */
+/** `password` is absent once the demo user has changed the generated password. */
 export type Demo = { email: string; key: string; password?: string }
 
 type Served = { demo: Demo; configFile: string; isQuickstart: boolean }
@@ -39,12 +39,11 @@ export function welcome({ baseUrl: url, services }: App, { configFile, demo, isQ
   return lines.join('\n')
 }
 
-/** Quotes a JSON body for a shell. */
 function quote(body: object): string {
   return `'${JSON.stringify(body).replaceAll("'", `'\\''`)}'`
 }
 
-/** Returns a filter that prints a string field of a JSON object. */
+/** Returns a shell command that extracts a string field from a JSON object. */
 function pick(field: string): string {
   return `sed 's/.*"${field}":"//; s/".*//'`
 }
@@ -56,7 +55,6 @@ function describeModel(catalogue: Catalogue): string {
   return 'none: set OPENAI_API_KEY, ANTHROPIC_API_KEY, or ERRAND_MODEL_BASE_URL and ERRAND_MODEL_NAME (Ollama, vLLM …), and start again'
 }
 
-/** Returns the first of the `examples` in the params schema. */
 function exampleOf({ id, paramsJsonSchema }: Endpoint): unknown {
   if (id === 'text.summarize') {
     const text = 'Errand runs agents. Each task is charged when it is created. A task that fails is refunded in full.'

@@ -5,8 +5,8 @@ export function challengeParameter(challenge: string, name: string): string | nu
 }
 
 /**
- * Returns the scope that an `insufficient_scope` rejection requires (RFC 6750); empty if it names none. Null for other
- * responses.
+ * Returns the scope required by an `insufficient_scope` error (RFC 6750), which is empty if the response names none.
+ * Returns null for all other responses.
  */
 export function scopeNeeded({ headers, status }: Response): string | null {
   const challenge = headers.get('www-authenticate') ?? ''

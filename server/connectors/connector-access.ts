@@ -18,30 +18,28 @@ type Parts = {
   vault: SecretVault
   tokens: GrantTokens
   privateHosts: readonly string[]
-  /** Search path for the commands of servers that the operator provides. */
   commandPath: string
 }
 
-/** The agent or endpoint that receives connectors. Error messages name it by `what`. */
+/** The agent or endpoint that uses connectors. `what` names it in error messages. */
 export type ConnectorTaker = { what: string; connectorTokensMax: number }
 
 type ChatAgent = { chat: { connectorTokensMax: number } | null }
 
-/** Also accepts an agent that is no longer configured. Using it then fails with an error that says so. */
+/** Also accepts an agent that is no longer configured. Using it later fails with a clear error. */
 export function chatTaker(agentId: string, agent: ChatAgent | undefined): ConnectorTaker {
   return { what: `agent ${agentId}`, connectorTokensMax: agent?.chat?.connectorTokensMax ?? 1 }
 }
 
-/** Names of the operator's environment variables whose values must not appear in answers to users. */
+/** Matches environment variables of the operator whose values must not appear in responses to users. */
 const secretName = /key|token|secret|pass|credential|auth(?!or)|cookie|dsn|database_url|(?:^|_)(?:pat|pwd)$/i
 
 /**
- * Max words of one secret to redact individually. In an auth header, one word or a few parameters follow the scheme.
- * Further words are redacted only as part of the whole secret.
+ * Maximum words of one secret to redact individually. An auth header usually has one word or a few parameters after the
+ * scheme. Longer secrets are redacted only as a whole.
  */
 const wordsMax = 16
 
-/** Checks who owns connectors and prepares them for runs. */
 export class ConnectorAccess {
   readonly #parts: Parts
 
@@ -53,7 +51,10 @@ export class ConnectorAccess {
     return this.#parts.privateHosts
   }
 
-  /** Throws if the user does not own the connectors or the taker accepts none. `path` names the field in the error. */
+  /**
+   * Throws if the user does not own the connectors, or if the agent or endpoint accepts none. `path` names the field in
+   * the error.
+   */
   async assertOwned(
     connectorIds: readonly string[],
     { path, taker, userId }: { taker: ConnectorTaker; path: string; userId: string },
@@ -68,7 +69,10 @@ export class ConnectorAccess {
     }
   }
 
-  /** Returns specs for a run. Never throws if a connector has become unusable; the run then fails with the reason. */
+  /**
+   * Returns the specs of connectors for a run. Does not throw if a connector has become unusable; the run fails with
+   * the reason instead.
+   */
   async specsOf(userId: string, connectorIds: readonly string[]): Promise<ConnectorSpec[]> {
     return await Promise.all(
       [...new Set(connectorIds)].map(async (connectorId) => {
@@ -129,7 +133,6 @@ export class ConnectorAccess {
   }
 }
 
-/** Throws CONNECTOR_FAILED if a connector needs a sign-in. */
 export function assertSignedIn(specs: readonly ConnectorSpec[]): void {
   for (const spec of specs) {
     const { target } = spec
@@ -149,7 +152,7 @@ function signedIn(url: string, result: TokenResult, privateHosts: readonly strin
 }
 
 /**
- * Splits a secret into words, because servers may echo only the part after the auth scheme, or a piece of that part.
+ * Splits a secret into words, because servers may quote only a part of it, such as the token without the auth scheme.
  */
 function wordsOf(value: string): string[] {
   const rest = value.slice(value.indexOf(' ') + 1)

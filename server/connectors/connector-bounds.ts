@@ -3,17 +3,16 @@ import { lookupsPerUserMax } from '../outbound/peer.ts'
 
 export type ProcessLimits = { processesMax: number; processesPerUserMax: number }
 
-/** How long a run waits for process slots for its servers. */
+/** How long a run waits for process slots for its MCP servers. */
 export const placesWaitMsMax = 60_000
 
 /**
- * Max bytes of a user's incomplete answers. One answer can have 10 MB, and takes several times as much memory until it
- * is parsed.
+ * Maximum bytes of a user's incomplete responses. One response can have 10 MB, and takes several times as much memory
+ * until it is parsed.
  */
 const answerBytesPerUser = 16 * 1024 * 1024
 const answerBytesTotal = 64 * 1024 * 1024
 
-/** Bounds for users' connectors across all concurrent runs. */
 export class ConnectorBounds {
   readonly lookups = new FairPlaces({ perUser: lookupsPerUserMax })
   readonly answers = new FairPlaces({ perUser: answerBytesPerUser, total: answerBytesTotal })

@@ -13,18 +13,18 @@ type Parts = {
   agents: { probe: (spec: ConnectorSpec, signal: AbortSignal) => Promise<ProbeOutcome> }
   clock: Clock
   store: Store
-  /** Max checks per minute and user on this node; 0 for no limit. A check does not count as an execution. */
+  /** Maximum checks per user and minute on this node; 0 for no limit. Checks do not count as executions. */
   checksPerMinute: number
 }
 
 export type CheckResult = { tools: McpTool[]; failure: null } | { tools: null; failure: string }
 
 const checkMs = 20_000
-/** Max concurrent checks per user; each connects to a server of the user's choice. */
+/** Maximum concurrent checks per user. Each connects to a server of the user's choice. */
 const checksMax = 4
 const minuteMs = 60_000
 
-/** Connects to users' connectors outside of runs, to see whether they work and which tools they offer. */
+/** Connects to users' connectors outside of runs, to test whether they work and to list their tools. */
 export class ConnectorChecks {
   readonly #parts: Parts
   readonly #running = new FairPlaces({ perUser: checksMax })
@@ -35,7 +35,7 @@ export class ConnectorChecks {
     this.#parts = parts
   }
 
-  /** Checks a connector and stores the result as its status. Throws as `within` does. */
+  /** Checks a connector and stores the result as its status. Throws the same errors as `within`. */
   async check(record: ConnectorRecord): Promise<CheckResult> {
     const { id: connectorId, updatedAt, userId } = record
     return await this.within(userId, async () => {
@@ -52,8 +52,8 @@ export class ConnectorChecks {
   }
 
   /**
-   * Runs work that connects to a server of the user's choice. Throws CONFLICT if the user has too many in progress, and
-   * RATE_LIMIT_EXCEEDED if too many started within a minute.
+   * Runs work that connects to a server of the user's choice. Throws CONFLICT if too many calls of the user are in
+   * progress, and RATE_LIMIT_EXCEEDED if too many started within a minute.
    */
   async within<Result>(userId: string, work: () => Promise<Result>): Promise<Result> {
     const place = this.#running.open(userId)
@@ -71,7 +71,7 @@ export class ConnectorChecks {
     }
   }
 
-  /** Enforces the limit over any 60 seconds; rejected checks do not count. */
+  /** Enforces the limit over any 60 seconds. Rejected checks do not count. */
   #count(userId: string): void {
     const { checksPerMinute, clock } = this.#parts
     if (checksPerMinute === 0) return

@@ -1,17 +1,20 @@
 import type { TaskFailure } from '../store/tasks/task-types.ts'
 
-/** A user's own MCP server on the network. `headers` contain the secrets. */
+/** A user's own MCP server on the network. Its secrets are in `headers`. */
 export type HttpTarget = {
   kind: 'http'
   url: string
   headers: Readonly<Record<string, string>>
-  /** Access token from a sign-in, which may be renewed during the run. */
+  /** Access token from a sign-in. It may be renewed during the run. */
   access?: AccessToken
-  /** `host` or `host:port` entries that the operator allows despite their private addresses. */
+  /** Private hosts that the operator allows, as `host` or `host:port`. */
   privateHosts: readonly string[]
 }
 
-/** An MCP server defined by the operator, started for each run. `env` is its entire environment, including PATH. */
+/**
+ * An MCP server defined by the operator. A process is started for each run. `env` is its entire environment, including
+ * PATH.
+ */
 export type StdioTarget = {
   kind: 'stdio'
   command: string
@@ -20,7 +23,7 @@ export type StdioTarget = {
   cwd: string | null
 }
 
-/** A connector that has become unusable, for example because it was deleted or its secrets cannot be read. */
+/** A connector that has become unusable, for example because it was deleted or its secrets cannot be decrypted. */
 export type UnusableTarget = { kind: 'unusable'; reason: string; needsSignIn?: true }
 
 export type AccessToken = { token: string; version: number }
@@ -29,8 +32,8 @@ export type AccessToken = { token: string; version: number }
 export type TokenResult = AccessToken | { needsSignIn: string } | { failure: string }
 
 /**
- * Requests a new token after a connector's server has rejected this version of it. `scopeNeeded` is the scope that the
- * token lacks, or null if the token is invalid. Never rejects.
+ * Requests a new token after a connector's server has rejected this version of it. `scopeNeeded` is the missing scope,
+ * or null if the token is invalid. Never rejects.
  */
 export type RenewToken = (of: {
   userId: string
@@ -40,21 +43,19 @@ export type RenewToken = (of: {
 }) => Promise<TokenResult>
 
 /**
- * A connector as a run receives it: where to connect, with which credentials, and which tools are allowed. Never
+ * A connector as used by a run: where to connect, with which credentials, and which tools are allowed. Must not be
  * logged.
  */
 export type ConnectorSpec = {
   connectorId: string
   userId: string
   name: string
-  /** Tools that the user allows; null for all. */
+  /** Tools that the user allows. Null allows all tools. */
   allowedTools: readonly string[] | null
   target: HttpTarget | StdioTarget | UnusableTarget
-  /** Values that must not appear in any message. */
   secrets: readonly string[]
 }
 
-/** An MCP server that the operator offers to users, by its id. */
 export type OfferedServers = ReadonlyMap<
   string,
   {
@@ -64,23 +65,27 @@ export type OfferedServers = ReadonlyMap<
     args: readonly string[]
     env: Readonly<Record<string, string>>
     cwd?: string | undefined
-    /** Variable for the user's own token; undefined if the server takes none. */
+    /** Environment variable for the user's own token. Undefined if the server takes none. */
     tokenEnv?: string | undefined
   }
 >
 
-/** How a check ended: with the server's tools, with the reason why the connector is unusable, or without an answer. */
+/**
+ * Result of a check: the server's tools, the reason why the connector is unusable, or an interruption before a result.
+ */
 export type ProbeOutcome =
   | { kind: 'completed'; json: string }
   | { kind: 'failed'; error: TaskFailure }
   | { kind: 'interrupted'; message: string }
 
-/** Why a connector is unusable, as one sentence for its user. */
+/** Thrown if a connector is unusable. The message tells the user the reason in one sentence. */
 export class ConnectorError extends Error {
   override readonly name = 'ConnectorError'
 }
 
-/** Why a run cannot use its connectors now, through no fault of its user, a server or the agent. */
+/**
+ * Thrown if a run cannot use its connectors at the moment, through no fault of its user, a server or the agent.
+ */
 export class ConnectorsUnavailableError extends Error {
   override readonly name = 'ConnectorsUnavailableError'
 }

@@ -44,7 +44,7 @@ export type ConnectorParts = {
   vault: SecretVault
 }
 
-/** Headers that the protocol or the connection sets itself. */
+/** Headers that the protocol or the HTTP client sets itself. */
 const ownHeaders =
   /^(?:host|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-.*|accept|accept-.*|expect|mcp-.*|user-agent)$/i
 
@@ -102,7 +102,7 @@ export async function updateConnector(
         'Must be omitted: this connector uses a server provided by the operator, so it has no URL of its own',
       )
     changes.url = checkUrl(url, access.privateHosts)
-    // Otherwise anyone who may change a connector could have its secrets sent to any server.
+    // Otherwise, anyone who may edit a connector could send its secrets to any server.
     if (!auth && old.sealed !== null && new URL(changes.url).origin !== new URL(old.url).origin) {
       throw badField('auth', 'Must be sent again if the URL changes to another origin')
     }
@@ -112,8 +112,7 @@ export async function updateConnector(
     Object.assign(changes, sealed(vault, { auth, userId, connectorId }))
   }
   const kept = old.authType === 'oauth' ? await readKept(signIns, { userId, connectorId }) : undefined
-  // Updates only the version checked above. Otherwise new secrets could be paired with a URL that another request has
-  // set.
+  // Update only the version checked above, so that new secrets are never combined with a URL from another request.
   const result = await store.updateConnector({ userId, connectorId, changes, ifUpdatedAt: old.updatedAt })
   if (result.outcome === 'updated') {
     if (result.connector.status === 'needs_sign_in') await revokeKept(signIns, { userId, connectorId }, kept)
@@ -125,7 +124,7 @@ export async function updateConnector(
 }
 
 /**
- * Deletes a connector. Runs in progress keep their connection. Later runs that name the connector are rejected or fail.
+ * Deletes a connector. Runs in progress keep their connection. Later runs with this connector are rejected or fail.
  */
 export async function deleteConnector({ signIns, store }: ConnectorParts, of: ConnectorOf): Promise<void> {
   const kept = await readKept(signIns, of)
@@ -136,8 +135,7 @@ export async function deleteConnector({ signIns, store }: ConnectorParts, of: Co
 type SignIn = { caller: SignInCaller; connectorId: string; baseUrl: string }
 
 /**
- * Returns the URL at which the connector's owner signs in. `baseUrl` is this service's URL, as the owner's browser sees
- * it.
+ * Returns the URL at which the connector's owner signs in. `baseUrl` is the URL of this service in the owner's browser.
  */
 export async function signIn(
   { checks, signIns, store }: ConnectorParts,
@@ -148,7 +146,7 @@ export async function signIn(
   return await checks.within(caller.userId, () => beginSignIn(signIns, { caller, connector, redirectUri }))
 }
 
-/** Ends the connector's sign-in. Resolves to true if the server confirmed that it revoked the tokens. */
+/** Ends the connector's sign-in. Resolves to true if the server confirmed the revocation of the tokens. */
 export async function signOut({ signIns, store }: ConnectorParts, of: ConnectorOf): Promise<boolean> {
   const { authType } = await find(store, of)
   if (authType !== 'oauth') throw badField('connectorId', 'Must be the id of a connector whose auth type is oauth')
@@ -161,7 +159,6 @@ export async function testConnector({ checks, store }: ConnectorParts, of: Conne
   return toConnector(await find(store, of))
 }
 
-/** Requests the server's tools. Throws CONNECTOR_FAILED if the server is unusable. */
 export async function listTools({ checks, store }: ConnectorParts, of: ConnectorOf): Promise<ListToolsOutput> {
   const connector = await find(store, of)
   const { failure, tools } = await checks.check(connector)
@@ -211,8 +208,8 @@ function checkAuth(auth: ConnectorAuth, { server: serverId, servers }: AuthOf): 
 }
 
 /**
- * Normalizes the URL for storage. Rejects a URL that contains a private address. The decisive check happens when
- * connecting, on resolved host names and redirects.
+ * Normalizes the URL for storage and rejects private addresses. The decisive check takes place when connecting, on the
+ * resolved addresses and on redirects.
  */
 function checkUrl(text: string, privateHosts: readonly string[]): string {
   const url = URL.canParse(text) ? new URL(text) : undefined

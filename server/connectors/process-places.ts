@@ -4,13 +4,14 @@ import { McpConnection } from './thread/mcp-connection.ts'
 
 type Options = { bounds: ConnectorBounds; signal: AbortSignal }
 
-/** Resources that connections need from their process. Without `renew` an access token is used until it expires. */
+/** Resources of the process that connections need. Without `renew`, an access token is used until it expires. */
 export type ConnectorMeans = { bounds: ConnectorBounds; renew?: RenewToken | undefined }
 
 /**
- * Takes slots for all processes of a run in one step, because two runs with half of their slots each would wait for
- * each other. Each slot is returned when its connection closes. Throws a ConnectorError if the run needs more than
- * allowed. Throws a ConnectorsUnavailableError if no slots became free in time, which other users can also cause.
+ * Takes slots for all processes of a run at the same time, because two runs with half of their slots each would wait
+ * for each other forever. Each slot is returned when its connection closes. Throws a ConnectorError if the run needs
+ * more slots than allowed. Throws a ConnectorsUnavailableError if not enough slots became free in time, which other
+ * users can also cause.
  */
 export async function takeProcesses(
   groups: readonly (readonly ConnectorSpec[])[],
@@ -38,7 +39,7 @@ export async function takeProcesses(
   }
 }
 
-/** Opens a connection. The caller has already taken its slot. */
+/** Opens a connection, for which the caller must already have taken a slot. */
 export function openConnection(
   spec: ConnectorSpec,
   { bounds, renew, signal }: Options & ConnectorMeans,

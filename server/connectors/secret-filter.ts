@@ -1,32 +1,32 @@
-/** Min length of a redacted secret. Shorter secrets occur in ordinary words and numbers. */
+/** Minimum length of a secret to redact. Shorter secrets occur in ordinary words and numbers. */
 const secretCharsMin = 6
 const rootCodes = 256
 
 /**
- * Removes any number of secrets from a string in one pass, with an Aho-Corasick automaton. Replacing one secret after
- * another would take time proportional to their number times the string length. Even a simple search for one secret can
- * take time proportional to the product of both lengths, if a user chooses both strings.
+ * Redacts any number of secrets from a string in one pass, with an Aho-Corasick automaton. Replacing the secrets one by
+ * one would take time proportional to their number times the length of the string. Even a simple search for one secret
+ * can take time proportional to the product of both lengths if a user chooses both strings.
  */
 export class SecretFilter {
-  /** Length of the longest secret in characters; 0 if there are none. */
   readonly longest: number
   readonly #known: ReadonlySet<string>
   /**
-   * Trie: each node's character, first child and next sibling. Node 0 is the root; as a child or sibling, 0 means none.
+   * The trie: character, first child and next sibling of each node. Node 0 is the root. As a child or sibling, 0 means
+   * none.
    */
   readonly #code: Uint16Array
   readonly #child: Int32Array
   readonly #sibling: Int32Array
   /** Node of the longest proper suffix that is also in the trie. */
   readonly #fallback: Int32Array
-  /** Length of the longest secret that ends here; 0 for none. */
+  /** Length of the longest secret that ends at this node, or 0 if none does. */
   readonly #hit: Int32Array
   readonly #fromRoot = new Int32Array(rootCodes)
   #nodes = 1
 
   constructor(secrets: readonly string[]) {
     const long = secrets.filter((secret) => secret.length >= secretCharsMin)
-    // Also redact secrets as they appear inside a JSON string.
+    // Also redact the JSON-escaped form of each secret.
     this.#known = new Set(long.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]))
     const known = [...this.#known]
     const room = known.reduce((sum, secret) => sum + secret.length, 1)
@@ -40,7 +40,7 @@ export class SecretFilter {
     this.#link()
   }
 
-  /** Returns the first `charsMax` characters, with `…` in place of each secret, even one that is cut off. */
+  /** Returns the first `charsMax` characters, with `…` in place of each secret, even if the cut splits it. */
   cleanText(text: string, charsMax = text.length): string {
     if (this.longest === 0) return text.slice(0, charsMax)
     const starts: number[] = []
@@ -51,7 +51,7 @@ export class SecretFilter {
       const chars = this.#hit[node]!
       if (chars === 0) continue
       let from = at + 1 - chars
-      // Overlapping matches form one range.
+      // Merge overlapping matches.
       while (ends.length > 0 && ends.at(-1)! > from) {
         from = Math.min(from, starts.pop()!)
         ends.pop()
@@ -69,7 +69,9 @@ export class SecretFilter {
     return clean + text.slice(copied, Math.max(copied, charsMax))
   }
 
-  /** Removes all secrets from the strings, numbers and keys of a JSON value. Callers bound its nesting first. */
+  /**
+   * Redacts all secrets from the strings, numbers and keys of a JSON value. Callers must limit its nesting depth first.
+   */
   clean<Value>(value: Value): Value {
     return (this.longest === 0 ? value : this.#clean(value)) as Value
   }
@@ -99,7 +101,7 @@ export class SecretFilter {
     this.#hit[node] = secret.length
   }
 
-  /** Sets the fallback of each node, level by level, because a node's fallback is nearer to the root. */
+  /** Sets the fallback of each node in breadth-first order, because a node's fallback is closer to the root. */
   #link(): void {
     const order = new Int32Array(this.#nodes)
     for (let from = 0, to = 1; from < to; from++) {
@@ -121,7 +123,8 @@ export class SecretFilter {
   }
 
   /**
-   * Returns 0 if there is no such child. The search is short: a node has at most as many children as there are secrets.
+   * Returns 0 if there is no such child. The search is short, because a node has at most as many children as there are
+   * secrets.
    */
   #childOf(node: number, code: number): number {
     if (node === 0 && code < rootCodes) return this.#fromRoot[code]!

@@ -1,11 +1,11 @@
 /** JSON Schema (draft 2020-12 or 7) of an object, as an alternative to a Zod schema. */
 export type JsonSchema = { readonly [key: string]: unknown }
 
-/** A connector tool's answer, in the format of the Model Context Protocol. */
+/** A connector tool's result, in the format of the Model Context Protocol. */
 export type ToolAnswer = {
   readonly content: readonly { readonly type: string; readonly [key: string]: unknown }[]
   readonly structuredContent?: unknown
-  /** Whether the tool itself failed; `content` has the reason. */
+  /** Whether the tool itself failed. The reason is in `content`. */
   readonly isError: boolean
   /** The text items of `content`, joined by line breaks. */
   readonly text: string
@@ -14,12 +14,12 @@ export type ToolAnswer = {
 /** A tool of a service that the user connected. */
 export type ConnectorTool = {
   /**
-   * Unique among the tools of the run: the server's own tool name, with `_` for characters that model providers reject.
-   * Prefixed with the connector's name if it would otherwise be ambiguous.
+   * Unique among the tools of the run. This is the server's own tool name, with `_` in place of characters that model
+   * providers reject. Prefixed with the connector's name if it would otherwise be ambiguous.
    */
   readonly name: string
   readonly connectorId: string
-  /** The name that the user gave the connector. */
+  /** Name that the user gave to the connector. */
   readonly connectorName: string
   readonly description: string
   /** JSON Schema of the arguments. */
@@ -30,8 +30,8 @@ export type ConnectorTool = {
 export type Connectors = {
   readonly tools: readonly ConnectorTool[]
   /**
-   * Calls a tool by its `name`. Rejects if the server gives no answer. In a chat the call and its answer become stream
-   * events, and the call is charged. Do not yield them yourself.
+   * Calls a tool by its `name`. Rejects if the server does not respond. In a chat, the call and its result become
+   * stream events, and the call is charged. Do not yield them yourself.
    */
   call(name: string, args?: Record<string, unknown>): Promise<ToolAnswer>
 }

@@ -74,13 +74,11 @@ export function createRootRouter(parts: RouterParts) {
   })
 }
 
-/** Type on which the typed client is built. */
 export type AppRouter = ReturnType<typeof createRootRouter>
 
 /** Router without dependencies, used only to describe the operations. */
 export const describedRouter = createRootRouter({} as RouterParts)
 
-/** Procedures by name, such as `tasks.create`. */
 export function proceduresOf(router: AppRouter): Readonly<Record<string, AnyProcedure>> {
   return router._def.procedures as unknown as Record<string, AnyProcedure>
 }

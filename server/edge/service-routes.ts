@@ -18,25 +18,23 @@ import { RouteTable, type Route } from '../http/route-table.ts'
 type Handler = Route['handle']
 
 export type RouteParts = ErrorParts & {
-  /** Path of the service on its host; empty at the root. */
+  /** Path of the service on its host. Empty at the root. */
   basePath: string
   console: ConsoleFiles
   metrics: Handler
   router: AppRouter
   mcp: McpParts
   openai: OpenaiParts
-  /** Handles both URLs of single sign-on. */
   oidc: Handler
   payload: Handler
-  /** Handles the URL to which the browser returns from a connector's sign-in. */
+  /** Handles the URL to which the browser returns after a connector's sign-in. */
   signInCallback: Handler
-  /** Handles webhooks of the payment provider. */
   paymentEvent: Handler
-  /** Whether to serve only the routes that operators' tools need. */
+  /** Whether to serve only the routes that the operator's monitoring needs. */
   isWorker: boolean
   /** Time after which a stream is closed if its client reads nothing. */
   stallMs: number
-  /** Returns why requests should go to another node; null if they should not. */
+  /** Returns why requests should be sent to another node, or null if they should not. */
   whyNotReady: () => Promise<string | null>
 }
 
@@ -65,7 +63,7 @@ export function createRoutes(parts: RouteParts): RouteTable {
     { ...nothing('/v1/*'), isGated: true, operation: 'other', form: wireForm },
     ...rpcRoutes(parts),
     mcpRoute(parts.mcp),
-    // Without an id the link is invalid, and is answered like any invalid link.
+    // A link without an id gets the same response as any invalid link.
     ...['/api/payloads/{}', '/api/payloads/'].map((path) => open(path, 'payload', parts.payload)),
     {
       ...open(eventsPath, 'paymentEvent', parts.paymentEvent),

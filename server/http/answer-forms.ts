@@ -8,10 +8,9 @@ import type { Context } from '../procedures/context.ts'
 import { respond, type HeaderList } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
-/** Wire format of a route's results and errors. */
 export type AnswerForm = {
   isStream?: true
-  /** Returns the body of an error that belongs to no call. Default: the REST error body. */
+  /** Returns the body of an error that belongs to no call. Defaults to the REST error body. */
   errorText?: (error: ErrandError) => string
   answer: (routed: RoutedRequest, result: unknown) => Promise<void>
   /** Returns the response to an error. Status and headers default to those of the error. */
@@ -29,10 +28,10 @@ export const restForm: AnswerForm = {
 }
 
 export const eventsType = 'text/event-stream'
-/** Interval of keep-alive lines, below the 30 seconds after which some proxies close a silent connection. */
+/** Interval of keep-alive lines. Shorter than the 30 seconds after which some proxies close a silent connection. */
 export const silentMs = 15_000
 
-/** Comments of server-sent events that keep a silent connection open. */
+/** Comment lines that keep a silent connection of server-sent events open. */
 export const sseIdle = { type: eventsType, idle: { afterMs: silentMs, text: ':\n\n' } }
 
 export const tableType = 'text/csv'
@@ -48,7 +47,7 @@ export async function answerJson(
   respond(response, { status: 200, text, headers, ...(type !== undefined && { type }) })
 }
 
-/** Returns the state of the caller's rate window, from the admission or as of now. */
+/** Returns the caller's rate limit state at admission, or else the current one. */
 export async function rateOf({ caller, rate, shared }: Context): Promise<RateState | null> {
   return caller && (rate ?? (await shared.store.readRate(rateOwnerOf(caller))))
 }

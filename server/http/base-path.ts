@@ -1,9 +1,9 @@
-/** Returns the path of a service's URL on its host, without a trailing slash; empty at the root. */
+/** Returns the path of the service's URL without a trailing slash. Empty at the root. */
 export function basePathOf(baseUrl: string | null): string {
   return baseUrl === null ? '' : new URL(baseUrl).pathname.replace(/\/$/, '')
 }
 
-/** Returns the target without the base path, which a proxy or a framework may have removed already. */
+/** Removes the base path from a target. A proxy or a framework may have removed it already. */
 export function withoutBasePath(target: string, basePath: string): string {
   if (basePath === '' || !target.startsWith(basePath)) return target
   const rest = target.slice(basePath.length)

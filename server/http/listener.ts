@@ -18,18 +18,17 @@ import type { RoutedRequest } from './routed-request.ts'
 import { createTurnAway } from './limits/turn-away.ts'
 
 type ListenerParts = PipelineParts & {
-  /** Path of the service on its host; empty at the root. */
+  /** Path of the service on its host. Empty at the root. */
   basePath: string
   routes: RouteTable
   shared: Shared
-  /** Undefined if tracing is off. */
   tracing: ServiceTracing | undefined
   /** Whether more commands wait for the store than it can run concurrently. */
   hasBacklog: () => boolean
   gate: RequestGate
   ends: RequestEnds
   connectionsMax: number
-  /** Time after which a client that reads none of its response is disconnected. */
+  /** Time after which a client that does not read its response is disconnected. */
   stallMs: number
 }
 
@@ -48,7 +47,10 @@ const keepAliveTimeoutMs = 65_000
 const exposedHeaders =
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, Errand-Turn-Id, Errand-Cost-Usd, X-Should-Retry, Mcp-Session-Id'
 
-/** Creates the HTTP server. It turns away excess requests and assigns an id, route and pipeline to all others. */
+/**
+ * Creates the HTTP server. It turns away excess requests, gives every other request an id and a route, and passes it to
+ * the pipeline.
+ */
 export function createListener(parts: ListenerParts): Server {
   const server = createServer(
     {
@@ -56,9 +58,9 @@ export function createListener(parts: ListenerParts): Server {
       requestTimeout: requestTimeoutMs,
       connectionsCheckingInterval: checkEveryMs,
       keepAliveTimeout: keepAliveTimeoutMs,
-      // Node would answer requests without a Host header itself, without our error body.
+      // Node would respond to requests without a Host header itself, without our error body.
       requireHostHeader: false,
-      // Joins a repeated credential or host, so that it is rejected. Node would use the first one.
+      // Join repeated credentials and hosts, so that they are rejected. Node would use the first one.
       joinDuplicateHeaders: true,
     },
     (request, response) => inTurn(request, response, serve),
@@ -68,7 +70,7 @@ export function createListener(parts: ListenerParts): Server {
     const target = splitTarget(request.url)
     const match = target && parts.routes.match(request.method!, target.path)
     const arrived = { request, response, target, match }
-    // A malformed target has no route. It is gated, because it cannot be a health check.
+    // A malformed target has no route. It may be turned away, because it cannot be a health check.
     const { isGated = false } = match?.like ?? { isGated: true }
     if (!isGated) answer(arrived)
     else if (isSpare(request)) turnAway(arrived)
@@ -100,10 +102,10 @@ export function createListener(parts: ListenerParts): Server {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     inTurn(request, response, refuseExpectation),
   )
-  // Upgrades have no listener, so a request that offers one (some clients add `Upgrade: h2c` to all) is served
-  // normally.
+  // Upgrades have no listener, so a request that offers one is served normally. Some clients add `Upgrade: h2c` to all
+  // requests.
   server.on('connect', (_request, socket: Socket) => {
-    // Node has detached this socket, so we must handle its errors and its end.
+    // Node has detached this socket, so its errors and its end must be handled here.
     socket.on('error', () => socket.destroy())
     if (isAnswering(socket)) return void socket.destroy()
     socket.end(rawAnswer(badField('', 'CONNECT is not supported.')), () => socket.destroySoon())
@@ -133,7 +135,7 @@ function begin(
   }
   const routed = { request, response, path: '', query: '', params: {}, headers, operation: 'other', about, context }
   // `prefinish` means that the response is complete, even if the client has not read it. `close` also covers a client
-  // that disconnected before. Each event fires once, so `on` is sufficient.
+  // that disconnected earlier. Each event fires once, so `on` is sufficient.
   response.on('prefinish', () => releaseGate(request))
   response.on('close', () => {
     releaseGate(request)
@@ -145,8 +147,8 @@ function begin(
 function headersFor(requestId: string, request: IncomingMessage): HeaderList {
   const headers = ['X-Request-Id', requestId, 'X-Content-Type-Options', 'nosniff']
   if (isSpare(request)) headers.push('Connection', 'close')
-  // Pages of other origins may use only credentials that they set themselves. Without the credentials header, cookies
-  // do not work across origins.
+  // Pages of other origins may only use credentials that they send explicitly. Without the header
+  // `Access-Control-Allow-Credentials`, browsers send no cookies for them.
   if (request.headers.origin !== undefined) {
     headers.push('Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposedHeaders)
   }
@@ -154,8 +156,8 @@ function headersFor(requestId: string, request: IncomingMessage): HeaderList {
 }
 
 /**
- * Answers a request that Node's parser rejected before there was a request object, with the usual error body. Returns
- * the error; undefined if the connection was closed without a response.
+ * Responds with the usual error body to a request that Node's parser has rejected, for which there is no request
+ * object. Returns the error, or undefined if the connection was closed without a response.
  */
 function answerParserError(error: Error & { code?: string }, socket: Socket): ErrandError | undefined {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()

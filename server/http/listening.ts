@@ -3,20 +3,19 @@ import { createServer, type AddressInfo, type ListenOptions, type Server as NetS
 import { closeUnusedConnections } from './limits/connection-limits.ts'
 
 // Node accepts one new connection per listening socket and event-loop tick. Under load a tick takes tens of
-// milliseconds, so new connections, including health checks, would wait many seconds. If the operating system lets
-// several sockets share a port, it distributes new connections among them, and each accepts one per tick.
+// milliseconds, so new connections, including those of health checks, would wait many seconds. If the operating system
+// allows several sockets to share a port, it distributes new connections among them, and each accepts one per tick.
 
 const queues = 128
 const backlog = 512
 const answersMsMax = 2000
 const idlePauseMs = 50
 
-/** Additional sockets that share a server's port. */
 const others = new WeakMap<Server, NetServer[]>()
 
 type Address = { host: string; port: number }
 
-/** Rejects if the port is taken, even by a server that listens with `reusePort`. */
+/** Rejects if the port is in use, even by a server that listens with `reusePort`. */
 export async function listen(server: Server, { host, port }: Address): Promise<void> {
   if (port !== 0) {
     const probe = createServer()
@@ -27,8 +26,8 @@ export async function listen(server: Server, { host, port }: Address): Promise<v
     await listenOn(server, { host, port, reusePort: true })
   } catch (error) {
     if (isTaken(error)) throw error
-    // Systems that cannot share a port report this with different errors, so any other error is retried with a single
-    // socket.
+    // Systems that cannot share a port report this with different errors, so retry with a single socket after any other
+    // error.
     return await listenOn(server, { host, port })
   }
   const { port: shared } = server.address() as AddressInfo
@@ -48,7 +47,7 @@ export async function closeServer(server: Server): Promise<void> {
   const closed = Promise.all([server, ...(others.get(server) ?? [])].map(closeOne))
   server.closeIdleConnections()
   closeUnusedConnections(server)
-  // Responses in progress get a moment to finish. A client that has stopped reading must not keep the process alive.
+  // Give responses in progress a moment to finish. A client that has stopped reading must not keep the process alive.
   const timer = setTimeout(() => server.closeAllConnections(), answersMsMax)
   const idleTimer = setInterval(() => server.closeIdleConnections(), idlePauseMs)
   await closed

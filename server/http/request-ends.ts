@@ -12,19 +12,21 @@ type RequestEndsParts = {
   tracing: ServiceTracing | undefined
 }
 
-/** Status that is counted if the client disconnected before the response. It is never sent. */
+/** Status under which a request is counted if the client disconnected before the response. It is never sent. */
 const clientLeft = 499
 
 export type RequestEnds = {
   /** Reports that the response was sent or the client has disconnected. `startedAt` comes from performance.now(). */
   ended: (routed: RoutedRequest, startedAt: number) => void
-  /** Reports a request that Node's parser rejected, and that got an error response with this status. */
+  /** Reports a request that Node's parser has rejected, and the status of the error response. */
   unparsed: (status: number) => void
-  /** Reports a request turned away unread. It is not logged, because under overload each line would add load. */
+  /**
+   * Reports a request that was turned away unread. It is not logged, because each line would add load to an overloaded
+   * service.
+   */
   turnedAway: () => void
 }
 
-/** Counts and logs requests when they end, and ends their spans. */
 export function createRequestEnds({ count, log, tracing }: RequestEndsParts): RequestEnds {
   const isLogged = isDebug(log)
   const unparsed = (status: number) => {
@@ -47,12 +49,10 @@ export function createRequestEnds({ count, log, tracing }: RequestEndsParts): Re
   return { ended, unparsed, turnedAway }
 }
 
-/** Whether the client disconnected before it had the complete response. */
 function wasCut({ writableFinished }: ServerResponse): boolean {
   return !writableFinished
 }
 
-/** Field for log lines that belong to a trace. */
 export function traceIdOf({ span }: RequestTrace): { traceId?: string } {
   return span ? { traceId: span.spanContext().traceId } : {}
 }

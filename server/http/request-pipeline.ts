@@ -22,13 +22,12 @@ export type ErrorParts = { log: Logger; onRefused: (code: ErrorCode) => void }
 export type PipelineParts = ErrorParts & {
   authenticate: Authenticator
   bodies: BodyRoom
-  /** Returns the address of a request's client. */
   addressOf: (request: IncomingMessage) => string
 }
 
 /**
- * Processes every request from its match to its response. The order is fixed: route, authentication, permission, body,
- * handler. An unauthenticated client therefore learns nothing and costs only the headers, or the small body of a public
+ * Processes a request from its routing to its response. The order is fixed: route, authentication, permission, body,
+ * handler. An unauthenticated client therefore learns nothing, and costs only its headers or the small body of a public
  * operation. The body of a caller without permission is never read.
  */
 export function serveRequest(parts: PipelineParts, routed: RoutedRequest, match: Match | undefined): Promise<void> {
@@ -65,7 +64,8 @@ async function answer(parts: PipelineParts, routed: RoutedRequest, match: Match 
   const body = route.body ? await readBody(parts, route, routed) : bodyArrived(request)
   const handle = () => route.handle(routed, body)
   const actor = () => ({ ...auditActorOf(context.caller), client: parts.addressOf(request) || null })
-  // Reads of a caller are not audited; the callback of single sign-on, which has no caller, is.
+  // An authenticated caller's reads are not audited. The single sign-on callback is, although it is a GET without a
+  // caller.
   const result = await (route.auth && request.method === 'GET' ? handle() : actAs(actor, handle))
   if (result !== undefined) await route.form.answer(routed, result)
 }
@@ -77,7 +77,7 @@ function assertHead({ request }: RoutedRequest): void {
   }
   // Clients send an empty Host header if their URL has no host.
   if (headers.host && !isHost(headers.host)) throw badField('Host', 'Must be a host name or an IP address')
-  // Node's parser rejects these too, but only after it has passed on the request, which would already be executed.
+  // Node's parser rejects these too, but only after it has emitted the request, which would then already be executed.
   if (headers['transfer-encoding'] !== undefined && !/^chunked$/i.test(headers['transfer-encoding'])) {
     throw badField('Transfer-Encoding', 'Must be chunked')
   }

@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrandError } from '../kernel/errors.ts'
 
 /**
- * Alternating names and values, the form that Node writes without copying. A response starts with the headers of its
- * request.
+ * Alternating names and values, the format that Node writes without copying. A response starts with the headers created
+ * for its request.
  */
 export type HeaderList = string[]
 
-/** A complete response; JSON unless `type` is set. `respond` appends to `headers`. */
+/** A complete response. The content type is JSON unless `type` is set. `respond` appends to `headers`. */
 type Whole = { status: number; text: string; type?: string | undefined; headers: HeaderList }
 
 export const jsonType = 'application/json; charset=utf-8'

@@ -4,44 +4,45 @@ import type { AnswerForm } from './answer-forms.ts'
 import { decodeSegment } from '../kernel/request-url.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
-/** One row of the table: which requests match, who may send them, and how they are answered. */
+/** A row of the table: which requests match, who may send them, and how they are answered. */
 export type Route = {
-  /** Null if nothing exists here, for any method. */
+  /** Null if nothing exists here for any method. */
   methods: readonly string[] | null
-  /** Parameters are `{name}`; `{}` is a segment that is not read, and a final `*` matches all remaining ones. */
+  /**
+   * Parameters are `{name}`. `{}` matches a segment that is ignored, and a final `*` matches all remaining segments.
+   */
   path: string
-  /** Name in metrics. */
   operation: string
-  /** Whether requests can be turned away under load. */
+  /** Whether requests may be turned away under load. */
   isGated?: boolean
-  /** Throws 403 if the caller lacks access; null if no authentication is needed. */
+  /** Throws 403 if the caller lacks access. Null if no authentication is needed. */
   auth: ((caller: AnyCaller, routed: RoutedRequest) => void) | null
   /** Type of the body, which is read once the caller is authenticated. A missing optional object counts as empty. */
   body?: 'object' | 'optional object' | 'json' | 'text' | undefined
-  /** Max size of an unauthenticated body. Default: the limit for login bodies. */
+  /** Maximum size of an unauthenticated body. Defaults to the limit for login bodies. */
   strangerBytesMax?: number
   takesIdempotencyKey?: boolean
   /** Headers that pages of other origins may send, in addition to those of all routes. */
   allowedHeaders?: readonly string[]
   form: AnswerForm
-  /** Returns the result to write in the route's form; undefined if the handler has written the response itself. */
+  /**
+   * Returns the result to write in the route's format, or undefined if the handler has written the response itself.
+   */
   handle: (routed: RoutedRequest, body: unknown) => unknown
 }
 
 export type Match = {
   /** Undefined if the path has routes, but none for this method. */
   route: Route | undefined
-  /** Any route of that path; all routes of one path are gated and rejected alike. */
+  /** Any route of the path. All routes of one path are turned away and rejected in the same way. */
   like: Route
   /** Raw path segments of the parameters. */
   sent: Record<string, string>
-  /** Allow header for a match without a route. */
   allow?: string
 }
 
 type Place = {
   segments: readonly string[]
-  /** Named parameters and their positions. */
   parameters: readonly { name: string; at: number }[]
   routes: readonly Route[]
 }
@@ -69,7 +70,6 @@ export class RouteTable {
     for (const places of this.#open.values()) places.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
   }
 
-  /** Undefined if the table does not cover the path. */
   match(method: string, path: string): Match | undefined {
     const segments = path.split('/')
     const others: Route[] = []
@@ -94,7 +94,10 @@ export class RouteTable {
   }
 }
 
-/** Returns one digit per segment. Of two paths, the one with a literal at the first difference comes first. */
+/**
+ * Returns a sort key with one digit per segment. If two paths differ, the one with a literal at the first difference
+ * comes first.
+ */
 function orderOf({ segments }: Place): string {
   return segments.map((segment) => (segment.startsWith('{') ? '1' : '0')).join('')
 }
@@ -121,7 +124,7 @@ function readSegments({ parameters }: Place, segments: readonly string[]): Recor
   return sent
 }
 
-/** Decodes the parameters of a path. Throws 400 if the percent-encoding is broken. */
+/** Decodes the parameters of a path. Throws 400 if the percent-encoding is invalid. */
 export function decodePath(sent: Record<string, string>): Record<string, string> {
   for (const name in sent) {
     const value = decodeSegment(sent[name]!)

@@ -7,15 +7,12 @@ export type RoutedRequest = {
   request: IncomingMessage
   response: ServerResponse
   path: string
-  /** Query string without the question mark. */
   query: string
-  /** Decoded path parameters of the route. */
   params: Record<string, string>
-  /** Headers of every response, such as the request's id and the CORS headers for pages of other origins. */
+  /** Headers of every response, such as the request's id and the CORS headers. */
   headers: HeaderList
-  /** Name of the requested operation in metrics. */
   operation: string
   about: RequestTrace
-  /** Context of procedures; its caller is null until the request is authenticated. */
+  /** Context of the procedures. Its caller is null until the request is authenticated. */
   context: Context
 }

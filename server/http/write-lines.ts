@@ -4,9 +4,8 @@ import { withHeaders, type HeaderList } from './respond.ts'
 type Lines = {
   headers: HeaderList
   type?: string
-  /** Resolves to several complete lines at a time; undefined after the last. */
+  /** Resolves with several complete lines at a time, and with undefined after the last. */
   next: () => Promise<string | undefined>
-  /** Converts the lines to another format. */
   inForm?: (lines: string) => string
   stallMs: number
   /** Text written after each `afterMs` of silence, so that no proxy mistakes the connection for a dead one. */
@@ -15,18 +14,18 @@ type Lines = {
 
 export const linesType = 'application/x-ndjson'
 
-/** Streams lines as they come, as fast as the client reads. */
+/** Streams lines as they arrive, as fast as the client reads. */
 export async function writeLines(
   response: ServerResponse,
   { headers, idle, inForm, next, stallMs, type = linesType }: Lines,
 ): Promise<void> {
   if (response.destroyed) return
-  // A proxy that buffers the response would defeat the stream.
+  // A proxy that buffers the response would defeat the purpose of the stream.
   const own = { 'Content-Type': type, 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
   response.writeHead(200, withHeaders(headers, own))
   response.flushHeaders()
   let isIdle = true
-  // Writes the text if the last half of `afterMs` had no lines. One interval costs less than a timer that every event
+  // Write the text if there were no lines for half of `afterMs`. One interval costs less than a timer that every event
   // resets.
   const look = ({ text }: NonNullable<Lines['idle']>) => {
     if (isIdle && !response.writableNeedDrain) response.write(text)
@@ -46,7 +45,8 @@ export async function writeLines(
 }
 
 /**
- * Resolves when there is room again or the connection has closed. A client that has stopped reading is disconnected.
+ * Resolves when the socket accepts more data or the connection has closed. Disconnects a client that has stopped
+ * reading.
  */
 function drained(response: ServerResponse, stallMs: number): Promise<void> {
   return new Promise((resolve) => {

@@ -1,9 +1,11 @@
-/** Throws if an assumption of the code is wrong, which indicates a bug in the service, never a caller's mistake. */
+/**
+ * Throws if an assumption of the code is wrong. A failed assertion always means a bug in the service, never a caller's
+ * mistake.
+ */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`Assertion failed: ${message}`)
 }
 
-/** Returns the value; throws if it is missing although it must exist. */
 export function must<T>(value: T | undefined | null, message: string): T {
   assert(value !== undefined && value !== null, message)
   return value

@@ -4,7 +4,7 @@ import { ErrandError, type ErrorDetail } from './errors.ts'
 
 const pathCharsMax = 300
 
-/** Formats a Zod issue's path as clients write it: `params.rows[2].name`. */
+/** Formats the path of a Zod issue in the notation of clients: `params.rows[2].name`. */
 export function issuePath(prefix: string, path: readonly PropertyKey[]): string {
   let text = prefix
   for (const key of path) {
@@ -16,7 +16,7 @@ export function issuePath(prefix: string, path: readonly PropertyKey[]): string 
 
 const detailsMax = 20
 
-/** Returns the details of a 400 body. An unknown key is reported at its own path. */
+/** Returns the `details` of a 400 body. An unknown key is reported at its own path. */
 export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]): ErrorDetail[] {
   const details = issues
     .flatMap(ofAlternative)
@@ -31,8 +31,8 @@ export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]
 }
 
 /**
- * Returns, for a union issue, the issues of the one alternative that has the value's type. If none or several have that
- * type, returns the union issue itself.
+ * Replaces a union issue with the issues of the only alternative that has the value's type. If no alternative or
+ * several have that type, returns the union issue itself.
  */
 function ofAlternative(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue]
@@ -44,7 +44,9 @@ function ofAlternative(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
 
 const isZods = /^(?:Too (?:small|big): expected |Invalid (?:input|option): expected )/
 
-/** Returns the message of a Zod issue, with Zod's default messages rewritten in the words of our other errors. */
+/**
+ * Returns the message of a Zod issue. Replaces Zod's default messages with messages in the style of our other errors.
+ */
 export function issueMessage(issue: z.core.$ZodIssue): string {
   if (!isZods.test(issue.message)) return issue.message
   switch (issue.code) {
@@ -88,7 +90,6 @@ function sizeMessage(
   return `Must have ${exact ? 'exactly' : within} ${limit} ${unit}${limit === 1 ? '' : 's'}`
 }
 
-/** Returns the 400 error for operation input that fails its schema. */
 export function badInput(issues: readonly z.core.$ZodIssue[]): ErrandError {
   const details = issueDetails('', issues)
   const [first] = details
@@ -96,13 +97,11 @@ export function badInput(issues: readonly z.core.$ZodIssue[]): ErrandError {
   return new ErrandError('BAD_REQUEST', message, { details })
 }
 
-/** Returns the known name with the smallest edit distance to the given name. */
 export function nearestOf(name: string, known: readonly string[]): string {
   const near = known.map((other) => ({ other, edits: editsBetween(name, other) }))
   return near.reduce((best, one) => (one.edits < best.edits ? one : best)).other
 }
 
-/** Levenshtein distance. */
 function editsBetween(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (let at = 1; at <= one.length; at++) {

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Serializes JSON with sorted object keys, so that equivalent bodies result in the same string. Takes parsed JSON
+ * Serializes JSON with sorted object keys, so that equivalent bodies result in the same string. Expects parsed JSON
  * within the nesting limit of bodies. Hashes of the result are stored, so the key order must never change. Integer-like
  * keys come first, in numeric order, as in every JavaScript object.
  */
 export function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
   if (Array.isArray(value)) {
-    // Serialize in one call if there is nothing to sort.
+    // If there is nothing to sort, serialize in one call.
     if (!value.some(isContainer)) return JSON.stringify(value)
     return `[${value.map(canonicalJson).join(',')}]`
   }
@@ -20,7 +20,7 @@ export function canonicalJson(value: unknown): string {
   return `{${members.join(',')}}`
 }
 
-/** Returns the SHA-256, in hex, of a JSON value, regardless of the order of its keys. */
+/** Returns the SHA-256 hash of a JSON value in hex, regardless of the order of its keys. */
 export function hashJson(value: unknown): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex')
 }
@@ -35,7 +35,7 @@ function sortedKeys(value: object): string[] {
   const keys = Object.keys(value)
   const names = keys.findIndex((key) => !isIndex(key))
   if (names === -1) return keys
-  // Sorts by UTF-16 code unit, like `<`.
+  // Sort by UTF-16 code unit, like `<`.
   return [...keys.slice(0, names), ...keys.slice(names).sort()]
 }
 

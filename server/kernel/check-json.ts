@@ -2,17 +2,16 @@ import type { ErrorDetail } from './errors.ts'
 
 export const jsonDepthMax = 100
 
-/** An open array or object, and the number of its members checked so far. */
 type Frame = { container: Record<string, unknown> | unknown[]; keys: readonly string[] | null; next: number }
 
 /**
- * Returns the first problem that prevents parsed JSON from being stored and passed to agents; undefined if there is
+ * Returns the first problem that prevents parsed JSON from being stored and passed to agents, or undefined if there is
  * none. Rejects nesting deeper than 100 levels, lone surrogates, and keys named `__proto__`. Also rejects numbers
- * outside the range of a double: they parse to Infinity, which would be stored as null. Uses a stack with one frame per
+ * outside the range of a double, which parse to Infinity and would be stored as null. Uses a stack with one frame per
  * level instead of recursion, so that no body can exhaust the call stack or memory.
  */
 export function findUnfitJson(root: unknown): ErrorDetail | undefined {
-  // The root is checked as the only member of an array, whose index is left out of paths.
+  // Wrap the root in an array, so that it is checked like any member. The index of that array is omitted from paths.
   const stack: Frame[] = [{ container: [root], keys: null, next: 0 }]
   for (let frame = stack.at(-1); frame; frame = stack.at(-1)) {
     const { container, keys, next } = frame
@@ -48,10 +47,7 @@ function unfitness(key: string | number, value: unknown): string | undefined {
 
 const halfCharacter = 'an unpaired surrogate, which is not a valid character'
 
-/**
- * Max length of a path in an error response. Without this bound, one long key could make the error as large as the
- * body.
- */
+/** Maximum length of a path in an error response. Otherwise one long key could make the error as large as the body. */
 const pathCharsMax = 1000
 
 function pathOf(stack: readonly Frame[]): string {

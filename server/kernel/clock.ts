@@ -1,16 +1,17 @@
 export type EpochMs = number
 
-/** The service's only source of time, so that a test can freeze or move it. */
+/** The service's only source of time, which tests can freeze or move. */
 export type Clock = {
   now(): EpochMs
 }
 
 /**
- * Wall time that never runs backwards. It follows the system clock while that moves forward. If the system clock is set
- * back, this clock continues at half speed until both show the same time, so windows still end and expiries still pass.
+ * Wall clock that never runs backwards. It follows the system clock while that moves forward. If the system clock is
+ * set back, this clock continues at half speed until both show the same time, so time windows still end and expiry
+ * times still pass.
  *
- * Decision: `notBefore`, the newest time in the store, extends that guarantee across restarts. It is ignored if
- * following it would freeze expiries for days, as on a machine that once booted in the wrong year.
+ * `notBefore`, the newest time in the store, extends the guarantee across restarts. It is ignored if it would delay all
+ * expiry times for days, for example if the machine once booted in the wrong year.
  */
 export class SystemClock implements Clock {
   static readonly aheadMsMax = 48 * 3_600_000
@@ -50,8 +51,8 @@ let knownTime = ''
 
 /**
  * Formats a time as ISO 8601 in UTC with milliseconds, as in every response. Caches the part of the string down to the
- * minute, because a response contains several times of the same minute. Also caches the last result, because a stream
- * has many events in one millisecond. Without the caches, formatting took a thirtieth of the time of a read.
+ * minute, because a response contains several times in the same minute, and the last result, because a stream has many
+ * events in one millisecond. Without the caches, formatting took 3 % of the time of a read.
  */
 export function isoTime(at: EpochMs): string {
   if (at === knownAt) return knownTime

@@ -1,12 +1,11 @@
-/** Formats a CSV row as in RFC 4180. */
 export function csvRow(values: readonly (string | number | boolean | undefined)[]): string {
   return `${values.map((value) => csvCell(String(value ?? ''))).join(',')}\r\n`
 }
 
 const plainNumber = /^-?\d+(?:\.\d+)?$/
 /**
- * Matches the start of a spreadsheet formula: at the start of the cell, and after any cell separator. Other programs or
- * locales have other separators.
+ * Matches the start of a spreadsheet formula, at the start of the cell or after a character that some programs or
+ * locales use as a cell separator.
  */
 const formulaStart = /(^|[;|\t\r\n])(\s*)(?=[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])/g
 

@@ -1,6 +1,6 @@
 /**
- * Complete catalogue of the service's rejections and failures: code → HTTP status and the body's `error` string. No
- * other code maps a condition to a status.
+ * All errors of the service: the HTTP status and the body's `error` string of each code. No other code chooses a
+ * status.
  */
 export const errorCatalogue = {
   BAD_REQUEST: { status: 400, error: 'Bad request' },
@@ -32,10 +32,9 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue
 
-/** One problem with a request; `path` names the field, for example `params.text`. */
 export type ErrorDetail = { path: string; message: string }
 
-/** Body of every error response over REST. Programs distinguish errors by `code`; `error` is for people. */
+/** Body of every REST error response. Programs distinguish errors by `code`; `error` is meant for people. */
 export type ErrorBody = {
   error: string
   message: string
@@ -48,15 +47,15 @@ type ErrandErrorOptions = {
   details?: ErrorDetail[]
   retryAfterSeconds?: number
   /**
-   * True for a RATE_LIMIT_EXCEEDED that is not about the execution rate. The response then omits the X-RateLimit
-   * headers, because they describe the execution rate and would contradict the error.
+   * Whether a RATE_LIMIT_EXCEEDED concerns a limit other than the execution rate. The response then omits the
+   * X-RateLimit headers, which describe the execution rate and would contradict the error.
    */
   isOtherRate?: boolean
   allow?: string
   cause?: unknown
 }
 
-/** Thrown for every expected rejection and every internal error of the service. */
+/** Thrown for every expected rejection and for every internal error of the service. */
 export class ErrandError extends Error {
   override readonly name = 'ErrandError'
   readonly code: ErrorCode
@@ -83,7 +82,9 @@ export function badField(path: string, message: string): ErrandError {
   return new ErrandError('BAD_REQUEST', path === '' ? message : `${path}: ${message}`, { details: [{ path, message }] })
 }
 
-/** Converts any thrown value. Unexpected errors become INTERNAL_ERROR, whose message reveals nothing about them. */
+/**
+ * Converts any thrown value. Unexpected errors become INTERNAL_ERROR, whose message reveals nothing about the cause.
+ */
 export function toErrandError(thrown: unknown): ErrandError {
   if (thrown instanceof ErrandError) return thrown
   return new ErrandError(
@@ -95,7 +96,7 @@ export function toErrandError(thrown: unknown): ErrandError {
   )
 }
 
-/** Whether an error is an internal one that the operator must investigate, rather than an intended rejection. */
+/** Whether the operator must investigate the error, because it is not an intended rejection. */
 export function isFault({ cause, code, status }: ErrandError): boolean {
   return code === 'INTERNAL_ERROR' || (status >= 500 && cause !== undefined)
 }

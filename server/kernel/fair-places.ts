@@ -1,27 +1,24 @@
 import { assert } from './assert.ts'
 
 type Bounds = {
-  /** Limit for all users together. */
   total?: number
-  /** Limit for one user while less than half of the total is taken. Half of the total by default. */
+  /** Limit for one user while less than half of the total is taken. Defaults to half of the total. */
   perUser?: number
   /** Returns milliseconds of a monotonic clock. Set only by tests. */
   now?: () => number
 }
 
-/**
- * Reason why a place cannot grow: its user already has the maximum share (`share`), or the total is reached (`full`).
- */
+/** Why a place cannot grow: its user already has the maximum share (`share`), or the total is reached (`full`). */
 export type Refusal = 'share' | 'full'
 
-/** Amount of the resource held by one piece of work. It can grow and shrink until it is released. */
+/** The amount of the resource that one operation holds. It can grow and shrink until it is released. */
 export type Place = {
   readonly amount: number
-  /** Sets the amount. A refused call changes nothing; shrinking is never refused. */
+  /** Sets the amount. A refused call changes nothing. Shrinking is never refused. */
   hold(amount: number): Refusal | undefined
   /** Protects the place from being reclaimed for other users. */
   keep(): void
-  /** Releases the complete amount for good. Idempotent. */
+  /** Releases the complete amount permanently. Idempotent. */
   release(): void
 }
 
@@ -29,12 +26,12 @@ type Held = { userId: string; amount: number; since: number; giveUp: (() => void
 type Waiting = { count: number; enter: () => void }
 
 /**
- * A limited resource that users share: slots, bytes, connections.
+ * A limited resource that users share, such as slots, bytes or connections.
  *
  * - While less than half of the total is taken, a user may hold up to `perUser`. Beyond that, a user with more than
  *   an eighth of the total gets no more. A user's first place may exceed an eighth, so that a large single item fits.
- * - When the total is reached, a user with at most an eighth can still grow at the expense of users with more. The user
- *   who holds the most then loses the slowest-growing of the places that can be reclaimed.
+ * - When the total is reached, a user with at most an eighth can still grow at the expense of users with more. Of the
+ *   user with the largest amount, the slowest-growing place that can be reclaimed is taken.
  * - Waiting users are served round-robin, so one user's many requests do not delay another user's first request.
  */
 export class FairPlaces {
@@ -43,7 +40,6 @@ export class FairPlaces {
   readonly #share: number
   readonly #now: () => number
   readonly #amounts = new Map<string, number>()
-  /** Places that can be reclaimed and hold an amount. */
   readonly #yielding = new Set<Held>()
   /** Waiting requests by user. The next user to serve comes first. */
   readonly #lines = new Map<string, Waiting[]>()
@@ -64,7 +60,7 @@ export class FairPlaces {
     return this.#lines.get(userId)?.length ?? 0
   }
 
-  /** Opens an empty place. With `onGivenUp`, the place can be reclaimed for other users, which calls `onGivenUp`. */
+  /** Opens an empty place. If `onGivenUp` is set, the place can be reclaimed for other users, which calls it. */
   open(userId: string, onGivenUp?: () => void): Place {
     const held: Held = { userId, amount: 0, since: this.#now(), giveUp: onGivenUp }
     let isReleased = false
@@ -90,8 +86,7 @@ export class FairPlaces {
   }
 
   /**
-   * Waits for `count` slots. Rejects with the signal's reason if the signal aborts first. Call `give` once for each
-   * slot.
+   * Waits for `count` slots. Rejects with the abort reason if the signal aborts first. Call `give` once for each slot.
    */
   async take(
     userId: string,
@@ -154,8 +149,8 @@ export class FairPlaces {
   }
 
   /**
-   * Returns why a user's place cannot grow from one amount to another; undefined if it can. If the total would be
-   * exceeded, reclaims other users' places until there is room.
+   * Returns why a user's place cannot grow from one amount to another, or undefined if it can. If the total would be
+   * exceeded, reclaims places of other users until there is room.
    */
   #refusal(userId: string, from: number, to: number): Refusal | undefined {
     const others = this.#of(userId) - from
@@ -173,8 +168,8 @@ export class FairPlaces {
   }
 
   /**
-   * Finds the place to reclaim: of the user who holds the most, the place that has grown most slowly since it was
-   * opened.
+   * Finds the place to reclaim: of all places of the user with the largest amount, the place that has grown most slowly
+   * since it was opened.
    */
   #slowest(): Held | undefined {
     const now = this.#now()
@@ -194,8 +189,8 @@ export class FairPlaces {
   }
 
   /**
-   * Admits one request per user in turn until none fits. The first request in a user's line blocks the later ones,
-   * because smaller ones could otherwise overtake it forever.
+   * Admits one request per user in turn until none fits. The first request of a user blocks that user's later ones,
+   * because smaller requests could otherwise overtake it forever.
    */
   #admit(): void {
     for (const [userId, line] of this.#lines) {
@@ -203,7 +198,8 @@ export class FairPlaces {
       const { count, enter } = line[0]!
       if (!this.fits(userId, count)) continue
       line.shift()
-      // A user with more waiting requests is inserted again at the end of the map, so this loop visits the user again.
+      // If the user has more waiting requests, append the user to the map again, so that this loop visits the user
+      // again.
       this.#lines.delete(userId)
       if (line.length > 0) this.#lines.set(userId, line)
       this.#add(userId, count)

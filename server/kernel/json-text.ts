@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
-/** Stored JSON strings to insert into the result, while `writeJson` runs. */
+/** Stored JSON strings to insert into the result. Set only while `writeJson` is running. */
 let spliced: string[] | undefined
 /** Placeholder for every stored string. It is random, so it occurs nowhere else in a response. */
 const place = randomUUID()
@@ -21,8 +21,8 @@ class JsonText {
 }
 
 /**
- * Returns an object that stands for a stored JSON string in a response. `writeJson` copies the string unchanged. With
- * any other serializer, the string is parsed first. The string must come from our own JSON.stringify.
+ * Returns an object that represents a stored JSON string in a response. `writeJson` copies the string unchanged. For
+ * any other serializer, the string is parsed first. The string must be the output of our own JSON.stringify.
  */
 export function storedObject(text: string): Record<string, unknown> {
   return new JsonText(text) as unknown as Record<string, unknown>

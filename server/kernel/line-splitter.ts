@@ -2,9 +2,8 @@ const newline = 0x0a
 const spareBytes = 64 * 1024
 
 /**
- * Splits chunks into lines, as bytes, because a character may span two chunks. The bytes of an incomplete line are
- * copied into a buffer that doubles in size. So even a line in many tiny chunks costs only a few times its length in
- * copying.
+ * Splits chunks into lines. Works on bytes, because a character may span two chunks. Copies the bytes of an incomplete
+ * line into a buffer that doubles in size, so even a line in many tiny chunks is copied only a few times.
  */
 export class LineSplitter {
   readonly #lineBytesMax: number
@@ -16,7 +15,6 @@ export class LineSplitter {
     this.#lineBytesMax = lineBytesMax
   }
 
-  /** Length of the incomplete line in bytes. */
   get begunBytes(): number {
     return this.#begunBytes
   }
@@ -42,7 +40,6 @@ export class LineSplitter {
     return !this.isTooLong
   }
 
-  /** Bytes of the incomplete last line. */
   get rest(): Buffer {
     return this.#begun.subarray(0, this.#begunBytes)
   }

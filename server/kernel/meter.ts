@@ -1,8 +1,8 @@
 import type { Units } from './money.ts'
 
-/** Counts what the service does. Its methods never throw, and no caller waits for them. */
+/** Counts events for the metrics. Its methods never throw, and no caller waits for them. */
 export type Meter = {
-  /** Counts a started task and records how long after its creation it started. */
+  /** Counts a started task. `waitedSeconds` is the time from its creation to its start. */
   taskTaken(waitedSeconds: number): void
   /** Counts a run of an endpoint by its outcome. `code` is the error code of a failed task. */
   taskRun(run: {
@@ -10,9 +10,8 @@ export type Meter = {
     end: 'completed' | 'failed' | 'interrupted'
     code: string
     seconds: number
-    /** Final charge; 0 unless the task completed. */
     charged: number
-    /** Billionths of a USD; null if not known. */
+    /** Billionths of a USD, or null if unknown. */
     providerCost: number | null
   }): void
   /** Counts runs that a previous process left unfinished, after each was ended or queued again. */
@@ -26,7 +25,7 @@ export type ChatUse = {
   reasoningTokens: number
   toolCalls: number
   charged: Units
-  /** Billionths of a USD that the agent's provider charged the operator; null if not known. */
+  /** Billionths of a USD that the agent's provider charged the operator, or null if unknown. */
   providerCost: number | null
   /** Part of the cost that exceeded the balance, a cap or a spending limit. */
   writtenOff: Units

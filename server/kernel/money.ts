@@ -1,7 +1,7 @@
 import { assert } from './assert.ts'
 
 /**
- * Money as an integer number of units of 0.0001 USD. Safe integers reach 900 billion USD. The API writes it as a
+ * An amount of money as an integer number of units of 0.0001 USD. Safe integers reach 900 billion USD. The API uses a
  * decimal string with exactly four fraction digits.
  */
 export type Units = number
@@ -12,7 +12,7 @@ export const unitsPerCent = 100
 const decimal = /^(-?)(\d{1,11})(?:\.(\d{1,4}))?$/
 
 /**
- * Parses a decimal such as `25`, `0.01` or `-1.2500`, with at most four digits after the point. Undefined for anything
+ * Parses a decimal such as `25`, `0.01` or `-1.2500`, with at most four fraction digits. Returns undefined for anything
  * else.
  */
 export function parseUsd(text: string): Units | undefined {

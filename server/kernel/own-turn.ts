@@ -1,4 +1,4 @@
-/** User on whose behalf the work is done; null stands for all unauthenticated clients together. */
+/** User on whose behalf the work is done. Null represents all unauthenticated clients together. */
 type Owner = string | null
 
 /** Waiting work by owner. The owner to serve next comes first. */
@@ -7,8 +7,8 @@ let isUnderWay = false
 
 /**
  * Resolves in a separate event-loop tick for each caller, round-robin over owners. Call it before work that blocks the
- * loop for tens of milliseconds. Otherwise several pieces of such work that arrive together would block the loop for
- * their total time.
+ * event loop for tens of milliseconds. Otherwise, if several such calls arrive together, they block the loop for their
+ * total time.
  */
 export function ownTurn(owner: Owner): Promise<void> {
   return new Promise((resolve) => {

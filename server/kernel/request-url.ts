@@ -2,8 +2,8 @@ import { isIPv6 } from 'node:net'
 
 /**
  * Splits a request target into path and query. Avoids URL objects, which throw on some targets that Node's HTTP parser
- * accepts. Undefined if the target has no path on this service, or is in absolute form without a valid host, such as
- * `http://[`.
+ * accepts. Returns undefined if the target has no path on this service, or is in absolute form without a valid host,
+ * such as `http://[`.
  */
 export function splitTarget(target: string): { path: string; query: string } | undefined {
   let rest = target
@@ -18,14 +18,14 @@ export function splitTarget(target: string): { path: string; query: string } | u
   return mark === -1 ? { path: rest, query: '' } : { path: rest.slice(0, mark), query: rest.slice(mark + 1) }
 }
 
-/** Whether a string is a host name or address, with an optional port. A user name or password is not allowed. */
+/** Whether a string is a host name or address with an optional port. User names and passwords are not allowed. */
 export function isHost(text: string): boolean {
   const [, address, port = ''] = /^(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{0,5}))?$/i.exec(text) ?? []
   if (address === undefined || Number(port) > 65_535) return false
   return !address.startsWith('[') || isIPv6(address.slice(1, -1))
 }
 
-/** Decodes one path segment; undefined if its percent-encoding is invalid. */
+/** Decodes one path segment. Returns undefined if its percent-encoding is invalid. */
 export function decodeSegment(segment: string): string | undefined {
   if (!segment.includes('%')) return segment
   try {
@@ -36,10 +36,13 @@ export function decodeSegment(segment: string): string | undefined {
 }
 
 const shownCharsMax = 200
-/** Matches API keys and tokens, webhook secrets, and the tokens of logins and invitations. */
+/** Matches API keys and tokens, webhook secrets, and the tokens of browser sessions and invitations. */
 const secretPattern = /(?:errand_(?:sk|pk|ct)_|whsec_)[\w+/=%-]*|[\w-]{43,}/gi
 
-/** Returns a path for logs and traces: shortened, and without apparent secrets that a client put there by mistake. */
+/**
+ * Returns a path for logs and traces. It is shortened, and anything that looks like a secret is redacted, because
+ * clients put secrets into paths by mistake.
+ */
 export function shownPath(path: string): string {
   const shown = path.replaceAll(secretPattern, '***')
   return shown.length > shownCharsMax ? `${shown.slice(0, shownCharsMax)}…` : shown

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { assert } from './assert.ts'
 
-/** The service's secrets: `current` encrypts new data, and `previous` decrypts data stored before a rotation. */
+/** The service's secrets. `current` encrypts new data, and `previous` decrypts data from before a rotation. */
 export type Secrets = { current: string; previous: readonly string[] }
 
 /**
@@ -18,7 +18,7 @@ export function grantOwner(of: { userId: string; connectorId: string; issuer: st
   return { userId, connectorId, part: `grant of ${issuer}` }
 }
 
-/** Thrown for secrets that cannot be decrypted, because their key is missing or the stored value was changed. */
+/** Thrown if secrets cannot be decrypted, because their key is missing or the stored value was changed. */
 export class SealedSecretsError extends Error {
   override readonly name = 'SealedSecretsError'
 }
@@ -35,8 +35,8 @@ type Key = { id: string; key: Buffer }
 
 /**
  * Encrypts users' secrets with AES-256-GCM and a key derived from the service's secret (HKDF-SHA256, RFC 5869). The
- * format is `v1.{key id}.{base64url of nonce, ciphertext and tag}`. The nonce has 96 random bits, so one may repeat
- * only after some billions of secrets under one key, far more than any installation stores.
+ * format is `v1.{key id}.{base64url of nonce, ciphertext and tag}`. The nonce has 96 random bits, so one is expected to
+ * repeat only after billions of secrets under one key, far more than any installation stores.
  */
 export class SecretVault {
   readonly #read: () => Secrets
@@ -44,8 +44,8 @@ export class SecretVault {
   #keys: { current: Key; all: Map<string, Key> } | undefined
 
   /**
-   * Creates a vault that calls `read` again for each encryption, and for a key that it does not know. Each purpose has
-   * separate keys, so that values encrypted for unauthenticated clients reveal nothing about users' secrets.
+   * Creates a vault that calls `read` again for each encryption and for each unknown key. Each purpose has separate
+   * keys, so that values encrypted for unauthenticated clients reveal nothing about users' secrets.
    */
   constructor(read: () => Secrets, purpose = connectorsPurpose) {
     this.#read = read
@@ -65,7 +65,6 @@ export class SecretVault {
     return `${version}.${id}.${body.toString('base64url')}`
   }
 
-  /** Decrypts secrets. Throws SealedSecretsError if that fails. */
   open(sealed: string, owner: SecretOwner): Record<string, string> {
     const [form, id = '', body = ''] = sealed.split('.')
     const key = form === version ? this.#find(id) : undefined
@@ -82,7 +81,6 @@ export class SecretVault {
     }
   }
 
-  /** Whether the secrets are encrypted with the current key. */
   isCurrent(sealed: string): boolean {
     return sealed.split('.')[1] === this.#load().current.id
   }

@@ -1,24 +1,21 @@
 import { availableParallelism } from 'node:os'
 
-// Every environment variable and limit of the service. `config.ts` reads no others. The command-line help and
+// All environment variables and limits of the service. `config.ts` reads no others. The command-line help and
 // docs/reference/settings.md are generated from this file. Agents are defined in the configuration file instead.
 
 export type Variable = {
-  /** Noun phrase for the variable's value; completes "the …". */
+  /** Noun phrase for the variable's value. Completes "the …". */
   meaning: string
-  /** Value when unset. */
   default?: string
-  /** Behavior when unset, for a variable without a default value. */
+  /** Behavior if the variable is not set and has no default value. */
   otherwise?: string
-  /** Allowed values. */
   values: string
-  /** Command-line option of `serve` that overrides the variable. */
   option?: string
-  /** Whether agents must not see the variable. */
+  /** Whether the variable must be hidden from agents. */
   isSecret?: true
 }
 
-/** Roles of a node: take requests, run tasks, or both. */
+/** Roles of a node: serve requests, run tasks, or both. */
 export const roles = ['all', 'api', 'worker'] as const
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export const secretCharsMin = 16
@@ -193,15 +190,14 @@ export const variables = {
   },
 } satisfies Record<`ERRAND_${string}`, Variable>
 
-/** The service's variables as part of the process's environment, which can also contain unrelated variables. */
+/** The service's variables in the process environment, which can also contain unrelated variables. */
 export type Environment = { readonly [Name in keyof typeof variables]?: string | undefined }
 
 export type Limit = {
   default: number
-  /** Description of a default that depends on the machine. */
   defaultText?: string
   meaning: string
-  /** Meaning of 0; without it the minimum is 1. */
+  /** Meaning of 0. If absent, the minimum is 1. */
   zero?: string
 }
 
@@ -332,7 +328,7 @@ export const limits = {
 
 export type LimitName = keyof typeof limits
 
-/** Returns the variable that overrides a limit of the configuration file. */
+/** Returns the environment variable that overrides a limit of the configuration file. */
 export function limitVariable(name: LimitName): string {
   return `ERRAND_${name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
 }

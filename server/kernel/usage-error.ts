@@ -1,4 +1,4 @@
-/** Invalid command-line options; the message names the option. */
+/** Thrown for invalid command-line options. The message names the option. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }

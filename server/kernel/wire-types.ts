@@ -1,9 +1,7 @@
 import { z, type ZodType } from 'zod'
 
-// Field types shared by all operations.
-
-// Response fields. Their patterns are documented but not checked for every response, because our own functions write
-// the values.
+// Response fields. Their patterns are documented but not checked for each response, because only our own functions
+// produce the values.
 
 export const usd = z
   .string()
@@ -13,20 +11,16 @@ export const isoTimestamp = z
   .string()
   .meta({ format: 'date-time', description: 'ISO 8601 UTC timestamp with milliseconds' })
 
-/** Response of an operation that returns no data. */
 export const Confirmation = z.object({ message: z.string() }).meta({ id: 'Confirmation' })
 
-// Request fields:
-
-/** Cap on the cost; parsed by `parseUsd`. */
 export const maxCostUsd = z
   .string()
   .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a USD amount with at most four decimals')
 
-/** The longest possible quote id, which contains prices for 32 events, has 4,000 characters. */
+/** The longest possible quote id has 4,000 characters. It contains prices for 32 events. */
 export const quoteId = z.string().min(1).max(5000)
 
-/** Any JSON object. A record schema would visit every key, possibly a million of them, only to accept any value. */
+/** Any JSON object. A record schema would visit every key, possibly a million of them, only to accept every value. */
 export const jsonObject = z
   .custom<Record<string, unknown>>(
     (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -39,7 +33,7 @@ export const resourceId = z.string().min(1).max(200)
 const tagsMax = 16
 const tagsBytesMax = 4096
 const tagName = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/
-// Excludes control characters, and lone surrogates, which a database may reject.
+// Excludes control characters and lone surrogates, which some databases reject.
 const tagValue = /^[^\p{Cc}\p{Cs}]{1,256}$/u
 
 const tagNameRule = 'The name must be 1 to 64 letters, digits, `_`, `.` or `-`, starting with a letter or digit'
@@ -52,7 +46,7 @@ const tagValueSchema = {
   pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]+$`,
 }
 
-/** Creates a schema for tags: names and values by which users find their items. Errors name the invalid pair. */
+/** Creates a schema for tags, the names and values by which users find their items. Errors name the invalid pair. */
 function tagsSchema<Value extends string | null>(
   isValue: (value: unknown) => boolean,
   values: typeof tagValueSchema | { anyOf: [typeof tagValueSchema, { type: 'null' }] },
@@ -90,7 +84,7 @@ export const tagsTooLarge = `Must be at most ${tagsMax} pairs and 4 KB of JSON`
 
 export function areSmallTags(tags: Record<string, unknown>): boolean {
   const names = Object.keys(tags)
-  // Fewer than three pairs are always below the limit, so they are not measured.
+  // Do not measure fewer than three pairs, because they are always below the limit.
   return names.length <= tagsMax && (names.length < 3 || Buffer.byteLength(JSON.stringify(tags)) <= tagsBytesMax)
 }
 
@@ -118,7 +112,6 @@ const timeInput = z
   .refine((time) => isoDateTime.safeParse(time).success, 'Must be an ISO 8601 time such as 2026-01-31T12:00:00Z')
   .meta({ format: 'date-time' })
 
-/** Restricts a list to a period. */
 export const timeFilter = {
   createdAfter: timeInput.optional().describe('Only items created after this time'),
   createdBefore: timeInput.optional().describe('Only items created before this time'),
@@ -136,7 +129,6 @@ export const pageInput = {
   offset: z.number().int().min(0).max(1_000_000_000).default(0).describe('Number of items to skip'),
 }
 
-/** Fields of lists that can also be paged by cursor. */
 export const cursorInput = {
   ...pageInput,
   after: z.string().min(1).max(200).optional().describe('The `next` of the previous page'),

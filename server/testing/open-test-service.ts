@@ -8,7 +8,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { parseUsd } from '../kernel/money.ts'
 import { scopes } from '../store/access/key-types.ts'
 
-/** Hosts of a test's webhook receivers and MCP servers, which run on this machine. */
+/** Private hosts that a test may use for webhook receivers and MCP servers. */
 const localHosts = ['127.0.0.1', '::1', 'localhost']
 
 type TestService = { clock: Clock; config: ErrandConfig; dataDir: string }
@@ -27,7 +27,7 @@ export async function openTestService({ clock, config, dataDir }: TestService): 
     metricsToken: null,
     trustedProxies: [],
     commandPath: resolveCommandPath(),
-    // Tests and agents run in the service's thread and block it, which would look like overload.
+    // Tests and agents run in the service's thread. The default limit would mistake their blocking for overload.
     limits: { ...resolveLimits(config.limits, {}), maxLoopDelayMs: 600_000 },
     log: { debug() {}, info() {}, warn() {}, error() {} },
     onFatal: (cause) => {

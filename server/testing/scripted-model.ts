@@ -1,6 +1,6 @@
 import type { ModelObject } from '../agents/config/define-config.ts'
 
-/** One reply of a scripted model. Its usage is 100 prompt and 20 completion tokens, unless `usage` is set. */
+/** One reply of a scripted model. `usage` defaults to 100 prompt tokens and 20 completion tokens. */
 export type ScriptedReply = {
   readonly text?: string
   readonly toolCalls?: readonly { readonly name: string; readonly arguments: Record<string, unknown> }[]
@@ -8,15 +8,15 @@ export type ScriptedReply = {
 }
 
 export type ScriptedModel = ModelObject & {
-  /** Options of each call so far, as the AI SDK passes them to a model: `prompt`, `tools` and others. */
+  /** Options of each call so far, such as `prompt` and `tools`, as passed by the AI SDK. */
   readonly calls: readonly { readonly prompt: unknown; readonly [option: string]: unknown }[]
 }
 
 const usualUsage = { promptTokens: 100, completionTokens: 20 }
 
 /**
- * A model for tests. Each call returns the next reply; further calls repeat the last one. A string is a reply with that
- * text; an error makes the call fail.
+ * Creates a model for tests. Each call returns the next reply, and further calls repeat the last one. A string is a
+ * reply with that text. An error makes the call fail.
  */
 export function scriptedModel(...replies: readonly (string | ScriptedReply | Error)[]): ScriptedModel {
   const calls: { prompt: unknown }[] = []

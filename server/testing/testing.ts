@@ -7,7 +7,6 @@ import type { ErrandConfig } from '../agents/config/define-config.ts'
 export { scriptedModel, type ScriptedModel, type ScriptedReply } from './scripted-model.ts'
 
 export type TestErrandOptions = {
-  /** The configuration to serve, such as the default export of `errand.config.ts`. */
   readonly config: ErrandConfig
   /** Balance of the first user; 10.00 by default. */
   readonly balanceUsd?: string
@@ -17,22 +16,20 @@ export type TestUser = {
   readonly userId: string
   readonly email: string
   readonly apiKey: string
-  /** Client with the user's key. */
   readonly client: ErrandClient
 }
 
-/** The service's clock. Follows the system clock; a test can move it forward. */
+/** The service's clock. It follows the system clock, and a test can move it forward. */
 export type TestClock = {
   now(): number
   advance(ms: number): void
 }
 
-/** A running service and its first user. */
 export type TestErrand = TestUser & {
   readonly url: string
   readonly clock: TestClock
   createUser(options?: { readonly balanceUsd?: string }): Promise<TestUser>
-  /** Waits for running work, stops the service and deletes its data. */
+  /** Waits for runs in progress, stops the service and deletes its data. */
   close(): Promise<void>
 }
 
@@ -40,13 +37,13 @@ const usualBalanceUsd = '10.00'
 
 /**
  * Starts a service in this process, on a free port and with its own database in a temporary folder. Agents run in this
- * process too, so a test can mock what they call.
+ * process too, so that a test can mock their dependencies.
  */
 export async function startTestErrand({
   config,
   balanceUsd: firstBalanceUsd = usualBalanceUsd,
 }: TestErrandOptions): Promise<TestErrand> {
-  // Import lazily, because a test of an agent alone needs only the scripted model.
+  // Import lazily: tests of a single agent only need the scripted model.
   const { createTestUser, openTestService } = await import('./open-test-service.ts')
   const clock = createTestClock()
   const dataDir = await mkdtemp(join(tmpdir(), 'errand-test-'))

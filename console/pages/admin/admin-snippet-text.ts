@@ -7,7 +7,7 @@ type Caller = { baseUrl: string; email: string }
 const keyHeader = '-H "Authorization: Bearer $ERRAND_API_KEY"'
 const jar = 'errand.cookies'
 
-/** Generates commands that log in first, because admin operations reject API keys. */
+/** Generates curl commands that log in first, because admin operations reject API keys. */
 export function toAdminCurl({ idempotencyKey, ...request }: AdminRequest, { baseUrl, email }: Caller): string {
   const headers = { ...request.headers, ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }) }
   const cookie = `-b ${jar}${request.method === 'GET' ? '' : ` -H 'Origin: ${baseUrl}'`}`
@@ -21,7 +21,6 @@ export function toAdminCurl({ idempotencyKey, ...request }: AdminRequest, { base
   ].join('\n')
 }
 
-/** Generates the same operation for the typed client, which uses the login cookie. */
 export function toAdminTypeScript(
   { idempotencyKey, ...call }: ClientCall & { idempotencyKey?: string },
   { baseUrl, email }: Caller,

@@ -8,7 +8,8 @@ import { serviceUrl } from '../../app/service-url.ts'
 type AdminSnippetsProps = { request: AdminRequest; call: ClientCall }
 
 /**
- * An admin operation as curl commands and with the typed client. Both log in, because admin operations reject API keys.
+ * Shows an admin operation as curl commands and as code for the typed client. Both log in, because admin operations
+ * reject API keys.
  */
 export function AdminSnippets({ request, call }: AdminSnippetsProps) {
   const { data: account } = useAccount()
@@ -18,7 +19,6 @@ export function AdminSnippets({ request, call }: AdminSnippetsProps) {
   return <SnippetTabs curl={toAdminCurl(request, caller)} typeScript={toAdminTypeScript(ownCall, caller)} />
 }
 
-/** Collapsed variant for forms and sections. */
 export function FoldedAdminSnippets({ summary, ...props }: AdminSnippetsProps & { summary: string }) {
   return (
     <details className={classes.more}>

@@ -4,7 +4,6 @@ import { useAccount } from '../../app/use-account.ts'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
 
-/** Replaces admin pages for users who are not admins, including former admins. */
 export function AdminsOnlyPage() {
   const email = useAccount().data?.email
   return (
@@ -25,7 +24,7 @@ export function AdminsOnlyPage() {
   )
 }
 
-/** True if the service rejected the request because the user is no longer an admin. */
+/** Whether the service rejected the request because the user is no longer an admin. */
 export function isForAdminsOnly(error: unknown): boolean {
   return error instanceof ErrandClientError && error.status === 403
 }

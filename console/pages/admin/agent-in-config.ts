@@ -2,7 +2,10 @@ import type { System } from '../../../client/client.ts'
 
 type Agent = System['agents'][number]
 
-/** Shows where the configuration sets an agent's prices and visibility. Unknown parts are shown as dots. */
+/**
+ * Returns example code that shows where the configuration sets an agent's prices and visibility. Unknown parts are
+ * replaced by dots.
+ */
 export function agentInConfig({ chatPricing, endpoints, id, kind, name, visibility }: Agent): string {
   const seenBy = visibility === 'public' ? "'public'" : `[${visibility.map(quote).join(', ')}]`
   const lines = [`kind: '${kind}',`, `id: ${quote(id)},`, `name: ${quote(name)},`, `visibility: ${seenBy},`]
@@ -17,7 +20,7 @@ export function agentInConfig({ chatPricing, endpoints, id, kind, name, visibili
   if (chatPricing) {
     const { inputPerMillionUsd: input, outputPerMillionUsd: output, toolCallUsd } = chatPricing
     const pricing = `{ inputPerMillionUsd: '${input}', outputPerMillionUsd: '${output}', toolCallUsd: '${toolCallUsd}' }`
-    // A model agent has one price for tasks and chats.
+    // Model agents have one price for tasks and chats.
     lines.push(kind === 'model' ? `pricing: ${pricing},` : `chat: { pricing: ${pricing}, … },`)
   }
   return [

@@ -27,7 +27,6 @@ const kinds: Readonly<Record<Agent['kind'], string>> = {
   http: 'HTTP service',
 }
 
-/** All agents of the service with their prices, including those with restricted visibility. */
 export function AgentsAdminPage() {
   const system = useSystem()
   if (isForAdminsOnly(system.error)) return <AdminsOnlyPage />

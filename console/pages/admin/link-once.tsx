@@ -11,7 +11,6 @@ type LinkOnceProps = {
   onDone: () => void
 }
 
-/** A link that is shown only once, for the admin to pass on. */
 export function LinkOnce({ link: { expiresAt, url }, email, isMailed = false, children, onDone }: LinkOnceProps) {
   return (
     <Stack gap="md">

@@ -1,7 +1,6 @@
 import { Button } from '@mantine/core'
 import { EmptyState } from '../../parts/empty-state.tsx'
 
-/** Shown if the URL points past the last page of a list. */
 export function PastEnd({ what, onFirst }: { what: string; onFirst: () => void }) {
   return (
     <EmptyState

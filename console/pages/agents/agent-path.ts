@@ -1,4 +1,4 @@
-/** Path of an agent's page. Optionally selects an endpoint, with the params of an earlier task. */
+/** Returns the path of an agent's page. Optionally selects an endpoint and fills in the params of an earlier task. */
 export function agentPath(agentId: string, endpointId?: string, fromTaskId?: string): string {
   const query = new URLSearchParams()
   if (endpointId !== undefined) query.set('endpoint', endpointId)

@@ -2,14 +2,13 @@ import { client } from '../../app/api-client.ts'
 import { whenLeaving } from '../../app/leave-console.ts'
 import { announceEnd } from '../../app/announce-end.tsx'
 
-/** Each followed task holds one of the six connections that a browser has per server without HTTP/2. */
+/** Without HTTP/2, a browser has six connections per server, and each followed task uses one of them. */
 const followedMax = 2
 const followed: AbortController[] = []
 whenLeaving(() => {
   for (const one of followed.splice(0)) one.abort()
 })
 
-/** Announces the end of a task that this tab started. */
 export async function followTask(taskId: string): Promise<void> {
   const follow = new AbortController()
   followed.push(follow)
@@ -25,7 +24,7 @@ export async function followTask(taskId: string): Promise<void> {
       link: 'View task',
     })
   } catch {
-    // Lists and the task's page report errors.
+    // Ignore errors. Lists and the task's page report them.
   }
   const at = followed.indexOf(follow)
   if (at !== -1) followed.splice(at, 1)

@@ -3,7 +3,7 @@ import type { Agent } from '../../../client/client.ts'
 import { tokenRates } from '../../parts/text/token-rates.ts'
 import { usdText } from '../../parts/text/usd-text.ts'
 
-/** Prices of a chat by component. Free components, and those that cost the same as input or output, are omitted. */
+/** Prices of a chat by component. Omits free components and those that cost the same as input or output. */
 export function ChatPrices({ chat }: { chat: NonNullable<Agent['chat']> }) {
   const { fallbacks = [], pricing, reasoning } = chat
   const { inputPerMillionUsd: input, longContext, outputPerMillionUsd: output } = pricing

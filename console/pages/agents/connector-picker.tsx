@@ -11,7 +11,6 @@ const statusTexts: Record<Connector['status'], string> = {
   needs_sign_in: ' (sign-in required)',
 }
 
-/** Label of a deleted connector, with the end of its id. */
 export function deletedText(connectorId: string): string {
   return `Deleted connector …${connectorId.slice(-4)}`
 }
@@ -19,7 +18,7 @@ export function deletedText(connectorId: string): string {
 type ConnectorPickerProps = { value: readonly string[]; onChange: (ids: string[]) => void; error: string | undefined }
 
 /**
- * Loads the user's connectors. Call this together with the agent's query, so that the form does not jump when they
+ * Loads the user's connectors. Call this together with the agent's query, so that the form does not shift when they
  * arrive.
  */
 export function useConnectors() {

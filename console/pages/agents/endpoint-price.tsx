@@ -14,7 +14,6 @@ export function EndpointPrice({ endpoint }: { endpoint: Pick<Endpoint, 'priceUsd
   )
 }
 
-/** Unit price of each event that metered tasks are charged for. */
 export function EventPrices({ pricing: { events } }: { pricing: NonNullable<Endpoint['pricing']> }) {
   return (
     <KeyValueList

@@ -15,7 +15,6 @@ export function NotInPlan({ agent }: { agent: Locked }) {
   )
 }
 
-/** Returns a sentence that says which plans include an agent outside the account's plan, and whom to ask. */
 export function useHowToUnlock({ plans = [] }: Locked): string {
   const own = useAccount().data?.limits.plan ?? null
   if (own !== null && plans.includes(own)) return 'The limits of your account exclude this agent. Ask an admin.'

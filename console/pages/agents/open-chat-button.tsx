@@ -2,7 +2,6 @@ import { Button } from '@mantine/core'
 import { ChatBubbleIcon } from '@radix-ui/react-icons'
 import { RouterLink } from '../../parts/router-link.tsx'
 
-/** Opens a new chat with an agent. Its first message creates the session. */
 export function OpenChatButton({ agentId, agentName }: { agentId: string; agentName: string }) {
   return (
     <Button

@@ -2,14 +2,13 @@ import { storedPrefix, whenLeaving } from '../../app/leave-console.ts'
 import type { FormField } from '../../parts/schema-form/form-field.ts'
 import { isObject, matches, ownValue, toJson } from '../../parts/schema-form/form-value.ts'
 
-// Drafts: params that the user entered but did not run, by form, in this tab. They survive a reload and are deleted
+// Drafts are params that the user has entered but not run, by form, in this tab. They survive a reload and are deleted
 // when the login ends. Secrets are never stored.
 
 const prefix = `${storedPrefix}params.`
 const drafts = new Map<string, unknown>()
 whenLeaving(() => drafts.clear())
 
-/** Returns the draft of a form, or undefined. */
 export function draftOf(name: string): unknown {
   if (drafts.has(name)) return drafts.get(name)
   try {
@@ -20,7 +19,7 @@ export function draftOf(name: string): unknown {
   }
 }
 
-/** Keeps params until the page is closed. Call `storeDraft` to make them survive a reload. */
+/** Keeps params in memory until the page is closed. Call `storeDraft` to make them survive a reload. */
 export function keepDraft(name: string, field: FormField, value: unknown): void {
   drafts.set(name, withoutSecrets(field, value))
 }
@@ -30,14 +29,14 @@ export function forgetDraft(name: string): void {
   storeDraft(name, undefined)
 }
 
-/** Writes a draft to the tab's storage as JSON. Unfinished input is not included. */
+/** Writes a draft to `sessionStorage` as JSON. Unfinished input is not included. */
 export function storeDraft(name: string, field: FormField | undefined): void {
   const value = drafts.get(name)
   try {
     if (value === undefined || !field) sessionStorage.removeItem(prefix + name)
     else sessionStorage.setItem(prefix + name, JSON.stringify(toJson(field, value) ?? {}))
   } catch {
-    // A draft too large for the tab's storage is kept only until the page is closed.
+    // A draft that is too large for `sessionStorage` stays only in memory.
   }
 }
 

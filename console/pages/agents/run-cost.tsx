@@ -6,10 +6,7 @@ import { PageLink } from '../../parts/page-link.tsx'
 import { blockReason, WaitNotice } from './run-refusal.tsx'
 import { usdText } from '../../parts/text/usd-text.ts'
 
-/**
- * Returns the balance that would be left after a run, in units. Negative if the balance is too low, undefined if
- * unknown.
- */
+/** Returns the balance after a run, in units. Negative if the balance is too low, and undefined if it is unknown. */
 export function leftAfter(account: Account | undefined, priceUsd: string): number | undefined {
   const balance = account && parseUsd(account.balanceUsd)
   const held = account && parseUsd(account.heldUsd)
@@ -19,7 +16,6 @@ export function leftAfter(account: Account | undefined, priceUsd: string): numbe
 
 type RunCostProps = {
   account: Account | undefined
-  /** Whether the charge depends on usage, up to the price. */
   isMetered: boolean
   priceUsd: string
 }

@@ -2,7 +2,6 @@ import { NativeSelect, SimpleGrid, Stack, TextInput } from '@mantine/core'
 import { Disclosure } from '../../parts/disclosure.tsx'
 import { TagsField, tagsOf } from '../../parts/tags-field.tsx'
 
-/** Options of a run other than its params, as typed. */
 export type RunOptionsDraft = { maxCostUsd: string; expiresInSeconds: string; timeoutSeconds: string; tags: string[] }
 
 export const noOptions: RunOptionsDraft = { maxCostUsd: '', expiresInSeconds: '', timeoutSeconds: '', tags: [] }
@@ -18,7 +17,7 @@ const waits = [
   { value: '86400', label: '1 day' },
 ]
 
-/** Converts options for the request and omits empty ones. The service validates them. */
+/** Converts the options for the request and omits empty ones. The service validates them. */
 export function toOptions({ expiresInSeconds, maxCostUsd, tags, timeoutSeconds }: RunOptionsDraft) {
   const cap = maxCostUsd.trim()
   return {
@@ -33,7 +32,6 @@ type RunOptionsProps = {
   value: RunOptionsDraft
   onChange: (value: RunOptionsDraft) => void
   errors: Partial<Record<(typeof optionFields)[number], string>>
-  /** The endpoint's timeout, which is the maximum. */
   timeoutSeconds: number
 }
 

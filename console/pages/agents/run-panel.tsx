@@ -20,7 +20,7 @@ import { usdText } from '../../parts/text/usd-text.ts'
 type RunPanelProps = {
   agent: Agent
   endpoint: Agent['endpoints'][number]
-  /** Initial params. Undefined for the schema's defaults. */
+  /** Initial params. If undefined, the schema's defaults. */
   start: unknown
   connectorIds?: readonly string[]
   tags?: Readonly<Record<string, string>>
@@ -37,7 +37,7 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], tags = {},
   const submit = () => {
     if (run.isPending) return
     void run.start().then((isTaken) => {
-      // Waits until the errors are rendered.
+      // Wait until the errors are rendered.
       if (!isTaken) requestAnimationFrame(() => focusProblem(element.current))
     })
   }
@@ -47,7 +47,7 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], tags = {},
       event.preventDefault()
       submit()
     }
-    // Otherwise pressing Enter in an input could spend money by accident.
+    // Otherwise, pressing Enter in an input could spend money by accident.
     else if (event.target instanceof HTMLInputElement) event.preventDefault()
   }
   const price = chargedUsd(endpoint, run.options.maxCostUsd.trim())
@@ -135,7 +135,7 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], tags = {},
             <RunCost account={account.data} priceUsd={price} isMetered={isMetered} />
             <Group gap="xs">
               {(form.isChanged || form.undo) && (
-                // One button for both actions, so that it keeps focus when the action changes.
+                // A single button for both actions, so that it keeps focus when the action changes.
                 <Button variant="subtle" color="gray" disabled={run.isPending} onClick={form.undo ?? form.clear}>
                   {form.undo ? 'Undo' : start === undefined ? 'Clear' : 'Undo changes'}
                 </Button>

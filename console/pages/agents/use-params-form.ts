@@ -16,30 +16,25 @@ export type ParamsForm = {
   switchTo: (mode: Mode) => void
   value: unknown
   setValue: (next: unknown) => void
-  /** Changes when the whole value is replaced, and thereby remounts the inputs. */
+  /** Increases when the whole value is replaced, which remounts the inputs. */
   version: number
   json: Json
   setJson: (text: string) => void
-  /** The params that would be sent now. */
   params: unknown
   problems: Problems
   setProblems: (problems: readonly Problem[]) => void
   /** Returns the params to send. If there are problems, shows them and returns undefined. */
   check: () => Record<string, unknown> | undefined
-  /** Whether there is input that `clear` would remove. */
   isChanged: boolean
   /** Resets to the initial value. Until the user types something, `undo` restores the previous input. */
   clear: () => void
   undo: (() => void) | undefined
-  /** Discards the stored draft. */
   forget: () => void
 }
 
 type ParamsFormOptions = {
   schema: ParamsJsonSchema
-  /** Initial params. Undefined for the schema's defaults. */
   start: unknown
-  /** Key of the draft, which is kept until the user runs or clears the form. */
   draftName: string
 }
 
@@ -47,7 +42,7 @@ const storePauseMs = 400
 
 const noProblems: Problems = { fields: new Map(), rest: [] }
 
-/** State of an endpoint's params during editing, either as a form or as JSON. Converts between the two. */
+/** State of an endpoint's params during editing, as a form or as JSON. Converts between the two. */
 export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): ParamsForm {
   const field = useMemo(() => readSchema(schema), [schema])
   const first = useMemo(() => (start === undefined ? initialValue(field, true) : start), [field, start])
@@ -56,8 +51,8 @@ export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): 
   const [mode, setMode] = useState<Mode>('form')
   const [json, setOnlyJson] = useState<Json>({ text: '', problem: undefined })
   /**
-   * The JSON that was generated from the form. If the user did not change it, switching back restores the form as it
-   * was, including unfinished input.
+   * The JSON that was generated from the form. If the user did not change it, switching back restores the form exactly,
+   * including unfinished input.
    */
   const [written, setWritten] = useState('')
   const [version, setVersion] = useState(0)
@@ -72,13 +67,14 @@ export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): 
     place(placeProblems(found, new Set(mode === 'form' ? shownPaths(field, value) : [])))
   }
 
-  /** The value to keep as the draft. Undefined while the JSON is invalid, so that the draft keeps its previous value. */
+  /**
+   * The value to keep as the draft. Undefined while the JSON is invalid, so that the draft keeps its previous value.
+   */
   const kept = mode === 'json' && json.text !== written ? (read && 'value' in read ? read.value : undefined) : value
   const isSame = useMemo(() => kept !== undefined && isEqual(kept, first), [kept, first])
   const isChanged = !isSame
   useDraft({ name: draftName, field, value: kept, isChanged })
 
-  /** Replaces the whole value, both in the form and in the JSON. */
   const replace = (next: unknown) => {
     setOnlyValue(next)
     setVersion(version + 1)
@@ -106,7 +102,7 @@ export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): 
     setProblems,
     setValue: (next) => {
       setOnlyValue(next)
-      // Changed fields lose their errors, because they may be valid now. Unchanged fields keep theirs.
+      // Remove the errors of changed fields, which may be valid now. Unchanged fields keep theirs.
       const kept = [...problems.fields].filter(([path]) => isEqual(valueAt(value, path), valueAt(next, path)))
       place({ fields: new Map(kept), rest: [] })
     },

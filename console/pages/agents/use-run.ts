@@ -31,7 +31,7 @@ export function useRun({ endpointId, form, connectorIds: first, tags }: RunOptio
   const bytesMax = useAccount().data?.maxBodyBytes
   const create = useMutation({
     mutationFn: (input: Input) => {
-      // The same input reuses the same key, so that a retry after a lost response is charged only once.
+      // The same input keeps its key, so that a retry after a lost response is charged only once.
       const body = JSON.stringify(input)
       const bytes = bytesOf(input) + envelopeBytes
       if (bytesMax !== undefined && bytes > bytesMax) {
@@ -71,7 +71,7 @@ export function useRun({ endpointId, form, connectorIds: first, tags }: RunOptio
         .filter(([, problem]) => problem !== ''),
     ),
     isPending: create.isPending,
-    /** The error, unless its details are about fields of the form. */
+    /** The error, unless its details refer to fields of the form. */
     refusal: create.error && details.length === 0 ? { error: create.error, receivedAt: refusedAt } : undefined,
     /** Resolves with true if the task was created. Otherwise the form shows the problems. */
     start: async (): Promise<boolean> => {
@@ -99,7 +99,6 @@ export function useRun({ endpointId, form, connectorIds: first, tags }: RunOptio
   }
 }
 
-/** True if the path leads to this request field or to a part of the field. */
 function isOf(field: string, path: string): boolean {
   return path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`)
 }

@@ -33,7 +33,7 @@ export function BillingPage() {
         {data && <LimitsPanel account={data} />}
         {data?.payments ? (
           <BillingTabs account={data} payments={data.payments} />
-        ) : // Without the tabs, the list would move once the account is loaded.
+        ) : // Without this placeholder, the list would shift when the account arrives and the tabs appear.
         account.isPending ? (
           <Skeleton height={480} />
         ) : (
@@ -47,7 +47,6 @@ export function BillingPage() {
 const tabs = { transactions: 'Transactions', payments: 'Payments' }
 const first = 'transactions'
 
-/** The transactions, and what a user pays with. The URL names the tab. */
 function BillingTabs({ account, payments }: { account: Account; payments: Payments }) {
   const [named, setNamed] = useSearchField('tab')
   return (

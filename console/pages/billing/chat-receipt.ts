@@ -1,7 +1,7 @@
 import type { Task, Transaction } from '../../../client/client.ts'
 import { usdUnits } from '../../parts/text/usd-units.ts'
 
-// Sums are in trillionths of a USD: rates have six decimals per million tokens, so a price per token has twelve.
+// Sums are in trillionths of a USD. Rates have six decimals per million tokens, so the price of one token has twelve.
 
 type Breakdown = NonNullable<Transaction['breakdown']>
 
@@ -10,29 +10,26 @@ export type ReceiptLine = {
   quantity: number
   rateUsd: string
   per: 'million tokens' | 'call'
-  /** Exact amount, with four to twelve decimals. */
+  /** Exact amount with four to twelve decimals. */
   amountUsd: string
 }
 
 export type ChatReceipt = {
   lines: ReceiptLine[]
-  /** Exact sum of the lines. */
   exactUsd: string
-  /** Amounts to add to the exact sum to get the cost. */
+  /** Differences between the exact sum and the cost. */
   adjustments: { name: string; amountUsd: string }[]
   /** The cost, a multiple of 0.0001 USD. */
   costUsd: string
   /** The part of the cost that the balance did not cover. Undefined if the balance covered everything. */
   writtenOffUsd: string | undefined
   chargedUsd: string
-  /** Whether the lines and adjustments add up to the charged amount. */
   addsUp: boolean
 }
 
 const perBillionth = 1000n
 const perUnit = 100_000_000n
 
-/** Splits a chat charge into its parts. */
 export function readChatReceipt({ amountUsd, breakdown }: { amountUsd: string; breakdown: Breakdown }): ChatReceipt {
   const parts = componentsOf(breakdown)
   const exact = parts.reduce((sum, { amount }) => sum + amount, 0n)
@@ -53,7 +50,10 @@ export function readChatReceipt({ amountUsd, breakdown }: { amountUsd: string; b
   }
 }
 
-/** Splits the cost of a token-priced task into its parts. Undefined for other tasks, and until it completes. */
+/**
+ * Splits the cost of a token-priced task into its parts. Returns undefined for other tasks, and until the task
+ * completes.
+ */
 export function readTokenReceipt({ costUsd, rates, tokens }: Task): ChatReceipt | undefined {
   if (!rates || !tokens) return undefined
   const parts = componentsOf({ ...tokens, rates })
@@ -140,14 +140,12 @@ function component(priced: Omit<ReceiptLine, 'amountUsd'>) {
   return { amount, line: { ...priced, amountUsd: written(amount) } satisfies ReceiptLine }
 }
 
-/** Parses a rate to millionths. */
 function readRate(text: string): bigint {
   const match = /^(\d+)(?:\.(\d{1,6}))?$/.exec(text)
   if (!match) throw new Error(`${text} is not a rate.`)
   return BigInt(match[1]! + (match[2] ?? '').padEnd(6, '0'))
 }
 
-/** Parses an amount with nine decimals. */
 function ofBillionths(usd: string): bigint {
   return BigInt(usd.replace('.', '')) * perBillionth
 }
@@ -156,7 +154,6 @@ function ofUnits(usd: string): bigint {
   return BigInt(usdUnits(usd)) * perUnit
 }
 
-/** Formats an amount with four decimals, or more if needed. */
 function written(amount: bigint): string {
   const digits = String(amount < 0n ? -amount : amount).padStart(13, '0')
   const fraction = digits.slice(-12).replace(/0{1,8}$/, '')

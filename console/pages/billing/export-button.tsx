@@ -13,7 +13,6 @@ type Running = { work: TransactionExport; abort: AbortController }
 
 const count = new Intl.NumberFormat('en')
 
-/** Exports all matching transactions as CSV. A dialog shows progress and can cancel it. */
 export function ExportButton({ filter, isDisabled }: { filter: TransactionFilter; isDisabled: boolean }) {
   const [isOpen, { open, close }] = useDisclosure()
   const [progress, setProgress] = useState<ExportProgress>()

@@ -5,7 +5,7 @@ import { countText } from '../../parts/text/count-text.ts'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { usdText } from '../../parts/text/usd-text.ts'
 
-/** Limits of the account's plan, their usage and when they reset. Renders nothing for an account without limits. */
+/** Limits of the account's plan, with their usage and reset times. Renders nothing for an account without limits. */
 export function LimitsPanel({ account: { limits } }: { account: Account }) {
   const { agents, executionsPerMinute, plan, spendPerDayUsd, spendResetsAt, tasksAtWork, tasksWaiting, used } = limits
   if (plan === null && spendPerDayUsd === null && tasksAtWork === null && tasksWaiting === null && agents === null) {

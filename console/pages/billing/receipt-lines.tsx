@@ -6,7 +6,6 @@ import { usdText } from '../../parts/text/usd-text.ts'
 
 const count = new Intl.NumberFormat('en')
 
-/** The items of a receipt, line by line, and below them the amount paid. */
 export function ReceiptLines({ receipt }: { receipt: Receipt }) {
   const { charge, chargedUsd, chat, paidUsd, refund, returned } = receipt
   return (
@@ -79,7 +78,7 @@ function Line({ name, quantity, price, amountUsd }: LineProps) {
     <tr>
       <th scope="row">
         {name}
-        {/* Shown instead of the price column on phones. */}
+        {/* On phones, this replaces the price column. */}
         <span className={classes.narrow}>{price}</span>
       </th>
       <td>{count.format(quantity)}</td>

@@ -45,7 +45,7 @@ function ReceiptOf({ subject }: { subject: Subject }) {
   const query = useQuery({
     queryKey: ['transactions', subject],
     queryFn: ({ signal }) => client.transactions.list(subject, { signal }),
-    // A failed task always has its refund. Refetches if the transactions were read just before the failure.
+    // A failed task always has a refund. Refetch if the transactions were loaded just before the failure.
     refetchInterval: ({ state }) => {
       const status = task.data?.status
       return isUnderWay(status) || (status === 'failed' && state.data?.transactions.length === 1) ? unsettledMs : false

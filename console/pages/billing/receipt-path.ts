@@ -1,7 +1,7 @@
 import type { Transaction } from '../../../client/client.ts'
 
 /**
- * Returns the receipt path of a transaction's task or turn. Undefined for transactions without either, such as
+ * Returns the receipt path of a transaction's task or turn. Returns undefined for transactions without either, such as
  * credits.
  */
 export function receiptPath({ taskId, turnId }: Pick<Transaction, 'taskId' | 'turnId'>): string | undefined {

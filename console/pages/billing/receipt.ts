@@ -5,21 +5,17 @@ import { readChatReceipt, readTokenReceipt, type ChatReceipt } from './chat-rece
 export type Receipt = {
   charge: Transaction
   refund: Transaction | undefined
-  /** The unused part of a task's charge, if it was returned. */
   returned: Transaction | undefined
-  /** Components of a chat or of a token-priced task. */
   chat: ChatReceipt | undefined
   chargedUsd: string
   refundedUsd: string
   paidUsd: string
-  /** The balance after the newest of the transactions. */
   balanceAfterUsd: string
   isEstimated: boolean
-  /** The model that answered, if several may answer. */
   model: string | undefined
 }
 
-/** Summarizes the transactions of one task or chat; undefined if nothing was charged. */
+/** Summarizes the transactions of one task or chat. Returns undefined if nothing was charged. */
 export function readReceipt(transactions: readonly Transaction[], task?: Task): Receipt | undefined {
   const charge = transactions.find(({ type }) => type === 'task_charge' || type === 'chat_charge')
   if (!charge) return undefined
@@ -43,7 +39,7 @@ export function readReceipt(transactions: readonly Transaction[], task?: Task): 
   }
 }
 
-/** Formats the receipt as a JSON file, with the amounts and the underlying transactions in API format. */
+/** Formats the receipt as a JSON file. Contains the amounts and the underlying transactions in the API's format. */
 export function receiptJson(receipt: Receipt, email: string | undefined): string {
   const { balanceAfterUsd, charge, chargedUsd, chat, model, paidUsd, refund, refundedUsd, returned } = receipt
   const { description, sessionId, taskId, turnId } = charge

@@ -27,14 +27,13 @@ export const transactionColumns: readonly Column<Transaction>[] = [
   },
 ]
 
-/** Links the description to its task or chat. */
 function Subject({ transaction: { description, sessionId, taskId } }: { transaction: Transaction }) {
   if (taskId !== undefined) return <PageLink href={`/tasks/${encodeURIComponent(taskId)}`}>{description}</PageLink>
   if (sessionId !== undefined) return <PageLink href={`/chat/${encodeURIComponent(sessionId)}`}>{description}</PageLink>
   return description
 }
 
-/** Shows credits in green. The plus sign is for users who do not see the color. */
+/** Shows credits in green. The plus sign is for users who cannot see the color. */
 export function Amount({ usd }: { usd: string }) {
   const isAdded = !usd.startsWith('-') && /[1-9]/.test(usd)
   return (

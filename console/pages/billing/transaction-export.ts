@@ -10,8 +10,8 @@ export type ListTransactions = (
 export type ExportProgress = { done: number; total: number }
 
 /**
- * Exports the transactions that match a filter when the export starts, newest first and each once. Transactions that
- * are added during paging push the others to higher offsets. A page may therefore start with rows that are already
+ * Exports the transactions that match a filter when the export starts, newest first and each of them once. Transactions
+ * that are added during paging push the others to higher offsets, so a page may start with rows that are already
  * exported or too new.
  */
 export class TransactionExport {
@@ -28,7 +28,7 @@ export class TransactionExport {
     this.#filter = filter
   }
 
-  /** Returns the CSV file. After a failure or cancellation, another call continues where it stopped. */
+  /** Returns the CSV file. After a failure or cancellation, another call continues where this one stopped. */
   async run({
     signal,
     onProgress,

@@ -21,7 +21,6 @@ const typeChoices = [
   ...Object.entries(transactionTypes).map(([value, { plural }]) => ({ value, label: plural })),
 ]
 
-/** The account's transactions, filtered by type or chat, with an export of all that match. */
 export function TransactionList() {
   const [typeText, setType] = useSearchField('type')
   const [sessionId, setSession] = useSearchField('sessionId')

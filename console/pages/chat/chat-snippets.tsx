@@ -5,13 +5,12 @@ import { serviceUrl } from '../../app/service-url.ts'
 
 type ChatSnippetsProps = { sessionId: string; message: string; params: ChatParams }
 
-/** Code that sends the current draft and streams its reply. */
 export function ChatSnippets({ message, params, sessionId }: ChatSnippetsProps) {
   const input = { sessionId, message, ...(Object.keys(params).length > 0 && { params }) }
   return <SnippetTabs curl={curlOf(input)} typeScript={typeScriptOf(input)} />
 }
 
-/** Disables curl's buffer, so that it shows events as they arrive. */
+/** Returns a curl command without output buffering, so that events appear as they arrive. */
 function curlOf(body: object): string {
   return toCurl({ method: 'POST', path: '/api/chat', body }, serviceUrl).replace(/^curl /, 'curl -N ')
 }

@@ -6,7 +6,7 @@ import classes from './conversation.module.css'
 import { connectorIdsOf } from './compose/session-connector-ids.ts'
 import { useStartChat } from './compose/use-start-chat.ts'
 
-/** Composer of a session that accepts no more messages. The next message starts a chat that continues it. */
+/** Composer of a session that accepts no more messages. The next message starts a new chat that continues it. */
 export function ClosedSession({ agent, session }: { agent: Agent | undefined; session: Session }) {
   const { agentId, id, status } = session
   const start = useStartChat(id)

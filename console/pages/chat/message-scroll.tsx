@@ -5,7 +5,7 @@ import classes from './message-scroll.module.css'
 
 type MessageScrollProps = {
   label: string
-  /** Changes when messages are prepended. The user then stays at the same message. */
+  /** Changes when messages are prepended. The scroll position then stays at the same message. */
   firstKey: string | undefined
   /** Changes when the user sends a message, which scrolls to the end. */
   sentKey: string | undefined
@@ -14,7 +14,10 @@ type MessageScrollProps = {
 
 const endPx = 48
 
-/** Scroll container that follows new content while the user is at the end. Otherwise it keeps the content in place. */
+/**
+ * Scroll container that follows new content while the user is at the end. Otherwise it keeps the visible content in
+ * place.
+ */
 export function MessageScroll({ children, firstKey, label, sentKey }: MessageScrollProps) {
   const outer = useRef<HTMLDivElement>(null)
   const inner = useRef<HTMLDivElement>(null)
@@ -57,7 +60,7 @@ export function MessageScroll({ children, firstKey, label, sentKey }: MessageScr
     const box = outer.current
     if (!box) return
     const distance = distanceOf(box)
-    // A smaller `scrollTop` means that the user scrolled up. A growing reply moves the end, but not `scrollTop`.
+    // A smaller `scrollTop` means that the user has scrolled up. A growing reply moves the end, but not `scrollTop`.
     if (distance <= endPx) isFollowing.current = true
     else if (box.scrollTop < lastTop.current) isFollowing.current = false
     lastTop.current = box.scrollTop

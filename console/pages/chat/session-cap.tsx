@@ -28,7 +28,6 @@ type CapButtonProps = ButtonProps & {
   label?: string
 }
 
-/** Sets, changes or removes the cap on the total cost of a session's chats. */
 export function CapButton({ sessionId, label, ...rest }: CapButtonProps) {
   const [isOpen, { open, close }] = useDisclosure()
   const { data: session } = useQuery(sessionOptions(sessionId))

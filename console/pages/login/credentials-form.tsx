@@ -37,7 +37,7 @@ export function CredentialsForm(props: CredentialsFormProps) {
     form.current?.querySelector<HTMLInputElement>('input:not([readonly])')?.focus()
   }, [])
 
-  // Focuses the first invalid field, whether the form or the service found the error.
+  // Focus the first invalid field, whether the form or the service found the error.
   useEffect(() => {
     form.current?.querySelector<HTMLInputElement>('input[aria-invalid="true"]')?.focus()
   }, [error, missing])

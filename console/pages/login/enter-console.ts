@@ -2,7 +2,6 @@ import { localPath } from '../../app/local-path.ts'
 import { queryClient } from '../../app/query-client.ts'
 import { goTo } from '../../app/service-url.ts'
 
-/** Returns the path to open after the login, from `returnTo` in the URL. */
 export function returnPath(): string {
   return localPath(new URLSearchParams(location.search).get('returnTo'))
 }

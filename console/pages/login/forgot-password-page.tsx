@@ -6,7 +6,7 @@ import { fieldErrors } from '../../parts/field-errors.ts'
 import { PageLink } from '../../parts/page-link.tsx'
 import { LoginFrame } from './login-frame.tsx'
 
-/** Requests a link by mail. The answer does not tell whether the address has an account. */
+/** Requests a password link by mail. The response does not reveal whether the address has an account. */
 export function ForgotPasswordPage() {
   const [email, setEmail] = useState('')
   const [isEmpty, setEmpty] = useState(false)

@@ -9,7 +9,7 @@ import { CredentialsForm } from './credentials-form.tsx'
 import { enterConsole } from './enter-console.ts'
 import { LoginFrame } from './login-frame.tsx'
 
-/** Accepts an invitation or sets a new password. The token is after the # of the link, so that no server logs it. */
+/** Accepts an invitation or sets a new password. The token follows the # of the link, so that no server logs it. */
 export function InvitationPage() {
   const [token] = useState(() => location.hash.slice(1))
   const invitation = useQuery({

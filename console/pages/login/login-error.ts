@@ -1,4 +1,4 @@
-/** Messages for the codes in `/login?error=<code>`, to which the service redirects after a failed provider login. */
+/** Messages for the codes in `/login?error=<code>`, to which the service redirects after a failed single sign-on. */
 const messages: Readonly<Record<string, string>> = {
   'oidc-failed': 'Login with the provider failed. Try again.',
   'oidc-refused': 'The provider denied access. Try again, or contact an admin.',
@@ -10,7 +10,6 @@ const messages: Readonly<Record<string, string>> = {
   expired: 'Login timed out. Try again.',
 }
 
-/** Returns the message for the code in the URL. Undefined if there is no code. */
 export function loginErrorOf(search: string): string | undefined {
   const code = new URLSearchParams(search).get('error')
   if (code === null) return undefined

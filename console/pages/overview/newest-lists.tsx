@@ -27,7 +27,7 @@ function TransactionName({ transaction }: { transaction: Transaction }) {
   return path ? <PageLink href={path}>{transaction.description}</PageLink> : transaction.description
 }
 
-/** Shows no errors, because the page itself reports them once for all lists. */
+/** Shows no errors, because the page reports them once for all lists. */
 function NewestList({ count, empty, children }: { count: number | undefined; empty: string; children: ReactNode }) {
   if (count === undefined) return <Skeleton height={220} aria-busy="true" />
   return count === 0 ? <div className={classes.quiet}>{empty}</div> : children

@@ -76,7 +76,7 @@ export function OverviewPage() {
 function LiveError({ overview: { account, pending, processing, tasks, transactions } }: { overview: LiveOverview }) {
   const live = [account, tasks, processing, pending, transactions]
   const failed = live.find(({ error }) => error !== null)
-  // The header says that the service is unreachable.
+  // The header already shows that the service is unreachable.
   if (!failed || isUnreached(failed.error)) return null
   return (
     <ErrorNotice

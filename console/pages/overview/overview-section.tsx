@@ -9,7 +9,6 @@ type OverviewSectionProps = {
   children: ReactNode
 }
 
-/** A list with its heading and a link to the full list. The list itself renders the panel around it. */
 export function OverviewSection({ title, more, note, children }: OverviewSectionProps) {
   const id = useId()
   return (

@@ -3,7 +3,6 @@ import { useSecondsLeft } from '../../parts/hooks/use-seconds-left.ts'
 import { StatTile } from './stat-tile.tsx'
 import { countText } from '../../parts/text/count-text.ts'
 
-/** Shows how many tasks and chats the account may still start, and when it may start more. */
 export function RateLimitTile({ account, isLoading }: { account: Account | undefined; isLoading: boolean }) {
   const rate = account?.rateLimit
   const label = 'Rate limit remaining'

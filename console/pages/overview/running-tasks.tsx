@@ -7,7 +7,6 @@ import type { LiveOverview } from './use-live-overview.ts'
 
 const count = new Intl.NumberFormat('en')
 
-/** Shows running tasks, then queued tasks. */
 export function RunningTasks({ processing, pending }: Pick<LiveOverview, 'processing' | 'pending'>) {
   const tasks = [...(processing.data?.tasks ?? []), ...(pending.data?.tasks ?? [])]
   // A task that started between the two responses may be in both lists.

@@ -53,7 +53,7 @@ function DaysChart({ days }: { days: readonly UsageDay[] }) {
     )
   }
   const summary = `Bar chart of the last ${days.length} days: ${usdText(chargedUsd)} charged, ${usdText(refundedUsd)} refunded. See the table for daily figures.`
-  // Zero minus the refund avoids a negative zero.
+  // Subtracting from zero avoids a negative zero.
   const refunds = days.map((day) => 0 - usdUnits(day.refundedUsd))
   const series: DaySeries[] = [
     { name: 'Charged', color: 'brand.5', units: days.map(({ spentUsd }) => usdUnits(spentUsd)) },

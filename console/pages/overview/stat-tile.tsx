@@ -4,9 +4,8 @@ import classes from './stat-tile.module.css'
 
 type StatTileProps = {
   label: string
-  /** Undefined while the value is unknown. */
   value: ReactNode
-  /** One line of explanation. An empty string reserves the space for it. */
+  /** One line of explanation. An empty string reserves space for it. */
   note?: ReactNode
   isLoading?: boolean
 }

@@ -10,7 +10,7 @@ export type UsageTotals = {
   spentUsd: string
   executions: number
   failures: number
-  /** Formatted, for example `2.5%`. Undefined if nothing ran. */
+  /** Formatted percentage, for example `2.5%`. Undefined if there were no runs. */
   failureRate: string | undefined
 }
 

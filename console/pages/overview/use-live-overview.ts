@@ -4,7 +4,7 @@ import { client } from '../../app/api-client.ts'
 import { queryClient } from '../../app/query-client.ts'
 import { accountKey } from '../../app/use-account.ts'
 
-/** Polls at an interval while the tab is visible. Refetches when the tab becomes visible again. */
+/** Polls while the tab is visible. Refetches when the tab becomes visible again. */
 const live = { refetchInterval: 4000, refetchIntervalInBackground: false, refetchOnWindowFocus: true } as const
 const newestMax = 6
 const runningMax = 5
@@ -17,7 +17,7 @@ function useLiveTasks(input: { status?: 'pending' | 'processing'; limit: number 
   })
 }
 
-/** Loads all data of the overview. Every few seconds, polls the data that may have changed. */
+/** Loads all data of the overview, and polls the data that may change every few seconds. */
 export function useLiveOverview(days: number) {
   const account = useQuery({ queryKey: accountKey, queryFn: ({ signal }) => client.account.get({ signal }), ...live })
   const processing = useLiveTasks({ status: 'processing', limit: runningMax })
@@ -59,7 +59,7 @@ function useUsageAfter(newestId: string | undefined): void {
 
 type Counted = { total: number } | undefined
 
-/** True if the account has never run a task or a chat. Undefined until that is loaded. */
+/** Whether the account has never run a task or a chat. Undefined until that is loaded. */
 function isNewAccount(tasks: Counted, chats: Counted): boolean | undefined {
   if (tasks === undefined) return undefined
   if (tasks.total > 0) return false

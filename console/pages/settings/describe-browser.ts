@@ -22,7 +22,6 @@ const systems: readonly (readonly [name: string, pattern: RegExp])[] = [
 ]
 const charsMax = 60
 
-/** Describes a browser and its operating system, such as `Firefox 140 on Windows`. */
 export function describeBrowser(userAgent: string | null): string {
   if (userAgent === null || userAgent.trim() === '') return 'Unknown browser'
   const system = systems.find(([, pattern]) => pattern.test(userAgent))?.[0]

@@ -4,11 +4,9 @@ type Errors = Readonly<Record<string, string | undefined>>
 
 type OwnErrors = {
   form: RefObject<HTMLFormElement | null>
-  /** Errors found by the form itself, by field. */
   own: Errors
   /** Sets the errors found on submit. Returns true if there are none. */
   accept: (found: Errors) => boolean
-  /** Clears the errors of fields that the user has edited. */
   clear: (fields: readonly string[]) => void
 }
 

@@ -9,7 +9,6 @@ import { isOpen, type OpenTask } from './task-state.ts'
 
 type CancelTaskProps = { task: OpenTask; endpoint: Agent['endpoints'][number] | undefined }
 
-/** Cancels an open task and refunds it, after a dialog has explained the consequences. */
 export function CancelTask({ task, endpoint }: CancelTaskProps) {
   const queries = useQueryClient()
   const isAtWork = task.status === 'processing'
@@ -18,7 +17,7 @@ export function CancelTask({ task, endpoint }: CancelTaskProps) {
   const cancel = async () => {
     const key = ['task', task.id]
     const ended = await client.tasks.cancel({ taskId: task.id }).catch(async (error: unknown) => {
-      // The cached task may be from before the run's first connector call, so read it again.
+      // The cached task may be from before the run's first connector call, so load it again.
       queries.setQueryData(key, await client.tasks.get({ taskId: task.id }))
       throw error
     })
@@ -65,7 +64,6 @@ export function CancelTask({ task, endpoint }: CancelTaskProps) {
   )
 }
 
-/** Returns why the task can no longer be canceled. */
 function reasonAgainst(
   { cancelableUntil, status }: OpenTask,
   endpoint: CancelTaskProps['endpoint'],

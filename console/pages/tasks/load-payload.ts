@@ -4,7 +4,7 @@ import { client } from '../../app/api-client.ts'
 export type PayloadPart = 'request' | 'response'
 
 /**
- * Loads the full params or the full result of a task whose field is only a preview. Requests a new link, because the
+ * Loads the full params or the full result of a task that contains only a preview. Requests a new link, because the
  * link may have expired since the page was opened.
  */
 export async function loadPayload(taskId: string, part: PayloadPart, signal?: AbortSignal): Promise<unknown> {
@@ -24,7 +24,7 @@ export async function loadInput(taskId: string, signal?: AbortSignal) {
 async function readPayloadText(task: Task, part: PayloadPart, signal?: AbortSignal): Promise<string> {
   const uri = part === 'request' ? task.requestUri : task.responseUri
   if (uri === undefined) return JSON.stringify(task[part])
-  // The service writes links with its public URL, but this page may use another host name.
+  // The service's links contain its public URL, but this page may use another host name.
   const { pathname, search } = new URL(uri)
   const answer = await fetch(pathname + search, signal ? { signal } : {})
   if (!answer.ok) throw new Error(`Could not download the ${part}: the service responded with status ${answer.status}.`)

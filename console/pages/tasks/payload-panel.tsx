@@ -15,7 +15,7 @@ type PayloadPanelProps = {
   taskId: string
   part: PayloadPart
   value: unknown
-  /** Whether the value is only the start of a larger one. */
+  /** Whether the value is truncated. */
   isPreview: boolean
   whole: UseQueryResult
 }

@@ -1,5 +1,3 @@
-// Classifies JSON values to choose how to display them.
-
 const columnsMax = 12
 const cellCharsMax = 500
 const lineCharsMax = 100
@@ -22,18 +20,18 @@ export function isNothing(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0
 }
 
-/** True if the value fits on one line next to its name. */
 export function isLine(value: unknown): value is Scalar {
   return isScalar(value) && (typeof value !== 'string' || (value.length <= lineCharsMax && !value.includes('\n')))
 }
 
-/** True if the object is small enough to be shown in full inside another object. */
+/** Whether the object is small enough to be shown in full inside another object. */
 export function isSmall(value: object): boolean {
   return Object.keys(value).length <= openFieldsMax && JSON.stringify(value).length <= openCharsMax
 }
 
 /**
- * Returns the columns if the list can be a table, because its items are objects with short values. Otherwise undefined.
+ * Returns the columns if the list can be shown as a table, because its items are objects with short values. Otherwise
+ * returns undefined.
  */
 export function columnsOf(list: readonly unknown[]): readonly string[] | undefined {
   const names = new Set<string>()
@@ -52,8 +50,8 @@ export function columnsOf(list: readonly unknown[]): readonly string[] | undefin
 const decimalsMax = 6
 
 /**
- * Returns a function that formats the column's numbers with equally many decimals, so that they align. Undefined if the
- * column does not consist of numbers.
+ * Returns a function that formats the column's numbers with the same number of decimals, so that they align. Returns
+ * undefined if the column does not consist of numbers.
  */
 export function numberTexts(cells: readonly unknown[]): ((cell: number) => string) | undefined {
   let decimals = 0

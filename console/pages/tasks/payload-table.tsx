@@ -6,14 +6,12 @@ import classes from './task.module.css'
 
 const rowsAtFirst = 50
 const rowsAtOnceMax = 1000
-/** Maximum number of columns that fit next to each other. */
 const narrowColumnsMax = 6
 /** Maximum total width of the number columns in characters. Unlike text, numbers do not wrap. */
 const narrowCharsMax = 40
 
 type PayloadTableProps = { list: readonly Fields[]; columns: readonly string[]; what: string }
 
-/** A table for a list of objects with short values. Each key becomes a column. */
 export function PayloadTable({ list, columns, what }: PayloadTableProps) {
   const { rows, ...more } = useRows(list)
   const isWide = columns.length > narrowColumnsMax || numberChars(list, columns) > narrowCharsMax
@@ -65,7 +63,6 @@ function numberChars(list: readonly Fields[], columns: readonly string[]): numbe
   return columns.reduce((sum, name) => sum + widest(name), 0)
 }
 
-/** Shows a scalar value. Booleans and missing values are shown as words. */
 export function ScalarText({ value, isCell = false }: { value: unknown; isCell?: boolean }) {
   if (typeof value === 'boolean') return value ? 'Yes' : 'No'
   if (typeof value === 'number') return <span className={classes.number}>{String(value)}</span>
@@ -78,7 +75,6 @@ export function ScalarText({ value, isCell = false }: { value: unknown; isCell?:
   )
 }
 
-/** Returns the first rows of a list, and a way to show more. */
 export function useRows<Row>(list: readonly Row[]) {
   const [shown, setShown] = useState(rowsAtFirst)
   const next = Math.min(list.length, shown + rowsAtOnceMax)

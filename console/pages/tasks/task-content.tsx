@@ -91,7 +91,6 @@ export function TaskContent({ task, agent, endpoint }: TaskContentProps) {
   )
 }
 
-/** Loads the full value on demand if the task contains only a preview. */
 function useWhole(task: Task, part: PayloadPart): UseQueryResult {
   return useQuery({
     queryKey: ['payload', task.id, part],
@@ -148,7 +147,6 @@ function TaskTags({ tags }: { tags: Readonly<Record<string, string>> }) {
   )
 }
 
-/** Shows the connectors of the task. Some of them may have been deleted. */
 function TaskConnectors({ ids }: { ids: readonly string[] }) {
   const { data } = useConnectors()
   return (

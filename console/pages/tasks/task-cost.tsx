@@ -4,7 +4,7 @@ import { Money } from '../../parts/text/money.tsx'
 
 type Cost = Pick<TaskListItem, 'costUsd' | 'refundedUsd' | 'status'>
 
-/** Returns the refund if the task failed and was refunded in full, otherwise undefined. */
+/** Returns the refund if the task failed and was refunded in full, and undefined otherwise. */
 export function wholeRefundUsd({ refundedUsd, status }: Cost): string | undefined {
   return status === 'failed' && /[1-9]/.test(refundedUsd) ? refundedUsd : undefined
 }

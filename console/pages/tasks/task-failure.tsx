@@ -6,7 +6,7 @@ import { wholeRefundUsd } from './task-cost.tsx'
 import { taskLook } from './task-state.ts'
 import classes from './task.module.css'
 
-/** Matches error details that are only a class name, which tells the user nothing. */
+/** Matches error details that are only a class name, which does not help the user. */
 const className = /^[A-Z][\w$.]*$/
 
 type TaskFailureProps = {
@@ -16,7 +16,7 @@ type TaskFailureProps = {
   children?: ReactNode
 }
 
-/** The error of a task that failed, was canceled or expired, and what became of its charge. */
+/** The error of a task that failed, was canceled or expired, and the effect on its charge. */
 export function TaskFailure({ children, error, task, title = 'The task failed.' }: TaskFailureProps) {
   const { code, details, message } = error
   const hasFailed = taskLook(task.status, code) === 'failed'

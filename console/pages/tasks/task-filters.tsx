@@ -28,7 +28,7 @@ export function useTaskFilters() {
   const [statusText, setStatus] = useSearchField('status')
   const [agentId, setAgentId] = useSearchField('agent')
   const [endpoint, setEndpointId] = useSearchField('endpoint')
-  // Ignores an endpoint of another agent, which stays in the URL when the agent changes.
+  // Ignore an endpoint of another agent, which stays in the URL when the agent changes.
   const endpointId = agentId === '' || endpoint.startsWith(`${agentId}.`) ? endpoint : ''
   const [clears, setClears] = useState(0)
   const [keyId, setKeyId] = useSearchField('key')
@@ -84,7 +84,7 @@ export type TaskFiltersState = ReturnType<typeof useTaskFilters>
 function timesOf({ from, time, to }: { time: string; from: string; to: string }) {
   const span = Object.hasOwn(spans, time) ? spans[time] : undefined
   if (span) {
-    // Rounds to the minute, so that the query does not change with every render.
+    // Round to the minute, so that the query does not change with every render.
     return { createdAfter: new Date(Math.floor((Date.now() - span.ms) / 60_000) * 60_000).toISOString() }
   }
   if (time !== ofDays) return {}
@@ -118,7 +118,7 @@ export function TaskFilters({ agents, filters: { clear, clears, fields, isFilter
   return (
     <>
       <Group gap="sm" mb="sm" align="flex-end">
-        {/* Clearing the filters remounts the box, which also discards unsubmitted text. */}
+        {/* Clearing the filters remounts the input, which also discards unsubmitted text. */}
         <SearchBox key={clears} label="Search inputs and errors" maxLength={searchMax} />
         <TagsField label="Tags" value={tag} onChange={fields.setTags} maxTags={tagsMax} w={240} />
       </Group>
@@ -215,7 +215,7 @@ export function TaskFilters({ agents, filters: { clear, clears, fields, isFilter
   )
 }
 
-/** Options by name. Includes the selected one even if it no longer exists. */
+/** Options by name. Includes the selected option even if it no longer exists. */
 function optionsOf(names: readonly (readonly [value: string, label: string])[], chosen: string) {
   const options = names.map(([value, label]) => ({ value, label }))
   if (chosen !== '' && !options.some(({ value }) => value === chosen)) options.push({ value: chosen, label: chosen })

@@ -8,14 +8,13 @@ import { taskLook } from './task-state.ts'
 
 const marks: Partial<Record<BadgeStatus, string>> = { completed: '✓', failed: '✗', processing: '…' }
 
-/** Returns the mark of a task for the browser tab, so that its end shows while another tab is open. */
+/** Returns the task's mark in the browser tab, so that its end is visible while another tab is open. */
 export function taskMark({ error, status }: Task): string {
   return marks[taskLook(status, error?.code)] ?? ''
 }
 
 type Headed = Pick<Task, 'completedAt' | 'costUsd' | 'createdAt' | 'error' | 'refundedUsd' | 'startedAt' | 'status'>
 
-/** Status, agent, cost, duration and age of a task in one line. */
 export function TaskHead({ agentName, task }: { agentName: string; task: Headed }) {
   const { completedAt, createdAt, error, startedAt, status } = task
   const ranMs = startedAt && completedAt ? Date.parse(completedAt) - Date.parse(startedAt) : undefined

@@ -41,7 +41,6 @@ export function TaskMoney({ task }: { task: Task }) {
   )
 }
 
-/** Describes how many events a metered task was charged for. */
 function usageText({ usage }: Task): string | undefined {
   if (!usage) return undefined
   return (

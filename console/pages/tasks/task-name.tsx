@@ -2,7 +2,9 @@ import type { TaskListItem } from '../../../client/client.ts'
 import { PageLink } from '../../parts/page-link.tsx'
 import classes from './task.module.css'
 
-/** Number of characters shown from the end of an id. Ids start with the time, so only their ends distinguish them. */
+/**
+ * Number of characters to show from the end of an id. Ids start with the time, so only their ends distinguish them.
+ */
 const idEnd = 8
 
 type TaskNameProps = {
@@ -11,7 +13,6 @@ type TaskNameProps = {
   href?: string
 }
 
-/** Endpoint and shortened id of a task. Links to its page. */
 export function TaskName({ href, task: { endpointId, id } }: TaskNameProps) {
   return (
     <span title={id}>

@@ -19,10 +19,10 @@ import { TaskHead, taskMark } from './task-head.tsx'
 import { isOpen } from './task-state.ts'
 import { useTaskEvents } from './use-task-events.ts'
 
-/** Long-poll time in seconds by status. A queued task starts soon, whereas a running task takes longer. */
+/** Long-poll time in seconds by status. A queued task usually starts soon, while a running task takes longer. */
 const holdSeconds = { pending: 1, processing: 25 }
 const pauseMs = 250
-/** Long polls last only one second for this long after a failure, because a recovered service may restart the task. */
+/** Time after a failure during which long polls last one second, because a recovered service may restart the task. */
 const unsureMs = 30_000
 
 function waitSeconds(task: Task | undefined, sinceFailureMs: number): number | undefined {
@@ -67,7 +67,7 @@ export function TaskPage() {
   const hasEnded = task.data !== undefined && !isOpen(task.data)
   useEffect(() => {
     if (!hasEnded) return
-    // If the task failed, it was refunded, so the balance and the lists are outdated.
+    // A failed task was refunded, so the balance and the lists are outdated.
     for (const queryKey of [accountKey, ['tasks'], ['transactions']]) void queries.invalidateQueries({ queryKey })
   }, [hasEnded, queries])
 

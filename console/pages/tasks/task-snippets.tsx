@@ -5,7 +5,6 @@ import { Panel } from '../../parts/panel.tsx'
 import { Snippets } from '../../parts/snippets.tsx'
 import { shortened } from '../../parts/schema-form/shortened.ts'
 
-/** Example code that reads this task, and example code that runs it again. */
 export function TaskSnippets({ task, request }: { task: Task; request: unknown }) {
   const [about, setAbout] = useState('get')
   const { value, isShortened } = shortened(request)

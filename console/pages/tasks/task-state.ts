@@ -9,7 +9,6 @@ export function taskLook(status: Task['status'], errorCode: string | undefined):
   return errorCode === 'CANCELED' ? 'canceled' : errorCode === 'EXPIRED' ? 'expired' : 'failed'
 }
 
-/** True while the task can still change. */
 export function isOpen(task: Task): task is OpenTask {
   return task.status === 'pending' || task.status === 'processing'
 }

@@ -13,7 +13,6 @@ type Moment = {
   at: string
   what: string
   more?: ReactNode
-  /** Amount by which the balance changed. */
   usd?: string
   look?: 'good' | 'bad' | 'ahead'
 }

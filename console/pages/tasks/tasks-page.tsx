@@ -25,7 +25,7 @@ const limit = 25
 type Status = TaskListItem['status']
 const openRefreshMs = 2000
 const idleRefreshMs = 15_000
-/** A search reads all tasks of the account. */
+/** Refetch less often during a search, because a search reads all tasks of the account. */
 const searchRefreshMs = 60_000
 
 /** Lists the account's tasks, newest first. Refetches while any task is open. */
@@ -109,7 +109,7 @@ const columns: Column<TaskListItem>[] = [
   { id: 'cost', label: 'Cost', align: 'right', cell: (task) => <TaskCost task={task} /> },
 ]
 
-/** The error message of a failed task, otherwise the start of its input, in one line. */
+/** The error message of a failed task, or else the start of its input, in one line. */
 function TaskLine({ task: { errorCode, errorMessage, preview = '', status } }: { task: TaskListItem }) {
   const hasFailed = taskLook(status, errorCode) === 'failed'
   const text = hasFailed && errorMessage ? errorMessage : lineOf(preview)
@@ -120,7 +120,7 @@ function TaskLine({ task: { errorCode, errorMessage, preview = '', status } }: {
   )
 }
 
-/** Makes the start of a JSON object easier to read: without the braces and the quotes of its field names. */
+/** Makes the start of a JSON object easier to read by removing the braces and the quotes of its field names. */
 function lineOf(json: string): string {
   return json
     .replace(/^\{(.*?)\}?$/, '$1')

@@ -20,7 +20,7 @@ export function useTaskEvents(taskId: string, isAtWork: boolean): void {
         })
       }
     }
-    // Ignores errors, because the page also polls the task and reports errors itself.
+    // Ignore errors, because the page also polls the task and reports errors itself.
     follow().catch(() => {})
     return () => left.abort()
   }, [isAtWork, queries, taskId])

@@ -13,12 +13,10 @@ export const groupNames: Readonly<Record<GroupBy, string>> = {
   tag: 'Tag',
 }
 
-/** Name within a sentence. */
 export function inText(groupBy: GroupBy): string {
   return groupBy === 'key' ? groupNames.key : groupNames[groupBy].toLowerCase()
 }
 
-/** Text for the runs that have no value in the group. */
 const withoutValue: Readonly<Record<GroupBy, string>> = {
   agent: 'No agent',
   endpoint: 'No endpoint',
@@ -30,12 +28,11 @@ const withoutValue: Readonly<Record<GroupBy, string>> = {
 const colors = ['brand.5', 'yellow.5', 'blue.5', 'red.5', 'green.5', 'gray.5']
 const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 })
 
-/** `names`: names of values, for example of API keys. */
+/** `names` maps values to names, for example API key ids to key names. */
 export function groupName(groupBy: GroupBy, value: string, names: ReadonlyMap<string, string>): string {
   return value === '' ? withoutValue[groupBy] : (names.get(value) ?? value)
 }
 
-/** One series for each group whose spending per day is known. */
 export function seriesOf(groups: readonly UsageGroup[], nameOf: (value: string) => string): DaySeries[] {
   return groups.flatMap(({ spentPerDayUsd, value }, n) =>
     spentPerDayUsd
@@ -60,7 +57,7 @@ export function totalOf(groups: readonly Sums[]): Sums {
   }
 }
 
-/** Returns how many days the balance lasts at the average of the days since the first charge, if any. */
+/** Returns how many days the balance lasts at the average spending since the first charge, if there is one. */
 export function daysLeft(balanceUsd: string, days: Usage['days']): number | undefined {
   const first = days.findIndex(({ spentUsd }) => usdUnits(spentUsd) > 0)
   const since = first === -1 ? [] : days.slice(first)

@@ -47,12 +47,9 @@ const periods = {
   '30': 'Last 30 days',
   '90': 'Last 90 days',
 } as const
-/** Maximum number of groups in a response. */
 const groupsMax = 1000
-/** Maximum number of tasks that times and tags are computed from. */
 const runsMax = 2000
 
-/** Spending, runs, failures and times of the account, by agent, endpoint, model, API key or tag. */
 export function UsagePage() {
   const [period, setPeriod] = useSearchField('days')
   const [group, setGroup] = useSearchField('groupBy')
@@ -100,7 +97,7 @@ type SumsProps = { usage: Usage; groupBy: GroupBy; names: ReadonlyMap<string, st
 function Sums({ groupBy, names, usage: { days, groups = [], hours, runs = 0 } }: SumsProps) {
   const account = useAccount().data
   const [view, setView] = useState<View>('chart')
-  // A task counts for each of its tags.
+  // Sum up the days instead of the tags, because a task counts for each of its tags.
   const totals = totalOf(groupBy === 'tag' ? days : groups)
   const period = days.length === 1 ? 'today' : `in ${days.length} days`
   const left = account && daysLeft(account.balanceUsd, days)
@@ -182,7 +179,6 @@ function lastsText(days: number): string {
   return days === 1 ? 'About 1 day' : `About ${days} days`
 }
 
-/** Says which tasks the times, and the sums by tag, are computed from. */
 function sourceText(groupBy: GroupBy, runs: number): string {
   const what = groupBy === 'tag' ? 'Sums and times' : 'Times'
   const source = runs < runsMax ? 'all tasks of the period' : `the newest ${countText(runsMax)} tasks`

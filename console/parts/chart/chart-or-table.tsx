@@ -2,7 +2,7 @@ import { SegmentedControl } from '@mantine/core'
 
 export type View = 'chart' | 'table'
 
-/** `label`: what is shown, for assistive technology. */
+/** `label` describes the content for assistive technology. */
 export function ChartOrTable({ label, onChange, view }: { label: string; view: View; onChange: (view: View) => void }) {
   return (
     <SegmentedControl

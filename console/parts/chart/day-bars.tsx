@@ -6,20 +6,20 @@ import { formatUsd } from '../../../server/kernel/money.ts'
 import { dayName } from '../text/day-name.ts'
 import { usdText } from '../text/usd-text.ts'
 
-/** `units`: one amount per day, in integers of 0.0001 USD. Amounts below zero go below the axis. */
+/** `units` contains one amount per day, in integers of 0.0001 USD. Negative amounts are drawn below the axis. */
 export type DaySeries = { name: string; color: string; units: readonly number[] }
 export type DayNoteRow = readonly [name: string, value: ReactNode]
 
 type DayBarsProps = {
   dates: readonly string[]
   series: readonly DaySeries[]
-  /** Rows of a day's tooltip. Default: the amount of each series that is not zero. */
+  /** Rows of a day's tooltip. By default, the amount of each series that is not zero. */
   note?: (day: number) => readonly DayNoteRow[]
 }
 
 /** Stacked amounts per UTC day. For assistive technology the chart is one image, so show a table next to it. */
 export function DayBars({ dates, note, series }: DayBarsProps) {
-  // Keys are numbers, because a name could contain a dot, which the chart would take as a path.
+  // Use numbers as keys, because the chart would interpret a name with a dot as a path.
   const bars = dates.map((date, day) => ({
     date,
     day,
@@ -84,7 +84,6 @@ function DayNote({ date, rows }: { date: string; rows: readonly DayNoteRow[] }) 
   )
 }
 
-/** Formats an axis label with two decimals, or more if needed. */
 function shortUsd(units: number): string {
   return usdText(formatUsd(units).replace(/0{1,2}$/, ''))
 }

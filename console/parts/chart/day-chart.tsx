@@ -8,7 +8,7 @@ const DayBars = lazyPart(async () => (await import('./day-bars.tsx')).DayBars)
 
 export const chartSkeleton = <Skeleton height={260} />
 
-/** `summary`: the figures of the chart in words, for assistive technology. */
+/** `summary` describes the chart in words, for assistive technology. */
 export function DayChart({ summary, ...bars }: ComponentProps<typeof Bars> & { summary: string }) {
   return (
     <div className={classes.box} role="img" aria-label={summary}>

@@ -1,6 +1,5 @@
 import { basePath } from '../../app/service-url.ts'
 
-/** Reads an operation's table from the service as CSV. */
 export async function readCsv(path: string): Promise<string> {
   const answer = await fetch(basePath + path, { headers: { Accept: 'text/csv' } })
   if (!answer.ok) throw new Error(`The service responded with the status ${answer.status}. Try again.`)

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useState } from 'react'
 
-/** Counts down the whole seconds until a time in milliseconds. Returns 0 if no time is passed. */
+/** Counts down the seconds until a time given in milliseconds. Returns 0 if `until` is undefined. */
 export function useSecondsLeft(until: number | undefined): number {
   const [left, setLeft] = useState(() => secondsUntil(until))
   useLayoutEffect(() => {

@@ -6,7 +6,7 @@ import { useSecondsLeft } from './use-seconds-left.ts'
 export function useWait(error: unknown): number {
   const isThrottled = error instanceof ErrandClientError && error.status === 429
   const seconds = isThrottled ? (error.retryAfterSeconds ?? 0) : 0
-  // Depends on `error` too, so that each rejection restarts the countdown, even one with the same number of seconds.
+  // Depend on `error` too, so that each rejection restarts the countdown, even one with the same number of seconds.
   const until = useMemo(() => (seconds === 0 ? undefined : Date.now() + seconds * 1000), [error, seconds])
   return useSecondsLeft(until)
 }

@@ -1,7 +1,7 @@
 import type { FormField, NumberField, TextField } from './form-field.ts'
 import { fits, isObject, matches, othersKey, ownValue, toJson, Unfinished } from './form-value.ts'
 
-/** A field error. The path is the path in the service's error without `params`. `[2]` is written as `.2`. */
+/** A field error. The path is that of the service's error without `params`, in which `[2]` becomes `.2`. */
 export type Problem = { path: string; message: string }
 type Place = { path: string; isRequired: boolean }
 
@@ -124,7 +124,7 @@ function checkNumber(field: NumberField, value: number): string[] {
   if (max !== undefined && (value > max || (isMaxExcluded && value === max))) {
     return [isMaxExcluded ? `Must be less than ${max}` : `Must be at most ${max}`]
   }
-  // Skips fractions, whose remainder is inexact: 0.3 % 0.1 is not 0.
+  // Skip fractions, whose remainder is inexact: 0.3 % 0.1 is not 0.
   if (multipleOf !== undefined && Number.isInteger(multipleOf) && value % multipleOf !== 0) {
     return [`Must be a multiple of ${multipleOf}`]
   }
@@ -164,7 +164,6 @@ export function placeProblems(
   return { fields, rest }
 }
 
-/** Returns the paths of the inputs that are visible for a value. */
 export function shownPaths(field: FormField, value: unknown, path = ''): string[] {
   const own = path === '' ? [] : [path]
   if (!fits(field, value)) return own

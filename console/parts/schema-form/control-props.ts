@@ -6,7 +6,7 @@ export type ControlProps<F extends FormField = FormField> = {
   value: unknown
   /** Pass undefined to omit the value. */
   onChange: (next: unknown) => void
-  /** Path of the field, in the format that problems use. Empty for the root. */
+  /** Path of the field, in the same format as in problems. Empty for the root. */
   path: string
   isRequired: boolean
   problems: ReadonlyMap<string, string>
@@ -14,7 +14,6 @@ export type ControlProps<F extends FormField = FormField> = {
   Part: ComponentType<ControlProps>
 }
 
-/** Returns the Mantine props for an input's label, required mark, description and error. */
 export function labelProps({
   field,
   isRequired,

@@ -53,7 +53,7 @@ function NumberControl(props: ControlProps<Field<NumberField>>) {
       value={value instanceof Unfinished ? value.text : typeof value === 'number' ? value : ''}
       onChange={read}
       allowDecimal={!field.isInteger}
-      // Does not correct what the user typed, because that would hide the mistake. The description states the limits.
+      // Do not correct the user's input, because that would hide the mistake. The description states the limits.
       clampBehavior="none"
       {...(field.min !== undefined && { min: field.min })}
       {...(field.max !== undefined && { max: field.max })}

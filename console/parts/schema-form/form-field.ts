@@ -1,4 +1,3 @@
-/** JSON Schema of params, as the service publishes it. */
 export type ParamsJsonSchema = Readonly<Record<string, unknown>>
 
 export type TextField = {
@@ -16,7 +15,7 @@ export type NumberField = {
   isInteger: boolean
   min: number | undefined
   max: number | undefined
-  /** `isMinExcluded` and `isMaxExcluded`: whether the limit itself is invalid. */
+  /** Whether the limits themselves are invalid. */
   isMinExcluded: boolean
   isMaxExcluded: boolean
   multipleOf: number | undefined
@@ -25,7 +24,6 @@ export type ChoiceField = { kind: 'choice'; options: readonly { label: string; v
 type Bounds = { minItems: number | undefined; maxItems: number | undefined; isUnique: boolean }
 /** A list of short values, shown on one line. */
 export type TagsField = Bounds & { kind: 'tags'; item: Field<TextField | NumberField | ChoiceField> }
-/** A list of fields, shown with one row per item. */
 export type ListField = Bounds & { kind: 'list'; item: FormField }
 export type Property = { name: string; isRequired: boolean; field: FormField }
 export type ObjectField = {
@@ -59,7 +57,6 @@ type FieldBase = {
 export type Field<Kind extends FieldKind> = FieldBase & Kind
 export type FormField = Field<FieldKind>
 
-/** Labels for fields without a name. */
 const kindLabels: Record<FieldKind['kind'], string> = {
   text: 'Text',
   number: 'Number',

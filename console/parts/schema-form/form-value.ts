@@ -1,6 +1,6 @@
 import type { FormField } from './form-field.ts'
 
-/** Input that is not yet a JSON value, such as `-` in a number input or an incomplete JSON object. */
+/** Input that is not a JSON value yet, such as `-` in a number input or an incomplete JSON object. */
 export class Unfinished {
   readonly text: string
   readonly problem: string
@@ -42,7 +42,7 @@ function initialObject(properties: Extract<FormField, { kind: 'object' }>['prope
   return Object.fromEntries(values.filter(([, value]) => value !== undefined))
 }
 
-/** True if the field's input can show the value. Inputs of nested fields check their own values. */
+/** Whether the field's input can show the value. Inputs of nested fields check their own values. */
 export function fits(field: FormField, value: unknown): boolean {
   if (value === undefined || value instanceof Unfinished) return true
   if (value === null) return field.isNullable || field.kind === 'json' || (field.kind === 'constant' && !field.value)
@@ -69,12 +69,11 @@ export function fits(field: FormField, value: unknown): boolean {
   }
 }
 
-/** True if no option is selected twice, because a multi-select cannot show that. */
+/** Whether no option is selected twice, which a multi-select cannot show. */
 function hasNoTwins({ item }: Extract<FormField, { kind: 'tags' }>, value: readonly unknown[]): boolean {
   return item.kind !== 'choice' || new Set(value.map((one) => JSON.stringify(one))).size === value.length
 }
 
-/** True if the value matches this variant, including all nested values. */
 export function matches(field: FormField, value: unknown): boolean {
   if (value === null || value === undefined || value instanceof Unfinished || !fits(field, value)) {
     return value === null ? fits(field, value) : value instanceof Unfinished
@@ -105,7 +104,7 @@ export function toJson(field: FormField, value: unknown, isRequired = true): unk
     return isRequired && field.isNullable ? null : undefined
   }
   if (field.kind === 'object' && isObject(value)) {
-    // Writes the properties in the order of the schema, then the unknown ones.
+    // Write the properties in the order of the schema, then the unknown ones.
     const json: Record<string, unknown> = {}
     for (const { name, field: own, isRequired: isNeeded } of field.properties) {
       put(json, name, toJson(own, ownValue(value, name), isNeeded))

@@ -26,7 +26,7 @@ export function JsonControl({ isMisfit = false, ...props }: ControlProps & { isM
       description={[description, note].filter(Boolean).join(' ')}
       error={error ?? (value instanceof Unfinished ? value.problem : undefined)}
       value={text}
-      // Once a misfit value fits, the regular input replaces this one. That must not happen while the user is typing.
+      // Once the value fits, the regular input replaces this one. That must not happen while the user is typing.
       onChange={(event) => {
         setText(event.currentTarget.value)
         if (!isMisfit) commit(event.currentTarget.value)

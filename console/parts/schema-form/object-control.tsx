@@ -38,7 +38,6 @@ export function ObjectControl(props: ControlProps<Field<ObjectField>>) {
   )
 }
 
-/** Inputs for an object's properties, and a JSON input for its additional keys. */
 export function ObjectFields({ Part, field, onChange, path, problems, value }: ControlProps<Field<ObjectField>>) {
   const object = isObject(value) ? value : {}
   const names = field.properties.map(({ name }) => name)
@@ -49,7 +48,7 @@ export function ObjectFields({ Part, field, onChange, path, problems, value }: C
   }
   const setOthers = (next: unknown) => {
     const own = Object.entries(object).filter(([name]) => names.includes(name))
-    // Keeps unfinished JSON under `othersKey`, where `checkValue` finds it.
+    // Keep unfinished JSON under `othersKey`, where `checkValue` finds it.
     if (next instanceof Unfinished) return onChange(Object.fromEntries([...own, [othersKey, next]]))
     onChange(Object.fromEntries([...own, ...(isObject(next) ? Object.entries(next) : [])]))
   }

@@ -14,7 +14,7 @@ type Reading = {
   root: ParamsJsonSchema
   /** References that are being resolved. A reference that is already in this list is recursive. */
   references: readonly string[]
-  /** Number of fields that may still be created. Bounds the form of a deeply nested schema. */
+  /** Number of fields that may still be created. Limits the form of a deeply nested schema. */
   budget: { left: number }
   /** Property name. Undefined for the root, and for items and variants without a title. */
   name: string | undefined
@@ -152,7 +152,7 @@ function toText(schema: ParamsJsonSchema, name: string | undefined): FieldKind {
   }
 }
 
-/** Returns undefined if this browser does not support the pattern. The service then checks it. */
+/** Returns undefined if this browser does not support the pattern. The service checks it in any case. */
 function toPattern(source: string): RegExp | undefined {
   for (const flags of ['u', '']) {
     try {
@@ -167,7 +167,7 @@ function toPattern(source: string): RegExp | undefined {
 function toNumber(schema: ParamsJsonSchema, isInteger: boolean): FieldKind {
   const [min, isMinExcluded] = tighter(schema['minimum'], schema['exclusiveMinimum'], Math.max)
   const [max, isMaxExcluded] = tighter(schema['maximum'], schema['exclusiveMaximum'], Math.min)
-  // Omits limits at the ends of the safe integer range, because they tell the user nothing.
+  // Omit limits at the ends of the safe integer range, because they do not help the user.
   const isTold = (bound: number | undefined) => bound !== undefined && Math.abs(bound) < Number.MAX_SAFE_INTEGER
   return {
     kind: 'number',
@@ -206,7 +206,6 @@ function toList(schema: ParamsJsonSchema, reading: Reading): FieldKind {
   return isTag(item) ? { kind: 'tags', item, ...bounds } : { kind: 'list', item, ...bounds }
 }
 
-/** True if items are short enough for one line. */
 function isTag(item: FormField): item is TagsField['item'] {
   if (item.isNullable) return false
   return item.kind === 'number' || item.kind === 'choice' || (item.kind === 'text' && item.lines < 2)

@@ -3,7 +3,7 @@ import { sizeText } from '../text/size-text.ts'
 /** Bytes reserved for the parts of a request other than its params. */
 export const envelopeBytes = 1024
 
-/** Reads a file as text, before anything is sent. If the file is unusable, returns the reason. */
+/** Reads a file as text before anything is sent. If the file is unusable, returns the reason. */
 export async function readTextFile(
   file: File,
   bytesMax: number | undefined,
@@ -32,9 +32,7 @@ export function bytesOf(value: unknown): number {
   return new TextEncoder().encode(JSON.stringify(value)).length
 }
 
-/**
- * Returns undefined for invalid UTF-8. Also returns undefined for text with NULs, which occur in programs and images.
- */
+/** Returns undefined for invalid UTF-8, and for text with NULs, which occur in programs and images. */
 function decodeText(bytes: ArrayBuffer): string | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)

@@ -90,8 +90,8 @@ function mergeTwo(a: Record<string, unknown>, b: ParamsJsonSchema): Record<strin
     } else if (key === '$defs' || key === 'definitions')
       merged[key] = { ...(merged[key] as object), ...(value as object) }
     else if (key === 'additionalProperties') {
-      // To one part of an `allOf`, the properties of the other parts are additional. So the merged schema forbids
-      // additional properties only if all parts do.
+      // Each part of an `allOf` considers the properties of the other parts additional. The merged schema therefore
+      // forbids additional properties only if all parts do.
       merged[key] = merged[key] !== false || value !== false
     } else if (JSON.stringify(merged[key]) !== JSON.stringify(value)) return undefined
   }

@@ -7,7 +7,7 @@ export function TagsControl(props: ControlProps<Field<TagsField>>) {
   const { field, isRequired, onChange, path, problems, value } = props
   const items: readonly unknown[] = Array.isArray(value) ? value : []
   const texts = labelProps(props)
-  // Errors of single items appear here too, because all items share this input.
+  // Also show errors of single items here, because all items share this input.
   const error = texts.error ?? problems.get(`${path}.0`)
   const set = (next: readonly unknown[]) => onChange(next.length === 0 && !isRequired ? undefined : next)
   const { item } = field
@@ -33,7 +33,7 @@ export function TagsControl(props: ControlProps<Field<TagsField>>) {
       value={items.map(toTag)}
       onChange={(next) => set(next.map((text) => fromTag(item, text)))}
       allowDuplicates={!field.isUnique}
-      // Does not split strings at commas, because a string may contain commas.
+      // Do not split strings at commas, because a string may contain commas.
       splitChars={item.kind === 'number' ? [',', ';', ' '] : []}
       placeholder={items.length === 0 && !isRequired ? 'Not set' : undefined}
     />

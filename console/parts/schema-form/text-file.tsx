@@ -13,14 +13,13 @@ type TextFileProps = {
   children: ReactNode
 }
 
-/** Text input that the user can fill from a file, with a button or by drag and drop. */
 export function TextFile({ label, text, onText, children }: TextFileProps) {
   const bytesMax = useAccount().data?.maxBodyBytes
   const [found, setFound] = useState<{ of: string; problem?: string; done?: string }>()
   const [isOver, setOver] = useState(false)
   const newest = useRef<File>(undefined)
   useNoStrayDrops()
-  // Shows the message about a file only while the text is unchanged.
+  // Show the message about a file only while the text is unchanged.
   const said = found?.of === text ? found : undefined
 
   const take = async (file: File) => {

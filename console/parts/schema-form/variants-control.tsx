@@ -12,7 +12,7 @@ export function VariantsControl(props: ControlProps<Field<VariantsField>>) {
   const { variants } = field
   const canBeLeftOut = !isRequired || field.isNullable
   const [chosen, setChosen] = useState(() => (value === undefined && !canBeLeftOut ? 0 : -1))
-  // A value may match several variants. The variant that the user chose wins, otherwise the first match.
+  // A value may match several variants. The variant that the user has chosen wins, or else the first match.
   const chosenField = variants[chosen]
   const index =
     chosenField && (value === undefined || matches(chosenField, value))

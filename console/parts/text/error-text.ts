@@ -10,7 +10,6 @@ export function errorText(error: unknown): string {
   return withUsdTexts(error.message)
 }
 
-/** Describes a wait: `1 second`, `40 seconds`, `15 minutes`. */
 export function waitText(seconds: number): string {
   if (seconds > 120) return `${Math.ceil(seconds / 60)} minutes`
   return seconds === 1 ? '1 second' : `${seconds} seconds`

@@ -2,11 +2,9 @@ import { Text, type TextProps } from '@mantine/core'
 import { exactUsdText, usdText } from './usd-text.ts'
 
 type MoneyProps = Omit<TextProps, 'children'> & {
-  /** Amount in API format, with four decimals. */
+  /** Amount in the API's format, with four decimals. */
   usd: string
-  /** Shows a plus sign for positive amounts. */
   withPlus?: boolean
-  /** Always shows four decimals, for columns and receipts. */
   isExact?: boolean
 }
 

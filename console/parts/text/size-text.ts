@@ -2,14 +2,14 @@ const units = ['bytes', 'KB', 'MB', 'GB', 'TB']
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const tenth = new Intl.NumberFormat('en', { minimumFractionDigits: 1, maximumFractionDigits: 1 })
 
-/** Formats a size in powers of 1024: `0 bytes`, `4.0 MB`. */
+/** Formats a size in powers of 1024, such as `0 bytes` or `4.0 MB`. */
 export function sizeText(bytes: number): string {
   let [value, unit] = [bytes, 0]
   while (value >= 1024 && unit < units.length - 1) [value, unit] = [value / 1024, unit + 1]
   return `${unit === 0 || value >= 100 ? whole.format(value) : tenth.format(value)} ${units[unit]}`
 }
 
-/** Formats a duration in its two largest units: `45 s`, `3 h 20 min`, `12 d 4 h`. */
+/** Formats a duration in its two largest units, such as `45 s`, `3 h 20 min` or `12 d 4 h`. */
 export function lengthText(seconds: number): string {
   const parts = [
     [Math.floor(seconds / 86_400), 'd'],

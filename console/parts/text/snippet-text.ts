@@ -1,6 +1,5 @@
 export type RestRequest = { method: string; path: string; body?: unknown; headers?: Record<string, string> }
 export type ClientCall = {
-  /** Client method, for example `tasks.create`. */
   method: string
   input?: unknown
   result: string
@@ -9,7 +8,7 @@ export type ClientCall = {
 /** Generates a curl command for any POSIX shell. The command reads the API key from the environment. */
 export function toCurl({ method, path, body, headers = {} }: RestRequest, baseUrl: string): string {
   const lines = [`curl ${method === 'GET' ? '' : `-X ${method} `}${quote(baseUrl + path)}`]
-  // Double quotes, so that the shell expands the key.
+  // Use double quotes, so that the shell expands the variable.
   lines.push('-H "Authorization: Bearer $ERRAND_API_KEY"')
   for (const [name, value] of Object.entries(headers)) lines.push(`-H ${quote(`${name}: ${value}`)}`)
   if (body !== undefined)

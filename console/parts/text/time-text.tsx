@@ -27,7 +27,7 @@ export function TimeText({ at, isExact = false }: { at: string; isExact?: boolea
 function describe(date: Date, now: number): string {
   const seconds = Math.round((date.getTime() - now) / 1000)
   const distance = Math.abs(seconds)
-  // Short distances are unreliable, because clocks differ slightly and the page updates its own time in steps.
+  // Small differences are unreliable, because clocks differ slightly and the page updates its own time in steps.
   if (distance < 20) return 'just now'
   const step = steps.find(({ below }) => distance < below)
   return step ? relative.format(Math.round(seconds / step.seconds), step.unit) : day.format(date)

@@ -7,7 +7,6 @@ type TokenRates = {
   reasoningPerMillionUsd: string
 }
 
-/** Rates with their names, in the order in which prices and receipts list them. */
 export function tokenRates(rates: TokenRates): [name: string, rate: string][] {
   return [
     ['Input', rates.inputPerMillionUsd],

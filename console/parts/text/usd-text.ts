@@ -1,14 +1,16 @@
 const parts = /^(-?)(\d+)((?:\.\d+)?)$/
 
 /**
- * Formats an API amount or rate for display: `$1,000.00`, `$1.2345`, `−$0.0100`, `$0.15`. Zero, and amounts from one dollar
- * up, have two decimals if that is exact.
+ * Formats an amount or rate from the API for display, such as `$1,000.00`, `$1.2345`, `−$0.0100` or `$0.15`. Zero, and
+ * amounts of at least one dollar, have two decimals if that is exact.
  */
 export function usdText(usd: string): string {
   return exactUsdText(/^-?(?:[1-9]|0\.0000$)/.test(usd) ? usd.replace(/(\.\d\d)00$/, '$1') : usd)
 }
 
-/** Formats an API amount with all its decimals, so that the amounts of a column line up: `$1,000.0000`. */
+/**
+ * Formats an amount from the API with all its decimals, such as `$1,000.0000`, so that the amounts of a column align.
+ */
 export function exactUsdText(usd: string): string {
   const [, minus, whole, fraction] = parts.exec(usd) ?? []
   if (whole === undefined) return usd

@@ -4,31 +4,36 @@ import { describeModelError, toModelFailure } from '../model/model-error.ts'
 import { callNameCharsMax, CallIds, toArguments } from '../run/call-ids.ts'
 import { PartQueue } from '../run/part-queue.ts'
 
-/** A value of a framework. Adapters do not import the frameworks' types. */
+/**
+ * A value whose type belongs to an agent framework. Adapters do not import framework types, so that no framework is a
+ * dependency.
+ */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Foreign = any
 
-/** The reply whose agent is running, for models that serve the agents of all replies. */
+/**
+ * The reply that is being generated in the current async context. Metered models read it, because one model object
+ * serves many replies.
+ */
 export const currentRun = new AsyncLocalStorage<ChatRun>()
 
-/** A framework's agent while it answers one message. */
 export type AdaptedRun = ChatRun & {
-  /** Pushes text. Not checked to be a string: the service rejects any other value. */
+  /** Appends text to the reply. The type is `unknown` because the service itself rejects non-strings. */
   text: (delta: unknown) => void
   reasoning: (delta: unknown) => void
-  /** `input` is an object, or its JSON. */
+  /** `input` is an object or its JSON string. */
   toolCall: (call: { id: unknown; name: unknown; input: unknown }) => void
-  /** A result without a call, or a second result, is ignored. */
+  /** Ignores results without a matching call, and repeated results for the same call. */
   toolResult: (result: { id: unknown; output: unknown }) => void
   toolError: (result: { id: unknown; error: unknown }) => void
-  /** Announces a model call that the framework itself has started. */
+  /** Announces a model call that the framework has already started. */
   step: (step: Omit<Extract<ChatPart, { type: 'step' }>, 'type'>) => void
   usage: (usage: Omit<Extract<ChatPart, { type: 'usage' }>, 'type'>) => void
-  /** Takes the framework's events until the reply is stopped, even if the framework ignores its signal. */
+  /** Consumes the framework's events until the reply is stopped, even if the framework ignores the abort signal. */
   follow: (source: AsyncIterable<Foreign>, take: (event: Foreign) => void) => Promise<void>
 }
 
-/** Turns a function that runs a framework's agent into the chat's `reply`. */
+/** Creates a chat's `reply` from a function that runs a framework's agent. */
 export function adaptedReply(drive: (run: AdaptedRun) => Promise<void>): (run: ChatRun) => AsyncIterable<ChatPart> {
   return (run) => {
     const left = new AbortController()
@@ -81,7 +86,7 @@ function adapt(run: ChatRun, parts: PartQueue<ChatPart>): AdaptedRun {
         }
       } finally {
         signal.removeEventListener('abort', onAbort)
-        // The framework's cleanup may take arbitrarily long.
+        // Do not await: the framework's cleanup may take arbitrarily long.
         void Promise.resolve(iterator.return?.()).catch(() => {})
       }
     },

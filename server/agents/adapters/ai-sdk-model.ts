@@ -1,7 +1,7 @@
 import type { ChatRun, ModelCall, ModelCallUsage } from '../config/define-config.ts'
 import type { Foreign } from './adapted-reply.ts'
 
-/** The parts of an AI SDK language model that metering uses, in Foreign version of its interface. */
+/** The members of an AI SDK language model that metering needs, in any version of the interface. */
 export type SdkModel = {
   readonly specificationVersion: string
   readonly modelId: string
@@ -12,12 +12,14 @@ export type SdkModel = {
 const reasons: Record<string, ModelCallUsage['finishReason']> = {
   stop: 'stop',
   length: 'length',
-  // If the last step calls tools, a step limit cut the reply off.
+  // A reply that ends with tool calls was cut off by the step limit.
   'tool-calls': 'length',
   'content-filter': 'content_filter',
 }
 
-/** Returns the model with each of its calls held before it is sent, and charged once its usage is known. */
+/**
+ * Wraps a model so that each call reserves its maximum cost before it is sent, and is charged once its usage is known.
+ */
 export function meteredModel<Model extends SdkModel>(model: Model, run: Pick<ChatRun, 'modelCall' | 'signal'>): Model {
   const { modelCall, signal } = run
   const open = async (options: Foreign) => {
@@ -31,7 +33,7 @@ export function meteredModel<Model extends SdkModel>(model: Model, run: Pick<Cha
     const stop = abortSignal ? AbortSignal.any([abortSignal, signal]) : signal
     return { call, sent: { ...options, maxOutputTokens: call.outputTokensMax, abortSignal: stop } }
   }
-  /** A stopped call stays open, so that what it generated is charged. */
+  /** A call that the user stopped is not failed here: it stays open so that the text it generated is charged. */
   const fail = (call: ModelCall, error: unknown): never => {
     if (!signal.aborted) call.fail()
     throw error
@@ -47,7 +49,7 @@ export function meteredModel<Model extends SdkModel>(model: Model, run: Pick<Cha
     const { call, sent } = await open(options)
     const result = await model.doStream(sent).then(undefined, (error: unknown) => fail(call, error))
     const reader: ReadableStreamDefaultReader = result.stream.getReader()
-    /** Passes a part on. Creates no promise for text, by far the most frequent part. */
+    /** Forwards a stream part. Returns no promise for text parts, which are by far the most frequent. */
     const pass = (part: Foreign, controller: ReadableStreamDefaultController): Promise<void> | undefined => {
       const noted = part.type === 'finish' ? call.end(usageOf(part)) : note(call, part)
       if (noted) return noted.then(() => controller.enqueue(part))
@@ -72,7 +74,10 @@ function contentOf({ content }: { content: unknown }): unknown[] {
   return content.map((part) => (part.type === 'text' && part.providerOptions === undefined ? part.text : part))
 }
 
-/** Counts a part of the output. Resolves when the framework may continue: a tool starts once its price is held. */
+/**
+ * Records a part of the output. If it is a tool call, returns a promise that resolves once the tool's price is
+ * reserved.
+ */
 function note(call: ModelCall, part: Foreign): Promise<void> | undefined {
   switch (part.type) {
     case 'text':
@@ -90,7 +95,7 @@ function note(call: ModelCall, part: Foreign): Promise<void> | undefined {
   }
 }
 
-/** Converts the usage of a finished call. Before version 3 of the interface, the counts are plain numbers. */
+/** Converts the usage of a finished call. Interface versions before 3 report token counts as plain numbers. */
 function usageOf({ finishReason, usage }: Foreign): ModelCallUsage {
   const { inputTokens, outputTokens, raw } = usage ?? {}
   const reason = reasons[finishReason?.unified ?? finishReason]

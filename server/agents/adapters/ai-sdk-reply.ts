@@ -3,25 +3,22 @@ import { modelMessage } from '../model/model-messages.ts'
 import { adaptedReply, type AdaptedRun, type Foreign } from './adapted-reply.ts'
 import { meteredModel, type SdkModel } from './ai-sdk-model.ts'
 
-/** The result of `streamText`, or of an agent's `stream`. */
 export type AiSdkResult = { readonly fullStream: AsyncIterable<{ readonly type: string }> }
 
-/** A `ToolLoopAgent` of the AI SDK. */
 export type AiSdkAgent = { stream(options: Foreign): PromiseLike<AiSdkResult> }
 
-/** The argument of a function that calls `streamText`. */
+/** The argument passed to a function that calls `streamText`. */
 export type AiSdkCall = {
-  /** History and message. */
   readonly messages: Foreign[]
   readonly abortSignal: AbortSignal
-  /** Holds and charges the calls of a model. Required around each model that the function calls. */
+  /** Wraps a model so that its calls are metered. Wrap every model that the function calls. */
   readonly metered: <Model extends SdkModel>(model: Model) => Model
   readonly run: ChatRun
 }
 
 type StreamFunction = (call: AiSdkCall) => AiSdkResult | PromiseLike<AiSdkResult>
 
-/** Returns the `reply` of a chat with an agent of the AI SDK, or with a function that returns `streamText(…)`. */
+/** Creates the `reply` of a chat from an AI SDK agent, or from a function that returns `streamText(…)`. */
 export function aiSdkReply(agent: AiSdkAgent | StreamFunction): (run: ChatRun) => AsyncIterable<ChatPart> {
   return adaptedReply(async (run) => {
     const { history, message, params, parts, signal: abortSignal } = run
@@ -61,7 +58,7 @@ export function aiSdkReply(agent: AiSdkAgent | StreamFunction): (run: ChatRun) =
   })
 }
 
-/** Meters the model of each step, whether the agent's own `prepareStep` chooses it or not. */
+/** Meters the model of every step, including models chosen by the agent's own `prepareStep`. */
 function meteredSteps(agent: AiSdkAgent, metered: AiSdkCall['metered']) {
   const { settings } = agent as { settings?: { prepareStep?: (step: { model: SdkModel }) => Foreign } }
   return async (step: { model: SdkModel }) => {

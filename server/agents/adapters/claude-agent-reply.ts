@@ -1,18 +1,17 @@
 import type { ChatPart, ChatRun } from '../config/define-config.ts'
 import { adaptedReply, type AdaptedRun, type Foreign } from './adapted-reply.ts'
 
-/** The function `query` of the Claude Agent SDK. */
 export type ClaudeQuery = (call: { prompt: string; options?: Foreign }) => AsyncIterable<Foreign>
 
-/** Options of `query`, or a function that returns them for each reply. */
 export type ClaudeOptions = object | ((run: ChatRun) => object)
 
-/** A model call of the SDK's program. Subagents make calls at the same time. */
+/** A model call in progress. Subagents call models concurrently. */
 type OpenCall = { usage: Foreign; toolInputs: Map<number, { id: string; name: string; json: string }> }
 
 /**
- * Returns the `reply` of a chat with the Claude Agent SDK. Its program calls the model on its own, and reports a call
- * once it has started. So a hold comes after the start, and what a last call uses beyond the balance is written off.
+ * Creates the `reply` of a chat from the Claude Agent SDK. The SDK's subprocess calls the model itself and reports a
+ * call only after it has started. The cost can therefore only be reserved afterwards, and if the last call exceeds the
+ * balance, the excess is written off.
  */
 export function claudeAgentReply(
   query: ClaudeQuery,
@@ -42,14 +41,13 @@ export function claudeAgentReply(
   })
 }
 
-/** The SDK takes one prompt, so earlier messages precede it as text. */
+/** Builds a single prompt string. `query` accepts one prompt, so the earlier messages are prepended as text. */
 function promptOf({ history, message }: ChatRun): string {
   if (history.length === 0) return message
   const said = history.map(({ content, role }) => `<${role}>\n${content}\n</${role}>`)
   return `The conversation so far:\n\n${said.join('\n')}\n\nAnswer the next message:\n\n${message}`
 }
 
-/** Shows an event of the Messages API. */
 function showEvent(message: Foreign, { calls, run }: { calls: Map<string | null, OpenCall>; run: AdaptedRun }): void {
   const { event, parent_tool_use_id: parent } = message
   const { content_block: block, delta, index } = event

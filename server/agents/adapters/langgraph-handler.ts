@@ -14,7 +14,10 @@ const bytesPerToken = 4
 
 type OpenCall = { call: ModelCall; bytes: number }
 
-/** A LangChain callback handler that holds each model call before it starts. LangChain waits for it. */
+/**
+ * Creates a LangChain callback handler that reserves the cost of each model call before it starts. LangChain awaits the
+ * handler.
+ */
 export function meteringHandler({ modelCall, signal }: Pick<ChatRun, 'modelCall' | 'signal'>) {
   const calls = new Map<string, OpenCall>()
   const start = async (prompt: unknown[], runId: string, extra: Foreign) => {
@@ -24,7 +27,7 @@ export function meteringHandler({ modelCall, signal }: Pick<ChatRun, 'modelCall'
     calls.set(runId, { call: await modelCall({ prompt, tools: sent.tools, outputTokensMax }), bytes: 0 })
   }
   return {
-    /** Whether a call was broken off. The graph then fails. */
+    /** Whether a model call was aborted for exceeding its reserved output. The graph then fails. */
     wasCut: false,
     name: 'errand',
     awaitHandlers: true,
@@ -52,7 +55,7 @@ export function meteringHandler({ modelCall, signal }: Pick<ChatRun, 'modelCall'
       open.call.wrote(text)
       open.call.wrote(thought, 'reasoning')
       open.bytes += Buffer.byteLength(text) + Buffer.byteLength(thought)
-      // LangChain offers no way to lower the limit of a call, so a call that reaches what is held is broken off.
+      // LangChain cannot lower a call's output limit, so abort a call that exceeds its reserved output.
       if (open.bytes <= open.call.outputTokensMax * bytesPerToken) return
       this.wasCut = true
       await open.call.end({ finishReason: 'length' })
@@ -66,7 +69,7 @@ export function meteringHandler({ modelCall, signal }: Pick<ChatRun, 'modelCall'
       await call?.end(usageOf(message, llmOutput))
     },
     handleLLMError: (_: unknown, runId: string) => {
-      // A stopped call stays open, so that what it generated is charged.
+      // A call that the user stopped stays open, so that the text it generated is charged.
       if (!signal.aborted) calls.get(runId)?.call.fail()
       calls.delete(runId)
     },

@@ -2,23 +2,25 @@ import type { ChatPart, ChatRun } from '../config/define-config.ts'
 import { adaptedReply, type AdaptedRun, type Foreign } from './adapted-reply.ts'
 import { meteringHandler } from './langgraph-handler.ts'
 
-/** A compiled graph of LangGraph, such as `createAgent(…).graph` or `new StateGraph(…).compile()`. */
+/** A compiled LangGraph graph, such as `createAgent(…).graph` or `new StateGraph(…).compile()`. */
 export type CompiledGraph = { stream(input: Foreign, options: Foreign): Promise<AsyncIterable<Foreign>> }
 
 export type LangGraphOptions = {
-  /** Returns the graph's input. By default `{ messages }`, with the history and the message. */
+  /** Builds the graph's input. The default is `{ messages }` with the history and the new message. */
   readonly input?: (run: ChatRun) => unknown
-  /** Configuration of the run, such as `{ recursionLimit: 50 }`. */
+  /** LangGraph's run configuration, such as `{ recursionLimit: 50 }`. */
   readonly config?: { readonly [name: string]: unknown }
 }
 
-/** Returns the `reply` of a chat with a compiled graph. Shows what its models and tools answer. */
+/**
+ * Creates the `reply` of a chat from a compiled graph. The reply contains the output of the graph's models and tools.
+ */
 export function langGraphReply(
   graph: CompiledGraph,
   { config = {}, input = messagesOf }: LangGraphOptions = {},
 ): (run: ChatRun) => AsyncIterable<ChatPart> {
   return adaptedReply(async (run) => {
-    // Models in the nodes inherit the handler, and stream because of it.
+    // Models inside the nodes inherit this callback handler, which also makes them stream.
     const handler = meteringHandler(run)
     const { callbacks = [] } = config as { callbacks?: readonly unknown[] }
     try {
@@ -42,10 +44,9 @@ function messagesOf({ history, message }: ChatRun): unknown {
   return { messages: [...history, { role: 'user', content: message }].map(({ content, role }) => ({ role, content })) }
 }
 
-/** Messages that no model wrote. The first piece of a model's message may have the type `generic`. */
+/** Message types that no model generates. The first chunk of a model's message may have the type `generic`. */
 const otherTypes = new Set(['human', 'system', 'tool', 'function', 'remove', ''])
 
-/** Shows the text of a model, or of a message that a node adds. */
 function showText(message: Foreign, run: AdaptedRun): void {
   if (otherTypes.has(typeOf(message) ?? '')) return
   const { additional_kwargs: more, content } = message
@@ -63,7 +64,6 @@ function showTools(message: Foreign, run: AdaptedRun): void {
   } else if (type === 'tool') run.toolResult({ id: message.tool_call_id, output: outputOf(message.content) })
 }
 
-/** Returns the messages in the updates that nodes make to the state, under any name. */
 function messagesIn(updates: Foreign): Foreign[] {
   return Object.values(updates)
     .flatMap((update) => update as Foreign)
@@ -76,7 +76,7 @@ function typeOf(message: Foreign): string | undefined {
   return typeof message?.getType === 'function' ? message.getType() : undefined
 }
 
-/** A tool's result is text in its message. */
+/** Parses a tool result, which LangGraph stores as a string in the tool message. */
 function outputOf(content: unknown): unknown {
   if (typeof content !== 'string') return content
   try {

@@ -2,13 +2,11 @@ import type { ChatPart, ChatRun } from '../config/define-config.ts'
 import { adaptedReply, type AdaptedRun, type Foreign } from './adapted-reply.ts'
 import { meteredModel, type SdkModel } from './ai-sdk-model.ts'
 
-/** An `Agent` of Mastra. */
 export type MastraAgent = {
   stream(messages: Foreign, options: Foreign): Promise<{ readonly fullStream: AsyncIterable<Foreign> }>
   getDefaultOptions?(): Foreign
 }
 
-/** Returns the `reply` of a chat with a Mastra agent. */
 export function mastraReply(agent: MastraAgent): (run: ChatRun) => AsyncIterable<ChatPart> {
   return adaptedReply(async (run) => {
     const { history, message, params, signal } = run
@@ -25,7 +23,7 @@ export function mastraReply(agent: MastraAgent): (run: ChatRun) => AsyncIterable
       ...(system.length > 0 && { system }),
       ...(params.temperature !== undefined && { modelSettings: { temperature: params.temperature } }),
       abortSignal: signal,
-      // Runs after the agent's own processors, and again for each fallback model.
+      // Mastra calls this after the agent's own processors, and again for each fallback model.
       prepareStep: async (step: { model: SdkModel }) => {
         const own = await defaults?.prepareStep?.(step)
         return { ...own, model: meteredModel(own?.model ?? step.model, { modelCall, signal }) }

@@ -1,7 +1,7 @@
 import type { ModelCall, ModelCallUsage } from '../config/define-config.ts'
 import { currentRun, type Foreign } from './adapted-reply.ts'
 
-/** The parts of the Agents SDK's `Model` that metering uses. */
+/** The members of the Agents SDK's `Model` that metering needs. */
 export type AgentsModel = {
   getResponse(request: Foreign): Promise<Foreign>
   getStreamedResponse(request: Foreign): AsyncIterable<Foreign>
@@ -15,7 +15,10 @@ const finishReasons: Record<string, ModelCallUsage['finishReason']> = {
 }
 const metered = new WeakSet<object>()
 
-/** Returns the model with each of its calls held before it is sent. Outside of a reply, calls are not metered. */
+/**
+ * Wraps a model so that each call reserves its maximum cost before it is sent. Calls made outside of a reply are not
+ * metered.
+ */
 export function meteredAgentsModel<Model extends AgentsModel>(model: Model): Model {
   if (metered.has(model)) return model
   const own: AgentsModel = {
@@ -45,7 +48,7 @@ export function meteredAgentsModel<Model extends AgentsModel>(model: Model): Mod
   return wrapped
 }
 
-/** The model's other methods, which may use private fields. */
+/** Returns another member of the model, bound to the model because it may use private fields. */
 function bound(model: object, name: string | symbol): unknown {
   const value: unknown = Reflect.get(model, name, model)
   return typeof value === 'function' ? value.bind(model) : value
@@ -70,13 +73,15 @@ async function open(request: Foreign): Promise<{ call: ModelCall | undefined; se
   return { call, sent: { ...request, modelSettings: settings, signal: stop } }
 }
 
-/** A stopped call stays open, so that what it generated is charged. */
+/** A call that the user stopped stays open, so that the text it generated is charged. */
 function fail(call: ModelCall | undefined, error: unknown): never {
   if (!currentRun.getStore()?.signal.aborted) call?.fail()
   throw error
 }
 
-/** Holds the tools that the model calls, and ends the call. The framework then starts the tools. */
+/**
+ * Reserves the price of the requested tool calls and ends the model call. The framework starts the tools afterwards.
+ */
 async function finish(
   call: ModelCall | undefined,
   { output, usage }: Foreign,
@@ -94,13 +99,13 @@ async function finish(
   })
 }
 
-/** Details are an object, or an array with one per request. */
+/** Sums a count over usage details, which are one object or an array with one object per request. */
 function sum(details: Foreign, name: string): number {
   const all = Array.isArray(details) ? details : [details]
   return all.reduce((total: number, one: Foreign) => total + (one?.[name] ?? 0), 0)
 }
 
-/** Returns the finish reason in a raw event of either OpenAI API. */
+/** Returns the finish reason from a raw event of the Chat Completions or Responses API. */
 function reasonOf(event: Foreign): ModelCallUsage['finishReason'] {
   return finishReasons[event?.choices?.[0]?.finish_reason ?? event?.response?.incomplete_details?.reason]
 }

@@ -2,16 +2,14 @@ import type { ChatMessage, ChatPart, ChatRun } from '../config/define-config.ts'
 import { adaptedReply, currentRun, type AdaptedRun, type Foreign } from './adapted-reply.ts'
 import { meteredAgentsModel, type AgentsModel } from './openai-agents-model.ts'
 
-/** An `Agent` of the OpenAI Agents SDK. */
 export type OpenAIAgent = { name: string; model: unknown; handoffs: readonly unknown[] }
 
-/** A `Runner` of the OpenAI Agents SDK. */
 export type OpenAIRunner = {
   readonly config: { readonly model?: unknown; readonly modelProvider: unknown }
   run(agent: Foreign, input: Foreign, options: Foreign): Promise<Foreign>
 }
 
-/** Returns the `reply` of a chat with an agent of the OpenAI Agents SDK. The runner's configuration applies. */
+/** Creates the `reply` of a chat from an OpenAI Agents SDK agent. The runner's configuration applies. */
 export function openaiAgentsReply(agent: OpenAIAgent, runner: OpenAIRunner): (run: ChatRun) => AsyncIterable<ChatPart> {
   const metering = meteredRunner(runner)
   return adaptedReply(async (run) => {
@@ -27,7 +25,6 @@ export function openaiAgentsReply(agent: OpenAIAgent, runner: OpenAIRunner): (ru
   })
 }
 
-/** Returns a runner with the same configuration, whose models are metered. */
 function meteredRunner(runner: OpenAIRunner): OpenAIRunner {
   const { config } = runner
   const provider = config.modelProvider as { getModel(name?: string): AgentsModel | Promise<AgentsModel> }
@@ -39,12 +36,12 @@ function meteredRunner(runner: OpenAIRunner): OpenAIRunner {
   })
 }
 
-/** Meters the models that agents have as objects: of this agent, and of those that it can hand the conversation to. */
+/** Meters the model objects of an agent and of all agents that it can hand off to. */
 function meterAgents(agent: OpenAIAgent, seen = new Set<OpenAIAgent>()): void {
   if (seen.has(agent)) return
   seen.add(agent)
   agent.model = meteredIfObject(agent.model)
-  // A handoff is an agent, or an object that names one.
+  // A handoff is either an agent or an object with an `agent` field.
   for (const handoff of agent.handoffs as Foreign[]) meterAgents(handoff.agent ?? handoff, seen)
 }
 

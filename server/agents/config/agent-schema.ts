@@ -6,11 +6,11 @@ import { cost, pricing, textThat } from './rates-schema.ts'
 import { acceptPattern } from '../files/media-types.ts'
 import type { ChatRun, ChatPart, JsonSchema, ModelAgentConfig, TaskRun } from './define-config.ts'
 
-// Schemas of the configuration. Each message completes a sentence that begins with the field's name. `npm run reference`
-// generates docs/reference/settings.md from these schemas and from the comments in `define-config.ts` and
-// `service-config.ts`.
+// Schemas of the configuration file. Each error message completes a sentence that starts with the field's name. `npm
+// run reference` generates docs/reference/settings.md from these schemas and from the comments in `define-config.ts`
+// and `service-config.ts`.
 
-/** A schema for a value that JSON Schema cannot describe, such as a function. */
+/** Creates a schema for values that JSON Schema cannot describe, such as functions. */
 function valueThat<T>(holds: (value: unknown) => boolean, what: string) {
   return z.custom<T>(holds, `must be ${what}`).describe(what)
 }
@@ -29,8 +29,8 @@ const paramsSchema = valueThat<JsonSchema>(isObject, 'a Zod or JSON Schema')
 const tokens = z.number().int().min(1).max(10_000_000)
 
 /**
- * Default limits on the tokens that users' connectors add to prompts. Each byte counts as one token. Users pay for
- * these tokens in chats; the operator pays for them in tasks.
+ * Default limits on the tokens that users' connectors may add to prompts, counting each byte as one token. Users pay
+ * for these tokens in chats; the operator pays for them in tasks.
  */
 const chatConnectorTokensMax = 500_000
 export const taskConnectorTokensMax = 100_000
@@ -58,7 +58,6 @@ const eventPricing = z
     when: ({ issues }) => issues.length === 0,
   })
 
-/** When a user may cancel a task: always, or only before an agent starts it. */
 export const cancelModes = ['always', 'pending'] as const
 
 const endpointBase = {
@@ -196,7 +195,7 @@ const httpAgent = z.strictObject({
 const agentSchema = z.discriminatedUnion('kind', [codeAgent, modelAgent, openaiAgent, httpAgent])
 export type ParsedAgent = Exclude<z.output<typeof agentSchema>, { kind: 'openai' }>
 
-/** A shell between the service and the MCP server drops environment variables whose names do not match this pattern. */
+/** Only portable names, because a shell that starts the MCP server may drop environment variables with other names. */
 const variableName = textThat((text) => /^[A-Z_][A-Z0-9_]*$/i.test(text), 'the name of an environment variable')
 
 const stdioServer = z.strictObject({
@@ -250,7 +249,10 @@ const planSchema = z.strictObject({
   agents: z.array(id).optional(),
 })
 
-/** Events are stored for seven days, and idempotency keys for one. Both refer to tasks and sessions. */
+/**
+ * At least seven days: events are stored for seven days and idempotency keys for one day, and both refer to tasks and
+ * sessions.
+ */
 const retentionDays = z
   .number()
   .int()

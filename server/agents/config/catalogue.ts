@@ -33,19 +33,19 @@ export type Endpoint = {
   agentId: string
   name: string
   description: string
-  /** Price of a task. For a metered or token-priced endpoint, the maximum price of a task. */
+  /** Price of a task. For metered and token-priced endpoints, the maximum price. */
   price: Units
-  /** Price per event of a metered endpoint. Null for other endpoints. */
+  /** Price of each event of a metered endpoint. Null for other endpoints. */
   meters: Readonly<Record<string, Units>> | null
   /** Rates of a token-priced endpoint, including its fallback models. Null for other endpoints. */
   rates: ChatRates | null
-  /** Rates that providers charge the operator, one entry for each of `modelIds`. Null if no rate is known. */
+  /** Rates that model providers charge the operator, one entry per model in `modelIds`. Null if no rate is known. */
   costs: readonly (ChatRates | null)[] | null
-  /** Ids of the models that may answer. Empty for code and http agents. */
+  /** Ids of the agent's model and its fallbacks. Empty for code and http agents. */
   modelIds: readonly string[]
   timeoutMs: number
   retries: number
-  /** `always`: users may cancel a task even while the agent runs it. `pending`: only before the agent starts it. */
+  /** `always`: users may cancel a task even while it runs. `pending`: only before it starts. */
   cancel: (typeof cancelModes)[number]
   /**
    * Maximum tokens that the user's connectors may add to the prompts of a run. 0 if the endpoint accepts no connectors.
@@ -57,44 +57,40 @@ export type Endpoint = {
 }
 
 export type Chat = FileBounds & {
-  /** Rates that users pay, including those of fallback models. */
+  /** Rates that users pay. Includes the rates of fallback models. */
   rates: ChatRates
-  /**
-   * Models that may answer: the agent's own, then its fallbacks. Code and http agents have a single entry without an
-   * id.
-   */
+  /** The agent's own model, then its fallbacks. Code and http agents have a single entry without a model id. */
   models: readonly ModelPrices[]
   contextTokens: number
   maxOutputTokens: number
   hasReasoning: boolean
-  /** Whether prompts are marked as cacheable; `'1h'` if for an hour. */
+  /** Whether prompts are marked as cacheable. `'1h'` requests a cache lifetime of one hour. */
   caching: boolean | '1h'
-  /** Whether the provider bills reasoning that it does not stream. */
+  /** Whether the provider bills for reasoning that it does not stream. */
   hidesReasoning: boolean
-  /** Media types of the files a message may contain. Empty if files are not accepted. */
+  /** Media types of the files that a message may contain. Empty if the chat accepts no files. */
   accepts: readonly string[]
   /**
-   * Whether replies come from an AI SDK language model. Such replies already contain the calls to connector tools. For
-   * other agents, the service adds these calls to the reply.
+   * Whether an AI SDK language model generates the replies. Its replies already include the calls of connector tools;
+   * for all other agents the service adds them.
    */
   isModel: boolean
   /**
-   * Returns the strings that each model request contains in addition to messages and tools. Empty for code and http
-   * agents, which report the size of their prompts themselves.
+   * Returns the strings that every model request contains besides messages and tools. Empty for code and http agents,
+   * which report their prompt sizes themselves.
    */
   textsBeside: (format: ResponseFormat | undefined) => readonly string[]
-  /** Maximum tokens that the user's connectors may add to the prompts of a reply. */
   connectorTokensMax: number
   reply: (run: ReplyRun) => AsyncIterable<ChatPart>
 }
 
-/** Agents as they run: those of kind openai run as kind model. */
+/** Agent kinds that are executed. An agent of kind openai is converted to kind model first. */
 type RunnableAgent = Exclude<AgentConfig, OpenAIAgentConfig>
 
 export const agentKinds = ['code', 'model', 'http'] as const satisfies readonly RunnableAgent['kind'][]
 
 export type Agent = {
-  /** Generation of its catalogue, whose threads run the agent. */
+  /** Generation of the catalogue that defines the agent. Only threads of this generation run it. */
   generation: number
   id: string
   kind: RunnableAgent['kind']
@@ -102,25 +98,23 @@ export type Agent = {
   description: string
   visibility: 'public' | readonly string[]
   endpoints: readonly Endpoint[]
-  /** Names of the agent's own tools. */
   toolNames: readonly string[]
   /** Null if the agent does not support chat. */
   chat: Chat | null
 }
 
-/** A configuration that the service cannot run; the message names the field. */
+/** Thrown if the configuration is invalid. The message names the field. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
 /**
- * The agents of one configuration, validated once. Each agent thread builds its own catalogue from the same file. A
- * reload replaces the content of the service's catalogue, and counts it as a new generation.
+ * The validated agents of one configuration. Each agent thread builds its own catalogue from the same file. A reload
+ * replaces the content of the service's catalogue and increments its generation.
  */
 export class Catalogue {
   readonly generation: number
   readonly agents: readonly Agent[]
-  /** MCP servers that users may connect, by id. */
   readonly connectorServers: ReadonlyMap<string, StdioServer>
   readonly loginProviders: readonly LoginProvider[]
   readonly plans: Plans
@@ -128,7 +122,7 @@ export class Catalogue {
   #endpoints = new Map<string, Endpoint>()
   #agents = new Map<string, Agent>()
 
-  /** `priceLists` is null in agent threads, which receive the rates with each chat. */
+  /** `priceLists` is null in agent threads, which receive the rates with each chat request. */
   constructor(
     config: Pick<ErrandConfig, 'agents' | 'connectors' | 'login' | 'plans' | 'defaultPlan' | 'retention'>,
     priceLists: PriceLists | null,
@@ -220,8 +214,7 @@ function toEndpoint(
   const endpoint = agent.endpoints[name]!
   const endpointId = `${agent.id}.${name}`
   const price = withPrices(endpointId, () => toPrice(agent, endpoint, priceLists))
-  // Use the source object instead of the parsed copy. The copy lacks the methods of a Zod schema and the `this` of
-  // `run`.
+  // Use the source object, because the parsed copy lacks the methods of a Zod schema and the `this` of `run`.
   const own = source.endpoints![name]!
   try {
     return {
@@ -281,7 +274,6 @@ const marksPrompts = /anthropic|bedrock/i
 type ParsedModelAgent = Extract<ParsedAgent, { kind: 'model' }>
 type ModelPrices = ChatPrices & { id: string | null }
 
-/** Returns the prices of the agent's own model and its fallbacks. */
 function modelPrices(
   { caching, cost, fallbacks, model }: ParsedModelAgent,
   pricing: ParsedPricing,
@@ -293,7 +285,7 @@ function modelPrices(
     rates: { ...rates, model: id },
   })
   const others = fallbacks.map((own) => {
-    // Other providers ignore the marks and do not charge for cache writes.
+    // Other providers ignore cache marks and do not charge for cache writes.
     const marked = marksPrompts.test(own.model.provider) && caching
     const prices = { cost: own.cost ?? cost, pricing: own.pricing ?? pricing, caching: marked }
     return named(own.model.modelId, readPrices(prices, priceLists))
@@ -364,13 +356,12 @@ export function isVisibleTo(agent: Agent, email: string): boolean {
 
 type NamedAgents = {
   agentIds: readonly string[] | null | undefined
-  /** Request field that contains the ids. */
   path: string
-  /** If set, accepts only agents that are visible to the user with this email address. */
+  /** If set, agents that are hidden from the user with this email address are rejected too. */
   email?: string
 }
 
-/** Throws a 400 error for an agent id that is unknown or, if `email` is set, not visible to that user. */
+/** Throws a 400 error if an agent id is unknown or, if `email` is set, hidden from that user. */
 export function assertAgents(catalogue: Catalogue, { agentIds, email, path }: NamedAgents): void {
   const isKnown = (agentId: string) => {
     const agent = catalogue.agent(agentId)
@@ -380,7 +371,7 @@ export function assertAgents(catalogue: Catalogue, { agentIds, email, path }: Na
   if (at >= 0) throw badField(`${path}[${at}]`, 'Agent not found')
 }
 
-/** Returns the validation errors of params; empty if they are valid. A schema that throws counts as invalid params. */
+/** Returns the validation errors of the params, or an empty array. A schema that throws counts as an error. */
 export async function checkParams(endpoint: Endpoint, params: unknown): Promise<ErrorDetail[]> {
   try {
     const result = await endpoint.params.safeParseAsync(params)

@@ -1,27 +1,29 @@
 import type { Connectors } from '../../connectors/tool-types.ts'
 import type { ChatCost, ChatPricing } from './pricing-config.ts'
 
-/** Writes a line to the service's log, with the run's ids attached. */
+/** Writes a line to the service's log. The ids of the run are added automatically. */
 export type AgentLog = (message: string, fields?: Record<string, unknown>) => void
 
-/** A part of a message. */
+/** A part of a message: text or a file. */
 export type MessagePart =
   | { readonly type: 'text'; readonly text: string }
   | {
       readonly type: 'file'
-      /** A media type that the chat accepts. The service has verified it against the bytes. */
+      /** Media type accepted by the chat. The service has checked that it matches the file's content. */
       readonly mediaType: string
       readonly filename?: string
       readonly bytes: number
-      /** Temporary download link that works without credentials. Meant for agents of kind http. */
+      /** Temporary download URL that needs no credentials. Meant for agents of kind http. */
       readonly url: string
-      /** Absent for an agent of kind http, and for the oldest files if the history contains too many. */
+      /**
+       * Content of the file. Absent for agents of kind http, and for the oldest files if the history contains too many.
+       */
       readonly data?: Uint8Array
     }
 
 /**
- * An earlier message, with `parts` if it came with files. The role `system` comes only from clients of the
- * OpenAI-compatible API, before all other messages. The service passes it to a model after the agent's own instructions.
+ * An earlier message, with `parts` if it included files. Messages with the role `system` come only from clients of the
+ * OpenAI-compatible API and precede all others. The service sends them to the model after the agent's own instructions.
  */
 export type ChatMessage = {
   readonly role: 'system' | 'user' | 'assistant'
@@ -31,15 +33,18 @@ export type ChatMessage = {
 
 /** A model call that is about to start. */
 export type ModelCallRequest = {
-  /** Everything that is sent to the model, except tools: strings, or values that are counted as their JSON. */
+  /** Everything sent to the model except tools: strings, or values that are counted as their JSON. */
   readonly prompt: readonly unknown[]
-  /** Definitions of the tools that are sent to the model. */
+  /** Definitions of the tools sent to the model. */
   readonly tools?: readonly unknown[] | undefined
-  /** Maximum tokens of the output. At most, and by default, the chat's `maxTokens`, or else the agent's `maxOutputTokens`. */
+  /**
+   * Maximum output tokens. Defaults to the chat's `maxTokens`, or else the agent's `maxOutputTokens`, and cannot exceed
+   * it.
+   */
   readonly outputTokensMax?: number | undefined
 }
 
-/** Token counts of a model call, as its provider reported them. Those that are missing are counted. */
+/** Token counts of a model call, as reported by the provider. The service counts missing values itself. */
 export type ModelCallUsage = {
   readonly [
     Count in
@@ -52,32 +57,30 @@ export type ModelCallUsage = {
   ]?: number | undefined
 } & { readonly finishReason?: 'stop' | 'length' | 'content_filter' | undefined }
 
-/** A model call whose maximum cost is held. */
+/** A model call whose maximum cost is reserved. */
 export type ModelCall = {
-  /** Output limit to send to the model. Lower than requested if the balance or a cap covers no more. */
+  /** Output limit to send to the model. Lower than requested if the balance or a cap covers less. */
   readonly outputTokensMax: number
-  /** Counts output as it arrives, in case the reply is stopped before the usage is known. */
+  /** Counts output as it arrives. Used if the reply is stopped before the provider reports the usage. */
   readonly wrote: (text: string, kind?: 'text' | 'reasoning') => void
   /**
-   * Counts the arguments of a tool call, as JSON, and holds its price. Resolves when the tool may start. If it may not,
-   * rejects, and the reply ends.
+   * Counts the arguments of a tool call, given as JSON, and reserves its price. Resolves when the tool may start.
+   * Otherwise rejects, and the reply ends.
    */
   readonly callsTool: (json: string) => Promise<void>
-  /** Ends the call and charges what it used. Only the first `end` or `fail` has an effect. */
+  /** Ends the call and charges its usage. Calls after the first `end` or `fail` have no effect. */
   readonly end: (usage?: ModelCallUsage) => Promise<void>
-  /** Ends a call that failed. It costs nothing. */
+  /** Ends a failed call without a charge. */
   readonly fail: () => void
 }
 
-/**
- * The argument of `reply`. `signal` aborts when the reply is no longer needed: the client disconnected, or time is up.
- */
+/** The argument of `reply`. `signal` aborts when the client disconnects or the time limit is reached. */
 export type ChatRun = {
-  /** The message as a string. For a message in parts, its text parts joined by line breaks. */
+  /** The message as a string. If the message has parts, its text parts joined by line breaks. */
   readonly message: string
-  /** Text and files in the order they were sent. Present only if the message came with files. */
+  /** Text and file parts in their original order. Present only if the message includes files. */
   readonly parts?: readonly MessagePart[]
-  /** Earlier messages, oldest first: as many whole exchanges as fit into `contextTokens`. */
+  /** Earlier messages, oldest first: as many complete exchanges as fit into `contextTokens`. */
   readonly history: readonly ChatMessage[]
   readonly params: { readonly temperature?: number; readonly maxTokens?: number }
   readonly connectors: Connectors
@@ -87,29 +90,30 @@ export type ChatRun = {
   readonly signal: AbortSignal
   readonly log: AgentLog
   /**
-   * Holds the maximum cost of a model call, and resolves when the call may start. If it may not, rejects, and the reply
-   * ends. Calls can run in parallel. Once a reply has made a call this way, it costs what its calls used, and the text
-   * that it yields costs nothing. Use either this for all model calls of a reply, or the parts `step` and `usage`.
+   * Reserves the maximum cost of a model call. Resolves when the call may start. Otherwise rejects, and the reply ends.
+   * Calls may run in parallel. After the first call, the reply's cost is the usage of its calls, and the text that it
+   * yields is free. In one reply, use either this method for all model calls or the parts `step` and `usage`.
    */
   readonly modelCall: (request: ModelCallRequest) => Promise<ModelCall>
   /**
-   * W3C trace context of the turn. Send it in the `traceparent` header of outgoing calls, so that they join the turn's
-   * trace. Undefined if tracing is off.
+   * W3C trace context of the turn. Send it in the `traceparent` header of outgoing requests to make them part of the
+   * turn's trace. Undefined if tracing is off.
    */
   readonly traceparent?: string
 }
 
-/** A part of a reply. The service adds up all `usage` parts. If there are none, it counts tokens from the text. */
+/** A part of a reply. The service sums all `usage` parts. If there are none, it counts the tokens of the text. */
 export type ChatPart =
   | { type: 'text'; delta: string }
-  /** Reaches the client only if the chat has `reasoning: true`. */
+  /** Sent to the client only if the chat has `reasoning: true`. */
   | { type: 'reasoning'; delta: string }
   | { type: 'tool-call'; id: string; name: string; arguments: Record<string, unknown> }
-  /** An output that is not an object becomes `{ result: output }`. */
+  /** An `output` that is not an object becomes `{ result: output }`. */
   | { type: 'tool-result'; id: string; output: unknown }
   /**
    * `completionTokens` includes `reasoningTokens`. `promptTokens` includes `cachedPromptTokens` and `cacheWriteTokens`,
-   * which includes `cacheWrite1hTokens`. If the price has `longContext`, report each model call in a separate part.
+   * and the latter includes `cacheWrite1hTokens`. If the pricing has `longContext`, report each model call in its own
+   * part.
    */
   | {
       type: 'usage'
@@ -120,21 +124,21 @@ export type ChatPart =
       cachedPromptTokens?: number
       /** Prompt tokens written to the provider's cache. */
       cacheWriteTokens?: number
-      /** Prompt tokens written to the provider's cache for an hour. */
+      /** Prompt tokens written to the provider's cache with a lifetime of one hour. */
       cacheWrite1hTokens?: number
-      /** Whether the agent counted the tokens from the text, because the provider did not report them. */
+      /** Whether the agent estimated the tokens from the text because the provider reported none. */
       isEstimated?: boolean
       /**
-       * Why the model stopped: `length` if its output was cut off. The last reason becomes the finish reason of the
-       * reply.
+       * Why the model stopped. `length` means that its output was cut off. The last value becomes the finish reason of
+       * the reply.
        */
       finishReason?: 'stop' | 'length' | 'content_filter'
     }
   /**
-   * Announces a model call with at most `promptTokens` of prompt and at most `outputTokensMax` of output. The default
-   * of `outputTokensMax` is the chat's `maxTokens`, or else the agent's `maxOutputTokens`. The service holds the
-   * maximum cost of the call before it requests the next part, so call the model after yielding this part. If the reply
-   * is stopped before the next `usage` part, the user pays for `promptTokens` and for the text since this part.
+   * Announces a model call with at most `promptTokens` and `outputTokensMax` tokens. `outputTokensMax` defaults to the
+   * chat's `maxTokens`, or else the agent's `maxOutputTokens`. The service reserves the call's maximum cost before it
+   * requests the next part, so yield this part before you call the model. If the reply is stopped before the next
+   * `usage` part, the user pays for `promptTokens` and for the text since this part.
    */
   | { type: 'step'; promptTokens: number; outputTokensMax?: number }
 
@@ -156,16 +160,16 @@ export type ChatConfig = {
    */
   readonly accepts?: readonly string[]
   /**
-   * Maximum tokens that the model counts for an image. Their cost is held before the model is called. By default one
-   * token per 16 by 16 pixels, at least 1,024 and at most 16,384.
+   * Maximum tokens that the model counts for an image. Their cost is reserved before the model is called. By default
+   * one token per 16 by 16 pixels, at least 1,024 and at most 16,384.
    */
   readonly imageTokensMax?: number
   /**
-   * Maximum tokens that the model counts for a file other than an image or text, such as a PDF. Their cost is held
-   * before the model is called. If omitted, the cost of all remaining `contextTokens` is held: neither the size nor the
-   * page count of such a file limits its tokens.
+   * Maximum tokens that the model counts for a file other than an image or text, such as a PDF. Their cost is reserved
+   * before the model is called. If omitted, the cost of all remaining `contextTokens` is reserved, because neither the
+   * size nor the page count of such a file limits its tokens.
    */
   readonly documentTokensMax?: number
-  /** Yields the reply, part by part. */
+  /** Generates the reply, part by part. */
   reply(run: ChatRun): AsyncIterable<ChatPart>
 }

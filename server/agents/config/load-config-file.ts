@@ -6,8 +6,8 @@ import type { ErrandConfig } from './define-config.ts'
 import { importModules, importProject, type ProjectModules } from './project-modules.ts'
 
 /**
- * Imports errand.config.ts (or .js, .mjs) and returns its default export. Imports `modules` instead of the files, if
- * given. Throws ConfigError if there is no configuration.
+ * Imports errand.config.ts (or .js, .mjs) and returns its default export. If `modules` is given, uses these sources
+ * instead of the files on disk. Throws a ConfigError if there is no configuration.
  */
 export async function loadConfigFile(file: string, modules?: ProjectModules): Promise<ErrandConfig> {
   const path = resolve(file)

@@ -3,33 +3,32 @@ import { createRequire, isBuiltin, registerHooks } from 'node:module'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
-// A project is a configuration file and the modules that it imports, without packages. The service's thread reads them
-// from disk, and agent threads run copies of what it read. So a thread that starts later, when files have changed or
-// are being written, runs the same agents.
+// A project is a configuration file and the modules that it imports, except packages. The main thread reads them from
+// disk, and agent threads run its copies. A thread that starts later, after files have changed or during a write,
+// therefore runs the same agents.
 
-/** Files of a project, the configuration first, with their sources. */
+/** The files of a project with their sources. The configuration file comes first. */
 export type ProjectModules = Map<string, { format: string | null | undefined; source: Buffer }>
 
-/** All files of projects that this thread has tried to import. */
 export const projectFiles = new Set<string>()
 
 const loadParam = 'errand-load'
-/** Modules of each configuration file, as they were last loaded. */
 const loaded = new Map<string, ProjectModules>()
-/** Modules read by the loads in progress, by the value of `loadParam`. */
+/** Modules read by loads in progress, by the value of the `loadParam` URL parameter. */
 const reading = new Map<string | null, ProjectModules>()
 const { cache: commonJsModules } = createRequire(import.meta.url)
 let given: ProjectModules | undefined
 let loads = 0
 let isHooked = false
 
-/** Imports a configuration file. Later calls read all modules of the project again. */
+/** Imports a configuration file. Repeated calls read all modules of the project from disk again. */
 export async function importProject(path: string): Promise<unknown> {
   hookImports()
   const file = realpathSync(path)
   const url = pathToFileURL(file)
   projectFiles.add(file)
-  // Node caches modules by URL, and CommonJS modules by file. The first load has plain URLs, for stack traces.
+  // Node caches ES modules by URL, so later loads add a query parameter. The first load uses plain URLs, which keeps
+  // stack traces readable.
   const load = loads++ === 0 ? null : String(loads)
   if (load !== null) url.searchParams.set(loadParam, load)
   for (const known of projectFiles) delete commonJsModules[known]
@@ -37,7 +36,7 @@ export async function importProject(path: string): Promise<unknown> {
   reading.set(load, modules)
   try {
     const imported: unknown = await import(url.href)
-    // A host that imported the file itself has it in Node's cache, so it was not read.
+    // If the embedding program imported the file itself, it came from Node's cache and was not read.
     if (modules.has(file)) loaded.set(path, modules)
     return imported
   } finally {
@@ -45,7 +44,6 @@ export async function importProject(path: string): Promise<unknown> {
   }
 }
 
-/** Imports a configuration from the modules that another thread has loaded. */
 export async function importModules(modules: ProjectModules): Promise<unknown> {
   given = modules
   for (const file of modules.keys()) projectFiles.add(file)
@@ -54,14 +52,14 @@ export async function importModules(modules: ProjectModules): Promise<unknown> {
   return await import(pathToFileURL(file).href)
 }
 
-/** Returns the modules of the configuration file as they were last loaded. Undefined if they were not. */
+/** Returns the modules from the last load of the configuration file, or undefined. */
 export function modulesOf(path: string): ProjectModules | undefined {
   return loaded.get(resolve(path))
 }
 
 /**
- * Packages that a configuration file in any folder can import: this package, and the Zod version that parses the file's
- * schemas.
+ * Packages that a configuration file in any folder can import: this package, and the same Zod version that parses the
+ * file's schemas.
  */
 const lent = /^(?:zod|errand|errand\/(?:client|adapters\/.+))$/
 

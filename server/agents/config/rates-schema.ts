@@ -3,7 +3,8 @@ import type { ChatRates, TokenRates } from '../../billing/chat-price.ts'
 import { parseCallPrice, parsePer1k, parsePerMillion } from '../../billing/written-rates.ts'
 
 /**
- * A string schema with a custom rule. `what` is both the end of the error message and the description in the reference.
+ * Creates a string schema with a custom check. `what` appears in the error message and as the description in the
+ * reference.
  */
 export function textThat(holds: (text: string) => boolean, what: string) {
   return z.string().refine(holds, `must be ${what}`).describe(what)
@@ -40,7 +41,7 @@ const fields = {
     .optional(),
 }
 
-/** Maps the names of rates per 1,000 tokens to those of rates per million tokens. */
+/** Maps the field names of rates per 1,000 tokens to the names of rates per million tokens. */
 const namesPerMillion = {
   inputPer1kUsd: 'inputPerMillionUsd',
   outputPer1kUsd: 'outputPerMillionUsd',
@@ -76,15 +77,15 @@ export const cost = pricing.refine(
 
 const markupPattern = /^(\d{1,3})(?:\.(\d{1,4}))?$/
 
-/** Parses a factor into ten-thousandths. Undefined if it is invalid or zero. */
+/** Parses a markup factor into ten-thousandths. Returns undefined if it is invalid or zero. */
 export function parseMarkup(text: string): number | undefined {
   const match = markupPattern.exec(text)
   return match ? Number(match[1]) * 10_000 + Number((match[2] ?? '').padEnd(4, '0')) || undefined : undefined
 }
 
 /**
- * Returns the field of `longContext` whose rate is too low, if any. A hold at these rates must also cover a shorter
- * prompt and its output.
+ * Returns the name of the `longContext` rate that is too low, if any. An amount reserved at the long-context rates must
+ * also cover a shorter prompt and its output.
  */
 export function tierFault({
   longContext,
@@ -115,7 +116,7 @@ export function readRates(rates: ParsedPricing): ChatRates {
   }
 }
 
-/** Reads the rates. An unset rate defaults to the rate of the class that contains its tokens. */
+/** Parses the rates. Each unset rate defaults to the rate of the token class that includes it. */
 function tokenRates(rates: MillionRates & Omit<Partial<ParsedPricing>, keyof MillionRates>): TokenRates {
   const rate = (million: string | undefined, thousand?: string) => {
     if (million !== undefined) return parsePerMillion(million)

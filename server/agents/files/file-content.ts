@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { imageTypes, readImage, type ImageSize } from './image-size.ts'
 import { isImageType, isTextType } from './media-types.ts'
 
-// Detects the type of a file from its bytes, regardless of the type its sender declared.
+// Detects a file's type from its content, regardless of the declared type.
 
-/** Magic bytes of types that have them, at offset `at` (default 0). */
+/** Magic bytes by media type, at offset `at` (default 0). */
 const signatures: readonly { mediaType: string; bytes: string; at?: number }[] = [
   { mediaType: 'application/gzip', bytes: '\x1f\x8b' },
   { mediaType: 'application/x-executable', bytes: '\x7fELF' },
@@ -15,12 +15,12 @@ const signatures: readonly { mediaType: string; bytes: string; at?: number }[] =
   { mediaType: 'video/mp4', bytes: 'ftyp', at: 4 },
   { mediaType: 'video/webm', bytes: '\x1a\x45\xdf\xa3' },
 ]
-/** Number of leading bytes in which PDF readers accept the start of the header. */
+/** PDF readers accept the header anywhere within this many leading bytes. */
 const pdfStartBytes = 1024
 
 export type KnownContent = { mediaType: string; image?: ImageSize }
 
-/** Describes how the content contradicts its declared type. Undefined if it does not. */
+/** Explains how the content contradicts the declared type. Returns undefined if it does not. */
 export function contentFault(mediaType: string, content: Buffer): string | undefined {
   const found = knownContent(content)
   if (isImageType(mediaType)) {
@@ -37,7 +37,7 @@ export function contentFault(mediaType: string, content: Buffer): string | undef
   return isOther ? `Contains ${found.mediaType}, not ${mediaType}` : undefined
 }
 
-/** Detects the type from the bytes. Undefined if they do not reveal it. */
+/** Detects the type from the content. Returns undefined if it cannot be determined. */
 export function knownContent(content: Buffer): KnownContent | undefined {
   const image = readImage(content)
   if (image) return image
@@ -47,7 +47,7 @@ export function knownContent(content: Buffer): KnownContent | undefined {
   )
 }
 
-/** Whether both types are audio or video. Some of these share magic bytes, for example audio/mp4 and video/mp4. */
+/** Whether both types are audio or video. Some of them share magic bytes, for example audio/mp4 and video/mp4. */
 function areAlike(found: string, mediaType: string): boolean {
   const isMedia = (type: string) => /^(?:audio|video)\//.test(type)
   return isMedia(found) && isMedia(mediaType)

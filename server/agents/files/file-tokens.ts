@@ -3,33 +3,32 @@ import { isImageType, isTextType } from './media-types.ts'
 import { countPages } from './pdf-pages.ts'
 
 /**
- * Estimated tokens of a file, and the maximum to hold for it. `tokensMax` is null if only the agent's context size
- * limits the file's tokens.
+ * Estimated tokens of a file, and the maximum for which money is reserved. `tokensMax` is null if only the agent's
+ * context size limits the file's tokens.
  */
 export type FileTokens = { tokens: number; tokensMax: number | null }
 
 /**
- * Token totals of several files. `unboundedTokens` is the estimate for files without a maximum; undefined if there are
- * no such files.
+ * Token totals of several files. `unboundedTokens` is the estimate for the files without a maximum, or undefined if
+ * there are none.
  */
 export type FileSum = { tokens: number; boundedMax: number; unboundedTokens: number | undefined }
 
-/** The operator's token limits per file, if any. */
 export type FileBounds = { imageTokensMax: number | undefined; documentTokensMax: number | undefined }
 
 /**
- * Pixels per token: 16 by 16, the smallest patch that any provider counts as one token. Providers scale down large
- * images, so an image has at most `imageTokensMost` tokens.
+ * Pixels per token: 16 by 16, the smallest patch that any provider counts. Providers scale down large images, so no
+ * image exceeds `imageTokensMost` tokens.
  */
 const pixelsPerToken = 256
 const imageTokensMost = 16_384
-/** Minimum tokens that providers count for an image of any size. */
+/** Providers count at least this many tokens for an image, however small it is. */
 const imageTokensLeast = 1024
 const bytesPerToken = 4
-/** Estimate for the text and the image of a PDF page; providers send both to the model. */
+/** Estimate for one PDF page. Providers send both the text and an image of the page to the model. */
 const tokensPerPage = 2000
 
-/** Estimates tokens of a file from its content alone, without the agent's own maximums. */
+/** Estimates the tokens of a file from its content. Ignores the agent's own maximums. */
 export function contentTokens({ content, mediaType }: { content: Buffer; mediaType: string }): number {
   if (isImageType(mediaType)) return byPixels(content)
   const pages = mediaType === 'application/pdf' ? countPages(content) : 0
@@ -54,8 +53,8 @@ export function fileTokens({ bytes, estimate, mediaType }: MeasuredFile, bounds:
 }
 
 /**
- * Applies the agent's current document limit to the file. Without a limit, a document's tokens are unbounded:
- * compression hides its text, so neither its bytes nor its visible pages bound what a provider counts.
+ * Applies the agent's current document limit to a file. Without a limit, a document's tokens are unbounded: its text is
+ * compressed, so neither its bytes nor its visible pages limit what a provider counts.
  */
 export function boundNow<File extends Pick<FileTokens, 'tokensMax'> & { mediaType: string }>(
   file: File,
@@ -82,8 +81,8 @@ export function sumTokens(files: readonly FileTokens[]): FileSum {
 }
 
 /**
- * Maximum tokens of the files in a prompt. Files without a maximum share the context that the rest of the prompt leaves
- * free.
+ * Returns the maximum tokens of the files in a prompt. Files without a maximum share the context that the rest of the
+ * prompt leaves free.
  *
  * @param promptTokens the estimate for the whole prompt, including its files
  */

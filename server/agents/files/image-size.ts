@@ -1,4 +1,4 @@
-// Width and height of the image types that models accept. Read from the file header, without decoding.
+// Reads an image's dimensions from the file header without decoding the image. Supports the types that models accept.
 
 export type ImageSize = { width: number; height: number }
 type Image = { mediaType: string; image: ImageSize }
@@ -13,7 +13,6 @@ const readers: Record<string, Reader> = {
 
 export const imageTypes: readonly string[] = Object.keys(readers)
 
-/** Reads the type and size from an image's header. Undefined for other types and unreadable headers. */
 export function readImage(content: Buffer): Image | undefined {
   for (const [mediaType, read] of Object.entries(readers)) {
     const image = read(content)
@@ -37,7 +36,6 @@ function readGif(content: Buffer): ImageSize | undefined {
   return { width: content.readUInt16LE(6), height: content.readUInt16LE(8) }
 }
 
-/** Skips segments by their length until the frame header, which contains the size. */
 function readJpeg(content: Buffer): ImageSize | undefined {
   if (!startsWith(content, '\xff\xd8\xff')) return undefined
   for (let at = 2; at + 9 <= content.length;) {
@@ -45,14 +43,14 @@ function readJpeg(content: Buffer): ImageSize | undefined {
     const marker = content[at + 1]!
     if (marker === 0xff) at++
     else if (isFrame(marker)) return { width: content.readUInt16BE(at + 7), height: content.readUInt16BE(at + 5) }
-    // The image data starts here, so the file has no frame header.
+    // Image data starts here, so there is no frame header.
     else if (marker === 0xda) return undefined
     else at += 2 + Math.max(2, content.readUInt16BE(at + 2))
   }
   return undefined
 }
 
-/** Whether the marker starts a frame: SOF0 to SOF15. Three codes in that range have other meanings. */
+/** Whether the marker starts a frame (SOF0 to SOF15). Three codes in that range have other meanings. */
 function isFrame(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)
 }

@@ -1,4 +1,3 @@
-/** A full media type, without parameters. */
 export const mediaTypePattern = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/
 
 /** An entry of a chat's `accepts`: a media type, or a wildcard such as image/*. */
@@ -9,7 +8,7 @@ export function isAccepted(mediaType: string, accepts: readonly string[]): boole
   return accepts.some((accepted) => accepted === mediaType || accepted === `${kind}/*` || accepted === '*/*')
 }
 
-/** Whether the file can be sent to any provider's model as plain text. */
+/** Whether the file can be sent to every model as plain text. */
 export function isTextType(mediaType: string): boolean {
   return mediaType.startsWith('text/') || mediaType === 'application/json' || mediaType === 'application/xml'
 }

@@ -1,15 +1,15 @@
 /**
- * Maximum `/Page` names to visit, which limits the work on malicious files. No model's context fits this many pages.
+ * Maximum occurrences of `/Page` to inspect, which limits the work on malicious files. No model's context can hold this
+ * many pages.
  */
 const namesMax = 10_000
 const name = Buffer.from('/Page')
 const type = '/Type'
-/** Maximum whitespace between `/Type` and `/Page`. */
 const gapBytesMax = 16
 
 /**
- * Counts the page objects in the uncompressed parts of a PDF; 0 if all of them are in compressed streams. This is only
- * an estimate, because the file's author decides which parts are compressed.
+ * Counts the page objects in the uncompressed parts of a PDF. Returns 0 if all of them are in compressed streams. The
+ * count is only an estimate, because the file's author decides which parts are compressed.
  */
 export function countPages(content: Buffer): number {
   let pages = 0
@@ -27,7 +27,6 @@ function isTypeBefore(content: Buffer, at: number): boolean {
   return before.trimEnd().endsWith(type)
 }
 
-/** Distinguishes `/Page` from `/Pages` and `/PageMode`. */
 function isLetter(byte: number | undefined): boolean {
   return byte !== undefined && /[A-Za-z]/.test(String.fromCharCode(byte))
 }

@@ -2,7 +2,7 @@ import type { EndpointRun } from '../run/endpoint-run.ts'
 import type { ChatPart, ChatRun, HttpAgentConfig } from '../config/define-config.ts'
 import { httpLimits as limits, toHttpService } from './http-service.ts'
 
-// Import lazily: sockets and TLS take several MB in each thread, so only threads that call a service load them.
+// Import lazily: the socket and TLS modules take several MB per thread, and only threads that call a service need them.
 
 export function httpRun(agent: HttpAgentConfig, name: string): (run: EndpointRun) => Promise<unknown> {
   const service = toHttpService(agent)

@@ -10,8 +10,8 @@ import type { HttpLimits, HttpService } from './http-service.ts'
 export type HttpChat = { service: HttpService; run: ChatRun; limits: HttpLimits }
 
 /**
- * Posts the chat to the service and yields its reply part by part. Reads only as fast as the consumer takes parts. If
- * the run's signal aborts, the reply ends without an error, because the remainder is not needed.
+ * Sends the chat to the agent's service and yields the parts of its reply. Reads only as fast as the consumer takes
+ * parts. If the run's signal aborts, the reply ends without an error, because nothing reads the remainder.
  */
 export async function* runHttpChat({ limits, run, service }: HttpChat): AsyncGenerator<ChatPart> {
   const { signal } = run
@@ -58,7 +58,7 @@ function toldMessage({ content, parts, role }: ChatMessage) {
   return { role, content, ...(parts && { parts: toldParts(parts) }) }
 }
 
-/** Replaces file contents by links, so that the service downloads only the files it needs. */
+/** Replaces file contents with URLs, so that the service downloads only the files it needs. */
 function toldParts(parts: readonly MessagePart[]) {
   return parts.map((part) => {
     if (part.type === 'text') return part
@@ -67,7 +67,7 @@ function toldParts(parts: readonly MessagePart[]) {
   })
 }
 
-/** Whether the response declares its length or is chunked. Otherwise a truncated response would go undetected. */
+/** Whether the response declares its length or is chunked. If it does neither, truncation cannot be detected. */
 function isFramed({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined
 }

@@ -13,12 +13,12 @@ import type { HttpService } from './http-service.ts'
 
 export type Post = {
   service: HttpService
-  /** The task or turn id. The agent's service uses it to detect repeated requests. */
+  /** Task or turn id. The agent's service uses it to detect repeated requests. */
   id: string
   userId: string
   body: object
   accept: string
-  /** On abort, the connection is closed immediately and `post` throws the abort reason. */
+  /** On abort, the connection closes immediately and `post` throws the abort reason. */
   signal: AbortSignal
   log: AgentLog
   connectMs: number
@@ -27,8 +27,8 @@ export type Post = {
 }
 
 /**
- * Posts a signed request and resolves with the response head, whatever the status. The caller must always destroy the
- * response.
+ * Sends a signed POST request. Resolves with the response once its headers have arrived, whatever the status. The
+ * caller must always destroy the response.
  */
 export async function post({ accept, connectMs, headMs, id, log, ...sent }: Post): Promise<IncomingMessage> {
   const { body, service, signal, traceparent, userId } = sent
@@ -62,17 +62,16 @@ export async function post({ accept, connectMs, headMs, id, log, ...sent }: Post
   })
 }
 
-/** Limits concurrent DNS lookups per user. Each thread has its own limit. */
+/** Limits concurrent DNS lookups per user, separately in each thread. */
 const places = new FairPlaces({ perUser: lookupsPerUserMax })
 
-/** Backoff before the second and third attempts. */
 const pausesMs = [200, 1000]
 
 /**
- * Connects to a service, with retries. Only this step is retried, because no byte of the request has been sent yet.
- * After that, the service may already have acted on the request. For the same reason connections are not reused: if the
- * service closes a keep-alive connection, a request in flight fails. Reuse would save about a third of a millisecond:
- * over loopback, an empty task would take 0.25 ms instead of 0.6 ms.
+ * Connects to a service, with retries. Only the connection is retried, because no byte of the request has been sent
+ * yet; later, the service may already have acted on the request. Connections are not reused for the same reason: a
+ * request in flight fails if the service closes its keep-alive connection. Reuse would save little: over loopback, an
+ * empty task takes 0.6 ms instead of 0.25 ms.
  */
 async function dialAgain(options: Dial, log: AgentLog): Promise<Socket> {
   const { signal } = options

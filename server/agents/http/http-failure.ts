@@ -1,6 +1,6 @@
 import type { Peer } from '../../outbound/peer.ts'
 
-/** A failure of an agent's service. The message is one sentence without the service's URL and secret. */
+/** Thrown if the service of an agent fails. The message is one sentence and reveals neither URL nor secret. */
 export class AgentServiceError extends Error {
   override readonly name = 'AgentServiceError'
 }

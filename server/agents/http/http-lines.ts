@@ -6,7 +6,7 @@ export const linesType = 'application/x-ndjson'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** Yields the lines of a body, except blank ones, which a service may send as keep-alives. */
+/** Yields the non-blank lines of a body. Services may send blank lines as keep-alives. */
 export async function* readLines(chunks: AsyncIterable<Buffer>, lineBytesMax: number): AsyncGenerator<string> {
   const lines = new LineSplitter(lineBytesMax)
   let blankBytes = 0
@@ -29,8 +29,8 @@ export async function* readLines(chunks: AsyncIterable<Buffer>, lineBytesMax: nu
 }
 
 /**
- * Parses the object in a line, checking only `type`. The other fields are validated later, in the same way for all
- * agent kinds. If the line has the type `error`, throws its message.
+ * Parses the JSON object in a line and checks only its `type`. The other fields are validated later, as for all agent
+ * kinds. If the type is `error`, throws the line's message.
  */
 export function eventIn(line: string): { type?: unknown } {
   let event: unknown

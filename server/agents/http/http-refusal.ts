@@ -10,8 +10,8 @@ type Limits = Pick<HttpLimits, 'refusalBytesMax' | 'refusalMs'>
 const reasonCharsMax = 1000
 
 /**
- * Resolves with the content type. Throws unless the response is an uncompressed 200 with one of these types. The error
- * quotes the reason in the response, if any.
+ * Resolves with the content type. Throws if the status is not 200, the content type is not in the list, or the body is
+ * compressed. The error includes the reason given in the response, if any.
  */
 export async function expectOk<Type extends string>(
   answer: IncomingMessage,
@@ -34,12 +34,10 @@ export async function expectOk<Type extends string>(
   throw new AgentServiceError(`The agent's service responded with ${type} instead of ${contentTypes.join(' or ')}.`)
 }
 
-/** Returns the content type in lower case, without parameters. */
 function contentTypeOf({ headers }: IncomingMessage): string {
   return (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()
 }
 
-/** Returns the `message` or `error` of a JSON body; empty if there is none or it does not arrive in time. */
 async function readReason(answer: IncomingMessage, { refusalBytesMax, refusalMs }: Limits): Promise<string> {
   if (!/^application\/(?:.+\+)?json$/.test(contentTypeOf(answer))) return ''
   const timer = setTimeout(() => answer.destroy(), refusalMs)

@@ -3,15 +3,11 @@ import { parseWebhookSecret } from '../config/webhook-secret.ts'
 
 export type HttpLimits = {
   connectMs: number
-  /**
-   * Time limit from the request to the response head of a chat. A service may use the whole timeout of a task before it
-   * responds.
-   */
+  /** Maximum time from a chat request to its response headers. For tasks the endpoint's timeout applies instead. */
   chatHeadMs: number
   taskBytesMax: number
   taskValuesMax: number
   lineBytesMax: number
-  /** Limits on reading the body of a response with a status other than 200. */
   refusalBytesMax: number
   refusalMs: number
 }
@@ -28,7 +24,7 @@ export const httpLimits: HttpLimits = {
 
 export type HttpService = { url: URL; key: Buffer }
 
-/** Throws if the URL or secret is invalid, without quoting either. */
+/** Throws if the URL or the secret is invalid. The error includes neither of them. */
 export function toHttpService({ id, secret, url }: HttpAgentConfig): HttpService {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (!parsed || !/^https?:$/.test(parsed.protocol))

@@ -23,8 +23,8 @@ const contentType = 'application/json'
 const accept = `${contentType}, ${linesType}`
 
 /**
- * Posts the task to the service. Resolves with the JSON value of the response body, or of the `result` line in an
- * NDJSON body.
+ * Sends the task to the agent's service. Resolves with the JSON value of the response body, or of the `result` line if
+ * the body is NDJSON.
  */
 export async function runHttpTask({ agentId, limits, name, run, service }: HttpTask): Promise<unknown> {
   const { log, params, signal, taskId, traceparent, userId } = run
@@ -48,7 +48,7 @@ export async function runHttpTask({ agentId, limits, name, run, service }: HttpT
   }
 }
 
-/** Follows an NDJSON body to its result line. All other lines report progress or a charge. */
+/** Reads an NDJSON body up to its `result` line. Every other line reports progress or a charge. */
 async function followLines(answer: IncomingMessage, run: EndpointRun, limits: HttpLimits): Promise<unknown> {
   const chunks = readBody(answer, { peer: agentService, bytesMax: Infinity })
   for await (const line of readLines(chunks, limits.lineBytesMax)) {
@@ -69,7 +69,7 @@ async function followLines(answer: IncomingMessage, run: EndpointRun, limits: Ht
   throw new AgentServiceError("The agent's service ended its response without a result line.")
 }
 
-/** Lines up to this length cannot contain more values than the limit. */
+/** Lines up to this length cannot contain more values than the limit, so their values are not counted. */
 const lightChars = 16_000
 
 function assertLight(json: Buffer, valuesMax: number): void {

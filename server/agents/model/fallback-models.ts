@@ -4,7 +4,7 @@ import type { AgentLog, ModelAgentConfig, ModelObject } from '../config/define-c
 import { describeModelError, isRequestRefused } from './model-error.ts'
 
 /**
- * A model with the SDK's latest interface. Provider packages may implement an older interface, which the SDK converts.
+ * A model with the SDK's latest interface. The SDK converts models of provider packages that implement an older one.
  */
 type SdkModel = ReturnType<typeof wrapLanguageModel>
 type CallOptions = Parameters<SdkModel['doStream']>[0]
@@ -14,11 +14,14 @@ type StreamPart = StreamResult['stream'] extends ReadableStream<infer Part> ? Pa
 type FallbackParts = {
   wrap: typeof wrapLanguageModel
   log: AgentLog
-  /** Whether the reply was stopped, so that no other model may answer. */
+  /** Whether the reply was stopped. If so, no fallback model is called. */
   isStopped?: () => boolean
-  /** Called before a request to a fallback model, and when one of several models has started to answer. */
+  /**
+   * Called with `hasAnswered` false before a request to a fallback model, and with true once one of several models has
+   * started to answer.
+   */
   onModel?: (model: number, hasAnswered: boolean) => void
-  /** A model with fallbacks must start its answer within this time. */
+  /** Time within which a model with fallbacks must start its answer. */
   beginMsMax?: number
 }
 
@@ -29,12 +32,11 @@ export function modelsOf({ fallbacks = [], model }: ModelAgentConfig): readonly 
 }
 
 /**
- * The models of one reply or task. Calls go to the first model. If it cannot answer, they go to the next one, until a
- * model has started to answer: from then on, all calls go to that model.
+ * The models of one reply or task. Calls go to the first model. If it fails, they go to the next one. Once a model has
+ * started to answer, all further calls go to that model.
  */
 export class FallbackModels {
   readonly #own: Exclude<LanguageModel, string>
-  /** Empty if the agent has no fallbacks. */
   readonly #models: readonly SdkModel[]
   readonly #parts: FallbackParts
   #current = 0
@@ -47,7 +49,6 @@ export class FallbackModels {
     this.#models = models.length === 1 ? [] : models.map((model) => parts.wrap({ model, middleware: [] }))
   }
 
-  /** A model object that calls these models in turn. */
   get model(): Exclude<LanguageModel, string> {
     const [first] = this.#models
     if (!first) return this.#own
@@ -57,7 +58,7 @@ export class FallbackModels {
       specificationVersion: first.specificationVersion,
       provider: first.provider,
       modelId: first.modelId,
-      // The SDK then downloads linked files itself, which works with every model.
+      // An empty list makes the SDK download linked files itself, which works with every model.
       supportedUrls: {},
       doGenerate: (options: CallOptions) => call((model) => model.doGenerate(options), options),
       doStream: (options: CallOptions) =>
@@ -90,7 +91,9 @@ export class FallbackModels {
     }
   }
 
-  /** Resolves once the answer has started. Rejects if the stream starts with an error, or too late. */
+  /**
+   * Resolves once the answer has started. Rejects if the stream starts with an error or the answer starts too late.
+   */
   async #begin(model: SdkModel, options: CallOptions): Promise<StreamResult> {
     const { beginMsMax = beginMsDefault } = this.#parts
     const over = new AbortController()
@@ -105,7 +108,7 @@ export class FallbackModels {
     )
     try {
       const begun = Promise.resolve(model.doStream({ ...options, abortSignal: signal })).then(withBeginning)
-      // A late rejection has no other handler.
+      // Prevent an unhandled rejection if the request fails after the time limit has won the race.
       begun.catch(() => {})
       return await Promise.race([begun, late])
     } catch (error) {
@@ -117,27 +120,28 @@ export class FallbackModels {
   }
 }
 
-/** A model did not start its answer in time. */
 class LateAnswerError extends Error {
   override readonly name = 'LateAnswerError'
 }
 
-/** A stream that starts with an error, which is the `cause`. */
+/** Thrown if the stream starts with an error, which is the `cause`. */
 class BrokenStartError extends Error {
   override readonly name = 'BrokenStartError'
 }
 
-/** Whether another model may answer. Not if the provider rejected the content of the request. */
+/** Whether the next model may be called. It may not if the provider rejected the content of the request. */
 function mayFallBack(error: unknown): boolean {
   if (error instanceof LateAnswerError) return true
   if (error instanceof BrokenStartError) return !isRequestRefused(error.cause)
-  // The SDK marks connection failures, 408, 409, 429 and 5xx.
+  // The SDK sets `isRetryable` for connection failures, 408, 409, 429 and 5xx.
   return !isRequestRefused(error) && (error as { isRetryable?: unknown } | null)?.isRetryable === true
 }
 
 const before = new Set(['stream-start', 'response-metadata', 'raw'])
 
-/** Reads the stream up to the first part of the answer. Rejects if that part is an error. */
+/**
+ * Waits for the first part of the answer, and returns the stream with all its parts. Rejects if that part is an error.
+ */
 async function withBeginning(result: StreamResult): Promise<StreamResult> {
   const reader = result.stream.getReader()
   const read: StreamPart[] = []

@@ -2,7 +2,7 @@ import type { LanguageModelMiddleware } from 'ai'
 import type { TaskTokens } from '../run/task-tokens.ts'
 import { ModelSteps } from './model-steps.ts'
 
-/** Counts the tokens of a task's model calls, and limits each call to what is left of the task's maximum cost. */
+/** Counts the tokens of a task's model calls, and limits each call to the remainder of the task's maximum cost. */
 export function measuredCalls(
   tokens: TaskTokens,
   { contextTokens, outputTokensMax }: { contextTokens: number; outputTokensMax: number },
@@ -18,7 +18,7 @@ export function measuredCalls(
     transformParams: async ({ params }) => {
       const sent = { ...params, maxOutputTokens: params.maxOutputTokens ?? outputTokensMax }
       const maxOutputTokens = await steps.begin(sent)
-      // Without tools the model has to finish with the results it has.
+      // Without tools, the model must finish with the results it has.
       const isLast = tokens.isLastCall && params.tools !== undefined
       return { ...sent, maxOutputTokens, ...(isLast && { toolChoice: { type: 'none' } }) }
     },
@@ -38,7 +38,6 @@ export function measuredCalls(
   }
   return {
     middleware,
-    /** Text of all calls so far. */
     get text(): string {
       return texts.join('\n\n')
     },

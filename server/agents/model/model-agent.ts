@@ -22,11 +22,10 @@ import { toJsonSchema, toZodSchema } from '../config/params-schema.ts'
 
 const maxStepsDefault = 8
 const maxOutputTokensDefault = 4096
-/** Maximum number and length of tool names in one step's progress report. */
 const toldCallsMax = 10
 const toldNameCharsMax = 60
 
-/** The agent with the AI SDK's own types in place of the structural ones in the configuration. */
+/** Replaces the structural types of the configuration with the AI SDK's own types. */
 type SdkAgent = ModelAgentConfig & {
   readonly model: Exclude<LanguageModel, string>
   readonly tools?: ToolSet
@@ -35,10 +34,10 @@ type SdkAgent = ModelAgentConfig & {
 type CallParams = Parameters<NonNullable<LanguageModelMiddleware['transformParams']>>[0]['params']
 type ProviderOptions = NonNullable<CallParams['providerOptions']>
 
-/** Import lazily: the AI SDK takes 100 ms and 20 MB to load, so only threads that run a model load it. */
+/** Import lazily: the AI SDK takes 100 ms and 20 MB to load, and only threads that run a model need it. */
 const loadSdk = () => import('ai')
 
-/** Yields the model's reply: text, reasoning and tool calls as they arrive, and the usage of each step. */
+/** Streams the model's reply. Yields text, reasoning and tool calls as they arrive, and the usage of each step. */
 export function modelReply(agent: ModelAgentConfig): (run: ReplyRun) => AsyncIterable<ChatPart> {
   return (run) => {
     const left = new AbortController()
@@ -53,11 +52,11 @@ export function modelReply(agent: ModelAgentConfig): (run: ReplyRun) => AsyncIte
 
 type Reader = { parts: PartQueue<ChatPart>; left: AbortSignal }
 
-/** Pushes parts of the reply until the reply ends or is stopped, or its reader stops reading. */
+/** Pushes the parts of the reply into the queue until the reply ends or is stopped, or the reader leaves. */
 async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): Promise<void> {
   const { connectors, history, isStopped, message, onModel, openCall, openStep, params, signal } = run
   const { isStepCount, streamText, wrapLanguageModel } = await loadSdk()
-  // An earlier reply may be blank, and Anthropic rejects blank messages.
+  // Skip blank replies, because Anthropic rejects blank messages.
   const earlier = history.filter(({ content, parts: sent }) => content.trim() !== '' || sent)
   const told = earlier.filter(({ role }) => role === 'system').map(({ content }) => content)
   const said = earlier.filter(({ role }) => role !== 'system')
@@ -91,7 +90,7 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
     ...samplingOf(agent, params.sampling),
     stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
     abortSignal: AbortSignal.any([stopOf(connectors, signal), left]),
-    // Errors arrive as stream parts. Without this, the default handler would print them.
+    // Errors also arrive as stream parts. The SDK's default handler would print them too.
     onError: () => {},
   })
   const ids = new CallIds()
@@ -114,7 +113,9 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
   if (!signal.aborted) connectors.failed.throwIfAborted()
 }
 
-/** Converts a part of the SDK's stream, if it has an equivalent in the reply. Throws if the model failed. */
+/**
+ * Converts a part of the SDK's stream. Returns undefined if the reply has no such part. Throws if the model failed.
+ */
 function toChatPart(
   part: TextStreamPart<ToolSet>,
   { ids, bypass }: { ids: CallIds; bypass: DeltaBypass },
@@ -129,7 +130,7 @@ function toChatPart(
     return { type: 'tool-call', id: ids.open(part.toolCallId), name, arguments: toArguments(part.input) }
   }
   if (part.type === 'tool-result') {
-    // A tool implemented as a generator yields preliminary results first.
+    // A tool that is a generator yields preliminary results first.
     if (part.preliminary) return undefined
     return { type: 'tool-result', id: ids.of(part.toolCallId), output: part.output }
   }
@@ -145,7 +146,7 @@ function toChatPart(
 }
 
 /**
- * Returns the strings that each request of a reply contains in addition to messages and tools: the instructions and the
+ * Returns the strings that every request of a reply contains besides messages and tools: the instructions and the
  * response format.
  */
 export function textsBeside(agent: ModelAgentConfig, format: ResponseFormat | undefined): string[] {
@@ -206,7 +207,7 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: Endpoint
         step++
         toolCalls = []
         tell()
-        // Without tools the model has to finish with the results it has.
+        // Without tools, the model must finish with the results it has.
         return beginPrompt() ? {} : { toolChoice: 'none' as const }
       },
       abortSignal: stopOf(connectors, signal),
@@ -236,8 +237,9 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: Endpoint
 }
 
 /**
- * Converts sampling settings to call settings of the SDK. Settings without an SDK name are passed as provider options.
- * The openai-compatible package forwards them; other providers drop unknown options. The agent's own options win.
+ * Converts sampling settings to call settings of the SDK. Settings that the SDK does not define become provider
+ * options, which the openai-compatible package forwards and other providers ignore. The agent's own provider options
+ * take precedence.
  */
 function samplingOf(agent: SdkAgent, { extra, ...settings }: Sampling = {}) {
   const { providerOptions = {} } = agent
@@ -252,17 +254,16 @@ function samplingOf(agent: SdkAgent, { extra, ...settings }: Sampling = {}) {
   return { ...settings, providerOptions: { ...providerOptions, ...Object.fromEntries(ofProviders) } }
 }
 
-/** Merges instructions, with the agent's own first. */
 function settingsOf({ instructions, model }: SdkAgent, told: readonly string[] = []) {
   const all = instructions === undefined ? told : [instructions, ...told]
   return { model, ...(all.length > 0 && { instructions: all.join('\n\n') }) }
 }
 
-/** Wraps the agent's own tools so that each call starts only once its cost is held. */
+/** Wraps the agent's own tools so that a call starts only once its cost is reserved. */
 function heldTools({ tools = {} }: SdkAgent, openCall: ReplyRun['openCall']): { tools: ToolSet } {
   const held = Object.entries(tools).map(([name, tool]) => {
     if (!tool.execute) return [name, tool] as const
-    // A generator's last value is the result, so a generator can wrap any tool.
+    // Any tool can be wrapped in a generator, because the last value of a generator is its result.
     const execute: typeof tool.execute = async function* (input, options) {
       await openCall()
       const output: unknown = tool.execute!(input, options)
@@ -291,21 +292,20 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
 
-/** Merges the agent's own tools with the tools of the user's connectors. Their names never collide. */
 async function toolsOf({ tools }: Pick<SdkAgent, 'tools'>, connectors: RunConnectors): Promise<{ tools?: ToolSet }> {
   const all = { ...tools, ...(await connectorTools(connectors)) }
   return Object.keys(all).length === 0 ? {} : { tools: all }
 }
 
 /**
- * Returns a signal that aborts with `signal` or when a connector fails. Without the latter, the model would continue
- * without the tool's answer.
+ * Returns a signal that aborts with `signal` or when a connector fails. Otherwise the model would continue without the
+ * tool's result.
  */
 function stopOf(connectors: RunConnectors, signal: AbortSignal): AbortSignal {
   return connectors.tools.length === 0 ? signal : AbortSignal.any([signal, connectors.failed])
 }
 
-/** Returns instructions with the JSON Schema if a provider does not support schemas. */
+/** Returns instructions that contain the JSON Schema, for models that cannot be given a schema. */
 function schemaWords(agent: ModelAgentConfig, schema: JsonSchema | undefined): string[] {
   const supportsAll = (modelsOf(agent) as readonly { supportsStructuredOutputs?: unknown }[]).every(
     ({ supportsStructuredOutputs }) => supportsStructuredOutputs !== false,

@@ -13,45 +13,44 @@ type Shape = {
 }
 
 /**
- * Describes a model failure in one sentence, for every shape that the AI SDK reports: provider errors with a status,
- * the last of several attempts, broken connections, stream errors, output that violates the schema. Quotes nothing from
- * the request, and redacts what looks like a key or URL in a provider's message.
+ * Describes a model failure in one sentence. Supports every error that the AI SDK reports: provider errors with a
+ * status, the last of several attempts, broken connections, stream errors and output that violates the schema. Quotes
+ * nothing from the request, and redacts everything in a provider's message that looks like a key or a URL.
  */
 export function describeModelError(thrown: unknown): string {
   return sentence(describe(thrown))
 }
 
-/** A model or its provider gave no usable answer. */
 export class ModelFailure extends Error {
   override readonly name: string = 'ModelFailure'
 }
 
-/** The provider rejected a request because of its content. The user is still charged for earlier steps. */
+/** Thrown if the provider rejects a request because of its content. The user still pays for earlier steps. */
 export class RequestRefusedError extends ModelFailure {
   override readonly name = 'RequestRefusedError'
 }
 
 /**
- * Returns a failure without the SDK's error as its cause, because the request data in that error may contain an API key.
+ * Converts an SDK error to a failure without a `cause`. The SDK's error contains the request, which may include an API
+ * key.
  */
 export function toModelFailure(thrown: unknown): ModelFailure {
-  // An error part of a stream has already been converted when the stream throws it again.
+  // The stream throws its error parts a second time, already converted.
   if (thrown instanceof ModelFailure) return thrown
   const message = describeModelError(thrown)
   return isRequestRefused(thrown) ? new RequestRefusedError(message) : new ModelFailure(message)
 }
 
 /**
- * Matches errors about too long prompts, as worded by OpenAI, Anthropic, Google, vLLM, llama.cpp and compatible
- * servers.
+ * Matches errors about prompts that are too long, as worded by OpenAI, Anthropic, Google, vLLM, llama.cpp and
+ * compatible servers.
  */
 const overflow =
   /context[_ ](?:length|window|size)|maximum context|(?:prompt|input|request) is too long|too many (?:input )?tokens|token count.{0,40}exceeds|string_above_max_length/i
 
-/** Status codes of a rejection. Moderation or a firewall in front of the provider blocks content with 403 or 451. */
+/** Status codes that mean a rejected request. Moderation and firewalls respond with 403 or 451. */
 const refusals: ReadonlySet<unknown> = new Set([400, 403, 413, 422, 451])
 
-/** Whether a provider rejected a request because of its content, for example more tokens than the model accepts. */
 export function isRequestRefused(thrown: unknown, depth = 0): boolean {
   if (typeof thrown !== 'object' || thrown === null || depth > causesMax) return false
   const { cause, lastError, statusCode } = thrown as Shape
@@ -81,7 +80,7 @@ function describe(thrown: unknown, depth = 0): string {
     case 'AI_NoObjectGeneratedError':
     case 'AI_NoOutputGeneratedError':
       return "The model's output does not match the schema of the endpoint."
-    // A stream chunk in an unexpected format, such as an error from a server that imitates the provider.
+    // A stream chunk in an unexpected format, such as the error of a server that imitates the provider's API.
     case 'AI_TypeValidationError':
     case 'AI_JSONParseError': {
       const words = wordsOf(value)
@@ -100,7 +99,6 @@ function describeStatus({ message, responseBody }: Shape, status: number): strin
     : `The model's provider responded with ${status}.`
 }
 
-/** A call that failed without an error status: no connection, a broken connection, or an unreadable response. */
 function describeConnection(error: Shape): string {
   const code = codeOf(error)
   if (typeof error.statusCode === 'number') {
@@ -111,17 +109,13 @@ function describeConnection(error: Shape): string {
   return code === '' ? "Could not reach the model's provider." : `Could not reach the model's provider (${code}).`
 }
 
-/** Returns the code of the network error in the cause chain, such as ECONNREFUSED. */
+/** Returns the network error code from the chain of causes, such as ECONNREFUSED. */
 function codeOf(error: unknown, depth = 0): string {
   if (typeof error !== 'object' || error === null || depth > causesMax) return ''
   const { cause, code } = error as Shape
   return typeof code === 'string' && /^[A-Z][A-Z_]+$/.test(code) ? code : codeOf(cause, depth + 1)
 }
 
-/**
- * Returns the error message in a response body, from any of the usual fields: `error`, `error.message`, `message` or
- * `detail`.
- */
 function wordsOf(body: unknown): string {
   let value = body
   if (typeof body === 'string') {
@@ -138,7 +132,7 @@ function wordsOf(body: unknown): string {
 }
 
 const address = /\b[a-z][a-z0-9+.-]*:\/\/\S*[^\s.,;:!?'")\]]/gi
-/** Matches words with a typical key prefix, mixed runs of at least 20 letters and digits, and partly masked words. */
+/** Matches words that start like a key, sequences of at least 20 letters and digits, and partly masked words. */
 const keyLike =
   /\b(?:sk|pk|rk|gsk|xai|hf|nvapi|AIza|Bearer)[-_ ][\w*.-]*\w|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{20,}\b|[\w-]*\*{3,}[\w*-]*/g
 

@@ -6,12 +6,12 @@ import { lookupsPerUserMax, type Peer } from '../../outbound/peer.ts'
 const peer: Peer = { name: "model's provider", isOperators: true, Failure: Error }
 const connectMs = 10_000
 const bytesMax = 64 * 1024 * 1024
-/** The operator chose the hosts, so all lookups share the slots. */
+/** All lookups share one user's slots, because the operator has chosen the hosts. */
 const lookups = { userId: '', places: new FairPlaces({ perUser: lookupsPerUserMax }) }
-/** Connections by origin. Each thread has its own. */
+/** Connection pools by origin, separate in each thread. */
 const origins = new Map<string, KeptConnections>()
 
-/** A `fetch` for the URLs of model providers in the configuration. Follows no redirects. */
+/** A `fetch` implementation for the model provider URLs in the configuration. Does not follow redirects. */
 export const modelFetch: typeof fetch = async (input, init) => {
   const request = new Request(input, init)
   const url = new URL(request.url)
@@ -23,7 +23,7 @@ export const modelFetch: typeof fetch = async (input, init) => {
   const headers = Object.fromEntries(request.headers)
   const sent = { peer, url, agent, method: request.method, headers, body, signal }
   const answer = await exchange(sent).catch((error: unknown) => {
-    // The AI SDK retries only what fails like the global fetch.
+    // The AI SDK retries only errors that look like those of the global `fetch`.
     throw signal.aborted ? error : new TypeError('fetch failed', { cause: error })
   })
   const chunks = readBody(answer, { peer, bytesMax })
@@ -38,7 +38,7 @@ export const modelFetch: typeof fetch = async (input, init) => {
           signal.removeEventListener('abort', stop)
           controller.close()
         } catch (error) {
-          // With a code, the AI SDK's error counts as a lost connection.
+          // The AI SDK treats an error with this code as a lost connection.
           throw signal.aborted ? signal.reason : Object.assign(error as Error, { code: 'ECONNRESET' })
         }
       },

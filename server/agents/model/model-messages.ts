@@ -15,7 +15,7 @@ function contentPart(part: SentPart): ContentPart {
   if (part.type === 'text') return part
   const { data, filename, mediaType } = part
   if (!data) return { type: 'text', text: `[${nameOf(part)} was sent earlier and is omitted here]` }
-  // Few providers accept text as a file; all accept it inline.
+  // Send text files inline. All providers accept that, but few accept text as a file.
   if (isTextType(mediaType)) return { type: 'text', text: `[${nameOf(part)}]\n${new TextDecoder().decode(data)}` }
   const named = filename !== undefined && { filename }
   return { type: 'file', data, mediaType, ...named, providerOptions: markTokens(part) }

@@ -13,7 +13,7 @@ type ModelStepsParts = {
 }
 type Begun = { call: HeldCall; usage: ReportedUse; isAnswered: boolean; isTold: boolean }
 
-/** If the last step of a reply calls tools, the agent's `maxSteps` cut the reply off. */
+/** A reply that ends with tool calls was cut off by `maxSteps`. */
 const reasons: Partial<Record<FinishReason, ReplyReason>> = {
   stop: 'stop',
   length: 'length',
@@ -22,15 +22,14 @@ const reasons: Partial<Record<FinishReason, ReplyReason>> = {
 }
 
 /**
- * The model calls of one reply. The cost of each call is held before it is sent to the provider, and its usage is
- * passed on once the provider reports it. Usage that the provider does not report is counted from the sent and
- * generated text.
+ * The model calls of one reply. Reserves the cost of each call before it is sent, and reports its usage once the
+ * provider has reported it. If the provider reports none, counts the tokens of the sent and generated text.
  */
 export class ModelSteps {
   readonly #calls: HeldCalls
   readonly #onUsage: ModelStepsParts['onUsage']
   /**
-   * Calls in progress, oldest first. The SDK can start a step before the stream reports the end of the previous step.
+   * Calls in progress, oldest first. The SDK can start a step before the stream reports the end of the previous one.
    */
   readonly #begun: Begun[] = []
 
@@ -39,28 +38,27 @@ export class ModelSteps {
     this.#onUsage = onUsage
   }
 
-  /** Resolves with the output-token limit of the call. Rejects if the reply is stopped. */
+  /** Reserves the cost of a call. Resolves with the call's output-token limit. Rejects if the reply is stopped. */
   async begin(request: Parameters<typeof promptTexts>[0] & { maxOutputTokens: number }): Promise<number> {
     const latest = this.#begun.at(-1)
-    // The SDK retries a call that got no answer. Its cost is already held.
+    // The SDK is retrying a call that got no answer. Its cost is already reserved.
     if (latest && !latest.isAnswered) return latest.call.held.outputTokensMax
     const call = await this.#calls.open(promptTexts(request), request.maxOutputTokens)
     this.#begun.push({ call, usage: {}, isAnswered: false, isTold: false })
     return call.held.outputTokensMax
   }
 
-  /** Called when the provider starts to answer the latest call. */
   answered(): void {
     const latest = this.#begun.at(-1)
     if (latest) latest.isAnswered = true
   }
 
-  /** Adds output of the latest call: text, reasoning or tool arguments. */
+  /** Adds text, reasoning or tool arguments to the output of the latest call. */
   wrote(text: string, isThought = false): void {
     this.#begun.at(-1)?.call.wrote(text, isThought)
   }
 
-  /** Records the usage at the end of the model's stream. Missing numbers are counted when the step ends. */
+  /** Stores the usage from the end of the model's stream. Missing counts are computed when the step ends. */
   reported(usage: ModelUsage): void {
     const latest = this.#begun.at(-1)
     if (!latest || latest.isTold) return
@@ -80,8 +78,8 @@ export class ModelSteps {
 }
 
 /**
- * Converts the SDK's usage. Providers differ in whether the prompt total includes cached tokens; the SDK's packages
- * always include them. Only Anthropic caches for an hour, and the SDK passes that number on only in the raw usage.
+ * Converts the SDK's usage. The SDK's provider packages always include cached tokens in the prompt total, although some
+ * provider APIs do not. The number of tokens cached for one hour, an Anthropic feature, is only in the raw usage.
  */
 function reportedUse({ inputTokens, outputTokens, raw }: ModelUsage): ReportedUse {
   const { cache_creation: created } = (raw ?? {}) as { cache_creation?: { ephemeral_1h_input_tokens?: unknown } }

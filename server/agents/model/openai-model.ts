@@ -1,11 +1,10 @@
 import type { LanguageModel } from 'ai'
 import type { ModelAgentConfig, OpenAIAgentConfig } from '../config/define-config.ts'
 
-/** Also the key of the agent's `providerOptions`, as `openaiCompatible`. */
+/** Provider name. Its camel-case form `openaiCompatible` is the key in the agent's `providerOptions`. */
 const name = 'openai-compatible'
 type SdkModel = Extract<Exclude<LanguageModel, string>, { specificationVersion: 'v4' }>
 
-/** Turns an agent of kind openai into one of kind model, whose model calls the agent's URL. */
 export function asModelAgent(agent: OpenAIAgentConfig): ModelAgentConfig {
   const { apiKey, baseUrl, kind: _, model: modelId, supportsStructuredOutputs = false, ...own } = agent
   let loaded: Promise<SdkModel> | undefined
@@ -28,7 +27,7 @@ type Opened = Pick<OpenAIAgentConfig, 'baseUrl'> & {
   supportsStructuredOutputs: boolean
 }
 
-/** Imports lazily, because most threads never call a model. */
+/** Imports the provider package lazily, because most threads never call a model. */
 async function open({ apiKey, baseUrl, modelId, supportsStructuredOutputs }: Opened): Promise<SdkModel> {
   const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
   const { modelFetch } = await import('./model-fetch.ts')

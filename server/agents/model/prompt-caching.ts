@@ -3,14 +3,14 @@ import type { ModelAgentConfig } from '../config/define-config.ts'
 
 type Prompt = Parameters<NonNullable<LanguageModelMiddleware['transformParams']>>[0]['params']['prompt']
 
-/** Marks the prompts of an agent with `caching`. */
 export function cacheMarks(agent: ModelAgentConfig): LanguageModelMiddleware {
   return { transformParams: async ({ params }) => ({ ...params, prompt: withCacheMarks(params.prompt, agent) }) }
 }
 
 /**
- * Marks the end of the instructions and the end of the prompt. The provider caches the prompt up to each mark, so that
- * the next call of the conversation reads it from there. Providers ignore each other's marks.
+ * Marks the end of the instructions and the end of the prompt. The provider caches the prompt up to each mark, and the
+ * next call of the conversation reads that part from the cache. Providers ignore marks in the format of other
+ * providers.
  */
 function withCacheMarks(prompt: Prompt, { caching = false }: ModelAgentConfig): Prompt {
   if (caching === false) return prompt

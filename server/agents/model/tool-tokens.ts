@@ -7,7 +7,7 @@ import { toolsAtMost } from '../run/prompt-size.ts'
 /** Maximum tokens of each agent's own tool definitions. Agents without tools have no entry. */
 export type ToolTokens = WeakMap<Agent, number>
 
-/** Adds the tools of the catalogue's chat agents to `measured`. Throws ConfigError if a tool's schema is unusable. */
+/** Adds the tools of the catalogue's chat agents to `measured`. Throws a ConfigError if a tool's schema is invalid. */
 export async function measureTools(
   { agents }: Pick<ErrandConfig, 'agents'>,
   { catalogue, measured }: { catalogue: Catalogue; measured: ToolTokens },
@@ -22,7 +22,6 @@ export async function measureTools(
   }
 }
 
-/** The tool definitions in the format that the AI SDK passes to a model. */
 async function definitionsOf(tools: ToolSet): Promise<object[]> {
   const { asSchema } = await import('ai')
   const definitions: object[] = []

@@ -1,6 +1,6 @@
 import type { ListedPrice } from './price-list.ts'
 
-/** A rate that differs between two price lists. An absent rate is null. */
+/** A rate that differs between two price lists. `from` or `to` is null if that list has no such rate. */
 export type Difference = { model: string; name: string; from: string | null; to: string | null }
 
 type Prices = ReadonlyMap<string, ListedPrice>

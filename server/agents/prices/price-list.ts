@@ -4,21 +4,20 @@ import { messageOf } from '../../kernel/thrown.ts'
 import type { LongContextPricing, TokenPricing } from '../config/pricing-config.ts'
 import { repeatedKey } from './repeated-key.ts'
 
-// Price lists of models, in three formats: models.dev's api.json, LiteLLM's model_prices_and_context_window.json, and
-// our own, which `errand prices import` writes.
+// Reads price lists in three formats: api.json of models.dev, model_prices_and_context_window.json of LiteLLM, and our
+// own format, which `errand prices import` writes.
 
 export type ListedPrice = TokenPricing & { longContext?: LongContextPricing }
 export type PriceList = {
-  /** Start of the SHA-256 of the file, in hex. */
+  /** First hex digits of the file's SHA-256 hash. */
   version: string
-  /** Prices by model id, for example `openai/gpt-5-mini`. */
   prices: ReadonlyMap<string, ListedPrice>
-  /** Reasons why other entries have no usable price, by model id. */
   unusable: ReadonlyMap<string, string>
 }
 
 /**
- * An unusable price list, or an unusable entry. The message completes a sentence that begins with the name of either.
+ * Thrown if a price list or one of its entries is invalid. The message completes a sentence that starts with the name of
+ * the file or model.
  */
 export class PriceListError extends Error {
   override readonly name = 'PriceListError'
@@ -44,7 +43,6 @@ export function readPriceList(text: string): PriceList {
   return { version, prices, unusable }
 }
 
-/** Writes prices in our own format, sorted by model. */
 export function writePriceList(prices: ReadonlyMap<string, ListedPrice>): string {
   const models = Object.fromEntries([...prices].sort(([one], [other]) => (one < other ? -1 : 1)))
   return `${JSON.stringify({ currency: 'USD', models }, null, 2)}\n`
@@ -85,7 +83,7 @@ function entriesOf(root: Entry): Listed[] {
   }
   const priced = all.filter(([, entry]) => 'input_cost_per_token' in entry)
   if (priced.length === 0) throw new PriceListError('has no prices in the format of models.dev, LiteLLM or Errand')
-  // LiteLLM's first entry only explains the fields.
+  // The first entry of LiteLLM's file only documents the fields.
   return priced.filter(([id]) => id !== 'sample_spec').map(([id, entry]) => [id, () => litellmPrice(entry)])
 }
 
@@ -105,7 +103,7 @@ function ownPrice(price: unknown): ListedPrice {
   }
 }
 
-/** Prices are in USD per million tokens. */
+/** Converts a models.dev entry, whose prices are in USD per million tokens. */
 function modelsDevPrice(entry: unknown): ListedPrice {
   const cost = isEntry(entry) ? entry['cost'] : undefined
   if (!isEntry(cost)) throw new PriceListError('has no cost')
@@ -123,7 +121,7 @@ function modelsDevPrice(entry: unknown): ListedPrice {
   return { ...base, longContext: { aboveTokens: wholeTokens(of['size']), ...long } }
 }
 
-/** Prices are in USD per token. */
+/** Converts a LiteLLM entry, whose prices are in USD per token. */
 function litellmPrice(entry: Entry): ListedPrice {
   assertUsd(entry['currency'] ?? 'USD')
   const rate = (name: string) => {
@@ -182,8 +180,8 @@ function tokens(rate: RateOf, names: Names): TokenPricing {
 }
 
 /**
- * Removes cache-write rates below the input rate. Public lists contain such rates, often zero, for providers without a
- * surcharge for cache writes.
+ * Removes cache-write rates below the input rate. Public lists contain such rates, often 0, for providers that charge
+ * nothing extra for cache writes.
  */
 function providerPrice({ cacheWrite1hPerMillionUsd, cacheWritePerMillionUsd, ...price }: TokenPricing): TokenPricing {
   const input = Number(price.inputPerMillionUsd)
@@ -197,8 +195,8 @@ function providerPrice({ cacheWrite1hPerMillionUsd, cacheWritePerMillionUsd, ...
 }
 
 /**
- * Returns the rates for long prompts. If the list omits a rate, or has a cache-write rate below the input rate, scales
- * the base rate like the input or output rate.
+ * Returns the rates for long prompts. If the list omits a rate or its cache-write rate is below the input rate, scales
+ * the base rate by the same factor as the input or output rate.
  */
 function longPrice(base: TokenPricing, rate: RateOf, names: Names): TokenPricing {
   const long = providerPrice(tokens(rate, names))
@@ -210,13 +208,12 @@ function longPrice(base: TokenPricing, rate: RateOf, names: Names): TokenPricing
   return { ...long, ...Object.fromEntries(grown) }
 }
 
-/** Multiplies a rate by `to` / `from`, rounded up. */
 function grownBy(rate: string, from: string, to: string): string {
   const [value, before, after] = [rate, from, to].map((text) => BigInt(parsePerMillion(text)!))
   return before === 0n ? rate : writePerMillion(Number((value! * after! + before! - 1n) / before!))
 }
 
-/** Relative tolerance for rounding errors in a per-token price multiplied by a million. */
+/** Relative tolerance for the rounding error of a per-token price multiplied by a million. */
 const tolerance = 1e-9
 
 function decimal(value: unknown, name: string): string | undefined {

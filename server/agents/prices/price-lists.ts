@@ -4,14 +4,14 @@ import { nearestOf } from '../../kernel/bad-input.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 import { PriceListError, readPriceList, type ListedPrice, type PriceList } from './price-list.ts'
 
-/** A price that cannot be read. The message is a sentence. */
+/** Thrown if a price is missing or invalid. The message is a complete sentence. */
 export class PriceError extends Error {
   override readonly name = 'PriceError'
 }
 
 export type PriceReference = { model: string; file: string }
 
-/** The price lists that a configuration names, each read once. Paths are relative to the configuration's folder. */
+/** Reads each price list of a configuration once. Paths are relative to the configuration's folder. */
 export class PriceLists {
   readonly #folder: string
   readonly #lists = new Map<string, PriceList>()
@@ -41,7 +41,6 @@ export class PriceLists {
   }
 }
 
-/** Throws a PriceError if the file is not a price list. */
 export function openPriceList(path: string): PriceList {
   let text: string
   try {

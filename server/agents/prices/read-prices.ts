@@ -2,23 +2,23 @@ import type { ChatRates, TokenRates } from '../../billing/chat-price.ts'
 import { parseMarkup, readRates, tierFault, type ParsedPricing } from '../config/rates-schema.ts'
 import { PriceError, type PriceLists } from './price-lists.ts'
 
-/** Prices of a chat: those that users pay, and those that the provider charges the operator. */
+/** The prices of a chat. Users pay `rates`; the model provider charges the operator `cost`. */
 export type ChatPrices = {
   rates: ChatRates
-  /** Null if the configuration has no cost. If it has `longContext`, `rates` has the same `aboveTokens`. */
+  /** Null if the configuration has no cost. If `cost` has `longContext`, `rates` has the same `aboveTokens`. */
   cost: ChatRates | null
 }
 
 type Declared = {
   pricing: ParsedPricing
   cost?: ParsedPricing | undefined
-  /** Whether prompts are marked as cacheable, so that the provider charges for cache writes. */
+  /** Whether prompts are marked as cacheable. If so, the provider charges for cache writes. */
   caching: boolean | '1h'
 }
 
 /**
- * Reads the prices that an agent declares. Throws a PriceError. `lists` is null in agent threads, which receive
- * rates with each chat: prices from lists are then zero.
+ * Reads the prices from an agent's configuration. Throws a PriceError if they are invalid. In agent threads `lists` is
+ * null and prices from lists are 0, because these threads receive the rates with each chat.
  */
 export function readPrices({ caching, cost, pricing }: Declared, lists: PriceLists | null): ChatPrices {
   if (caching !== false && lists) assertCacheWrites(pricing.costPlus ? cost : pricing, { caching, lists })
@@ -30,7 +30,6 @@ export function readPrices({ caching, cost, pricing }: Declared, lists: PriceLis
   return { rates: { ...markedUp(costs, markup), toolCall }, cost: costs }
 }
 
-/** Null if the configuration has none. */
 export function readCost(cost: ParsedPricing | undefined, lists: PriceLists | null): ChatRates | null {
   return cost === undefined ? null : ratesOf(cost, lists)
 }
@@ -48,7 +47,10 @@ function ratesOf(declared: ParsedPricing, lists: PriceLists | null): ChatRates {
   return { ...rates, listVersion: version }
 }
 
-/** Copies the cost's long-prompt threshold to rates without one, so that usage is split at that threshold. */
+/**
+ * Adds the cost's long-prompt threshold to rates that have none, so that usage is recorded separately above that
+ * threshold.
+ */
 function withTierOf(costs: ChatRates | null, rates: ChatRates): ChatRates {
   const { longContext } = costs ?? {}
   if (!longContext || rates.longContext?.aboveTokens === longContext.aboveTokens) return rates
@@ -67,10 +69,9 @@ function assertCacheWrites(declared: ParsedPricing | undefined, { caching, lists
 }
 
 const markupUnits = 10_000n
-/** The highest rate that can be written. */
+/** Maximum rate that the price format can express. */
 const rateMax = 9_999_999_999_999
 
-/** Multiplies rates by a markup in ten-thousandths, rounded up. */
 function markedUp(rates: ChatRates, markup: number): ChatRates {
   const { longContext } = rates
   const up = (of: TokenRates): TokenRates => ({
@@ -90,7 +91,7 @@ function times(rate: number, markup: number): number {
   return product
 }
 
-/** Returns the kinds of usage priced below their cost, with the margin in percent of the price. */
+/** Returns the kinds of usage whose price is below cost, each with its margin in percent of the price. */
 export function lossesOf({ cost, rates }: ChatPrices): { what: string; marginPercent: number }[] {
   if (!cost) return []
   const loss = (what: string, price: number, own: number) =>

@@ -1,8 +1,11 @@
 const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g
 
-/** Returns the first key that occurs twice in one object of valid JSON. `JSON.parse` would silently keep the last. */
+/**
+ * Returns the first key that occurs twice in the same object of valid JSON. `JSON.parse` would silently use the last
+ * value.
+ */
 export function repeatedKey(json: string): string | undefined {
-  /** Keys of each open object; null for an array. */
+  /** Keys of each unclosed object. An unclosed array is null. */
   const open: (Set<string> | null)[] = []
   let last = ''
   for (const [found] of json.matchAll(token)) {

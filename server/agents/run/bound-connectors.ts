@@ -4,8 +4,8 @@ import { tokensAtMost } from './chat-messages.ts'
 import type { ToolAnswer } from '../config/define-config.ts'
 
 /**
- * Limits the tokens that connectors add to the prompts of a run, with one byte counted as one token. Tool descriptions
- * count first, then tool answers. Throws a ConnectorError if the descriptions alone exceed the limit.
+ * Limits the tokens that connectors add to the prompts of a run, counting each byte as one token. Tool descriptions
+ * count first, then tool results. Throws a ConnectorError if the descriptions alone exceed the limit.
  */
 export function boundConnectors(connectors: RunConnectors, tokensMax: number): RunConnectors {
   if (connectors.tools.length === 0) return connectors
@@ -27,13 +27,13 @@ export function boundConnectors(connectors: RunConnectors, tokensMax: number): R
 
 type ResentConnectors = {
   connectors: RunConnectors
-  /** Called before each model call. Returns whether another call may follow it. */
+  /** Must be called before each model call. Returns whether a further call may follow. */
   beginPrompt: () => boolean
 }
 
 /**
- * Applies the limit to a task of a model agent, which has a fixed price. Each model call sends the tool descriptions
- * and all previous tool answers again. The limit covers the sum over all calls.
+ * Applies the limit to a task of a model agent with a fixed price. Each model call sends the tool descriptions and all
+ * previous results again, so the limit covers the sum over all calls.
  */
 export function boundPrompts(connectors: RunConnectors, tokensMax: number): ResentConnectors {
   if (connectors.tools.length === 0) return { connectors, beginPrompt: () => true }
@@ -65,12 +65,11 @@ function describedTokens({ tools }: RunConnectors): number {
   )
 }
 
-/** Counts an answer's tokens without `text`, which only repeats `content`. */
 function answerTokens({ text: _text, ...sent }: ToolAnswer): number {
   return tokensAtMost(JSON.stringify(sent))
 }
 
-/** Returns an error answer instead of throwing, so that a model can report the problem or request less data. */
+/** Returns an error result instead of throwing, so that the model can report the problem or request less data. */
 function tooLong(left: number): ToolAnswer {
   return toolError(`The tool's result is too large: only ${left} bytes are left for tool results in this run.`)
 }

@@ -1,13 +1,13 @@
 const callIdCharsMax = 150
 export const callNameCharsMax = 200
 
-/** Assigns unique tool call ids within a reply. Some providers number the calls of each step from zero. */
+/** Makes tool call ids unique within a reply. Some providers restart their numbering at zero in each step. */
 export class CallIds {
   readonly #given = new Set<string>()
   readonly #current = new Map<string, string>()
 
   open(providerId: string): string {
-    // Some gateways append kilobytes of custom data to ids.
+    // Truncate, because some gateways append kilobytes of custom data to ids.
     const short = providerId.slice(0, callIdCharsMax)
     let id = short
     for (let n = 2; this.#given.has(id); n++) id = `${short}-${n}`
@@ -16,13 +16,13 @@ export class CallIds {
     return id
   }
 
-  /** Returns the unique id of the latest call that has this provider id. */
+  /** Returns the unique id of the latest call with this provider id. */
   of(providerId: string): string {
     return this.#current.get(providerId) ?? providerId
   }
 }
 
-/** Tool arguments must be an object, but a model may write any JSON. */
+/** Converts a tool input to arguments. These must be an object, but a model can generate any JSON. */
 export function toArguments(input: unknown): Record<string, unknown> {
   const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
   return isObject ? (input as Record<string, unknown>) : { input: input ?? null }

@@ -2,7 +2,9 @@ import type { JSONValue, ToolSet } from 'ai'
 import type { RunConnectors } from '../../connectors/thread/run-connectors.ts'
 import type { ToolAnswer } from '../config/define-config.ts'
 
-/** Converts a run's connector tools to AI SDK tools. Tool answers reach the model unchanged, except for base64. */
+/**
+ * Converts a run's connector tools to AI SDK tools. Their results reach the model unchanged, but without base64 data.
+ */
 export async function connectorTools(connectors: RunConnectors): Promise<ToolSet> {
   if (connectors.tools.length === 0) return {}
   const { dynamicTool, jsonSchema } = await import('ai')
@@ -32,7 +34,9 @@ function toModelOutput({ content, isError, structuredContent }: Omit<ToolAnswer,
   return { type: isError ? ('error-json' as const) : ('json' as const), value }
 }
 
-/** Omits base64. The model would read an image as 100,000 tokens of text, all of them charged. */
+/**
+ * JSON replacer that omits base64 data. A model would read an image as 100,000 tokens of text, all of them charged.
+ */
 function withoutBytes(key: string, value: unknown): unknown {
   const isBytes = (key === 'data' || key === 'blob') && typeof value === 'string'
   return isBytes ? `(${value.length} characters of base64)` : value

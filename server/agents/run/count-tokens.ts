@@ -1,6 +1,6 @@
 const sliceChars = 2000
 const spacelessSliceChars = 200
-/** Maximum length of the uncounted tail. Each read of `tokens` counts the tail again. */
+/** Maximum length of the text that `TokenCount` has not counted yet. Each read of `tokens` counts that text again. */
 const tailCharsMax = 2 * spacelessSliceChars
 const countedCharsMax = 250_000
 const piecesMax = 256
@@ -10,21 +10,23 @@ type Agents = { readonly agents: readonly { readonly chat: { readonly isModel: b
 
 let loading: Promise<Count> | undefined
 
-/** Loads OpenAI's o200k encoding. This takes 60 MB and 200 ms, so it is loaded only if tokens may be counted. */
+/** Loads OpenAI's o200k encoding. It takes 60 MB and 200 ms, so it is loaded only if tokens may have to be counted. */
 async function load(): Promise<Count> {
   const { countTokens: count } = await import('gpt-tokenizer/encoding/o200k_base')
-  // Count special tokens such as <|endoftext|> like ordinary user text.
+  // Count special tokens such as <|endoftext|> like ordinary text.
   return (text) => count(text, { disallowedSpecial: new Set() })
 }
 
-/** Preloads the encoding if any agent chats with a model, because there is little time to count a stopped reply. */
+/**
+ * Preloads the encoding if any agent chats with a model. Loading it only when a reply is stopped would be too late.
+ */
 export async function loadForModels({ agents }: Agents): Promise<void> {
   if (agents.some(({ chat }) => chat?.isModel)) await TokenCount.create()
 }
 
 /**
- * Running token count of a growing string. Counts slices that end at a space, because encoding time is quadratic in the
- * length of text without spaces. Beyond 250,000 characters it extrapolates.
+ * Running token count of a growing string. Counts slices that end at a space, because encoding time grows quadratically
+ * with the length of text without spaces. Beyond 250,000 characters it extrapolates.
  */
 export class TokenCount {
   readonly #count: Count
@@ -60,7 +62,7 @@ export class TokenCount {
     this.#tail = tail
   }
 
-  /** Adds characters without their text. `tokens` counts them at the average rate of the counted text. */
+  /** Adds characters whose text is unknown. `tokens` counts them at the average rate of the counted text. */
   extrapolate(chars: number): void {
     this.#chars += chars
   }
@@ -74,7 +76,7 @@ export class TokenCount {
 /** Text that may be counted later. Stores only the part that `TokenCount` would encode. */
 export class UncountedText {
   readonly #joined: string[] = []
-  /** The newest pieces. V8 needs twice their memory until they are joined. */
+  /** The newest strings. Until they are joined, V8 needs twice their memory. */
   #pieces: string[] = []
   #chars = 0
   #keptChars = 0
@@ -95,7 +97,6 @@ export class UncountedText {
   }
 }
 
-/** Sums the token counts of strings, each counted separately. */
 export async function countTokens(texts: readonly string[]): Promise<number> {
   let tokens = 0
   for (const text of texts) tokens += (await TokenCount.create([text])).tokens
@@ -103,7 +104,7 @@ export async function countTokens(texts: readonly string[]): Promise<number> {
 }
 
 function sliceEnd(text: string, from: number): number {
-  // A token includes its leading space, so a slice must end before a space.
+  // A token includes its leading space, so end each slice before a space.
   const space = text.slice(from, from + sliceChars).lastIndexOf(' ')
   const end = from + (space > 0 ? space : spacelessSliceChars)
   const isInsidePair = text.charCodeAt(end - 1) >= 0xd800 && text.charCodeAt(end - 1) <= 0xdbff

@@ -1,7 +1,7 @@
-/** Maximum characters of a reply's lines in flight to the client. */
+/** Maximum characters of a reply's event lines that may be in flight to the client. */
 const windowChars = 65_536
 
-/** Credit-based flow control: an agent continues only as fast as its reply is read. */
+/** Credit-based flow control. An agent continues only as fast as the client reads its reply. */
 export class CreditWindow {
   #underWay = 0
   #onRoom: (() => void) | undefined
@@ -15,7 +15,7 @@ export class CreditWindow {
     if (this.#underWay < windowChars) this.open()
   }
 
-  /** Lets a waiting reply continue, even if the window is still full. */
+  /** Lets a waiting agent continue, even if the window is still full. */
   open(): void {
     this.#onRoom?.()
     this.#onRoom = undefined

@@ -30,12 +30,12 @@ import { checkedStep, ReplyError, ReplyStream } from './reply-stream.ts'
 import type { ReplyUse } from './reply-use.ts'
 import { describeThrown, isInstance, type ChatOwed, type RunOutcome } from './run-outcome.ts'
 
-/** Flush and yield to other replies after a burst of this size. */
+/** After a burst of this size, sends the output and yields to other replies. */
 const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
 const countMsMax = 2500
-/** Blocking time of an agent's last two parts together, from which the agent is expected to block the thread again. */
+/** If an agent's last two parts together blocked the thread for this long, it is expected to block it again. */
 const blocksMs = 2
 
 type ExecuteChat = {
@@ -43,29 +43,32 @@ type ExecuteChat = {
   request: ChatRequest
   signal: AbortSignal
   /**
-   * Called after `signal` has aborted. Returns how long to keep reading an open model call, so that its provider can
-   * still report the usage.
+   * Called after `signal` has aborted. Returns how long to keep reading an open model call, so that the provider can
+   * still report its usage.
    */
   readOnMs: () => number
   log: AgentLog
   replyBytesMax: number
   connect: Connect
   window: CreditWindow
-  /** Requests a hold. Resolves with the output-token limit of a model call, or never settles. */
+  /**
+   * Reserves the cost of the next call. Resolves with the output-token limit of a model call. Never settles if the call
+   * is not allowed.
+   */
   askStep: (request: StepRequest) => Promise<number>
-  /** Called when there is new output. Call `take` when ready to send it. */
+  /** Called when there is new output. Call `take` when you are ready to send it. */
   onDirty: (take: () => ChatBatch[]) => void
   /**
-   * Called before the agent continues. `blocks` is true if the agent's last parts blocked the thread. Buffered text
-   * should then be sent first.
+   * Called before the agent continues. `blocks` is true if the agent's last parts blocked the thread. In that case,
+   * send buffered text first.
    */
   onResume: (blocks: boolean) => void
-  /** Called if the agent still runs several seconds after its reply was stopped. */
+  /** Called if the agent is still running several seconds after its reply was stopped. */
   onOverstay: () => void
 }
 
 /**
- * Runs an agent's reply in this thread. Never throws: every failure becomes an outcome. When `signal` aborts, the outcome
+ * Runs an agent's reply in this thread. Never throws: every failure becomes an outcome. If `signal` aborts, the outcome
  * is a summary of the reply so far, even if the agent ignores the signal.
  */
 export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
@@ -109,7 +112,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     maxTokens: params.maxTokens,
     askStep: chat.askStep,
   })
-  // Aborting creates an exception, which takes time, so only model agents get their own abort controller.
+  // Only model agents get their own abort controller, because each abort creates an exception, which is slow.
   const over = config.isModel ? new AbortController() : undefined
   let connectors: CountedConnectors | undefined
   try {
@@ -122,7 +125,6 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       if (stream.use.rates.toolCall > 0) await step.callTool()
     }
     connectors = countCalls(config.isModel ? bounded : reported(bounded, stream), openCall)
-    // Nothing has started, so nothing was used.
     if (signal.aborted) return { kind: 'interrupted', message: 'The chat was stopped.' }
     const outputTokensMax = Math.min(params.maxTokens ?? config.maxOutputTokens, config.maxOutputTokens)
     const { contextTokens } = config
@@ -136,7 +138,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       userId,
       sessionId,
       turnId,
-      // The model agent's own signal aborts later, so that an open model call can still report its usage.
+      // The signal for a model agent aborts later, so that an open model call can still report its usage.
       signal: over?.signal ?? signal,
       openStep: (of) => step.open(of),
       isStopped: () => signal.aborted,
@@ -165,7 +167,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     over?.abort()
     if (signal.aborted) {
       if (!connectors) return { kind: 'interrupted', message: 'The chat was stopped.' }
-      // An agent that throws because it was stopped has not failed.
+      // An error that the agent throws because it was stopped is not a failure.
       return completed(await summarize({ request, stream, signal }), step)
     }
     const error = describeReplyError(thrown)
@@ -173,12 +175,12 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     const owed = await owedFor(cause, { request, stream, signal })
     return { kind: 'failed', error, ...(owed && { owed }) }
   } finally {
-    // Do not wait for servers to exit.
+    // Do not await: servers may exit slowly.
     void connectors?.close()
   }
 }
 
-/** Returns the estimated and maximum tokens of history and files, for an agent that calls its models itself. */
+/** Returns the estimated and maximum tokens of history and files, for agents that call their models themselves. */
 function aroundOf({ history, historyTokens, message, parts }: ChatRequest, { contextTokens }: Chat) {
   const own = tokensOfFiles(parts)
   const tokens = historyTokens + own.tokens
@@ -197,8 +199,8 @@ function completed(summary: ChatSummary, steps: OpenSteps): RunOutcome {
 type TakeFrom = { openCall: () => Promise<void>; outputTokensMax: number; step: OpenSteps; stream: ReplyStream }
 
 /**
- * Processes the parts of an agent that calls its tools and models itself. The agent continues once the hold for its
- * call or report is in place.
+ * Processes the parts of an agent that calls its tools and models itself. The agent continues once the cost of its call
+ * or report is reserved.
  */
 function takeFrom({ openCall, outputTokensMax, step, stream }: TakeFrom): Pump['take'] {
   return (part) => {
@@ -215,12 +217,12 @@ function takeFrom({ openCall, outputTokensMax, step, stream }: TakeFrom): Pump['
 type Failure = { config: Chat; connectors: CountedConnectors | undefined }
 
 /**
- * Determines who caused a failure. A provider's failure is `other`, or `request` if the provider rejected the content
- * of the request. Any other failure is `caller` if it may come from the caller's servers or from text that the caller
- * made the model write. Wrong usage numbers and invalid answers of the agent's own tools are `other`.
+ * Determines who caused a failure. `request`: the provider rejected the content of the request. `caller`: the failure
+ * may come from the caller's servers, or from text that the caller made the model generate. `other`: everything else,
+ * including failures of the provider, invalid usage counts, and invalid results of the agent's own tools.
  */
 function causeOf(thrown: unknown, { config, connectors }: Failure): ChatOwed['cause'] {
-  // Anything but a ConnectorError is a failure of the service, such as a lost connector thread.
+  // Any error except a ConnectorError is a failure of the service, such as a lost connector thread.
   if (connectors?.failed.aborted) return isInstance(connectors.failed.reason, ConnectorError) ? 'caller' : 'other'
   if (isInstance(thrown, RequestRefusedError)) return 'request'
   if (isInstance(thrown, ModelFailure)) return 'other'
@@ -240,7 +242,7 @@ async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwe
 type CountedConnectors = RunConnectors & { readonly calls: number }
 const noCalls: CountedConnectors = { ...noConnectors, calls: 0 }
 
-/** Wraps connectors to count their calls, each of which waits for `openCall`. Calls to unknown tools do not count. */
+/** Wraps connectors so that each call waits for `openCall` and is counted. Calls of unknown tools do not count. */
 function countCalls(connectors: RunConnectors, openCall: () => Promise<void>): CountedConnectors {
   if (connectors === noConnectors) return noCalls
   const names = new Set(connectors.tools.map(({ name }) => name))
@@ -276,7 +278,6 @@ function reported(connectors: RunConnectors, stream: ReplyStream): RunConnectors
   })
 }
 
-/** Waits at most `forMs` for the usage of an open model call. */
 async function readOn(pumped: Promise<void>, { forMs, stream }: { forMs: number; stream: ReplyStream }): Promise<void> {
   if (!stream.use.hasOpenStep) return
   const over = new AbortController()
@@ -297,18 +298,18 @@ type Pump = {
   stream: ReplyStream
   signal: AbortSignal
   window: CreditWindow
-  /** The agent continues once this resolves. */
+  /** Processes a part. The agent continues once the returned promise resolves, or immediately if there is none. */
   take: (part: ChatPart) => Promise<unknown> | undefined | void
 }
 
 async function pump({ onResume, parts, signal, stream, take, window }: Pump): Promise<void> {
   if (typeof parts?.[Symbol.asyncIterator] !== 'function') {
-    // The agent may have returned a promise instead. Ignore its rejection.
+    // If the agent returned a promise, prevent an unhandled rejection.
     void Promise.resolve(parts).catch(() => {})
     throw new ReplyError("The agent's chat function did not return an async iterable. Make it an async generator.")
   }
   const iterator = parts[Symbol.asyncIterator]()
-  // The agent's cleanup may take arbitrarily long, so do not wait for it.
+  // Do not await: the agent's cleanup may take arbitrarily long.
   const leave = () => void Promise.resolve(iterator.return?.()).catch(() => {})
   let chars = 0
   let events = 0
@@ -316,15 +317,15 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
   let [blockedMs, blockedMsBefore] = [0, 0]
   for (;;) {
     onResume(blockedMs + blockedMsBefore >= blocksMs)
-    // The agent runs inside this call up to its first await. Only this time counts as blocking. Later, with many
-    // streams in the thread, every part waits for other streams.
+    // The agent runs synchronously inside this call up to its first await. Measure only this time as blocking, because
+    // with many streams in the thread each part also waits for other streams.
     const pending = iterator.next()
     blockedMsBefore = blockedMs
     blockedMs = Date.now() - resumedAt
     const next = await pending
     if (next.done) return
     if (signal.aborted) {
-      // Only the usage of open model calls still matters.
+      // The reply was stopped. Only the usage of open model calls still matters.
       if (!stream.use.hasOpenStep) return leave()
       stream.count(next.value)
       if (!stream.use.hasOpenStep) return leave()
@@ -334,7 +335,7 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
     let othersRan = false
     try {
       const taken = take(next.value)
-      // Take most parts synchronously, because a promise for each is expensive.
+      // Avoid an await for most parts, because a promise for each part is expensive.
       if (taken) {
         await taken
         othersRan = true
@@ -352,8 +353,8 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
       while (window.isFull && !signal.aborted) await window.room()
       othersRan = true
     }
-    // Reuse the time of the last event if possible: on some machines, reading the clock takes as long as writing an
-    // event.
+    // Reuse the time of the last event if possible, because on some machines reading the clock takes as long as writing
+    // an event.
     resumedAt = othersRan ? Date.now() : stream.wroteAt
   }
 }
@@ -367,7 +368,7 @@ async function summarize({ isCutOff, request, signal, stream }: Summarize): Prom
   const isCut = isCutOff ?? signal.aborted
   const { called: model, hasReported, reportedOrNull: reported } = use
   if (hasReported) {
-    // A reply stopped between two reports has used more than the last report says.
+    // A reply that was stopped between two reports has used more than the last report says.
     const used = isCut && use.hasUnreported ? await countInTime(use, signal) : use.reported
     const isEstimated = use.hasEstimates || (isCut && use.hasUnreported)
     const messageTokens = roughTokens(message) + fileTokens
@@ -379,8 +380,8 @@ async function summarize({ isCutOff, request, signal, stream }: Summarize): Prom
 }
 
 /**
- * Counts tokens, but waits only briefly once a reply is stopped. If the encoding loads too slowly, estimates from text
- * length.
+ * Counts tokens, but with a short time limit once a reply is stopped. If the encoding loads too slowly, estimates from
+ * text length.
  */
 async function countInTime(use: ReplyUse, signal: AbortSignal): Promise<ChatUsed> {
   if (!signal.aborted) return await use.countUsed()

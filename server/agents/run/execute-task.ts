@@ -20,8 +20,8 @@ type ExecuteTask = Pick<RunTaskOptions, 'onForbidCancel' | 'onProgress' | 'onWai
 }
 
 /**
- * A run stops waiting for connector slots this long before its timeout, because a timeout would count as the agent's
- * failure.
+ * Waiting for connectors ends this long before the run's timeout, because a timeout would count as a failure of the
+ * agent.
  */
 const sayMs = 1000
 
@@ -57,8 +57,8 @@ export async function executeTask({
     if (hasEnded || signal.aborted) return
     const pacer = (paced ??= new PacedProgress(onProgress))
     const json = encodeProgress(given)
-    // If the agent has charged an event or called a connector, delay progress until the task can no longer be canceled.
-    // Otherwise the user could read a result in the progress and then cancel for a refund.
+    // Once the agent has charged an event or called a connector, delay progress until the task can no longer be
+    // canceled. Otherwise the user could read a result in the progress and then cancel for a refund.
     if (forbidding)
       void forbidding.then(
         () => pacer.note(json),
@@ -105,14 +105,14 @@ export async function executeTask({
     if (outcome.kind === 'completed') return { ...outcome, ...(charges && { usage: charges.usage }), ...used }
     return outcome.kind === 'failed' ? { ...outcome, ...used } : outcome
   } catch (thrown) {
-    // Prefer the connector failure, even if the agent caught or wrapped it.
+    // Report a connector's failure, even if the agent caught or wrapped the error.
     const cause: unknown = connectors?.failed.aborted ? connectors.failed.reason : thrown
     if (isInstance(cause, ConnectorsUnavailableError)) return { kind: 'interrupted', message: cause.message }
     return { kind: 'failed', error: describeThrown(thrown), ...(tokens && { tokens: tokens.use }) }
   } finally {
     hasEnded = true
     paced?.flush()
-    // Do not wait for servers to exit.
+    // Do not await: servers may exit slowly.
     void connectors?.close()
   }
 }

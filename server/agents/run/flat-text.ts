@@ -1,7 +1,7 @@
 /**
- * Text that grows by small strings. V8 stores a concatenated string as a tree of its parts until code reads one of its
- * characters. Each garbage collection copies the complete tree. So the new parts are flattened between bursts, each
- * part only once.
+ * A string built by many small appends. V8 stores concatenated strings as a tree until code reads a character, and each
+ * garbage collection copies the complete tree. This class flattens the appended strings between bursts, each of them
+ * only once.
  */
 export class FlatText {
   #flat = ''
@@ -30,6 +30,6 @@ export class FlatText {
 }
 
 function flattened(text: string): string {
-  // Reading a character flattens the string. If the result were unused, the compiler would remove the read.
+  // Reading a character makes V8 flatten the string. Use the result, because the compiler would remove an unused read.
   return text.charCodeAt(0) === 0 ? text.slice() : text
 }

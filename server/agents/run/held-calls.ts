@@ -7,31 +7,32 @@ import { promptSize, type PromptSize, type PromptTexts } from './prompt-size.ts'
 
 type Usage = Extract<ChatPart, { type: 'usage' }>
 type Counted = Pick<TokenCounts, 'promptTokens' | 'cachedPromptTokens' | 'completionTokens' | 'reasoningTokens'>
-/** Token counts as a provider reported them. Missing counts are undefined or 0, because every prompt has tokens. */
+/** Token counts as reported by a provider. A missing count is undefined or 0; real prompts never have 0 tokens. */
 export type ReportedUse = { readonly [Count in keyof TokenCounts]?: number | undefined }
 type SentPrompt = PromptTexts & { size: PromptSize }
-/** A request whose token counts the provider has reported. */
 type CountedRequest = { sent: SentPrompt; tokens: number; thought: number }
 
 const noCounts: Counted = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0 }
 const bytesPerToken = 4
-/** Requests to compare a prompt with: parallel calls belong to different conversations. */
+/**
+ * Maximum earlier requests to compare a prompt with. One is not enough, because parallel calls can belong to different
+ * conversations.
+ */
 const countedMax = 8
 
 type HeldCallsParts = {
-  /** The agent's context size, shared by files without their own bound. */
+  /** The agent's context size. Files without a maximum share it. */
   contextTokens: number
   openStep: ReplyRun['openStep']
 }
 
-/** The model calls of one reply, each of which is held before it is sent to the provider. */
 export class HeldCalls {
   readonly #parts: HeldCallsParts
-  /** Newest last. */
+  /** Oldest first. */
   readonly #counted: CountedRequest[] = []
   /**
-   * Reasoning tokens so far. They count toward the maximum of each prompt: some providers store the reasoning, and
-   * later requests only refer to it.
+   * Reasoning tokens so far. They count toward the maximum of each prompt, because some providers store the reasoning
+   * and include it when a later request refers to it.
    */
   #thought = 0
 
@@ -39,7 +40,7 @@ export class HeldCalls {
     this.#parts = parts
   }
 
-  /** Resolves once the maximum cost of the call is held. Rejects if the reply is stopped. */
+  /** Resolves once the maximum cost of the call is reserved. Rejects if the reply is stopped. */
   async open(texts: PromptTexts, outputTokensMax: number): Promise<HeldCall> {
     const size = promptSize(texts)
     const before = this.#counted.findLast(({ sent }) => startsWith(texts.texts, sent.texts))
@@ -51,7 +52,7 @@ export class HeldCalls {
     if (before) {
       const added = Math.max(0, size.bytes - before.sent.size.bytes)
       const around = Math.max(0, size.around - before.sent.size.around)
-      // No files are added within a reply.
+      // Files cannot be added within a reply.
       promptTokensMax = Math.min(whole, before.tokens + before.thought + added + around)
       promptTokens = before.tokens + Math.ceil(added / bytesPerToken)
     }
@@ -72,12 +73,11 @@ export class HeldCalls {
 type HeldCallParts = {
   sent: SentPrompt
   promptTokensMax: number
-  /** The latest earlier request with known token counts that this request starts with. */
+  /** The latest earlier request that is a prefix of this one and has known token counts. */
   before: CountedRequest | undefined
   onCounted: (promptTokens: number | undefined, thought: number) => void
 }
 
-/** A model call whose maximum cost is held. */
 export class HeldCall {
   readonly #parts: HeldCallParts
   readonly #written: string[] = []
@@ -88,18 +88,16 @@ export class HeldCall {
     this.#parts = parts
   }
 
-  /** Adds output: text, reasoning or tool arguments. */
   wrote(text: string, isThought = false): void {
     const written = isThought ? this.#thought : this.#written
     written.push(text)
   }
 
-  /** Returns the call's usage if the provider reported both totals. */
   completeUsage(reported: ReportedUse): Usage | undefined {
     return reported.promptTokens && reported.completionTokens ? this.#usage(reported, noCounts) : undefined
   }
 
-  /** Returns the call's usage. Counts that the provider did not report come from the strings. */
+  /** Returns the call's usage. Counts that the provider did not report are computed from the text. */
   async usage(reported: ReportedUse): Promise<Usage> {
     return this.completeUsage(reported) ?? this.#usage(reported, await this.count())
   }
@@ -127,7 +125,6 @@ export class HeldCall {
     }
   }
 
-  /** Counts the tokens of the call from its strings, up to the held maximum. */
   async count(): Promise<Counted> {
     const { before, promptTokensMax, sent } = this.#parts
     const thoughtTokens = await countTokens([this.#thought.join('')])
@@ -146,8 +143,8 @@ function startsWith(texts: readonly string[], start: readonly string[]): boolean
 }
 
 /**
- * Returns the prompt tokens shared with an earlier request of the conversation, and the tokens added since then. Counts
- * only strings that no provider has counted yet.
+ * Returns the number of prompt tokens in common with an earlier request, and of those added since then. Counts only
+ * strings that no provider has counted yet.
  */
 async function promptTokensOf({ earlier, files, size, texts }: SentPrompt, before: CountedRequest | undefined) {
   if (!before) {

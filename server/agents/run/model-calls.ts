@@ -7,21 +7,22 @@ import type { ReplyStream } from './reply-stream.ts'
 
 type ModelCallsParts = {
   contextTokens: number
-  /** Output limit of each call. */
   outputTokensMax: number
   stream: ReplyStream
   steps: OpenSteps
   signal: AbortSignal
-  /** Holds the price of a tool call. */
   openCall: () => Promise<void>
 }
 
-/** The `modelCall` of a reply: model calls that a code agent announces from anywhere, such as a framework's hook. */
+/**
+ * Implements `modelCall`, through which code agents announce model calls from anywhere, such as from a framework's
+ * hook.
+ */
 export class ModelCalls {
   readonly #parts: ModelCallsParts
   readonly #calls: HeldCalls
   readonly #open = new Set<ModelCall>()
-  /** Holds are taken one after another, so that each one includes those before it. */
+  /** Tail of the queue of reservations. They run one after another, so that each one includes all earlier ones. */
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(parts: ModelCallsParts) {
@@ -54,7 +55,6 @@ export class ModelCalls {
     return held
   }
 
-  /** Ends the calls that the agent has left open. */
   async end(): Promise<void> {
     for (const call of this.#open) await call.end()
   }
@@ -78,7 +78,7 @@ export class ModelCalls {
         if (!this.#open.delete(call)) return
         const use = checked(reported)
         const usage = held.completeUsage(use) ?? (signal.aborted ? undefined : await held.usage(use))
-        // A stopped call without usage is counted with the others when the reply is summed up.
+        // A stopped call without usage is counted later, when the reply is summarized.
         if (!usage) return
         if (signal.aborted) return stream.count(usage, opened)
         onEnd(finishReason)
@@ -92,7 +92,7 @@ export class ModelCalls {
   }
 }
 
-/** Returns the numbers that can be token counts. Frameworks report NaN and null for unknown ones. */
+/** Drops invalid token counts. Frameworks report NaN and null for unknown counts. */
 function checked(reported: Omit<ModelCallUsage, 'finishReason'>): ReportedUse {
   const counts = Object.entries(reported).filter(([, count]) => Number.isSafeInteger(count) && count! >= 0)
   return Object.fromEntries(counts)

@@ -5,54 +5,51 @@ import type { ChatPart, ChatRun } from '../config/define-config.ts'
 import { checkedReason, type ReplyStream } from './reply-stream.ts'
 import type { OpenStep } from './reply-use.ts'
 
-/** A model call with its cost held. */
 export type HeldStep = {
   outputTokensMax: number
-  /** Must be called with the finish reason when the model call ends. */
   onEnd: (reason: FinishReason | undefined) => void
-  /** The call as the reply's usage lists it. Absent in a task. */
+  /** The call's entry in the reply's usage. Absent in a task. */
   opened?: OpenStep
 }
 
 /**
- * The argument of `reply`, as the service passes it. Agents in the configuration see only its public part, `ChatRun`.
+ * The service's internal form of `reply`'s argument. Agents in the configuration see only its public part, `ChatRun`.
  */
 export type ReplyRun = Omit<RunOf<ChatRun>, 'history' | 'parts'> & {
   readonly parts?: readonly SentPart[]
   readonly history: readonly SentMessage[]
   readonly params: ReplyParams
-  /** Holds the maximum cost of a model call before it starts. Rejects if the reply is stopped. */
+  /** Reserves the maximum cost of a model call before it starts. Rejects if the reply is stopped. */
   readonly openStep: (step: OpenStep) => Promise<HeldStep>
-  /** Whether the reply was stopped. `signal` of a model agent aborts later. */
+  /** Whether the reply was stopped. For model agents, `signal` aborts later. */
   readonly isStopped: () => boolean
-  /** Called before a request to a fallback model, and when one of several models has started to answer. */
+  /**
+   * Called with `hasAnswered` false before a request to a fallback model, and with true once one of several models has
+   * started to answer.
+   */
   readonly onModel: (model: number, hasAnswered: boolean) => void
-  /** Holds the cost of calling one of the agent's own tools before the call starts. Rejects if the reply is stopped. */
+  /** Reserves the price of a call of one of the agent's own tools. Rejects if the reply is stopped. */
   readonly openCall: () => Promise<void>
 }
 
 type OpenStepsOptions = {
   stream: ReplyStream
   signal: AbortSignal
-  /** The client's limit on output tokens. */
   maxTokens: number | undefined
   askStep: (request: StepRequest) => Promise<number>
 }
 
-/** Model and tool calls, each of which starts once its maximum cost is held. */
 export class OpenSteps {
   readonly #of: OpenStepsOptions
   #toolCalls = 0
-  /** Whether the hold lowered the output limit and the text reached that limit. */
+  /** Whether the text reached an output limit that was lowered because the reserved amount covered no more. */
   isCut = false
-  /** Finish reason reported by the latest model call, or by the agent. */
   #reason: FinishReason | undefined
 
   constructor(of: OpenStepsOptions) {
     this.#of = of
   }
 
-  /** Holds the maximum cost of a model call. Rejects if the reply is stopped. */
   async open({ count, ...step }: OpenStep): Promise<HeldStep> {
     const { use } = this.#of.stream
     const used = use.hasBegun ? use.used : chatUse({})
@@ -68,22 +65,25 @@ export class OpenSteps {
     return { outputTokensMax, onEnd, opened }
   }
 
-  /** Holds the cost of one more tool call. Rejects if the reply is stopped. */
   async callTool(): Promise<void> {
     const { used } = this.#of.stream.use
     const toolCalls = ++this.#toolCalls
     await this.#ask({ next: 'tool', bound: this.#bound(), used: { ...used, toolCalls } })
   }
 
-  /** Upper bound of the usage so far, with tool calls that are held but not yet part of the reply. */
+  /**
+   * Returns an upper bound of the usage so far. Includes tool calls whose price is reserved but that are not yet in the
+   * reply.
+   */
   #bound(): ChatUsed {
     const { bound } = this.#of.stream.use
     return { ...bound, toolCalls: Math.max(bound.toolCalls, this.#toolCalls) }
   }
 
   /**
-   * Records a usage report, of `step` if given. If the report raises the maximum cost, requests a hold for it. The promise rejects if the
-   * reply is stopped first. Requesting a hold for every report would take two thread messages per turn.
+   * Records a usage report for `step`, if given. If the report raises the maximum cost, returns a promise that resolves
+   * once that cost is reserved, or rejects if the reply is stopped first. Not every report sends a request, because
+   * that would take two thread messages per turn.
    */
   report(part: Extract<ChatPart, { type: 'usage' }>, step?: OpenStep): Promise<unknown> | undefined {
     const { stream } = this.#of

@@ -4,8 +4,8 @@ type Next<Part> = IteratorResult<Part, undefined>
 type Waiting<Part> = { resolve: (next: Next<Part>) => void; reject: (thrown: unknown) => void }
 
 /**
- * Ordered queue of parts between producers and one reader. Not a generator, because a generator that yields the parts
- * of another one takes several more promises per part.
+ * Ordered queue of parts between several producers and one reader. An async generator would take several more promises
+ * per part.
  */
 export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
   readonly #onLeave: () => void
@@ -28,7 +28,7 @@ export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
     else this.#parts.push(part)
   }
 
-  /** Ends the queue. The reader still gets the queued parts, then the failure is thrown, if any. */
+  /** Ends the queue. The reader still receives all queued parts, and then the error, if there is one. */
   end(failure?: { thrown: unknown }): void {
     this.#end ??= failure ?? 'finished'
     const waiting = this.#waiting
@@ -38,7 +38,6 @@ export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
     else waiting.reject(this.#end.thrown)
   }
 
-  /** Whether producers should wait for `room`. */
   get isFull(): boolean {
     return !this.#isLeft && this.#parts.length - this.#at >= partsMax
   }
@@ -51,7 +50,6 @@ export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
     return this
   }
 
-  /** Only one read may be pending at a time. */
   next(): Promise<Next<Part>> {
     if (this.#at < this.#parts.length) return Promise.resolve({ done: false, value: this.#parts[this.#at++]! })
     this.#clear()
@@ -61,7 +59,7 @@ export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
     return new Promise((resolve, reject) => (this.#waiting = { resolve, reject }))
   }
 
-  /** Called when the reader stops. Waiting producers continue, and their parts are never read. */
+  /** Called when the reader stops early. Producers that wait may continue, but nothing reads their parts. */
   return(): Promise<Next<Part>> {
     this.#isLeft = true
     this.#clear()

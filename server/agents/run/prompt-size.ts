@@ -4,16 +4,18 @@ import { tokensAtMost } from './chat-messages.ts'
 
 type CallOptions = Parameters<NonNullable<LanguageModelMiddleware['transformParams']>>[0]['params']
 
-/** Maximum tokens that providers add around each message, part and tool, and around a whole request. */
+/** Maximum tokens that providers add for each message, part and tool. */
 const tokensAround = 16
 const tokensAroundTools = 512
-/** Maximum tokens around a file in a message, including its name. */
+/** Maximum tokens that providers add for a file in a message, including its name. */
 export const tokensAroundPart = 512
 
-/** Size of a request: bytes of its strings, maximum tokens around them, and token counts of the files in its messages. */
+/**
+ * Size of a request: the bytes of its strings, the maximum tokens that the provider adds, and the token counts of its
+ * files.
+ */
 export type PromptSize = { bytes: number; around: number; files: FileSum }
 
-/** Maximum tokens of the definitions of an agent's own tools, as sent to a provider. */
 export function toolsAtMost(definitions: readonly object[]): number {
   if (definitions.length === 0) return 0
   let tokens = tokensAroundTools
@@ -21,7 +23,6 @@ export function toolsAtMost(definitions: readonly object[]): number {
   return tokens
 }
 
-/** Returns the maximum tokens of messages with this content, as sent to a provider. */
 export function messagesAtMost(texts: readonly string[]): number {
   let tokens = tokensAround
   for (const text of texts) tokens += tokensAtMost(text) + tokensAround
@@ -29,8 +30,8 @@ export function messagesAtMost(texts: readonly string[]): number {
 }
 
 /**
- * Strings of a request and the files in its messages. `earlier` counts the strings and files at the start that were
- * already in the request before the latest user message.
+ * The strings and files of a request. `earlier` is the number of leading strings and files that precede the latest user
+ * message.
  */
 export type PromptTexts = {
   texts: readonly string[]
@@ -40,9 +41,9 @@ export type PromptTexts = {
 }
 
 /**
- * Collects everything that a request sends to the provider: definitions of tools and of the output, instructions,
- * messages and results. Definitions come first, so that each request of a conversation starts with the strings of the
- * previous one.
+ * Collects everything that a request sends to the provider: tool definitions, the output schema, instructions, messages
+ * and results. Definitions come first, so that each request of a conversation starts with the strings of the previous
+ * one.
  */
 export function promptTexts({ prompt, responseFormat, tools = [] }: CallOptions): PromptTexts {
   const texts = tools.map(jsonOf)
@@ -76,7 +77,7 @@ type Part = Exclude<CallOptions['prompt'][number]['content'], string>[number]
 /** Key of the service's own data in a file's provider options. Providers ignore it. */
 const marked = 'errand'
 
-/** Attaches a file's token counts to its message part. */
+/** Returns provider options that attach the token counts of a file to its message part. */
 export function markTokens({ tokens, tokensMax }: FileTokens) {
   return { [marked]: { tokens, tokensMax } }
 }
@@ -86,14 +87,14 @@ export function markedTokens(part: Part): FileTokens | undefined {
 }
 
 /**
- * Whether a part has only text. Provider options, such as a thought signature, are sent back to the provider and
- * therefore count too.
+ * Whether a part is only text. Provider options, such as a thought signature, are sent to the provider again and count
+ * too.
  */
 function isPlainText(part: Part): part is Extract<Part, { type: 'text' }> {
   return part.type === 'text' && part.providerOptions === undefined
 }
 
-/** Serializes a definition for counting, with one character per byte of binary data. */
+/** Serializes a definition for counting. Binary data becomes one character per byte. */
 export function jsonOf(value: unknown): string {
   return JSON.stringify(value, (_, item: unknown) => (ArrayBuffer.isView(item) ? 'x'.repeat(item.byteLength) : item))
 }

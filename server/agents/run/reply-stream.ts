@@ -8,10 +8,8 @@ import { ReplyUse, type OpenStep, type ReplyUseOptions } from './reply-use.ts'
 import { nestingMax } from './run-outcome.ts'
 import { nesting } from '../../kernel/json-text.ts'
 
-/** Invalid content of a reply. The message is for the agent's author and the user. */
 export class ReplyError extends Error {
   override readonly name = 'ReplyError'
-  /** The subject of the error: generated text, a tool's answer, or reported usage. */
   readonly about: 'text' | 'result' | 'usage'
 
   constructor(message: string, about: ReplyError['about'] = 'text') {
@@ -31,8 +29,8 @@ const tokensMax = 1_000_000_000
 const unsaidCharsMax = 2000
 
 /**
- * Checks the parts of one reply, writes them as stream events and adds up their usage. Once token counting has started,
- * each event is a separate batch. A reply can then end at the last event that the hold covers.
+ * Validates the parts of one reply, encodes them as stream events and adds up their usage. Once token counting has
+ * started, each event becomes a separate batch, so that a reply can end at the last event that the reserved amount covers.
  */
 export class ReplyStream {
   readonly #options: ReplyStreamOptions
@@ -45,14 +43,13 @@ export class ReplyStream {
   #serial = 0
   #bytes = 0
   #isDirty = false
-  /** Characters of hidden reasoning that have not been reported in a batch. */
+  /** Characters of hidden reasoning that no batch has reported yet. */
   #unsaid = 0
   /** Complete batches. `#pendingChars` is the length of all lines in them and in the current batch. */
   #sealed: ChatBatch[] = []
   #pendingChars = 0
   readonly use: ReplyUse
   textBytes = 0
-  /** Time of the last event. */
   wroteAt = 0
 
   constructor(options: ReplyStreamOptions) {
@@ -68,13 +65,12 @@ export class ReplyStream {
     return ++this.#serial
   }
 
-  /** Adds only the usage of a part that arrives after the reply was stopped and is not shown. */
+  /** Adds only the usage of a part. Used for parts that arrive after the reply was stopped. */
   count(part: ChatPart, step?: OpenStep): void {
     if (part?.type === 'usage') this.#addUsage(part, step)
     else if (part?.type === 'tool-call' && isName(part.id)) this.use.calls.add(part.id)
   }
 
-  /** Throws a ReplyError if the part is invalid. */
   add(part: ChatPart): void {
     if (typeof part !== 'object' || part === null)
       throw new ReplyError(
@@ -102,13 +98,13 @@ export class ReplyStream {
     }
   }
 
-  /** Flattens the text between bursts. Without this, a stream takes a fifth more CPU in its thread. */
+  /** Flattens the text between bursts. Otherwise a stream takes 20 % more CPU time in its thread. */
   flatten(): void {
     this.#lines.flatten()
     this.#text.flatten()
   }
 
-  /** Announces a batch, even if it has no lines. */
+  /** Announces a batch, even without lines. */
   tell(): void {
     this.#beDirty()
   }
@@ -167,7 +163,7 @@ export class ReplyStream {
     const json = writeObject(args, `the arguments of the tool-call ${quote(id)}`)
     this.use.calls.add(id)
     this.#openCalls.add(id)
-    // The model of the open call wrote the arguments, so they count as its output.
+    // The model of the open call generated the arguments, so they count as its output.
     if (this.use.hasOpenStep && !this.use.isByCall) this.use.wrote('text', json)
     const toolCall = `{"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"arguments":${json}}`
     const { value, ...size } = keptObject(json)
@@ -219,7 +215,7 @@ export class ReplyStream {
     this.use.report(callUse(counts, this.use.rates), part.isEstimated === true, step)
   }
 
-  /** Reports hidden reasoning to the host in a batch, possibly without lines, so that the host can hold its cost. */
+  /** Reports hidden reasoning in a batch, possibly without lines, so that the host can reserve its cost. */
   #think(delta: string): void {
     this.#grow(delta.length)
     if (this.use.hasOpenStep) return
@@ -252,7 +248,6 @@ export class ReplyStream {
   }
 }
 
-/** Throws a ReplyError if the step is invalid. */
 export function checkedStep(
   part: Extract<ChatPart, { type: 'step' }>,
   { outputTokensMax: most }: Pick<ModelStep, 'outputTokensMax'>,
@@ -266,7 +261,6 @@ export function checkedStep(
   }
 }
 
-/** Throws a ReplyError if the reason is unknown. */
 export function checkedReason(reason: unknown): FinishReason | undefined {
   const known = finishReasons.find((one) => one === reason)
   if (known !== undefined || reason === undefined) return known

@@ -14,11 +14,10 @@ import type { Units } from '../../kernel/money.ts'
 import { roughTokens, tokensAtMost, type ModelStep } from './chat-messages.ts'
 import { TokenCount, UncountedText } from './count-tokens.ts'
 
-/** An open model call, as the agent thread sees it. */
 export type OpenStep = ModelStep & {
   /**
-   * Counts the call's usage so far. The start of the prompt that an earlier request of the conversation already
-   * contained counts as cached. Absent for agents that call their models themselves.
+   * Counts the usage of the call so far. The part of the prompt that an earlier request already contained counts as
+   * cached. Absent for agents that call their models themselves.
    */
   count?: () => Promise<Partial<TokenCounts>>
 }
@@ -26,69 +25,67 @@ export type OpenStep = ModelStep & {
 export type ReplyUseOptions = {
   message: string
   /**
-   * Estimated and maximum tokens of history and files. Together with the message they form the prompt of an agent that
-   * reports no usage.
+   * Estimated and maximum tokens of history and files. Together with the message they are the assumed prompt of an
+   * agent that reports no usage.
    */
   around: { tokens: number; tokensMax: number }
   /**
-   * Whether the steps announce every prompt of the reply. If not, `message` and `around` count as the prompt until the
-   * first report.
+   * Whether the steps announce every prompt of the reply. Otherwise `message` and `around` count as the prompt until
+   * the first report.
    */
   isPromptKnown: boolean
   isHistoryCached: boolean
-  /** Whether prompts are marked as cacheable; `'1h'` if for an hour. */
+  /** Whether prompts are marked as cacheable. `'1h'` requests a cache lifetime of one hour. */
   caching: boolean | '1h'
   rates: ChatRates
-  /** Maximum cost of the whole turn, from balance, caps and limits at admission. */
+  /** Maximum cost of the whole turn: the minimum of balance, caps and limits at admission. */
   room: Units
 }
 
 type Kind = 'text' | 'reasoning'
-/** Running token counts since the last usage report, and the count of the message. */
+/** Token counts of the message, and of the text and reasoning since the last usage report. */
 type Counts = { message: number } & Record<Kind, TokenCount>
 
 const bytesPerToken = 4
 /**
- * Bytes per token, above the average of any language. Only a model that ignores its output limit writes more text than
- * this.
+ * Bytes per token, above the average of any language. Only a model that ignores its output limit generates more bytes.
  */
 const bytesPerTokenMax = 16
 const bytesPerCharMax = 3
-/** Minimum length of a prompt that providers cache. */
 const cachedTokensMin = 1024
 
 /**
- * Adds up what a reply uses: the agent's reports, and an estimate of the text since the last report.
+ * Adds up the usage of a reply: the agent's reports plus an estimate for the text since the last report.
  *
- * At first, the bound for that text is one token per byte. When this bound reaches half of the turn's maximum cost, the
- * class starts to count tokens as they arrive. From then on the hold equals the charge, so a reply can use its cap
- * completely. Counting from the start would slow down streams that never come near a cap.
+ * At first, the upper bound for that text is one token per byte. When the bound reaches half of the turn's maximum
+ * cost, the class starts to count tokens as they arrive. From then on the reserved amount equals the charge, so a reply
+ * can use its whole cap. Counting from the start would slow down replies that never come near a cap.
  */
 export class ReplyUse {
   readonly #options: ReplyUseOptions
   #reported = chatUse({})
-  /** Model calls without a usage report, oldest first. A call can start before the previous report is read. */
+  /**
+   * Model calls without a usage report, oldest first. A call can start before the report of the previous one is read.
+   */
   #steps: OpenStep[] = []
-  /** Bytes since the last report, and the text that is not counted yet. */
+  /** Bytes since the last report. `#texts` is the text that is not counted yet. */
   #bytes = { text: 0, reasoning: 0 }
   #texts = uncounted()
   #counts: Counts | undefined
-  /** Counting starts at this many unreported bytes. */
   #countFromBytes: number
-  /** Rates of the model that answers or is called, and upper-bound rates over all models that may still answer. */
+  /** Rates of the current model. `#ratesMax` is the maximum over all models that may still answer. */
   #rates: ChatRates
   #ratesMax: ChatRates
-  /** Index of the model that was called last; undefined if the agent has only one. */
+  /** Index of the model that was called last. Undefined if the agent has only one. */
   #called: number | undefined
   #hasAnswered = false
   readonly calls = new Set<string>()
   /**
-   * Whether the agent announces each of its model calls through `modelCall`. The reply then costs what the calls used,
-   * whatever text it shows.
+   * Whether the agent announces its model calls through `modelCall`. The cost of the reply is then the usage of these
+   * calls, and its text is free.
    */
   isByCall = false
   hasReported = false
-  /** Whether the agent marked a report as its own estimate. */
   hasEstimates = false
 
   constructor(options: ReplyUseOptions) {
@@ -99,7 +96,7 @@ export class ReplyUse {
     this.#countFromBytes = this.#bytesBeforeCounting()
   }
 
-  /** Called before a request to one of several models, and when that model has started to answer. */
+  /** Called before a request to one of several models, and once that model has started to answer. */
   setModel(model: number, hasAnswered: boolean): void {
     this.#called = model
     this.#rates = ratesByModel(this.#options.rates)[model] ?? this.#rates
@@ -117,12 +114,11 @@ export class ReplyUse {
     return this.#ratesMax
   }
 
-  /** Index of the model that was called last; undefined if the agent has only one. */
   get called(): number | undefined {
     return this.#called
   }
 
-  /** Index of the answering model; undefined if the agent has only one, or none has started to answer. */
+  /** Index of the model that answers. Undefined if the agent has only one model or none has started to answer. */
   get answering(): number | undefined {
     return this.#hasAnswered ? this.#called : undefined
   }
@@ -139,18 +135,17 @@ export class ReplyUse {
     return this.#steps.length > 0
   }
 
-  /** Adds a model call that is about to start. Its maximum cost is already held. */
+  /** Adds a model call that is about to start. Its maximum cost is already reserved. */
   beginStep(step: OpenStep): void {
     this.#steps.push(step)
   }
 
-  /** Removes a model call that failed, which costs nothing. */
   dropStep(step: OpenStep): void {
     this.#steps = this.#steps.filter((open) => open !== step)
     if (this.#steps.length === 0) this.#forgetText()
   }
 
-  /** Text so far costs nothing: from now on the reply costs what its model calls use. */
+  /** From now on the cost of the reply is the usage of its model calls. Text so far becomes free. */
   countByCall(): void {
     if (this.isByCall) return
     this.isByCall = true
@@ -164,8 +159,8 @@ export class ReplyUse {
   }
 
   /**
-   * Applies a report to `step`, or else to the oldest open model call. If no call is open, applies it to everything since
-   * the last report.
+   * Applies a usage report to `step`, or else to the oldest open model call. If no call is open, the report covers
+   * everything since the last report.
    */
   report(used: ChatUsed, isEstimated: boolean, step = this.#steps[0]): void {
     this.#reported = addUse(this.#reported, used)
@@ -192,12 +187,12 @@ export class ReplyUse {
     return this.hasReported ? this.reported : null
   }
 
-  /** Whether a model call is open, or there is text since the agent's last usage report. */
+  /** Whether a model call is open or text has arrived since the agent's last usage report. */
   get hasUnreported(): boolean {
     return this.hasOpenStep || this.#bytes.text + this.#bytes.reasoning > 0
   }
 
-  /** Whether the agent has written, called or reported anything. Until then the reply has used nothing. */
+  /** Whether the agent has generated text, called a tool or reported usage. Until then the reply is free. */
   get hasBegun(): boolean {
     return this.hasReported || this.hasUnreported || this.calls.size > 0
   }
@@ -208,7 +203,7 @@ export class ReplyUse {
     return this.#bytes.text + this.#bytes.reasoning + text.length * bytesPerCharMax > this.#countFromBytes
   }
 
-  /** Makes `used` and `bound` count tokens from now on. */
+  /** Makes `used` and `bound` count tokens from now on, instead of estimating them. */
   async startCounting(): Promise<void> {
     if (this.#counts) return
     const message = await TokenCount.create([this.#options.message])
@@ -223,13 +218,13 @@ export class ReplyUse {
     this.#texts = uncounted()
   }
 
-  /** Usage so far: counted after `startCounting` has resolved, estimated by length before. */
+  /** Usage so far. Counted once `startCounting` has resolved; estimated from the length before. */
   get used(): ChatUsed {
     const { around, message } = this.#options
     return this.#withUnreported(bytesPerToken, around.tokens + (this.#counts?.message ?? roughTokens(message)))
   }
 
-  /** Usage so far by token count, including prompts and output of open model calls. */
+  /** Returns the counted usage so far, including prompts and output of open model calls. */
   async countUsed(): Promise<ChatUsed> {
     await this.startCounting()
     if (!this.isPromptKnown) return this.used
@@ -238,19 +233,19 @@ export class ReplyUse {
   }
 
   /**
-   * Whether to price earlier prompt content as cached. Requires a report of cached tokens, so that stopping a reply
-   * never makes it cheaper than completing it.
+   * Whether to price earlier prompt content as cached. Requires that the provider has reported cached tokens, so that a
+   * stopped reply is never cheaper than a completed one.
    */
   get #isCached(): boolean {
     const { isHistoryCached } = this.#options
     return (
       this.#rates.cacheRead < this.#rates.input &&
-      // Another model has its own cache.
+      // Each model has its own cache.
       ((isHistoryCached && !this.#called) || this.#reported.cachedPromptTokens + this.#reported.cacheWriteTokens > 0)
     )
   }
 
-  /** Adds the tokens that the provider probably read from and wrote to its cache to an estimated use. */
+  /** Adds the tokens that the provider probably read from and wrote to its cache to an estimated usage. */
   #cached({ cachedPromptTokens: sentBefore = 0, ...used }: Partial<TokenCounts>): Partial<TokenCounts> {
     const { promptTokens = 0 } = used
     const { caching } = this.#options
@@ -260,16 +255,15 @@ export class ReplyUse {
     return { ...used, cachedPromptTokens, cacheWriteTokens: written, cacheWrite1hTokens }
   }
 
-  /** Tokens of the message, and of the text since the last report: counted or estimated. */
   get tokens(): { message: number; text: number } {
     const { message = roughTokens(this.#options.message), text } = this.#counts ?? {}
     return { message, text: text?.tokens ?? Math.ceil(this.#bytes.text / bytesPerToken) }
   }
 
-  /** Upper bound of the usage so far. Open model calls count with everything that is held for them. */
+  /** Upper bound of the usage so far. Open model calls count with their full reserved amount. */
   get bound(): ChatUsed {
     const { around, message } = this.#options
-    // Text outside of held model calls can have as many tokens as it has bytes.
+    // Text outside of model calls can have as many tokens as bytes.
     if (!this.hasOpenStep)
       return this.#withUnreported(1, around.tokensMax + (this.#counts?.message ?? tokensAtMost(message)))
     const written = Math.ceil((this.#bytes.text + this.#bytes.reasoning) / bytesPerTokenMax)
@@ -283,7 +277,7 @@ export class ReplyUse {
     return bound
   }
 
-  /** Bytes of text that half of `room` covers, at one token per byte. */
+  /** Returns how many bytes of text half of `room` covers, at one token per byte. */
   #bytesBeforeCounting(): number {
     const { around, message, room } = this.#options
     const rates = this.#ratesMax
@@ -297,7 +291,7 @@ export class ReplyUse {
     const said = this.#counts?.text.tokens ?? Math.ceil(this.#bytes.text / perToken)
     const output = { completionTokens: said + thought, reasoningTokens: thought }
     const rates = this.#rates
-    // All of the first prompt except the message was sent to the provider before.
+    // Everything in the first prompt except the message was sent to the provider in an earlier turn.
     const added = this.#isCached ? this.tokens.message : 0
     const calls = this.#steps.map(({ promptTokens }, at) =>
       this.#cached({ promptTokens, cachedPromptTokens: Math.max(0, promptTokens - (at === 0 ? added : 0)) }),

@@ -8,9 +8,9 @@ import { nesting } from '../../kernel/json-text.ts'
 import { ServiceOutputTooLargeError } from '../http/http-failure.ts'
 
 /**
- * How a run ended. `interrupted` is not the agent's fault: the run may be retried and does not count as a failure.
- * `isPatient`: the user stopped the run, by a cancel or the task's own time limit. Its thread may be busy with other
- * users' runs, so the thread gets extra time before it is terminated.
+ * How a run ended. `interrupted`: the service stopped the run, which may be retried and does not count as a failure.
+ * `isPatient`: the user canceled the run or its own time limit passed. The thread then gets extra time before it is
+ * terminated, because it may be busy with other users' runs.
  */
 export type RunOutcome =
   /** `usage` is set if the task is metered, `tokens` if its tokens are counted. */
@@ -18,45 +18,42 @@ export type RunOutcome =
   | { kind: 'failed'; error: TaskFailure; owed?: ChatOwed; tokens?: TokenUse; isPatient?: true }
   | { kind: 'interrupted'; message: string }
 
-/** Abort reason of a stopped chat. */
 export type ChatStop = Extract<RunOutcome, { kind: 'interrupted' }> & {
   /** How long to keep reading an open model call, so that its provider can still report the usage. */
   readOnMs: number
 }
 
 /**
- * Charge of a failed chat. `caller`: the caller caused the failure, and the exchange so far is stored. `request`: the
- * request caused it, and nothing is stored. `other`: charged only if the client disconnected.
+ * The charge of a failed chat, by cause. `caller`: the caller caused the failure. The chat is charged, and the exchange
+ * so far is stored. `request`: the content of the request caused it. The chat is charged, and nothing is stored.
+ * `other`: the chat is charged only if the client disconnected.
  */
 export type ChatOwed = ChatSummary & { cause: 'caller' | 'request' | 'other' }
 
-/** A task as it is sent to an agent. `params` is the submitted JSON string. */
+/** A task in the format for an agent thread. `params` is the submitted JSON string. */
 export type TaskRequest = {
   endpointId: string
   taskId: string
   userId: string
   params: string
-  /** Total time limit of the run. */
   timeoutMs: number
   connectors: readonly ConnectorSpec[]
-  /** Prices and maximum of a metered task. */
   metering?: Metering
-  /** Set if the task's tokens must be counted. */
   tokens?: TokenTerms
-  /** W3C trace context of the run, if tracing is on. */
   traceparent?: string
 }
 
 const textCharsMax = 2000
 /**
- * Maximum nesting depth of JSON from agents. An agent thread could write deeper JSON than the serving thread can parse.
+ * Maximum nesting depth of JSON from agents. Agent threads can write JSON that is nested too deep for the main thread
+ * to parse.
  */
 export const nestingMax = 500
 
 /** Converts any thrown value to a task's error object. Omits the stack, because it reveals the operator's files. */
 export function describeThrown(thrown: unknown): TaskFailure {
   try {
-    // Same code as for oversized results of agents in this process.
+    // Use the same code as for oversized results of code agents.
     if (thrown instanceof ServiceOutputTooLargeError) {
       return { code: 'AGENT_OUTPUT_TOO_LARGE', message: thrown.message, details: '' }
     }
@@ -86,9 +83,7 @@ function describeValue(value: unknown): string {
   return typeof value === 'object' && value !== null ? (JSON.stringify(value) ?? 'an object') : String(value)
 }
 
-/**
- * Encodes a result as the JSON of the task's response: objects and strings unchanged, anything else as `{ result }`.
- */
+/** Encodes a result as JSON. Objects and strings stay unchanged; any other value becomes `{ result: value }`. */
 export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
   const isPlain = typeof value === 'string' || (typeof value === 'object' && value !== null && !Array.isArray(value))
   let json: string | undefined
@@ -98,7 +93,7 @@ export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
   try {
     json = JSON.stringify(isPlain ? value : { result: value ?? null })
   } catch (error) {
-    // V8 cannot build a string of over half a gigabyte.
+    // V8 cannot build a string longer than half a gigabyte.
     if (error instanceof RangeError && /string length/i.test(error.message)) return tooLarge(bytesMax)
     return failed('AGENT_OUTPUT_INVALID', 'The agent returned a value that cannot be serialized as JSON.', error)
   }
@@ -130,7 +125,7 @@ function failed(code: string, message: string, thrown: unknown): RunOutcome {
   return { kind: 'failed', error: { code, message, details: thrown === null ? '' : describeThrown(thrown).message } }
 }
 
-/** Like instanceof, but safe for values that agents throw: a proxy may throw when inspected. */
+/** Like instanceof, but returns false if inspecting the value throws, as with a proxy that an agent has thrown. */
 export function isInstance<Instance>(
   thrown: unknown,
   type: abstract new (...args: never[]) => Instance,

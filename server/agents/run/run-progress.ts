@@ -3,12 +3,11 @@ import { nestingMax } from './run-outcome.ts'
 import { nesting } from '../../kernel/json-text.ts'
 
 export const progressBytesMax = 4096
-/** Minimum interval between two reports. */
 const paceMs = 100
 
 const fields = new Set(['fraction', 'message', 'data'])
 
-/** Encodes an agent's progress as JSON. Throws a TypeError that explains what is invalid. */
+/** Encodes an agent's progress as JSON. Throws a TypeError that says what is invalid. */
 export function encodeProgress(given: unknown): string {
   if (typeof given !== 'object' || given === null)
     throw wrong('the argument must be an object, such as { fraction: 0.5 }')
@@ -49,7 +48,7 @@ function wrong(what: string): TypeError {
 
 /**
  * Reports a run's latest progress at most about ten times a second, and the final value at the end. Checks the time on
- * each call, because timers do not fire while an agent runs a busy loop.
+ * each call instead of using a timer, because timers do not fire while an agent blocks its thread.
  */
 export class PacedProgress {
   readonly #tell: (json: string) => void

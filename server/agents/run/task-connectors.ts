@@ -3,7 +3,6 @@ import { callThrough, noSuchTool, toolError, type RunConnectors } from '../../co
 import { isInstance } from './run-outcome.ts'
 
 type TaskConnectors = {
-  /** Resolves when the task can no longer be canceled. */
   forbidCancel: () => Promise<void>
   waiting: WaitingTime
   signal: AbortSignal
@@ -11,8 +10,8 @@ type TaskConnectors = {
 
 /**
  * Wraps the connectors of a task. A call is sent only once the task can no longer be canceled. If a server does not
- * answer, the agent gets a tool error and the run does not fail. A failed run would be refunded, although the server's
- * owner may have read the result in the arguments of the call.
+ * answer, the agent gets a tool error, but the run does not fail: a failed run would be refunded, although the owner of
+ * the server may have read the task's result in the arguments of the call.
  */
 export function taskConnectors(
   connectors: RunConnectors,
@@ -39,7 +38,6 @@ export function taskConnectors(
   return { ...callThrough(connectors, call), failed: lost.signal }
 }
 
-/** Measures how long a run waits for its connectors, and limits the total. */
 export class WaitingTime {
   readonly #maxMs: number
   readonly #onWaiting: (isWaiting: boolean) => void

@@ -16,13 +16,12 @@ import type { Units } from '../../kernel/money.ts'
 import type { ModelStep } from './chat-messages.ts'
 import type { ChatPart } from '../config/define-config.ts'
 
-/** Rates of a task's tokens. `cap` is the most they may cost, and null if the task has a fixed price. */
+/** Rates of a task's tokens. `cap` is the maximum cost, or null if the task has a fixed price. */
 export type TokenTerms = { rates: ChatRates; cap: Units | null }
 
-/** Tokens that a task used, and the index of the model that answered. */
 export type TokenUse = { used: ChatUsed; model: number; isEstimated: boolean }
 
-/** The remainder of a task's maximum cost does not cover the next model or tool call. */
+/** Thrown if the remainder of a task's maximum cost does not cover the next model or tool call. */
 export class MaxCostError extends Error {
   override readonly name = 'MaxCostError'
 }
@@ -35,9 +34,7 @@ export class TaskTokens {
   #model = 0
   #hasAnswered = false
   #isEstimated = false
-  /** Whether the remainder covers no call after the current one. */
   isLastCall = false
-  /** Whether the remainder has lowered the output limit of the current call. */
   isCallCut = false
 
   constructor({ cap, rates }: TokenTerms) {
@@ -54,7 +51,9 @@ export class TaskTokens {
     this.#hasAnswered = hasAnswered
   }
 
-  /** Returns the output-token limit of a model call. Throws a MaxCostError if it may cost more than is left. */
+  /**
+   * Returns the output-token limit of a model call. Throws a MaxCostError if the remainder does not cover the call.
+   */
   open({ outputTokensMax, promptTokensMax }: ModelStep): number {
     if (this.#cap === null) return outputTokensMax
     const rates = this.#ratesMax
@@ -70,7 +69,6 @@ export class TaskTokens {
     return tokens
   }
 
-  /** Throws if the provider reported numbers that are not counts. */
   report({ isEstimated = false, ...counts }: Omit<Extract<ChatPart, { type: 'usage' }>, 'type'>): void {
     const wrong = Object.values(counts).find((value) => typeof value === 'number' && !isCount(value))
     if (wrong !== undefined) throw new Error(`The model's provider reported ${String(wrong)} as a number of tokens.`)
@@ -78,7 +76,6 @@ export class TaskTokens {
     this.#isEstimated ||= isEstimated
   }
 
-  /** Counts a tool call. Throws a MaxCostError if it costs more than is left. */
   callTool(): void {
     const used = { ...this.#used, toolCalls: this.#used.toolCalls + 1 }
     if (this.#cap !== null && chatHold(used, this.#ratesMax) > this.#cap)
@@ -86,7 +83,6 @@ export class TaskTokens {
     this.#used = used
   }
 
-  /** Upper-bound rates over all models that may still answer. */
   get #ratesMax(): ChatRates {
     return this.#hasAnswered ? (ratesByModel(this.#rates)[this.#model] ?? this.#rates) : highestRates(this.#rates)
   }

@@ -14,7 +14,7 @@ import { loadConfigFile } from '../config/load-config-file.ts'
 import { describeThrown, type RunOutcome } from '../run/run-outcome.ts'
 import { beatMs, pulseAt, type FromThread, type ThreadData, type ToThread } from './thread-protocol.ts'
 
-// Entry point of an agent thread. Loads the configuration itself and runs what the host sends.
+// Entry point of an agent thread. Loads the configuration and executes the runs that the host sends.
 
 const logLinesPerRunMax = 1000
 const logCharsMax = 8000
@@ -23,12 +23,12 @@ const port = must(parentPort, 'this file runs in a worker thread')
 const { configFile, modules, pulse, replyBytesMax, resultBytesMax } = workerData as ThreadData
 const beats = new Int32Array(pulse)
 const running = new Map<number, AbortController>()
-/** How long to continue reading the model calls of stopped chats, by run. */
+/** How long to keep reading the model calls of stopped chats, by run. */
 const readOnMs = new Map<number, number>()
 const windows = new Map<number, CreditWindow>()
-/** Pending hold requests of chats, by run and serial. */
+/** Resolvers of pending requests to reserve money, by run and serial. */
 const asked = new Map<number, Map<number, (tokens: number) => void>>()
-/** Callbacks of tasks that wait until they can no longer be canceled, by run. */
+/** Resolvers of tasks that wait until they can no longer be canceled, by run. */
 const forbidding = new Map<number, () => void>()
 let outbox: (() => FromThread)[] = []
 /** Times of the last four flushes, oldest first. */
@@ -36,7 +36,7 @@ const sentAt = [0, 0, 0, 0]
 const gatherMs = 8
 let isGathering = false
 
-/** Sends the message together with the others of this tick, in order. */
+/** Queues a message. All messages of one tick are sent together, in order. */
 function send(message: FromThread): void {
   outbox.push(() => message)
   if (outbox.length > 1 && !isGathering) return
@@ -51,8 +51,8 @@ function sendNow(message: FromThread): void {
 }
 
 /**
- * Queues a batch of a reply. The batch is built when it is sent, so that it contains everything up to then. After four
- * flushes within 8 ms, further batches are buffered: waking the serving thread for each batch is a seventh of a
+ * Queues a batch of a reply. The batch is built when it is sent, so that it contains all output up to then. After four
+ * flushes within 8 ms, further batches are buffered, because waking the main thread for each batch is a seventh of a
  * stream's cost.
  */
 function sendBatch(make: () => FromThread): void {
@@ -65,8 +65,8 @@ function sendBatch(make: () => FromThread): void {
 }
 
 /**
- * Sends progress immediately, because timers do not fire while an agent blocks its thread. Right after another flush,
- * the progress waits for the next one instead.
+ * Sends progress immediately, because timers do not fire while an agent blocks its thread. Soon after another flush,
+ * the progress waits for the next flush instead.
  */
 function sendProgress(message: FromThread): void {
   outbox.push(() => message)
@@ -91,18 +91,17 @@ function flush(): void {
   }
 }
 
-/** Sends buffered output before the agent continues, because nothing can be sent while the agent blocks the thread. */
+/** Sends buffered output before the agent continues. While the agent blocks the thread, nothing can be sent. */
 function onResume(blocks: boolean): void {
   if (outbox.length > 0 && (blocks || !isGathering)) flush()
 }
 
 type RunLog = {
   log: (message: string, fields?: Record<string, unknown>) => void
-  /** Logs the number of dropped lines, if any. */
   end: () => void
 }
 
-/** The current run's log, so that printed lines carry the run's id. */
+/** Log of the current run. Adds the run's id to printed lines. */
 const currentLog = new AsyncLocalStorage<RunLog>()
 
 function createLog(runId: string): RunLog {
@@ -132,7 +131,7 @@ function createLog(runId: string): RunLog {
   return { log, end }
 }
 
-/** Redirects lines printed by a run to its log. Other output goes to the host unchanged. */
+/** Redirects lines that a run prints to its log. All other output reaches the host unchanged. */
 function logPrinted(stream: NodeJS.WriteStream): void {
   const write = stream.write.bind(stream) as (...args: unknown[]) => boolean
   stream.write = (...args: unknown[]) => {

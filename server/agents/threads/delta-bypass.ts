@@ -8,21 +8,19 @@ type ModelPart = ModelStream extends ReadableStream<infer Part> ? Part : never
 export type ModelUsage = Extract<ModelPart, { type: 'finish' }>['usage']
 type Delta = Extract<ModelPart, { type: 'text-delta' | 'reasoning-delta' }>
 type ModelListener = {
-  /** Called when the provider has accepted the request. */
   onAnswer: () => void
-  /** Called with all text that the model generates, as it arrives. */
   onWritten: (text: string, isThought: boolean) => void
-  /** Called at the end of the model's own stream. The SDK's step ends only once all its tools have answered. */
+  /** Called at the end of the model's own stream. The SDK's step ends later, once all tools have returned. */
   onUsage: (usage: ModelUsage) => void
 }
 
 /**
- * Takes text directly from the model's own stream. The SDK's work between that stream and its `fullStream` costs 100 µs
- * per delta, as much as the provider package itself. The SDK needs the deltas only for the messages of the next step,
- * so it gets them later, joined.
+ * Takes text directly from the model's own stream. The SDK needs 100 µs per delta to turn that stream into its
+ * `fullStream`, as much as the provider package itself. The SDK needs the deltas only for the messages of the next
+ * step, so it gets them later, joined.
  *
- * Parts keep the SDK's order. In each step the first text waits until the step has also started in the SDK's stream.
- * After a tool call of the step, text passes through the SDK again, behind the call:
+ * Parts keep the SDK's order. In each step, the first text waits until the step has also started in the SDK's stream.
+ * After a tool call, the text of the step passes through the SDK again, behind the call:
  *
  *   waiting ──began()──▶ open ──a tool call passes──▶ through
  */
@@ -33,7 +31,7 @@ export class DeltaBypass {
   #state: 'waiting' | 'open' | 'through' = 'waiting'
   #onBegun: (() => void) | undefined
   readonly #onUsage: (usage: ModelUsage) => void
-  /** Number of characters that were already pushed but that the SDK has yet to deliver. */
+  /** Number of characters that were already pushed to the reply but not yet delivered by the SDK. */
   #toldChars = { 'text-delta': 0, 'reasoning-delta': 0 }
 
   constructor(parts: PartQueue<ChatPart>, { onAnswer, onUsage, onWritten }: ModelListener) {
@@ -43,17 +41,15 @@ export class DeltaBypass {
     this.#onUsage = onUsage
   }
 
-  /** Called when the step starts in the SDK's stream. */
   began(): void {
     this.#leaveWaiting('open')
   }
 
-  /** Called when the SDK's stream has ended or lost its reader. */
   end(): void {
     this.#leaveWaiting('through')
   }
 
-  /** Returns the part of the SDK's delta that was not pushed yet. */
+  /** Returns the part of an SDK delta that has not been pushed to the reply yet. */
   untold(type: Delta['type'], text: string): string {
     const told = Math.min(this.#toldChars[type], text.length)
     this.#toldChars[type] -= told
@@ -101,7 +97,7 @@ export class DeltaBypass {
         held = undefined
         if (done) return controller.close()
         if (value.type === 'finish') this.#onUsage(value.usage)
-        // The SDK does not forward the start of a stream. Its step begins with the next part.
+        // The SDK does not forward `stream-start`. Its step begins with the next part.
         hasPassed ||= value.type !== 'stream-start'
         if (value.type.startsWith('tool-')) this.#state = 'through'
         return controller.enqueue(value)
@@ -110,7 +106,10 @@ export class DeltaBypass {
     return new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 })
   }
 
-  /** Waits until the step starts. If text is the stream's first part, passes it through the SDK to start the step. */
+  /**
+   * Waits until the step starts in the SDK's stream. If text is the first part, lets it pass through the SDK, which
+   * starts the step.
+   */
   async #begin(hasPassed: boolean): Promise<void> {
     if (hasPassed) await new Promise<void>((resolve) => (this.#onBegun = resolve))
     else this.#state = 'through'

@@ -20,8 +20,8 @@ type InlineHostOptions = {
 }
 
 /**
- * Runs agents in the caller's thread, for a process that embeds the service with an in-memory configuration. An agent
- * that blocks also blocks the service, and one that exits ends the process, so a server uses agent threads instead.
+ * Runs agents in the caller's thread, for programs that embed the service with an in-memory configuration. An agent
+ * that blocks also blocks the service, and one that exits ends the process, so servers use agent threads instead.
  */
 export function createInlineHost(options: InlineHostOptions): AgentHost {
   const { catalogue, connectorLimits, onLog, renewToken: renew, replyBytesMax, resultBytesMax } = options
@@ -61,7 +61,7 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
         connect,
         window,
         askStep: onStep,
-        // A flush would not help: a blocking agent also blocks everything else in this process.
+        // Flushing here has no effect, because a blocking agent also blocks the rest of this process.
         onResume: () => {},
         onDirty: (take) => setImmediate(() => take().forEach(onBatch)),
         onOverstay: () =>
@@ -78,7 +78,7 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
   }
 }
 
-/** Delays the outcome until after the last batch, which is sent at the end of the tick. */
+/** Delays the outcome until the last batch has been sent at the end of the tick. */
 function afterBatches(outcome: RunOutcome): Promise<RunOutcome> {
   return new Promise((resolve) => setImmediate(() => resolve(outcome)))
 }

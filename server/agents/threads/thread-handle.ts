@@ -12,7 +12,7 @@ export type ThreadOptions = {
   memoryMb: number
   replyBytesMax: number
   resultBytesMax: number
-  /** The environment that agents see, without the service's own secrets. */
+  /** Environment variables for agents, without the service's own secrets. */
   env: NodeJS.ProcessEnv
   onLog: (line: AgentLogLine) => void
   onWarning: (message: string) => void
@@ -31,13 +31,11 @@ type RunHandlers = {
   onWaiting?: ((isWaiting: boolean) => void) | undefined
   onStep?: ((request: StepRequest) => Promise<number>) | undefined
 }
-/** A configuration as it was when it was loaded. */
 export type Project = { generation: number; modules: ProjectModules | undefined }
 type ThreadEvents = {
   onReady: () => void
   onRetire: () => void
   onEnd: (reason: string) => void
-  /** Returns a port to the connector thread. */
   onConnect: () => MessagePort
 }
 
@@ -49,29 +47,27 @@ const lateLoad = 1_000_000
 const linesPerMinuteMax = 200
 const lineCharsMax = 2000
 /**
- * Size in MB of one of the three semi-spaces in V8's young generation. A V8 flag sets this size. V8 reads the flag when
- * it creates a thread, and the flag overrides the worker's resource limits. With V8's default, a thread grows by 100 MB
- * before a garbage collection. With a quarter of this value, a thread that streams many replies spends a sixth more
- * time on garbage collection.
+ * Size in MB of each of the three semi-spaces in V8's young generation. A V8 flag sets the size, because such a flag
+ * overrides the worker's resource limits. V8 reads it when it creates a thread. With V8's default, a thread grows by
+ * 100 MB before a garbage collection. With a quarter of this value, a thread that streams many replies spends a sixth
+ * more time on garbage collection.
  */
 const semiSpaceMb = 16
 
 let lastThreadId = 0
 
 /**
- * One agent thread, seen from the host:
+ * One agent thread, as seen by the host:
  *
  *   starting ──ready──▶ open ──▶ retiring ──▶ ended
  *                        └──error, exit, end()──▶
  */
 export class ThreadHandle {
   readonly id = ++lastThreadId
-  /** Generation of the configuration that it runs. */
   readonly generation: number
   readonly #worker: Worker
   readonly #pulse: Int32Array
   readonly #runs = new Map<number, RunHandlers>()
-  /** Runs past their time limit that have not ended. */
   readonly #overdue = new Set<number>()
   readonly #options: ThreadOptions
   readonly #events: ThreadEvents
@@ -106,7 +102,7 @@ export class ThreadHandle {
       stdout: true,
       stderr: true,
     })
-    // Redirect what agents print to the log, because programs read the service's own output.
+    // Redirect everything that agents print to the log, because programs parse the service's own output.
     for (const stream of [this.#worker.stdout, this.#worker.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => this.#printed(text))
     }
@@ -125,7 +121,7 @@ export class ThreadHandle {
   }
 
   get answers(): boolean {
-    // The host itself may have been late, so check again before deciding.
+    // If the host itself was late, its view of the heartbeats is outdated. Read them again before deciding.
     this.#noteBeats()
     return performance.now() - this.#beatSeenAt < answersWithinMs
   }
@@ -134,16 +130,18 @@ export class ThreadHandle {
     return this.#runs.size
   }
 
-  /** Load used to choose a thread: its number of runs, plus a large penalty if its heartbeat is late. */
+  /**
+   * Load that determines which thread gets the next run: the number of runs, plus a large penalty for a late heartbeat.
+   */
   get load(): number {
     const isLate = performance.now() - this.#beatSeenAt > onTimeWithinMs
     return this.#runs.size + (isLate ? lateLoad : 0)
   }
 
   /**
-   * Checks the thread at every beat of the host. Takes back runs that an unresponsive thread has not started.
-   * Terminates a thread that never becomes ready, and an unresponsive thread that has an overdue run. Also terminates
-   * an unresponsive thread without runs, in which an agent left a loop running: no run's timeout would ever end it.
+   * Checks the thread at every heartbeat of the host. Takes back runs that an unresponsive thread has not started.
+   * Terminates a thread that never becomes ready, and an unresponsive thread with an overdue run. Also terminates an
+   * unresponsive thread without runs, because an agent left a loop running and no run's timeout would ever end it.
    */
   look(): void {
     if (this.#state === 'starting') {
@@ -191,9 +189,9 @@ export class ThreadHandle {
   }
 
   /**
-   * Aborts a run and stops waiting for its outcome. Marks a started run as overdue: `look` terminates an unresponsive
-   * thread that has an overdue run. A run that its user stopped (`isPatient`) is never overdue. If the run has not
-   * ended after `overstayMs`, the thread takes no new runs and ends after its other runs.
+   * Aborts a run and ignores its outcome. A run that has started becomes overdue, and `look` terminates an unresponsive
+   * thread with an overdue run. Runs stopped by their users (`isPatient`) never become overdue. If the run has not
+   * ended after `overstayMs`, the thread accepts no further runs and ends after its other runs.
    */
   abort(run: number, { isPatient = false, overstayMs }: { overstayMs: number; isPatient?: boolean }): void {
     if (!this.#runs.has(run)) return
@@ -224,7 +222,7 @@ export class ThreadHandle {
     if (this.#runs.has(run)) this.#post({ type: 'held', run, serial, tokens })
   }
 
-  /** Ends a run because the service failed to provide what the run waits for. */
+  /** Ends a run because the service failed to answer one of its requests. */
   #unanswered(run: number): void {
     this.#runs.get(run)?.onOutcome({ kind: 'interrupted', message: 'An internal error stopped the run.' })
     this.abort(run, { overstayMs })
@@ -232,7 +230,8 @@ export class ThreadHandle {
 
   #post(message: ToThread): void {
     this.#outbox.push(message)
-    // A client waits for chats and holds, so send them in a microtask. Send other messages at the end of the tick.
+    // Clients wait for chats and reserved calls, so send these messages in a microtask. Send others at the end of the
+    // tick.
     if (message.type === 'chat' || message.type === 'held') queueMicrotask(() => this.#flush())
     else if (this.#outbox.length === 1) setImmediate(() => this.#flush())
   }
@@ -252,7 +251,7 @@ export class ThreadHandle {
       } else if (message.type === 'unusable') {
         void this.end(message.message)
       } else if (message.type === 'log') {
-        // Lines of runs are limited at the source. Lines without a run share the thread's quota.
+        // The thread limits the log lines of each run. Lines without a run share a quota of the whole thread.
         if (message.runId !== '' || this.#mayLog()) this.#options.onLog(message)
       } else if (message.type === 'batches') {
         for (const batch of message.batches) this.#runs.get(message.run)?.onBatch?.(batch)
@@ -323,7 +322,6 @@ export class ThreadHandle {
     this.#options.onLog({ runId: '', message })
   }
 
-  /** Stops accepting runs, and ends the thread after its last run. */
   retire(): void {
     if (this.#state === 'open') {
       this.#state = 'retiring'
@@ -345,7 +343,7 @@ export class ThreadHandle {
   }
 }
 
-/** If several runs were active, it is unknown which one ended the thread. A single run must have caused it. */
+/** If several runs were active, any of them may have ended the thread. A single run must have caused it. */
 function outcomeOfEnd(reason: string, isOnly: boolean): RunOutcome {
   const outOfMemory = /memory/i.test(reason)
   if (isOnly && outOfMemory) {

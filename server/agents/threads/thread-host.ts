@@ -14,7 +14,7 @@ type ThreadHostOptions = ThreadOptions & { threads: number; connectorLimits: Pro
 type Waiting = {
   start: RunStart
   signal: AbortSignal
-  /** Generation of the configuration that the run was admitted under. Without it, the current one. */
+  /** Generation of the configuration under which the run was admitted. Defaults to the current one. */
   generation?: number
   resolve: (outcome: RunOutcome) => void
   onBatch?: (batch: ChatBatch) => void
@@ -24,16 +24,16 @@ type Waiting = {
   onWaiting?: (isWaiting: boolean) => void
   onStep?: (request: StepRequest) => Promise<number>
   /**
-   * Set only for chats. After an abort, the host first waits briefly for the chat to end. The thread may
-   * be legitimately busy with other runs, so the host does not terminate it because of this chat before the time
-   * limit.
+   * Set only for chats. After an abort, the host first waits briefly for the chat to end. Before `limitMs` has passed,
+   * the host does not terminate an unresponsive thread because of this chat, since the thread may be busy with other
+   * runs.
    */
   chat?: { limitMs: number }
-  /** Called with the thread and run number each time the run is sent to a thread. */
+  /** Called each time the run is sent to a thread, with the thread and the run's number in it. */
   onSent?: (thread: ThreadHandle, run: number) => void
 }
 
-/** `onUnusable` is called if the thread ends before it is ready. Afterwards both have no effect. */
+/** `onUnusable` is called if the thread ends before it is ready. Each callback is called at most once. */
 type StartEvents = { onReady: () => void; onUnusable: (reason: string) => void }
 
 const notBegun: RunOutcome = {
@@ -42,22 +42,22 @@ const notBegun: RunOutcome = {
 }
 
 const restartMsMin = 100
-/** Maximum time to wait for a token count at admission. */
 const countMsMax = 5000
 const restartMsMax = 5000
-/** Time that a stopped chat has to report its usage after `readOnMs`. */
+/** Time within which a stopped chat must report its usage after `readOnMs`. */
 const chatGraceMs = 3000
 /**
- * Time that the threads of a replaced configuration stay for runs that were admitted under it but have not been sent.
+ * How long the threads of a replaced configuration stay open for runs that were admitted under it but not sent yet.
  */
 const lingerMs = 5000
-/** If an aborted run continues this long, its thread takes no new runs and ends after its other runs. */
+/** If an aborted run continues this long, its thread accepts no further runs and ends after its other runs. */
 const overstayMs = 5000
 
 /**
- * A pool of agent threads, of the current configuration and of earlier ones whose runs have not ended. A run goes to the responsive thread with the lowest load. A thread that is unresponsive for
- * two seconds gets no new runs. A thread that is unresponsive when a run times out is terminated and replaced. The runs
- * it had started are interrupted. Runs that it had not started go to another thread.
+ * A pool of agent threads. It includes threads of earlier configurations whose runs have not ended. Each run goes to
+ * the responsive thread with the lowest load. A thread that is unresponsive for two seconds gets no new runs. If a
+ * thread is unresponsive when a run times out, it is terminated and replaced. Its started runs are interrupted, and its
+ * other runs move to another thread.
  */
 export class ThreadHost implements AgentHost {
   readonly #options: ThreadHostOptions
@@ -138,7 +138,8 @@ export class ThreadHost implements AgentHost {
       return promise
     }
     const { threads: count } = this.#options
-    // Half of the threads at a time, because loading needs a core each, and requests continue.
+    // Start half of the threads at a time: each needs a CPU core while it loads, and the service must keep handling
+    // requests.
     const atOnce = Math.ceil(count / 2)
     try {
       while (threads.length < count) {
@@ -169,7 +170,9 @@ export class ThreadHost implements AgentHost {
     await Promise.all([this.#connectors.close(), ...threads.map((thread) => thread.end())])
   }
 
-  /** Starts threads until the configured number accepts runs. A retiring thread is replaced while its runs continue. */
+  /**
+   * Starts threads until the configured number accepts runs. A retiring thread is replaced while its runs continue.
+   */
   #fill(): void {
     if (this.#isClosed) return
     const { generation } = this.#project
@@ -235,7 +238,7 @@ export class ThreadHost implements AgentHost {
     run.onSent?.(thread, number)
     let grace: NodeJS.Timeout | undefined
     const giveUp = () => {
-      // If a run times out before its thread has started it, the run is not at fault.
+      // A run that times out before its thread has started it is not at fault.
       const reason = signal.reason as RunOutcome
       const isPatient = reason.kind === 'failed' && reason.isPatient === true
       resolve(thread.hasBegun(number) ? reason : notBegun)

@@ -1,13 +1,11 @@
 import { turnEventsBytesMax } from '../../store/sessions/turn-types.ts'
 
-/** Consecutive events, each a line of JSON. */
 type Piece = { firstSeq: number; lastSeq: number; lines: string }
 
-/** Max characters of events that a turn has in memory. */
 const ringCharsMax = 1_048_576
-/** A turn keeps at least this many characters of events in memory, even if other turns need the space. */
+/** Minimum characters of events that a turn keeps in memory, even if other turns need the space. */
 const ringCharsMin = 65_536
-/** Max characters of one read, and the approximate size of a piece. */
+/** Maximum characters of one read, and the approximate size of a piece. */
 const readCharsMax = 65_536
 
 /** The latest events of a turn, in order and without gaps. The oldest are dropped. */
@@ -19,17 +17,15 @@ export class EventRing {
   #newestSeq = 1
   lastSeq = 0
   /**
-   * Sequence number of the last event written to the store. Later events are dropped only above a cap. Undefined while
-   * no event needs to be stored.
+   * Sequence number of the last event that was written to the store. Later events are dropped only above a limit.
+   * Undefined while no event needs to be stored.
    */
   writtenSeq: number | undefined
 
-  /** `onChars` receives each change in size, in characters. */
   constructor(onChars: (chars: number) => void) {
     this.#onChars = onChars
   }
 
-  /** Sequence number of the oldest event in memory. */
   get firstSeq(): number {
     return this.#pieces[0]?.firstSeq ?? this.lastSeq + 1
   }
@@ -46,7 +42,7 @@ export class EventRing {
     if (this.#chars > ringCharsMax) this.#dropTo(ringCharsMax)
   }
 
-  /** Returns the next events after `after`; undefined if there are none yet, `gone` if they were dropped. */
+  /** Returns the events after `after`. Returns undefined if there are none yet, and `gone` if they were dropped. */
   read(after: number): Piece | 'gone' | undefined {
     if (after >= this.lastSeq) return undefined
     let at = this.#pieces.length - 1
@@ -63,7 +59,6 @@ export class EventRing {
     return taken
   }
 
-  /** Drops old events to make room for other turns. */
   shrink(): void {
     this.#dropTo(ringCharsMin)
   }
@@ -80,7 +75,8 @@ export class EventRing {
       const { firstSeq, lastSeq, lines } = this.#pieces[dropped]!
       // Keep the last append, however large, because a current reader is about to take it.
       if (firstSeq >= this.#newestSeq && !isCleared) break
-      // Cap on unsaved events. They are dropped only if the store rejects writes for a long time.
+      // Unsaved events are dropped only above `turnEventsBytesMax`, after the store has rejected writes for a long
+      // time.
       const isToWrite = this.writtenSeq !== undefined && lastSeq > this.writtenSeq
       if (isToWrite && !isCleared && left <= turnEventsBytesMax) break
       left -= lines.length
@@ -96,7 +92,7 @@ export class EventRing {
   }
 }
 
-/** Splits the events of one batch. A batch can have megabytes, and a read returns only whole pieces. */
+/** Splits a batch into pieces. A batch can contain megabytes, and a read returns only whole pieces. */
 function* inPieces({ firstSeq, lastSeq, lines }: Piece): Generator<Piece, void> {
   let [from, first, end] = [0, firstSeq, 0]
   for (let seq = firstSeq; lines.length - from > readCharsMax && seq <= lastSeq; seq++) {

@@ -10,26 +10,23 @@ import {
 import type { ChatTurn } from '../chat-turn.ts'
 import { eventsGone, TurnFeed, type OnDisconnect, type TurnReader } from './turn-feed.ts'
 
-/** Max characters of all turns' events in memory. Above this, memory is freed down to seven eighths. */
+/** Maximum characters of all turns' events in memory. Above this, memory is freed down to seven eighths. */
 const charsMax = 67_108_864
 const charsEighth = charsMax / 8
 const lookMs = 60_000
 /** Write interval for turns without readers. */
 const writeMs = 1000
-/** Write interval for turns read on another node. */
+/** Write interval for turns that have readers on another node. */
 const followedWriteMs = 100
-/** Unwritten characters above which a turn waits for a write. Less than the maximum that a turn keeps in memory. */
+/** Unwritten characters above which a turn waits for a write. Lower than the maximum that a turn keeps in memory. */
 const unwrittenCharsMax = 262_144
 
 type Held = {
   userId: string
   sessionId: string
   feed: TurnFeed
-  /** Undefined while the turn is open. */
   endedAt: number | undefined
-  /** Characters since the last write. */
   unwritten: number
-  /** Whether another node reads the turn. */
   isFollowed: boolean
   /** The turn's pieces in the store, oldest first. */
   stored: readonly StoredPiece[]
@@ -37,19 +34,17 @@ type Held = {
 
 type StoredPiece = { lastSeq: number; bytes: number }
 
-/** The turns of this process and their events, until some minutes after their end. */
+/** Keeps the turns of this process and their events in memory, until some minutes after they end. */
 export class KeptTurns {
   readonly #store: Store
   readonly #log: Logger
   /** In order of start time. */
   readonly #turns = new Map<string, Held>()
-  /** Turns being admitted. Other requests may find them in the store before they are added here. */
+  /** Turns that are being admitted. Other requests may find them in the store before they are added here. */
   readonly #expected = new Map<string, Promise<void>>()
-  /** Turns whose events are written to the store. */
   readonly #written = new Set<Held>()
   readonly #look: NodeJS.Timeout
   #chars = 0
-  /** Total characters in memory above which memory is freed. */
   #fullAt = charsMax
   #timer: NodeJS.Timeout | undefined
   #dueAt = Infinity
@@ -75,7 +70,7 @@ export class KeptTurns {
     void over.then(() => this.#expected.delete(turnId))
   }
 
-  /** Adds a turn and returns its first reader. Reading drives the turn. */
+  /** Adds a turn and returns its first reader. The turn progresses only while it is read. */
   add(turn: ChatTurn, of: Pick<Held, 'userId' | 'sessionId'> & { onDisconnect: OnDisconnect }): TurnReader {
     const { onDisconnect, ...known } = of
     const held: Held = {
@@ -108,8 +103,8 @@ export class KeptTurns {
   }
 
   /**
-   * Returns a reader of the events after `after`; undefined if `after` is the last event. Throws 400 if it is beyond
-   * the last event, and 410 if the events are no longer stored.
+   * Returns a reader of the events after `after`, or undefined if `after` is the last event. Throws 400 if `after` is
+   * beyond the last event, and 410 if the events are no longer stored.
    */
   read({ feed }: Held, after: number): TurnReader | undefined {
     const { lastSeq } = feed.ring
@@ -119,7 +114,6 @@ export class KeptTurns {
     return feed.read(after)
   }
 
-  /** Writes all unwritten events. Nothing is written after that. */
   async close(): Promise<void> {
     clearInterval(this.#look)
     clearTimeout(this.#timer)
@@ -145,8 +139,8 @@ export class KeptTurns {
     clearTimeout(this.#timer)
     this.#dueAt = dueAt
     this.#timer = setTimeout(() => {
-      // A write in progress may have read this turn already. When it ends, it schedules the next write. An old `#dueAt`
-      // would suppress that write.
+      // A write in progress may have read this turn already. When it ends, it schedules the next write, which an old
+      // `#dueAt` would suppress.
       this.#dueAt = Infinity
       void this.#flush()
     }, inMs).unref()
@@ -163,7 +157,6 @@ export class KeptTurns {
     return (this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined)))
   }
 
-  /** Writes all turns in one transaction. */
   async #writeAll(): Promise<void> {
     this.#dueAt = Infinity
     const events: TurnEvents[] = []
@@ -197,13 +190,13 @@ export class KeptTurns {
     this.#chars += chars
     if (chars <= 0 || this.#chars <= this.#fullAt) return
     this.#makeRoom()
-    // If the per-turn minimums alone exceed the bound, raise the threshold so that not every event rescans all turns.
+    // If the per-turn minimums alone exceed the limit, raise the threshold so that not every event rescans all turns.
     this.#fullAt = this.#chars > charsMax ? this.#chars + charsEighth : charsMax
   }
 
   /**
-   * Frees memory, first from users whose turns exceed an eighth of `charsMax`, then from all users. For each group,
-   * drops ended turns, oldest first, and then shrinks the others.
+   * Frees memory, first from users whose turns exceed an eighth of `charsMax`, then from all users. Within each group,
+   * drops the ended turns, oldest first, and then shrinks the others.
    */
   #makeRoom(): void {
     const turns = [...this.#turns.values()]
@@ -238,7 +231,6 @@ export class KeptTurns {
   }
 }
 
-/** Returns a turn's events since the last write, and the sequence number of the last one. */
 function unwrittenOf({ feed: { ring, turnId } }: Held): { seq: number; unwritten: TurnEvents[] } {
   const unwritten: TurnEvents[] = []
   let seq = ring.writtenSeq!
@@ -253,7 +245,7 @@ function toStored({ lastSeq, lines }: TurnEvents): StoredPiece {
   return { lastSeq, bytes: Buffer.byteLength(lines) }
 }
 
-/** Drops the oldest pieces until the rest is within the bound; `droppedSeq` is 0 if none were dropped. */
+/** Drops the oldest pieces until the rest is within the limit. `droppedSeq` is 0 if none were dropped. */
 function withinBound(pieces: readonly StoredPiece[]): { droppedSeq: number; stored: readonly StoredPiece[] } {
   let bytes = pieces.reduce((sum, piece) => sum + piece.bytes, 0)
   let count = 0

@@ -12,7 +12,7 @@ import type { TurnReader } from './turn-feed.ts'
 
 type Of = { caller: Pick<Caller, 'credential' | 'userId'>; turnId: string }
 
-/** Max streams of turns that one user reads concurrently, not counting the streams of sent messages. */
+/** Maximum turns that one user reads concurrently, in addition to the streams of sent messages. */
 export const readersMax = 200
 const fullRetrySeconds = 30
 
@@ -28,13 +28,13 @@ export class ReadTurns {
   }
 
   /**
-   * Returns a reader of the events after `after`, including future events; undefined if `after` is the last event.
+   * Returns a reader of the events after `after`, including future ones, or undefined if `after` is the last event.
    * Throws 404, 410 and 429, and 400 if `after` is beyond the last event.
    */
   async open({ after, caller, turnId }: Of & { after: number }): Promise<TurnReader | undefined> {
     const { userId } = caller
     const held = await this.#kept.find({ userId, turnId })
-    // Events dropped from memory may be in the store.
+    // Events that were dropped from memory may be in the store.
     const ring = held?.feed.ring
     if (held && ring && (ring.writtenSeq === undefined || after + 1 >= ring.firstSeq)) {
       assertReached(caller, held.sessionId)
@@ -46,7 +46,6 @@ export class ReadTurns {
     return await this.#counted(userId, () => StoredEvents.open(this.#parts, { turn, after }))
   }
 
-  /** Opens the running turn of a session; undefined if there is none. */
   async openOfSession({
     caller,
     sessionId,
@@ -57,8 +56,8 @@ export class ReadTurns {
   }
 
   /**
-   * Returns the reply to an earlier request with this Idempotency-Key; undefined if there was none. Throws 409 if that
-   * request had a different body, or if the events of its reply are no longer stored.
+   * Returns a reader of the reply to an earlier request with this Idempotency-Key, or undefined if there was none.
+   * Throws 409 if that request had a different body, or if the events of its reply are no longer stored.
    */
   async openEarlier(caller: Of['caller'], { bodyHash, key }: Idempotency): Promise<TurnReader | undefined> {
     const { userId } = caller
@@ -70,7 +69,7 @@ export class ReadTurns {
     })
   }
 
-  /** Returns false if the turn is no longer open. Throws 403 if the credential is for other agents. */
+  /** Returns false if the turn is no longer running. Throws 403 if the credential is limited to other agents. */
   async stop({ caller, turnId }: Of & { caller: Pick<Caller, 'agents'> }): Promise<boolean> {
     const { userId } = caller
     const held = await this.#kept.find({ userId, turnId })
@@ -105,7 +104,7 @@ export class ReadTurns {
           if (lines === undefined) place.release()
           return lines
         } catch (error) {
-          // After an error, reading ends even if the caller does not call `leave`.
+          // After an error, release the slot here, because the caller may not call `leave`.
           place.release()
           reader.leave()
           throw error
@@ -126,7 +125,6 @@ export class ReadTurns {
   }
 }
 
-/** Throws 404 if the credential is bound to a session other than the turn's. */
 function assertReached(caller: Pick<Caller, 'credential'>, sessionId: string): void {
   const only = boundSessionOf(caller)
   if (only !== null && only !== sessionId) throw turnNotFound()

@@ -6,16 +6,15 @@ import { failureLine } from '../event-lines.ts'
 import { linesAfter } from './event-ring.ts'
 import { eventsGone, followMs, type TurnReader } from './turn-feed.ts'
 
-/** Max characters of one read. */
 const charsMax = 262_144
-/** Poll interval, in case no node signals new events. */
+/** Poll interval, in case the signal about new events is lost. */
 const lookMs = 400
-/** Max polls for events that another node has in memory, before they count as gone. */
+/** Maximum polls for events in another node's memory, before they count as lost. */
 const looksMax = 20
 const lookPauseMs = 100
 /**
- * Max delay between a turn's settlement and the write of its last event: for a failed turn without a charge, and for
- * any other turn.
+ * Maximum delay between the settlement of a turn and the write of its last event. The first value applies to failed
+ * turns without a charge.
  */
 const lateMs = { ofNothing: 2000, ofCharged: 10_000 }
 
@@ -23,9 +22,9 @@ type Parts = { clock: Clock; store: Store }
 type Of = { turn: TurnRecord; after: number }
 
 /**
- * Reads a turn that is not in this process's memory: it runs on another node, or ran before a restart. If its process
- * died before it could report a failure, the failure is read from the turn's record. A charged reply must be complete:
- * it never counts as ended without its last event in the store.
+ * Reads a turn that is not in this process's memory, because it runs on another node or ran before a restart. If its
+ * process died without reporting a failure, the failure comes from the turn's record. A charged reply must be complete,
+ * so it counts as ended only once its last event is in the store.
  */
 export class StoredEvents implements TurnReader {
   readonly #parts: Parts
@@ -38,7 +37,7 @@ export class StoredEvents implements TurnReader {
   #settledSeenAt: number | undefined
   readonly #unsubscribe: (() => void) | undefined
 
-  /** Returns undefined after the last event. Throws 410 for events that are no longer stored. */
+  /** Returns undefined if there are no events after the given one. Throws 410 for events that are no longer stored. */
   static async open(parts: Parts, of: Of): Promise<StoredEvents | undefined> {
     const { after, turn } = of
     const { clock, store } = parts
@@ -53,7 +52,7 @@ export class StoredEvents implements TurnReader {
       return last !== undefined && isEnd(last.lines)
     }
     let isOver = await endBefore()
-    // The node on which the turn ended may still have its events in memory, and stores them on request.
+    // The node on which the turn ended may still have its events in memory. It stores them on request.
     for (let looks = 0; store.shared && !first && !isOver && looks < looksMax; looks++) {
       if (looks === 0) store.shared.signals.send('turn-followed', turn.turnId)
       await new Promise((resolve) => setTimeout(resolve, lookPauseMs))
@@ -113,7 +112,7 @@ export class StoredEvents implements TurnReader {
     return lines
   }
 
-  /** Returns the last event of a failed turn if its process can no longer report it. Throws 410 for a charged turn. */
+  /** Returns the last event of a failed turn whose process can no longer report it. Throws 410 for a charged turn. */
   async #failure(): Promise<string | undefined> {
     const { store } = this.#parts
     if (this.#turn.settledAt === null) {
@@ -155,7 +154,7 @@ export class StoredEvents implements TurnReader {
 }
 
 /**
- * Whether the turn failed without a charge, so that clients miss nothing if its events are gone. In any other turn, a
+ * Whether the turn failed without a charge. Clients then miss nothing if its events are lost. In any other turn, a
  * client could mistake the remaining events for the complete reply.
  */
 function hasCostNothing({ cost, outcome }: TurnRecord): boolean {

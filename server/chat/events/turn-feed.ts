@@ -1,31 +1,27 @@
 import { ErrandError } from '../../kernel/errors.ts'
 import { EventRing } from './event-ring.ts'
 
-/** Reads the lines of a turn. Call `leave` to stop before the last line. */
 export type TurnReader = {
   readonly turnId: string
   /**
-   * Returns complete lines, several at a time; undefined after the last. Throws if the next events are no longer
+   * Returns complete lines, several at a time, or undefined after the last. Throws if the next events are no longer
    * stored.
    */
   next: () => Promise<string | undefined>
   leave: () => void
 }
 
-/** How often a node announces that it reads another node's turn, and how long each announcement counts. */
+/** How often a node announces that it reads another node's turn, and how long each announcement is valid. */
 export const followMs = 5000
 const followedMs = 2 * followMs
 
-/** Behavior of a reply without readers. */
+/** Whether a reply stops or continues when its last reader disconnects. */
 export type OnDisconnect = 'stop' | 'continue'
 
-/** The part of a turn that a feed uses. */
 type Source = {
   readonly turnId: string
-  /** Sequence number of the last event that `next` returned. */
   readonly lastSeq: number
   next: () => Promise<string | undefined>
-  /** Whether the reply has ended and is being settled. */
   readonly isEnding: boolean
   stop: (cause: 'disconnect' | 'stopped') => void
 }
@@ -40,8 +36,8 @@ type FeedListener = {
 }
 
 /**
- * One reply for any number of readers. The agent proceeds as fast as the fastest reader. Slower readers read earlier
- * events from memory.
+ * Distributes one reply to any number of readers. The agent proceeds at the speed of the fastest reader. Slower readers
+ * read earlier events from memory.
  */
 export class TurnFeed {
   readonly ring: EventRing
@@ -70,7 +66,6 @@ export class TurnFeed {
     return new FeedReader(this, after)
   }
 
-  /** Called when a reader stops reading. */
   left(): void {
     if (--this.#readers === 0 && !this.isComplete) this.#detach()
   }
@@ -80,7 +75,7 @@ export class TurnFeed {
     this.#followedUntil = performance.now() + followedMs
   }
 
-  /** Returns false if the reply has ended. */
+  /** Returns false if the reply has already ended. */
   stop(): boolean {
     if (!this.#source || this.#source.isEnding) return false
     this.#source.stop('stopped')
@@ -90,7 +85,7 @@ export class TurnFeed {
   #detach(): void {
     if (this.#onDisconnect === 'stop') this.#stopUnread()
     else this.#told.onDetached(this)
-    // No reader drives the reply now, so drive it here to its end. Clients may read the remaining events later.
+    // Without a reader, the turn must be read here to continue to its end. Clients may read the events later.
     void this.#goOn().catch(() => {})
   }
 
@@ -113,7 +108,6 @@ export class TurnFeed {
     }
   }
 
-  /** Resolves when there are more events, or the reply is complete. */
   more(): Promise<void> {
     return (this.#producing ??= this.#produce())
   }

@@ -20,7 +20,6 @@ import { contentOf } from '../../store/sessions/session-records.ts'
 import type { Store } from '../../store/store.ts'
 import type { ChatInput, FilePart } from '../chat-schema.ts'
 
-/** A file that a message contains or refers to: checked, but not stored yet. */
 export type DraftFile = FileTokens &
   MeasuredFile & {
     /** Null for a stored file if the message is only priced. */
@@ -32,7 +31,6 @@ type DraftPart = { type: 'text'; text: string } | { type: 'file'; file: DraftFil
 /** Content of a message. `parts` is null if it has no files. */
 export type MessageDraft = { text: string; parts: readonly DraftPart[] | null; files: FileSum }
 
-/** Remaining limits for the files of a request, after the messages read so far. */
 export type FilesLeft = { files: number; bytes: number }
 
 export type FileLimits = { fileBytesMax: number; messageFileBytesMax: number }
@@ -40,26 +38,23 @@ export type DraftParts = { limits: FileLimits; payloads: PayloadStore; store: Pi
 type Of = {
   caller: Caller
   chat: Chat
-  /** Accounts for the memory of the files. */
   place: Place
   /**
-   * Whether the message is only priced and not sent. Its stored files are then measured by their rows, without reading
-   * their content.
+   * Whether the message is only priced and will not be sent. If so, the sizes of its stored files come from their rows,
+   * and their content is not read.
    */
   isOnlyWeighed?: boolean
-  /** Resolves in an event-loop tick reserved for processing a large file. */
+  /** Resolves in a separate event-loop tick, in which a large file may be processed. */
   onLarge: () => Promise<void>
 }
-/** `path` locates the message in the request. */
 type OfMessage = Of & { path: string; left: FilesLeft }
 
 export const messageFilesMax = 10
-/** Max files of all messages in a request, including earlier ones. */
 export const requestFilesMax = 50
-/** Media type of a task's params or result. */
+/** Media type of task params and results. */
 const jsonType = 'application/json'
 const base64Padding = /={1,2}$/
-/** Matches one character. A pattern for the complete string would overflow the stack on megabytes. */
+/** Matches a single character, because a pattern for the complete string would overflow the stack on megabytes. */
 const noBase64 = /[^A-Za-z0-9+/]/
 
 export function hasFiles(message: z.output<typeof ChatInput>['message']): boolean {
@@ -67,8 +62,8 @@ export function hasFiles(message: z.output<typeof ChatInput>['message']): boolea
 }
 
 /**
- * Reads and checks a message. Throws a 400 error that names the part if the agent does not accept a file. Also throws
- * it if a file is too large, does not match its type or belongs to another user.
+ * Reads and validates a message. Throws a 400 error that names the part if a file is too large, has the wrong type, is
+ * not accepted by the agent, or belongs to another user.
  */
 export async function readMessage(
   message: z.output<typeof ChatInput>['message'],
@@ -129,7 +124,7 @@ async function readFile(part: FilePart, of: OfFile, parts: DraftParts): Promise<
   return { content, filename, ...measured, ...fileTokens(measured, chat) }
 }
 
-/** Removes the parameters of a media type, because browsers send text types with their charset. */
+/** Removes the parameters of a media type, because browsers include the charset of text files. */
 function plainType(mediaType: string, path: string): string {
   const plain = mediaType.split(';')[0]!.trim().toLowerCase()
   if (!mediaTypePattern.test(plain)) throw badField(`${path}.mediaType`, 'Must be a media type, such as "image/png"')
@@ -176,8 +171,8 @@ type Found = { mediaType: string; filename: string | undefined } & (
 )
 
 /**
- * Reads a payload of the caller. Payloads of other users count as missing, as do payloads that the credential may not
- * read.
+ * Reads a payload of the caller. Payloads of other users, and payloads that the credential may not read, count as
+ * missing.
  */
 async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store }: DraftParts): Promise<Found> {
   const { caller } = of
@@ -194,7 +189,7 @@ async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store 
     if (measured.bytes > limits.fileBytesMax) throw tooLarge(path, limits.fileBytesMax)
     return { content: null, filename, ...measured }
   }
-  // Reading a stored file is as much work as decoding a file sent with the message.
+  // Reading a stored file is as much work as decoding a file from the request.
   await of.onLarge()
   const found = await payloads.openStream(payloadId)
   if (!found) throw badField(path, 'File not found')
@@ -204,7 +199,7 @@ async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store 
   return { content, mediaType, filename }
 }
 
-/** Undefined if the payload's row was written before payloads were measured. */
+/** Returns undefined if the payload's row is from before payloads were measured. */
 function measuredOf({ digest, tokens }: OwnedPayload, mediaType: string): MeasuredFile | undefined {
   if (!digest) return undefined
   const { bytes } = digest

@@ -23,20 +23,18 @@ export type TurnFilesParts = {
   store: Pick<Store, 'findPayload' | 'getAccount'>
 }
 
-/** The stored files of a message and of earlier messages in its request. */
 export type StoredFiles = {
   files: readonly TurnFile[]
-  /** The message as stored in its row, and as sent to its agent; null if it has no files. */
+  /** The message as stored in its row (`parts`) and as sent to its agent (`sent`). Null if it has no files. */
   parts: readonly MessagePart[] | null
   sent: readonly SentPart[] | null
-  /** Earlier messages in the same request, as sent to the agent. */
   earlier: readonly SentMessage[]
 }
 
 /**
  * Memory limit for the files of all messages and turns, from before admission to the end of the turn. Each file is in
- * memory once: in this thread until the agent's thread has received it, and then only in the agent's thread. The heap
- * limit of agent threads does not cover file contents.
+ * memory once: in this thread until the agent's thread has received it, then only there. The heap limit of agent
+ * threads does not cover file contents.
  */
 const bytesMax = 512 * 1024 * 1024
 const userBytesMax = 128 * 1024 * 1024
@@ -55,14 +53,17 @@ export class TurnFiles {
     this.#places = new FairPlaces({ perUser, total: Math.max(bytesMax, perUser) })
   }
 
-  /** Memory for the files of a message. The caller releases it when the turn ends or the message is rejected. */
+  /**
+   * Opens a memory reservation for the files of a message. The caller releases it when the turn ends or the message is
+   * rejected.
+   */
   place(userId: string): Place {
     return this.#places.open(userId)
   }
 
   /**
-   * Stores the files of a message and of earlier messages in the same request, each file once. Throws if the balance is
-   * too low. Opening the turn adds the rows that refer to the files. Always call `ended` afterwards.
+   * Stores the files of a message and of the earlier messages in its request, each file once. Throws if the balance is
+   * too low. The rows that refer to the files are inserted when the turn is opened. Always call `ended` afterwards.
    */
   async keep({ draft, earlier, required, userId }: Keep): Promise<StoredFiles> {
     const drafts = [...earlier.map((message) => message.draft), draft]
@@ -70,7 +71,7 @@ export class TurnFiles {
       return { ...noFiles, earlier: earlier.map(({ role, draft: { text } }) => ({ role, content: text })) }
     }
     const account = await this.#parts.store.getAccount(userId)
-    // A rejected message must not cost a file write.
+    // A rejected message must not cause file writes.
     if (account && account.balance < required) throw balanceRefusal({ ...account, required })
     const files: TurnFile[] = []
     try {
@@ -129,7 +130,7 @@ export class TurnFiles {
 
   /**
    * Returns the history with file contents. Reads the newest files first, until they and the files of this message
-   * reach the limit of a message. Reads no contents for an agent that receives links.
+   * reach the limit of a message. Reads no contents for agents that receive URLs.
    */
   async ofHistory(
     messages: History['messages'],
@@ -159,7 +160,7 @@ export class TurnFiles {
     return { ...file, url: this.#parts.links.create(payloadId), ...(data && { data }) }
   }
 
-  /** Undefined for a file that is damaged or lost: the conversation continues without it. */
+  /** Returns undefined for a damaged or missing file, so that the conversation continues without it. */
   async #read(payloadId: string): Promise<Buffer | undefined> {
     const { log, payloads, store } = this.#parts
     const record = await store.findPayload(payloadId)
@@ -179,7 +180,7 @@ export class TurnFiles {
       try {
         await payloads.release(id, (await store.findPayload(id)) === undefined)
       } catch (error) {
-        // The file may be an orphan now, which is collected later.
+        // The file may be an orphan now. The background job removes orphans later.
         await payloads.release(id)
         log.warn({ err: error, payloadId: id }, 'a file of a message could not be looked up')
       }

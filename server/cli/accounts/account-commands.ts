@@ -2,7 +2,6 @@ import type { Command } from 'commander'
 import { variables } from '../../kernel/settings.ts'
 import { common, lazily, listOf, orNone, wholeNumber } from '../command-options.ts'
 
-/** Commands for users, their keys and platform keys. */
 export function addAccounts(program: Command): void {
   addUsers(program.command('users').description('manage users'))
   addKeys(program.command('keys').description('manage API keys'))

@@ -5,7 +5,7 @@ import { scopes } from '../../store/access/key-types.ts'
 import type { Store } from '../../store/store.ts'
 import { withStore } from '../open-store.ts'
 
-/** The command line has all rights, because anyone who can write to the database can do everything anyway. */
+/** The command line has all permissions, because anyone who can write to the database can do everything anyway. */
 export const operator: Caller = {
   ...unlimited,
   userId: 'operator',
@@ -15,10 +15,9 @@ export const operator: Caller = {
   credential: { kind: 'operator' },
 }
 
-/** Logs nothing, because the terminal already shows what was done. */
+/** Logs nothing, because the terminal already shows the result of the command. */
 const log = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** Parameters shared by the functions behind the API. */
 export type Parts = { store: Store; clock: SystemClock; log: typeof log }
 
 export function withParts<Result>(
@@ -28,7 +27,7 @@ export function withParts<Result>(
   return withStore(options, (store) => work({ store, clock: new SystemClock(), log }))
 }
 
-/** Returns the id of the user with that id, email address or external id. */
+/** Accepts a user id, an email address or an external id. */
 export async function findUserId({ store }: Parts, { user }: { user: string }): Promise<string> {
   if (await store.getUser(user)) return user
   const byEmail = await store.findUser(user)

@@ -3,10 +3,10 @@ import { text } from 'node:stream/consumers'
 import { Writable } from 'node:stream'
 import { UsageError } from '../../kernel/usage-error.ts'
 
-/** `password` is the option's value, or true if the option has none and the password must be prompted for. */
+/** `password` is the value of the option, or true if the option has no value and the password must be prompted for. */
 export type PasswordOptions = { password?: string | true; passwordStdin?: boolean }
 
-/** Returns the password from the prompt, standard input or the option; undefined if neither option is set. */
+/** Returns the password from the prompt, standard input or the option. Returns undefined if neither option is set. */
 export async function readPassword({ password, passwordStdin }: PasswordOptions): Promise<string | undefined> {
   if (passwordStdin) {
     if (typeof password === 'string') throw new UsageError('--password: must be omitted with --password-stdin.')
@@ -27,11 +27,10 @@ export async function readPassword({ password, passwordStdin }: PasswordOptions)
 const exposed =
   '--password: other users of this machine can see the password in the process list. Omit it to be asked, or use --password-stdin.'
 
-/** Prompts for one line without echoing what is typed. */
 function ask(question: string): Promise<string> {
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: process.stdin, output, terminal: true })
-  // The prompt is written after the interface is created, because from then on the terminal does not echo.
+  // Write the prompt after creating the interface, because only then does the terminal stop echoing.
   process.stderr.write(question)
   return new Promise((resolve, reject) => {
     lines.once('line', (line) => {

@@ -44,7 +44,6 @@ export async function listTransactions(options: Common & { user: string }): Prom
   printPage(options, page, lines)
 }
 
-/** Prints a page of a list, and the option that requests the next page. */
 export function printPage(options: Common & { after?: string }, page: Page, lines: readonly string[]): void {
   const seen = page.offset + lines.length
   const hasMore = options.after === undefined && lines.length > 0 && seen < page.total

@@ -13,11 +13,11 @@ import { OAuthRequests } from './oauth-requests.ts'
 
 // Sign-in at the authorization server of a connector:
 //
-//   POST …/sign-in ──▶ authorizationUrl ──browser──▶ authorization server ──browser──▶ callback ──303──▶ console
+// POST …/sign-in ──▶ authorizationUrl ──browser──▶ authorization server ──browser──▶ callback ──303──▶ console
 //
-// The store keeps the flow between both halves under a hash of `state`, for one use. Any node can finish a sign-in that
-// another node started, but only in a browser in which the same user is logged in. Otherwise an attacker could make
-// another person sign in, and use that person's account at the server.
+// Between both requests, the store keeps the flow under a hash of `state`, for a single use. Any node can complete the
+// sign-in, but only in a browser in which the same user is logged in. Otherwise an attacker could make a victim sign in
+// and then use the victim's account at the server.
 
 export type SignInParts = {
   oauth: OAuthClient
@@ -29,7 +29,7 @@ export type SignInParts = {
 
 export type SignInCaller = Pick<Caller, 'credential' | 'userId'>
 
-/** Outcome of a sign-in. The connector's page shows each outcome except `done`. */
+/** Outcome of a sign-in. The connector's page shows every outcome except `done`. */
 export type SignInEnd = 'done' | 'expired' | 'no-login' | 'other-login' | 'denied' | 'failed'
 
 type Flow = Omit<Target, 'userId'> & { codeVerifier: string; loginId: string | null; scope: string | null }
@@ -50,7 +50,7 @@ export function createSignIns(of: {
   return { oauth, requests, store, tokens: new GrantTokens({ clock, oauth, store, vault }), vault }
 }
 
-/** Returns the URL to send the browser to. Throws CONNECTOR_FAILED if sign-in is impossible. */
+/** Returns the URL to open in the browser. Throws CONNECTOR_FAILED if sign-in is impossible. */
 export async function beginSignIn(
   parts: SignInParts,
   { caller, connector, redirectUri }: { caller: SignInCaller; connector: ConnectorRecord; redirectUri: string },
@@ -64,12 +64,12 @@ export async function beginSignIn(
     const found = await discover({ requests, userId, url })
     const { resource, server } = found
     const earlier = await earlierOf(parts, connector, server)
-    // After an earlier sign-in, the server may have required more scope than it had declared.
+    // After an earlier sign-in, the server may have required more scopes than it had declared.
     const more = earlier?.tokens ? null : (earlier?.scope ?? null)
     const scope = joinScopes(found.scope, more)
     const client = await clientFor(parts, {
       connector,
-      // If more scope is needed, register a new client, because a client may be limited to the scope of its
+      // If more scopes are needed, register a new client, because a client may be limited to the scopes of its
       // registration.
       known: more === null ? earlier?.client : undefined,
       redirectUri,
@@ -95,8 +95,8 @@ export async function beginSignIn(
 }
 
 /**
- * Processes the response that the browser brought back. Does not throw if the authorization server reports an error:
- * the connector's status then shows the reason.
+ * Processes the authorization response from the browser. If the authorization server reports an error, does not throw;
+ * the connector's status shows the reason.
  */
 export async function finishSignIn(
   parts: SignInParts,
@@ -136,14 +136,13 @@ export async function finishSignIn(
   }
 }
 
-/** Ends a connector's sign-in. True if there were tokens and the server confirmed that it revoked them. */
+/** Ends a connector's sign-in. Returns true if there were tokens and the server confirmed their revocation. */
 export async function endSignIn(parts: SignInParts, of: ConnectorOf): Promise<boolean> {
   const kept = await readKept(parts, of)
   await parts.store.grants.end({ ...of, version: null, sealed: null, message: null })
   return await revokeKept(parts, of, kept)
 }
 
-/** Reads the tokens to revoke when a connector is deleted or moves to another server. */
 export async function readKept({ store, tokens }: SignInParts, of: ConnectorOf): Promise<Kept | undefined> {
   const grant = await store.grants.get(of)
   return grant && tokens.open(grant)
@@ -173,8 +172,8 @@ type ClientFor = {
 }
 
 /**
- * Returns the owner's client, the previous sign-in's client, or a new one. Does not reuse a client whose last sign-in
- * was never completed, because a server that no longer recognizes the client reports that only to the browser.
+ * Returns the owner's client, the client of the previous sign-in, or a new one. Does not reuse a client whose last
+ * sign-in was never completed, because a server that no longer recognizes a client reports this only to the browser.
  */
 async function clientFor(parts: SignInParts, asked: ClientFor): Promise<KnownClient> {
   const { oauth, store } = parts

@@ -8,31 +8,30 @@ import { DeniedError, type OAuthClient, type Target, type Tokens } from './oauth
 
 type Parts = { clock: Clock; oauth: OAuthClient; store: Store; vault: SecretVault }
 
-/** Stored data of a sign-in. Without tokens, the sign-in has ended, and the next one can reuse its client. */
+/** Stored data of a sign-in. Without `tokens`, the sign-in has ended, and the next one can reuse its client. */
 export type Kept = Omit<Target, 'userId'> & {
   tokens?: Tokens
   /**
-   * Scope that the sign-in requested. Without tokens: the scope that the next sign-in must request in addition to the
-   * scope that the server declares.
+   * Scope that the sign-in requested. After it has ended: the scope that the next sign-in must request in addition to
+   * the one that the server declares.
    */
   scope?: string | null
 }
 
-/** Tokens are refreshed this long before they expire, or a quarter of their lifetime before if that is shorter. */
+/** Tokens are refreshed this long before they expire, or after three quarters of their lifetime if that is later. */
 const earlyMsMax = 60_000
-/** Duration of the claim on a token exchange: longer than the request can take. */
+/** Duration of the claim on a token exchange. Longer than the request can take. */
 const claimMs = 30_000
 const waitMsMax = 35_000
 const waitMs = 200
 
 /**
- * Tokens of users' sign-ins. A refresh token may be valid for one exchange only, and a second exchange may revoke all
- * tokens of the sign-in. Therefore one node claims each version of the tokens in the store and exchanges it; the others
- * wait.
+ * The tokens of users' sign-ins. A refresh token may be valid for one exchange only, and a second exchange may revoke
+ * all tokens of the sign-in. One node therefore claims each version of the tokens in the store and exchanges it, while
+ * the others wait.
  */
 export class GrantTokens {
   readonly #parts: Parts
-  /** Exchanges in progress in this process. */
   readonly #exchanges = new Map<string, Promise<unknown>>()
 
   constructor(parts: Parts) {
@@ -40,9 +39,9 @@ export class GrantTokens {
   }
 
   /**
-   * Returns an access token that stays valid for a while. `refusal` names a version of the token that the connector's
-   * server rejected, as invalid or because it lacks `scopeNeeded`. The result then has a different version. Never
-   * throws because of a server's response.
+   * Returns an access token that stays valid for a while. `refusal` names the version of a token that the connector's
+   * server rejected, because it is invalid or lacks `scopeNeeded`. The result then has a different version. Does not
+   * throw because of a server's response.
    */
   async tokenFor(of: ConnectorOf, refusal?: { version: number; scopeNeeded: string | null }): Promise<TokenResult> {
     const { clock, store } = this.#parts
@@ -82,7 +81,7 @@ export class GrantTokens {
         if (failure === null) continue
         return !isRefused && leftMs > 0 ? current : { failure }
       }
-      // Another node or call is exchanging the token.
+      // Another node or another call is exchanging the token.
       if (!isRefused && leftMs > 0) return current
       if (performance.now() > until) return { failure: 'Refreshing its access token takes too long. Try again.' }
       await new Promise((resolve) => setTimeout(resolve, waitMs))
@@ -96,7 +95,6 @@ export class GrantTokens {
     }))
   }
 
-  /** Returns undefined if the grant's secrets cannot be decrypted. */
   open(grant: GrantRecord): Kept | undefined {
     try {
       const { kept = '{}' } = this.#parts.vault.open(grant.sealed, grantOwner(grant))
@@ -112,8 +110,8 @@ export class GrantTokens {
   }
 
   /**
-   * Exchanges the refresh token. Returns null if there are newer tokens now or the sign-in has ended. Otherwise returns
-   * the reason for the failure.
+   * Exchanges the refresh token. Returns null if newer tokens exist now or the sign-in has ended, and otherwise the
+   * reason for the failure.
    */
   async #exchange(grant: GrantRecord, kept: Kept, refreshToken: string): Promise<string | null> {
     const { oauth, store } = this.#parts
@@ -135,13 +133,13 @@ export class GrantTokens {
     }
     const sealed = this.seal(of, { ...kept, tokens })
     const expiresInMs = tokens.lifeMs ?? null
-    // If the grant was not renewed, the connector was signed out or its URL changed. The new tokens are then unused.
+    // If the grant was not renewed, the connector was signed out or its URL changed, so the new tokens are not needed.
     if (!(await store.grants.renew({ ...of, version, sealed, expiresInMs }))) await oauth.revoke(target, tokens)
     return null
   }
 
   /**
-   * Ends a sign-in. Keeps the OAuth client registration for the next sign-in if the authorization server still
+   * Ends a sign-in. Keeps the OAuth client registration for the next one, unless the authorization server no longer
    * recognizes it.
    */
   async #end(
@@ -167,8 +165,8 @@ export class GrantTokens {
 }
 
 /**
- * Returns the union of both scopes, or null if all of `needed` was already requested. A sign-in without a recorded
- * scope counts as empty.
+ * Returns the union of both scopes, or null if all of `needed` was already requested. If the sign-in recorded no scope,
+ * it counts as empty.
  */
 function addedScope(asked: string | null | undefined, needed: string): string | null {
   const had = new Set(asked?.split(' ').filter(Boolean))

@@ -23,9 +23,8 @@ export type Tokens = {
   lifeMs?: number
 }
 
-/** Rejection of a client or token by an authorization server. */
 export class DeniedError extends ConnectorError {
-  /** `client` if the server no longer recognizes the client, `token` if it does not accept the token. */
+  /** `client`: the server no longer recognizes the client. `token`: it does not accept the token. */
   readonly of: 'client' | 'token'
 
   constructor(of: DeniedError['of'], message: string) {
@@ -46,7 +45,10 @@ const denials: Record<string, DeniedError['of']> = {
   incorrect_client_credentials: 'client',
 }
 
-/** OAuth 2.1 client, based on `oauth4webapi`. Throws ConnectorError, or DeniedError for a rejected client or token. */
+/**
+ * OAuth 2.1 client, based on `oauth4webapi`. Throws a DeniedError for a rejected client or token, and a ConnectorError
+ * for other failures.
+ */
 export class OAuthClient {
   readonly #requests: OAuthRequests
 
@@ -54,7 +56,7 @@ export class OAuthClient {
     this.#requests = requests
   }
 
-  /** Registers a client of the service at that server (RFC 7591). */
+  /** Registers the service as a client of the server (RFC 7591). */
   async register(
     server: ServerMetadata,
     { redirectUri, scope, userId }: { redirectUri: string; scope: string | null; userId: string },
@@ -112,7 +114,7 @@ export class OAuthClient {
     return url.href
   }
 
-  /** Exchanges the code that the browser brought back, after checking its `state` and `iss`. */
+  /** Exchanges the authorization code from the browser, after checking `state` and `iss`. */
   async exchangeCode(
     target: Target,
     { answer, codeVerifier, state }: { answer: URLSearchParams; codeVerifier: string; state: string },
@@ -153,8 +155,7 @@ export class OAuthClient {
   }
 
   /**
-   * Revokes the tokens at the server (RFC 7009). Returns false if the server does not support this or does not confirm
-   * it.
+   * Revokes the tokens at the server (RFC 7009). Returns false if the server does not support or does not confirm it.
    */
   async revoke({ client, server, userId }: Target, { accessToken, refreshToken }: Tokens): Promise<boolean> {
     if (server.revocation_endpoint === undefined) return false
@@ -180,16 +181,16 @@ export class OAuthClient {
   async #options(userId: string) {
     const { allowInsecureRequests, customFetch } = await import('oauth4webapi')
     const fetch = (url: string, request: OAuthRequest) => this.#requests.send(userId, url, request)
-    // `OAuthRequests` decides which URLs may use http.
+    // Allow http here, because `OAuthRequests` decides which URLs may use it.
     return { [customFetch]: fetch, [allowInsecureRequests]: true }
   }
 }
 
-/** Returns how a client authenticates: how it sends its secret, or `none`. */
+/** Returns the client authentication method: how the client sends its secret, or `none`. */
 export function methodFor(server: ServerMetadata, hasSecret: boolean): KnownClient['method'] {
   const supported = server.token_endpoint_auth_methods_supported
   if (!hasSecret && (supported?.includes('none') ?? true)) return 'none'
-  // Basic is the default for a server that does not declare its methods.
+  // Basic is the default for servers that declare no methods.
   if (supported === undefined || supported.includes('client_secret_basic')) return 'client_secret_basic'
   return supported.includes('client_secret_post') ? 'client_secret_post' : 'client_secret_basic'
 }
@@ -201,8 +202,8 @@ async function authOf({ clientSecret = '', method }: KnownClient): Promise<Clien
 }
 
 /**
- * Form-encodes the credentials. The library would also encode characters such as hyphens. Servers that do not decode
- * these reject the credentials.
+ * Form-encodes the credentials. The library would also encode characters such as hyphens, and some servers do not
+ * decode them.
  */
 function secretBasic(clientSecret: string): ClientAuth {
   return (...asked) => {
@@ -231,8 +232,8 @@ function toTokens({ access_token, expires_in, refresh_token, token_type }: Token
 }
 
 /**
- * Converts the library's errors to a ConnectorError with a sentence for the connector's owner. Removes `secrets`, which
- * the server has received and may quote.
+ * Converts the library's errors to a ConnectorError for the connector's owner. Redacts `secrets`, which the server
+ * knows and may quote.
  */
 async function told<Result>(
   secrets: readonly (string | null | undefined)[],
@@ -257,7 +258,6 @@ async function told<Result>(
   }
 }
 
-/** Cleans and truncates a server's message of any length. */
 function plainWords(text: string, filter: SecretFilter): string {
   return filter.cleanText(text.replaceAll(/[^ -~]+/g, ' ').trim(), wordsCharsMax).replaceAll('…', '...')
 }

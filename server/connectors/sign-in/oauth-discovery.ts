@@ -27,9 +27,8 @@ const ResourceMetadata = z.object({
   scopes_supported: words.optional(),
 })
 
-/** Authorization requirements of a connector's server. */
 export type Discovered = {
-  /** Resource that tokens are requested for (RFC 8707). */
+  /** Resource for which tokens are requested (RFC 8707). */
   resource: string
   scope: string | null
   server: ServerMetadata
@@ -41,7 +40,7 @@ const scopeCharsMax = 2000
 
 /**
  * Finds the authorization server of a connector's server and its capabilities. A server without resource metadata is
- * its own authorization server, as in protocol revision 2025-03-26. Throws ConnectorError.
+ * its own authorization server, as in protocol revision 2025-03-26. Throws a ConnectorError.
  */
 export async function discover(asked: DiscoveryRequest): Promise<Discovered> {
   const challenge = await readChallenge(asked)
@@ -60,7 +59,7 @@ export async function discover(asked: DiscoveryRequest): Promise<Discovered> {
   }
 }
 
-/** Drops fields that are no longer needed and may be large. */
+/** Removes fields that are no longer needed and may be large. */
 function kept({ code_challenge_methods_supported: _s256, scopes_supported: _scopes, ...server }: ServerMetadata) {
   const methods = server.token_endpoint_auth_methods_supported?.filter((method) =>
     ['none', 'client_secret_basic', 'client_secret_post'].includes(method),
@@ -68,7 +67,6 @@ function kept({ code_challenge_methods_supported: _s256, scopes_supported: _scop
   return { ...server, ...(methods && { token_endpoint_auth_methods_supported: methods }) }
 }
 
-/** Sends a request without a token, and reads the challenge in the server's response. */
 async function readChallenge({ requests, url, userId }: DiscoveryRequest) {
   const initialize = {
     jsonrpc: '2.0',
@@ -109,8 +107,7 @@ async function readResource(asked: DiscoveryRequest, named: string | null) {
 }
 
 /**
- * Whether a token for the resource is valid for this URL. The URL must have the same origin, and a path at or below the
- * resource's path.
+ * Whether a token for the resource is valid for this URL: the same origin, and a path at or below the resource's path.
  */
 function covers(resource: string, address: string): boolean {
   const [whole, part] = [URL.parse(resource), new URL(address)]
@@ -135,12 +132,12 @@ async function readServer(
     const answer = await requests.send(userId, place, { headers: { accept: 'application/json' } })
     if (!answer.ok) continue
     const server = await read(ServerMetadata, answer, 'The metadata of the authorization server')
-    // Otherwise the metadata could be another server's. This server's codes and secrets would then be sent to the other
-    // one (mix-up attack).
+    // Otherwise the metadata could belong to another server, which would then receive this server's codes and secrets
+    // (mix-up attack).
     if (URL.parse(server.issuer)?.href !== new URL(issuer).href) {
       throw new ConnectorError('The metadata of the authorization server is for a different issuer.')
     }
-    // Check this URL too, because the browser is sent there.
+    // Check this URL too, because the browser will open it.
     requests.check(server.authorization_endpoint, 'The authorization endpoint')
     return server
   }

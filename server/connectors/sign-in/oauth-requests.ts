@@ -6,7 +6,7 @@ import { lookupsPerUserMax, NoPublicHostError, type Peer } from '../../outbound/
 import { isPrivateHost, namesPrivateAddress } from '../../outbound/private-address.ts'
 import { ConnectorError } from '../connector-spec.ts'
 
-/** A request as `oauth4webapi` makes it. */
+/** Request options as passed by `oauth4webapi`. */
 export type OAuthRequest = {
   method?: string
   headers?: Record<string, string>
@@ -15,15 +15,13 @@ export type OAuthRequest = {
 
 const peer: Peer = { name: 'authorization server', isOperators: false, Failure: ConnectorError }
 const connectMs = 5000
-/** Time limit for one request, including its response. */
 const requestMs = 10_000
-/** Limit for one response; far less of it is stored. */
 const bytesMax = 256 * 1024
 
 /**
- * Requests to the servers that control access to a connector: the connector's own server, and the authorization servers
- * that it names. Users choose these servers, so every request follows the rules for connectors. Secrets are sent to one
- * URL only, because redirects are not followed. Throws ConnectorError.
+ * Sends requests to the servers that control access to a connector: the connector's own server and the authorization
+ * servers that it names. Users choose these servers, so the rules for connectors apply to every request. Redirects are
+ * not followed, so secrets reach only the given URL. Throws a ConnectorError.
  */
 export class OAuthRequests {
   readonly #privateHosts: readonly string[]
@@ -37,12 +35,12 @@ export class OAuthRequests {
     return await this.#send(address, { ...request, userId, isWhole: true })
   }
 
-  /** Resolves with the response head and drops the body. */
+  /** Resolves with the status and headers, and discards the body. */
   async sendForHead(userId: string, address: string, request: OAuthRequest): Promise<Response> {
     return await this.#send(address, { ...request, userId, isWhole: false })
   }
 
-  /** Parses and returns the URL. Throws if the URL itself shows that it is not allowed. */
+  /** Parses the URL. Throws if it is not allowed, as far as that is visible without a DNS lookup. */
   check(address: string, what: string): URL {
     const url = URL.parse(address)
     if (!url || !/^https?:$/.test(url.protocol)) throw new ConnectorError(`${what} is not an https URL.`)

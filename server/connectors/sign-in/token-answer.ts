@@ -3,8 +3,8 @@ const unread = new Set(['id_token'])
 
 /**
  * Normalizes a response of a token or registration endpoint. Some servers send form-encoded data instead of JSON, an
- * error with status 200, or a challenge along with the error. Others send nulls for absent fields, or omit the expiry
- * of a client secret that never expires.
+ * error with status 200, or a challenge along with the error. Others send null for absent fields, or omit the expiry of
+ * a client secret that never expires.
  */
 export async function standardAnswer(answer: Response, expectedStatus: 200 | 201): Promise<Response> {
   const text = await answer.text()

@@ -5,17 +5,16 @@ type Fetch = typeof globalThis.fetch
 type Access = {
   access: AccessToken
   ofRun: { userId: string; connectorId: string }
-  /** Gets a new token. If omitted, the token is used until it expires. */
+  /** Requests a new token. If undefined, the token is used until it expires. */
   renew: RenewToken | undefined
-  /** Called with each new token. */
   onToken: (token: string) => void
 }
 
 /**
- * Sends requests with an access token. A server that rejects the token (401) has executed nothing, so the request is
+ * Sends requests with an access token. A server that rejects the token (401) has not executed the request, so it is
  * sent once more with a new token. Concurrent rejected requests share one renewal. If the new token is rejected too, no
- * further token is requested. A token that lacks a scope is handled in the same way, but only another sign-in can
- * provide a new token.
+ * further token is requested. A token that lacks a scope is handled the same way, but only another sign-in can provide
+ * a new one.
  */
 export function withAccessToken(fetch: Fetch, { access, ofRun, onToken, renew }: Access): Fetch {
   let current = access

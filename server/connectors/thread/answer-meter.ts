@@ -2,21 +2,22 @@ import { jsonNameBytesMax } from '../../kernel/json-values.ts'
 import { ConnectorError } from '../connector-spec.ts'
 
 /**
- * Max values in one answer. A parsed value takes up to a hundred bytes, and the MCP client takes two microseconds to
- * check it.
+ * Maximum JSON values in one response. A parsed value takes up to a hundred bytes, and the MCP client takes two
+ * microseconds to check it.
  */
 export const valuesMax = 50_000
 /**
- * Max lines in a complete event stream. The parser creates an error for each line that is not a field, which takes
- * seconds per megabyte of such lines.
+ * Maximum lines in a complete event stream. The parser creates an error for each invalid line, which takes seconds per
+ * megabyte of such lines.
  */
 const linesMax = 50_000
 const [lineFeed, carriageReturn, quote, backslash] = [10, 13, 34, 92]
 const [comma, colon, openBrace, openBracket] = [44, 58, 123, 91]
 
 /**
- * Measures an answer as it arrives: JSON, or an event stream of JSON. Counts values by the structural characters before
- * them. Tracks how many bytes are buffered until the answer, or the current event, is complete.
+ * Measures a response as it arrives. It is either JSON or an event stream of JSON. Counts values by the structural
+ * characters that precede them, and tracks how many bytes are buffered until the response or the current event is
+ * complete.
  */
 export class AnswerMeter {
   readonly #isEvents: boolean
@@ -32,12 +33,12 @@ export class AnswerMeter {
   }
 
   /**
-   * Measures a chunk and returns it. In an event stream, converts line endings to LF: the parser rescans its whole
-   * buffer for any other line ending.
+   * Measures a chunk and returns it. In an event stream, converts line endings to LF, because the parser rescans its
+   * whole buffer for other line endings.
    */
   take(given: Buffer): Buffer {
     const chunk = this.#isEvents ? this.#withFeeds(given) : given
-    // Local variables, because accessing fields for each byte takes forty times as long.
+    // Use local variables, because accessing fields for each byte takes forty times as long.
     let { held, isEscaped, isInString, isLineEmpty, lines, textBytes, values } = this.#state
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at]!

@@ -1,21 +1,21 @@
 import type { FairPlaces, Place } from '../../kernel/fair-places.ts'
 import { ConnectorError } from '../connector-spec.ts'
 
-/** Accounts for the incomplete answers of a user's connectors, in bytes. */
 export type AnswerRoom = { userId: string; places: FairPlaces }
 
-/** Memory of one incomplete answer. A server can leave an answer incomplete until the call times out. */
+/**
+ * Memory reservation of one incomplete response. A server can leave a response incomplete until the call times out.
+ */
 export class AnswerPlace {
   readonly #place: Place
   readonly #perUser: number
 
-  /** `onGivenUp` is called if the answer loses its memory to other users. */
+  /** `onGivenUp` is called if the response has to free its memory for other users. */
   constructor({ places, userId }: AnswerRoom, onGivenUp: (error: ConnectorError) => void) {
     this.#place = places.open(userId, () => onGivenUp(noRoom()))
     this.#perUser = places.perUser
   }
 
-  /** Sets the number of bytes in use. Throws a ConnectorError if they do not fit. */
   hold(bytes: number): void {
     const refusal = this.#place.hold(bytes)
     if (refusal === 'full') throw noRoom()
@@ -25,7 +25,7 @@ export class AnswerPlace {
     }
   }
 
-  /** Call when the answer is complete or has failed. */
+  /** Must be called when the response is complete or has failed. */
   release(): void {
     this.#place.release()
   }

@@ -20,8 +20,8 @@ type Options = {
 
 const memoryMb = 512
 /**
- * Number of consecutive checks without a beat after which the thread counts as blocked: ten seconds. Elapsed time would
- * be wrong after a delay of the host itself or after the machine slept.
+ * Number of consecutive checks without a heartbeat after which the thread counts as blocked: ten seconds. Elapsed time
+ * would be wrong if the host itself was delayed or the machine slept.
  */
 const looksMax = 50
 const startLooksMax = 300
@@ -40,7 +40,7 @@ export class ConnectorHost {
   }
 
   /**
-   * Returns a port to the thread. The port closes when the thread ends. When the caller's end closes, the thread ends
+   * Returns a port to the thread. The port closes when the thread ends. When the caller closes its end, the thread ends
    * the runs of that port.
    */
   connect(): MessagePort {
@@ -53,7 +53,7 @@ export class ConnectorHost {
     return port2
   }
 
-  /** Never rejects. If the signal aborts, resolves with the signal's reason, which must be a ProbeOutcome. */
+  /** Never rejects. If the signal aborts, resolves with its abort reason, which must be a ProbeOutcome. */
   probe(spec: ConnectorSpec, signal: AbortSignal): Promise<ProbeOutcome> {
     return new Promise((resolve) => {
       const port = this.connect()
@@ -89,7 +89,7 @@ export class ConnectorHost {
       stdout: true,
       stderr: true,
     })
-    // Discard the output, because a library may print what a user's server has sent.
+    // Discard the output, because a library may print data that a user's server has sent.
     for (const stream of [worker.stdout, worker.stderr]) stream.resume()
     worker.on('message', (message: FromConnectorThread) => {
       if (message.type === 'uncaught') {
@@ -117,7 +117,6 @@ export class ConnectorHost {
   }
 }
 
-/** Calls `onBlocked` once if a thread's beats stop. */
 function watchPulse(pulse: SharedArrayBuffer, onBlocked: () => void): NodeJS.Timeout {
   const beats = new Int32Array(pulse)
   let seen = 0

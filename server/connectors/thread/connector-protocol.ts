@@ -3,20 +3,20 @@ import type { ConnectorTool, ToolAnswer } from '../tool-types.ts'
 import type { ProcessLimits } from '../connector-bounds.ts'
 import type { ConnectorSpec, RenewToken, TokenResult, ProbeOutcome } from '../connector-spec.ts'
 
-// Messages between the connector thread and an agent thread or the serving thread, over a dedicated port. When either
-// end of the port closes, its runs end.
+// Messages between the connector thread and an agent thread or the main thread, over a dedicated port. When either end
+// of the port closes, its runs end.
 
 /** `run` and `call` are numbers assigned by the sender. */
 export type ToConnectors =
   | { type: 'open'; run: number; specs: readonly ConnectorSpec[]; reservedNames: readonly string[]; waitMs: number }
-  /** `args` is JSON, which drops values that an agent can pass but that cannot be sent to a server. */
+  /** `args` is JSON, which omits values that an agent can pass but that cannot be sent to a server. */
   | { type: 'call'; run: number; call: number; name: string; args: string }
   | { type: 'abort'; run: number }
   | { type: 'close'; run: number }
   /** Requests the tools of a connector's server. The port of a probe is used for nothing else. */
   | { type: 'probe'; spec: ConnectorSpec }
 
-/** A ConnectorError, a ConnectorsUnavailableError or any other error. */
+/** A serialized ConnectorError, ConnectorsUnavailableError or other error. */
 export type Failure = { message: string; kind: 'connector' | 'unavailable' | 'other' }
 
 export type FromConnectors =
@@ -26,7 +26,7 @@ export type FromConnectors =
   | { type: 'failed'; run: number; call: number; failure: Failure }
   | { type: 'probed'; outcome: ProbeOutcome }
 
-/** Messages from the host to the thread, and back. */
+/** Messages from the host to the thread. The type below is the opposite direction. */
 export type ToConnectorThread =
   | { type: 'port'; port: MessagePort }
   | { type: 'renewed'; request: number; result: TokenResult }
@@ -36,7 +36,7 @@ export type FromConnectorThread =
   | { type: 'renew'; request: number; of: Parameters<RenewToken>[0] }
 export type ConnectorThreadData = {
   limits: ProcessLimits
-  /** Beat counter in shared memory, because a thread with a blocked event loop cannot send a message. */
+  /** Heartbeat counter in shared memory, because a thread with a blocked event loop cannot send messages. */
   pulse: SharedArrayBuffer
 }
 

@@ -11,8 +11,9 @@ import {
 } from './connector-protocol.ts'
 import { serveConnectors } from './serve-connectors.ts'
 
-// Entry point of the connector thread. It holds the connections of all runs and parses the answers of users' servers.
-// Parsing therefore delays neither an agent nor the service, and users' concurrent usage is counted in one place.
+// Entry point of the connector thread. It has the connections of all runs and parses the responses of users' servers.
+// Parsing therefore delays neither agents nor the service, and limits across a user's concurrent runs are enforced in
+// one place.
 
 const host = must(parentPort, 'this file runs in a worker thread')
 const { limits, pulse } = workerData as ConnectorThreadData
@@ -20,12 +21,12 @@ const bounds = new ConnectorBounds(limits)
 const beats = new Int32Array(pulse)
 
 yieldToService()
-// The event parser creates an error for each invalid line. Creating its stack trace, which nothing reads, takes most of
-// the time.
+// The event parser creates an error for each invalid line. Most of that time would go into a stack trace that nothing
+// reads.
 Error.stackTraceLimit = 0
 
-// Errors that the protocol's library leaves uncaught on one connection must not take down the others. Only the name is
-// reported, because the message may contain a user's data.
+// Uncaught errors of the MCP library on one connection must not end the other connections. Report only the name,
+// because the message may contain a user's data.
 const tell = (error: unknown) => {
   const name = error instanceof Error ? error.name : typeof error
   host.postMessage({ type: 'uncaught', name } satisfies FromConnectorThread)
@@ -33,7 +34,8 @@ const tell = (error: unknown) => {
 process.on('uncaughtException', tell)
 process.on('unhandledRejection', tell)
 
-// Load the slowest module before the first beat, because the host waits longer for the first beat than for later ones.
+// Load the slowest module before the first heartbeat, because the host waits longer for the first one than for later
+// ones.
 await import('@ai-sdk/mcp')
 Atomics.add(beats, 0, 1)
 setInterval(() => Atomics.add(beats, 0, 1), beatMs)

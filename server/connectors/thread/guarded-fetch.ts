@@ -11,14 +11,13 @@ import { ConnectorError } from '../connector-spec.ts'
 
 export type GuardedFetch = {
   fetch: typeof globalThis.fetch
-  /** Closes every connection. Requests in progress fail, as do later ones. */
+  /** Closes every connection. Requests in progress and later requests fail. */
   close(): void
 }
 
 export type GuardedFetchOptions = {
-  /** `host` or `host:port` entries whose addresses may be private, and which may be reached without TLS. */
+  /** Hosts that may have private addresses and be reached without TLS, as `host` or `host:port`. */
   privateHosts: readonly string[]
-  /** Limit for one response body. */
   bytesMax: number
   connectMs: number
   lookups: Lookups
@@ -35,12 +34,12 @@ const ownAddress = 'The URL of this connector'
 const otherAddress = 'The URL that this connector redirects to'
 
 /**
- * A `fetch` for URLs that users choose. It reaches the public internet over https, and in private networks only the
- * hosts that the operator allows. It resolves with the response head; the body streams. Both the promise and the body
- * fail with a ConnectorError or with the reason of the signal. The signal closes the connection in any phase. The
- * init's `redirect` is ignored: redirects follow the rules below.
+ * A `fetch` implementation for URLs that users choose. It reaches public addresses over https, and private addresses
+ * only if the operator allows the host. It resolves once the response headers have arrived, and the body streams. The
+ * promise and the body fail with a ConnectorError or with the abort reason of the signal, which closes the connection
+ * at any time. The `redirect` option is ignored; redirects follow the rules below.
  *
- * One guard serves one run: later requests of the run reuse its connections, which never serve another run.
+ * Each instance serves one run. Later requests of the run reuse its connections, but other runs never do.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const { privateHosts } = options
@@ -95,12 +94,12 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   }
 }
 
-/** Checks the URL and headers before `Request` sees them, because its errors quote them with their secrets. */
+/** Checks the URL and headers before creating a `Request`, whose errors would quote them with their secrets. */
 async function toOutgoing(input: string | URL | Request, init: RequestInit | undefined): Promise<Outgoing> {
   const url = parseUrl(input instanceof Request ? input.url : String(input))
   checkCredentials(url, ownAddress)
   const headers = toHeaders(init?.headers ?? (input instanceof Request ? input.headers : undefined))
-  // `Request` supports every kind of body and sets its content type.
+  // `Request` supports every type of body and sets its content type.
   const request = new Request(input, { ...init, headers, signal: null, duplex: 'half' } as RequestInit)
   const body = request.body === null ? null : Buffer.from(await request.arrayBuffer())
   return { url, method: request.method, headers: requestHeaders(request.headers), body }
@@ -123,8 +122,7 @@ function toHeaders(init: RequestInit['headers']): Headers {
 }
 
 /**
- * Framing and hop-by-hop headers, which only Node may set. With these headers, a caller could split one request into
- * two.
+ * Framing and hop-by-hop headers, which only Node may set. A caller that sets them could split one request into two.
  */
 const framingHeaders = [
   'host',
@@ -150,7 +148,8 @@ function requestHeaders(given: Headers): Headers {
 type UrlRules = { subject: string; privateHosts: readonly string[] }
 
 /**
- * Checks the URL as far as possible without a DNS lookup. Without TLS, anyone on the network path could read a secret.
+ * Checks the URL as far as possible without a DNS lookup. Requires TLS, because otherwise anyone on the network path
+ * could read secrets.
  */
 function checkUrl(url: URL, { privateHosts, subject }: UrlRules): void {
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw noHttps(subject)
@@ -198,10 +197,7 @@ function redirected(outgoing: Outgoing, { headers, statusCode = 0 }: IncomingMes
 
 const harmlessHeaders = new Set(['accept', 'content-type', 'user-agent'])
 
-/**
- * Whether a header may be sent to another origin. Any header may contain the user's secret, except those that the
- * transport sets itself.
- */
+/** Whether a header may be sent to another origin. All others may contain the user's secret. */
 function isHarmless(name: string): boolean {
   return harmlessHeaders.has(name) || name.startsWith('mcp-')
 }
@@ -218,7 +214,7 @@ function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules):
   }
   const head = { status, headers, statusText: STATUS_CODES[status] ?? '' }
   if (method === 'HEAD' || bodylessStatuses.has(status)) {
-    // Drops the body, which only a 205 can have here. The other responses free the connection when they end.
+    // Discard the body. Only a 205 can have a body here. All other responses free the connection when they end.
     if (status === 205) answer.destroy()
     else answer.resume()
     return new Response(null, head)
@@ -229,12 +225,11 @@ function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules):
 }
 
 /**
- * Max bytes to read ahead of the caller. A caller that checks only the status leaves the body unread. A small body then
- * still frees its connection; a larger body occupies it until `close`.
+ * Maximum bytes to read ahead of the caller. A caller that checks only the status leaves the body unread. A small
+ * unread body still frees its connection, while a larger one occupies it until `close`.
  */
 const readAheadBytes = 64 * 1024
 
-/** Streams the body as it arrives, reading from the connection only on demand. */
 function bodyOf(
   answer: IncomingMessage,
   { answers, bytesMax, signal }: Omit<AnswerRules, 'method'>,
@@ -258,7 +253,7 @@ function bodyOf(
         release()
         controller.error(error)
       }
-      // The request closes the connection, because it has the same signal.
+      // The request has the same signal and closes the connection.
       const onAbort = () => end(signal.reason)
       if (answers) {
         place = new AnswerPlace(answers, (error) => {

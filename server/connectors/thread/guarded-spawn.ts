@@ -14,26 +14,25 @@ const defaultPath = '/usr/bin:/bin'
 const shell = '/bin/sh'
 
 /**
- * Watchdog in the server's process group. It blocks on a pipe that this process holds open and never writes to. The end
- * of this process or thread always causes EOF on the pipe, and the watchdog then kills the group. It starts before the
- * server, so the server never runs without it. The shell parses no part of a command.
+ * Watchdog in the server's process group. It blocks on a pipe that this process holds open and never writes to. When
+ * this process or thread ends, the pipe always reports EOF, and the watchdog kills the group. It starts before the
+ * server, so the server never runs without it. The shell does not parse any part of a command.
  */
 const guard = `(trap '' HUP INT TERM; exec ${shell} -c 'read -r line; kill -KILL 0' <&3 3<&- >/dev/null 2>&1) &`
-/** Variables that shells add to the environment. */
 const shellVariables = ['PWD', 'OLDPWD', 'SHLVL', '_']
 
-/** Standard input, output and error of a server: new pipes, or existing sockets. */
+/** Standard input, output and error of a server: new pipes or existing sockets. */
 type Stdio = 'pipe' | readonly [Socket, Socket, Socket]
 
 /**
  * Starts a server as the leader of a new process group. The group ends with this process at the latest, even on
- * SIGKILL. If the command cannot be started, throws spawn's error, or the returned child emits it. Without groups or a
- * shell, as on Windows, nothing kills the server: it only notices the end of its input.
+ * SIGKILL. If the command cannot be started, throws spawn's error, or the returned child emits it. Without process
+ * groups or a shell, as on Windows, nothing kills the server, which only notices the end of its input.
  */
 export function guardedSpawn({ args, command, env }: StdioTarget, cwd: string, stdio: Stdio): ChildProcess {
   const options = { env, cwd, windowsHide: true }
   const streams = stdio === 'pipe' ? (['pipe', 'pipe', 'pipe'] as const) : stdio
-  // On Windows a group would open a console.
+  // On Windows, a process group would open a console.
   if (!hasGroups || !existsSync(shell)) {
     return spawn(command, args, { ...options, detached: hasGroups, stdio: [...streams] })
   }
@@ -62,7 +61,7 @@ export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** Returns a pipe; closing it ends the server. */
+/** Returns the pipe to the watchdog. Closing it ends the server. */
 export function guardPipe({ stdio }: { stdio: readonly unknown[] }): Duplex | undefined {
   return (stdio[3] ?? undefined) as Duplex | undefined
 }
@@ -70,8 +69,8 @@ export function guardPipe({ stdio }: { stdio: readonly unknown[] }): Duplex | un
 type Place = { path: string; cwd: string }
 
 /**
- * Finds the file of a command. Throws the same errors as spawn. If the shell reported them instead, they would look
- * like an exit of the server.
+ * Finds the executable of a command. Throws the same errors as spawn. If the shell reported them instead, they would
+ * look like an exit of the server.
  */
 function findCommand(command: string, { cwd, path }: Place): string {
   const files = command.includes('/') ? [command] : path.split(':').map((folder) => `${folder || '.'}/${command}`)

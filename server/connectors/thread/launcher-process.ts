@@ -7,18 +7,18 @@ import { codeOf, messageOf } from '../../kernel/thrown.ts'
 import { guardedSpawn, guardPipe, signalGroup } from './guarded-spawn.ts'
 import type { FromLauncher, ToLauncher } from './launcher.ts'
 
-// Entry point of the launcher process. The launcher ends with the thread that started it. The watchdogs then end its
-// servers.
+// Entry point of the launcher process. The launcher ends with the thread that started it, and the watchdogs then kill
+// its servers.
 
 type Start = Extract<ToLauncher, { type: 'start' }>
 
 const nicenessMax = 19
 /**
- * Niceness to add for each server that is already running. 64 servers together then get about as much CPU as three
+ * Niceness to add for each server that is already running. 64 servers together then get about as much CPU time as three
  * processes.
  */
 const nicenessStep = 3
-/** Linux allows all unprivileged processes together ten priority changes per second. */
+/** Linux allows ten priority changes per second for all unprivileged processes together. */
 const retryMs = 150
 const retriesMax = 100
 
@@ -66,8 +66,8 @@ function start({ cwd, id, target }: Start, stdio: [Socket, Socket, Socket]): voi
 }
 
 /**
- * Lowers the priority of a server's session by the number of servers already running. Linux may schedule each session
- * as a unit (autogroup) and ignore the niceness of its processes. Many servers would then leave little CPU to the
+ * Lowers the priority of a server's session by the number of running servers. Linux may schedule each session as a unit
+ * (autogroup) and ignore the niceness of its processes, and many servers would then leave little CPU time to the
  * service.
  */
 function lowerPriority(child: ChildProcess, niceness: number, retries = retriesMax): void {

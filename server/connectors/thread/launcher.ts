@@ -9,8 +9,8 @@ import { siblingModule } from '../../kernel/threads/sibling-module.ts'
 import type { StdioTarget } from '../connector-spec.ts'
 import { guardedSpawn, guardPipe, hasGroups, signalGroup } from './guarded-spawn.ts'
 
-// A small process, the launcher, starts the servers. Starting a process copies the page tables of the parent. During
-// the copy the parent's memory cannot change, so all threads of the parent stop. This takes 58 ms per gigabyte, and
+// Servers are started by a small separate process, the launcher. Starting a process copies the page tables of the
+// parent, and all threads of the parent stop during the copy. For the service this would take 58 ms per gigabyte, and
 // several times as long on a busy machine. The standard streams of a server are sockets to this thread, so messages do
 // not pass through the launcher.
 
@@ -25,20 +25,19 @@ export type FromLauncher =
 
 type Exit = { code: number | null; signal: NodeJS.Signals | null }
 
-/** A running server, which leads a process group. */
 export type Launched = {
   pid: number
   stdin: Writable
   stdout: Readable
   stderr: Readable
-  /** Resolves when the server has exited and the rest of its group was killed. */
+  /** Resolves when the server has exited and the rest of its process group has been killed. */
   exited: Promise<Exit>
-  /** Signals the entire process group until the server has exited. */
+  /** Signals the entire process group. Has no effect once the server has exited. */
   signal(signal: NodeJS.Signals): void
 }
 
 /**
- * Time limit for the launcher's own start, and for the start of a server. If it is exceeded, the launcher is killed and
+ * Time limit for the start of the launcher and for the start of a server. If it is exceeded, the launcher is killed and
  * replaced.
  */
 const answerMsMax = 30_000
@@ -93,7 +92,6 @@ class Launcher {
   readonly #started = new Map<number, PromiseWithResolvers<number>>()
   readonly #exited = new Map<number, (exit: Exit) => void>()
   #lastId = 0
-  /** Resolves when the connections of the last start are established. */
   #connecting: Promise<unknown> = Promise.resolve()
 
   constructor(onGone: (launcher: Launcher) => void) {
@@ -101,7 +99,7 @@ class Launcher {
     this.#path = join(folder, 'launcher')
     const isReady = Promise.withResolvers<void>()
     this.ready = isReady.promise
-    // Detached, so that the launcher does not belong to the service's process group, which a terminal signals.
+    // Detached, so that signals from a terminal, which reach the service's process group, do not reach the launcher.
     this.#process = fork(siblingModule(import.meta.url, 'launcher-process'), [this.#path], {
       detached: true,
       env: {},
@@ -168,7 +166,10 @@ class Launcher {
     }
   }
 
-  /** Connects three sockets for a start. The launcher assigns connections in the order in which they arrive. */
+  /**
+   * Connects three sockets for the start of a server. The launcher assigns connections in the order in which they
+   * arrive.
+   */
   async #connect(start: ToLauncher): Promise<Socket[]> {
     const streams: Socket[] = []
     try {
@@ -191,7 +192,7 @@ class Launcher {
   }
 
   #send(message: ToLauncher): void {
-    // Ignore send errors: the `exit` event reports the launcher's end.
+    // Ignore send errors: the `exit` event reports the end of the launcher.
     this.#process.send(message, () => {})
   }
 

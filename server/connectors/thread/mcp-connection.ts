@@ -15,18 +15,20 @@ export type OpenOptions = {
   signal: AbortSignal
   bounds: ConnectorBounds
   renew?: RenewToken | undefined
-  /** Called once, when the connection is fully closed. */
   onClosed?: () => void
-  /** Time limits for each step of opening, and for a call. */
+  /** Time limits for each step of opening a connection, and for a call. */
   openMs?: number
   callMs?: number
 }
 
 const openMsDefault = 15_000
 const connectMs = 10_000
-/** Same default as in the protocol's own SDK. */
+/** The default of the official MCP SDK. */
 const callMsDefault = 60_000
-/** Grace after a call's stream has ended: the answer may still arrive over the event stream that belongs to no call. */
+/**
+ * How long to wait after a call's stream has ended, because the response may still arrive over the general event
+ * stream.
+ */
 const lateMs = 1000
 const closeMs = 3000
 const bytesMax = 10 * 1024 * 1024
@@ -36,21 +38,21 @@ const toolsCharsMax = 1024 * 1024
 const descriptionCharsMax = 4000
 
 /**
- * Max pending replies to requests sent by a server: pings, and features that this client does not offer. Each reply
- * takes a connection, and a server can send thousands of requests in one answer. Further replies are dropped.
+ * Maximum pending replies to requests from a server, such as pings. Each reply takes a connection, and a server can
+ * send thousands of requests in one response. Further replies are dropped.
  */
 const repliesMax = 8
 
-/** Callback of the call that an HTTP request belongs to. It runs when the stream with the call's answer ends. */
+/** Callback of the call to which an HTTP request belongs. It runs when the stream with the call's response ends. */
 const streamEnd = new AsyncLocalStorage<(error?: unknown) => void>()
 
 /**
- * One client of one MCP server, for one run. Any response of the server counts as an answer, even a tool's failure. If
- * there is no answer, the call throws a ConnectorError and the connection is no longer usable.
+ * One client of one MCP server, for one run. Any response of the server is a result, even a tool error. If there is no
+ * response, the call throws a ConnectorError and the connection can no longer be used.
  */
 export class McpConnection {
   readonly spec: ConnectorSpec
-  /** Values that must not appear in any message, including later tokens. */
+  /** Values to redact from all messages, including tokens that are added later. */
   #secrets: readonly string[]
   readonly #signal: AbortSignal
   readonly #openMs: number
@@ -73,20 +75,20 @@ export class McpConnection {
     this.#callMs = callMs
   }
 
-  /** Throws ConnectorError after cleaning up. */
+  /** Throws a ConnectorError after cleaning up. */
   static async open(spec: ConnectorSpec, options: OpenOptions): Promise<McpConnection> {
     const { signal } = options
     const connection = new McpConnection(spec, options)
     try {
-      // Import lazily, because only runs with connectors need this module.
+      // Import lazily: only runs with connectors need this module.
       const { createMCPClient } = await import('@ai-sdk/mcp')
       connection.#client = await createMCPClient({
         transport: connection.#transport(options),
         clientName: 'errand',
-        // Some stdio servers exit on a request before the handshake (`initialize`); others leave it unanswered.
+        // Some stdio servers exit when they get a request before the handshake (`initialize`). Others do not respond.
         protocolVersionDiscovery: spec.target.kind !== 'stdio',
         initializationOptions: { timeout: connection.#openMs, signal },
-        // Ignore these errors, because the request that failed reports them.
+        // Ignore these errors, because the failed request reports them.
         onUncaughtError: () => {},
       })
       return connection
@@ -130,7 +132,7 @@ export class McpConnection {
     }
   }
 
-  /** Lists all tools that the server offers, including those the user does not allow. Throws ConnectorError. */
+  /** Lists all tools that the server offers, including those the user does not allow. Throws a ConnectorError. */
   async listTools(): Promise<McpTool[]> {
     const client = this.#client
     if (!client?.initializeResult.capabilities.tools) return []
@@ -146,7 +148,7 @@ export class McpConnection {
           throw this.#describe(new ConnectorError('The server answered with an error when asked for its tools.'), 0)
         },
       )
-      // Check the size first: tools are sent to a model with every step, and many runs keep their tools in memory.
+      // Check the size first, because tools are sent to a model in every step and stay in memory for the whole run.
       const json = JSON.stringify(listed.tools)
       chars += json.length
       if (chars > toolsCharsMax) {
@@ -161,7 +163,7 @@ export class McpConnection {
     return filterOf(this.#secrets).clean(found.slice(0, toolsMax))
   }
 
-  /** Throws ConnectorError if the server gives no answer. */
+  /** Throws a ConnectorError if the server does not respond. */
   async call(name: string, args: Record<string, unknown>): Promise<ToolAnswer> {
     const client = this.#client
     if (!client) throw this.#describe(new ConnectorError('The connection is closed.'), this.#callMs)
@@ -175,7 +177,6 @@ export class McpConnection {
     }
   }
 
-  /** Ends the client and the server's process, if any. Never throws. */
   close(): Promise<void> {
     return (this.#closing ??= this.#close().finally(this.#onClosed))
   }
@@ -193,7 +194,7 @@ export class McpConnection {
 
   /**
    * Resolves with the response to a request. Throws a ConnectorError if there is no response or its stream ends early,
-   * because the library would wait until the timeout. A protocol error is an answer and is thrown unchanged.
+   * because the library would wait until the timeout. A protocol error is a response and is thrown unchanged.
    */
   async #answered<Result>(
     limitMs: number,
@@ -235,7 +236,7 @@ function toTool({ description = '', inputSchema, name, title }: ListToolsResult[
   }
 }
 
-/** Whether the server answered with a protocol error, which has a JSON-RPC code. */
+/** Whether the server responded with a protocol error, which has a JSON-RPC code. */
 function isProtocolError(thrown: unknown): boolean {
   return (
     thrown instanceof Error &&
@@ -257,8 +258,8 @@ function describeFailure(thrown: unknown, limitMs: number): string {
 }
 
 /**
- * Drops the body of a response whose status shows that the server did not answer the call. Otherwise the library could
- * mistake a protocol error in the body for the answer.
+ * Drops the body of an HTTP response whose status shows that the server did not process the call. Otherwise the library
+ * could mistake a protocol error in the body for the result.
  */
 function withoutRefusal(response: Response): Response {
   const { body, headers, status, statusText } = response
@@ -267,14 +268,12 @@ function withoutRefusal(response: Response): Response {
   return new Response(null, { headers, status, statusText })
 }
 
-/** Whether a request carries a reply to the server, and not a call or notification of this client. */
+/** Whether a request carries a reply to the server instead of a call or notification. */
 function isReply(init: RequestInit | undefined): boolean {
   return typeof init?.body === 'string' && !('method' in (JSON.parse(init.body) as object))
 }
 
-/**
- * Wraps an event stream, so that the waiting call is notified when it ends. Other responses are complete on arrival.
- */
+/** Wraps an event stream to notify the pending call when the stream ends. Other responses are complete on arrival. */
 function watchEnd(response: Response, init: RequestInit | undefined): Response {
   const onEnd = init?.method === 'POST' ? streamEnd.getStore() : undefined
   const { body, headers, status, statusText } = response

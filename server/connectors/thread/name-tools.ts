@@ -1,19 +1,19 @@
-/** Max characters of a name. Language model providers reject longer names, and names with the characters below. */
+/** Maximum characters of a name. Model providers reject longer names, and names with the characters below. */
 const nameCharsMax = 64
 const otherChars = /[^a-zA-Z0-9_-]/g
 
 type Tool = { connectorName: string; toolName: string }
 
 /**
- * Returns a unique name for each tool of a run, distinct from the reserved ones. Uses the tool's own name if possible,
- * so that a model's calls match the server's documentation. Otherwise prefixes the connector's name.
+ * Returns a unique name for each tool of a run, different from the reserved names. Uses the tool's own name if
+ * possible, so that calls match the server's documentation. Otherwise adds the connector's name as a prefix.
  */
 export function nameTools(tools: readonly Tool[], reserved: readonly string[]): string[] {
   const own = tools.map(({ toolName }) => clean(toolName))
   const counts = new Map<string, number>()
   for (const name of [...own, ...reserved]) counts.set(name, (counts.get(name) ?? 0) + 1)
   const taken = new Set([...reserved, ...own.filter((name) => counts.get(name) === 1)])
-  // Next number to try per name, because many tools may map to one name.
+  // Next numeric suffix for each name, because many tools may map to the same name.
   const numbers = new Map<string, number>()
   return own.map((name, at) => {
     if (counts.get(name) === 1) return name

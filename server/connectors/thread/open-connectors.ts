@@ -10,7 +10,6 @@ type Opened = { connection: McpConnection; spec: ConnectorSpec; tools: readonly 
 
 export type OpenOptions = OpenConnectors & ConnectorMeans
 
-/** Connects to all connectors of a run. Throws as `Connect` does. */
 export async function openConnectors(
   specs: readonly ConnectorSpec[],
   { reservedNames, signal, waitMs, ...means }: OpenOptions,
@@ -36,12 +35,12 @@ export async function openConnectors(
     const ordered = connectors.toSorted((a, b) => specs.indexOf(a.spec) - specs.indexOf(b.spec))
     return new OpenedConnectors(ordered, reservedNames)
   }
-  // Do not wait for servers to exit.
+  // Do not await: servers may exit slowly.
   for (const { connection } of connectors) void connection.close()
   throw failure
 }
 
-/** Connectors to one server with the same secrets share its process. */
+/** Groups connectors to the same server with the same secrets. Each group shares one process. */
 function groupByServer(specs: readonly ConnectorSpec[]): ConnectorSpec[][] {
   const groups = new Map<string, ConnectorSpec[]>()
   for (const spec of specs) {

@@ -2,13 +2,13 @@ import { ConnectorError, ConnectorsUnavailableError, type ConnectorSpec, type Pr
 import type { ConnectorMeans } from '../process-places.ts'
 import type { McpTool } from './mcp-connection.ts'
 
-/** Max wait for a process slot. Servers of runs that have just ended take a second or two to exit. */
+/** Maximum wait for a process slot. Servers of runs that have just ended take a second or two to exit. */
 const waitMs = 5000
 
 export type ConnectorTools = { tools: McpTool[] }
 
 /**
- * Requests the tools of a connector's server. Never throws. If the outcome is `failed`, its message says in one
+ * Requests the tools of a connector's server. Never throws. If the outcome is `failed`, its message explains in one
  * sentence why the server is unusable.
  */
 export async function probeConnector(

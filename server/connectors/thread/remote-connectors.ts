@@ -9,8 +9,8 @@ type Waiting<Value> = { resolve: (value: Value) => void; reject: (error: Error) 
 const lost = 'The connections to the connectors of this run were lost. Try again.'
 
 /**
- * Agent-thread side of connectors; the connections live in the connector thread. `ask` requests a port to the connector
- * thread from the host.
+ * Provides connectors to an agent thread. The connections themselves are in the connector thread. `ask` requests a port
+ * to that thread from the host.
  */
 export class RemoteConnectors {
   readonly #ask: () => void
@@ -35,7 +35,7 @@ export class RemoteConnectors {
     for (const resolve of this.#waiting.splice(0)) resolve(port)
   }
 
-  /** Throws a ConnectorError if a connector is unusable, and then leaves no connector open. */
+  /** Throws a ConnectorError if a connector is unusable, and closes all others. */
   async connect(
     specs: readonly ConnectorSpec[],
     { reservedNames, signal, waitMs }: OpenConnectors,
@@ -106,7 +106,6 @@ class RemoteRun implements RunConnectors {
     this.end(new ConnectorError('The connectors of this run are closed.'))
   }
 
-  /** Rejects everything that is pending. Later answers are ignored. */
   end(error: Error): void {
     if (this.#end) return
     this.#end = error

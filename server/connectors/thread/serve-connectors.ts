@@ -9,7 +9,6 @@ import type { RunConnectors } from './run-connectors.ts'
 
 type Run = { controller: AbortController; connectors: Promise<RunConnectors | undefined> }
 
-/** Handles messages from a port in this thread until the port closes, then ends its runs. */
 export function serveConnectors(port: MessagePort, means: ConnectorMeans): void {
   const runs = new Map<number, Run>()
   const probes = new AbortController()

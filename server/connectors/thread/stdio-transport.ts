@@ -13,18 +13,21 @@ import { launch, type Launched } from './launcher.ts'
 export type StdioOptions = {
   lineBytesMax: number
   answers?: AnswerRoom
-  /** How long the server may take to exit on its own, and again after SIGTERM. */
+  /** How long the server may take to exit after its input ends, and again after SIGTERM. */
   graceMs?: number
-  /** Called on spawn and when the entire group has ended, with the server's pid, which is also its process group id. */
+  /**
+   * Called with the server's pid, which is also its process group id: `onSpawn` after the start, `onGone` once the
+   * entire group has ended.
+   */
   onSpawn?: (pid: number) => void
   onGone?: (pid: number) => void
 }
 
-/** Max lines that are not messages: many servers print a banner on standard output. */
+/** Maximum lines that are not messages. Many servers print a banner to standard output. */
 const strayLinesMax = 20
 const stderrBytesMax = 2048
 /**
- * Delay before a failure is reported, because the exit that explains an EPIPE, or output written before an exit, may
+ * Delay before a failure is reported, because the exit that explains an EPIPE, or output from before an exit, may
  * arrive later.
  */
 const settleMs = 100
@@ -35,15 +38,15 @@ const inputClosed = "The connector's server closed its input."
 const outputClosed = "The connector's server closed its output."
 
 /**
- * Runs an MCP server and exchanges JSON-RPC messages with it, one per line. Starts once and ends once: on its first
- * failure, which also ends the server, or on `close`. After that nothing is sent or received, and pending calls fail.
+ * Runs an MCP server and exchanges JSON-RPC messages with it, one per line. It starts once and ends once: on `close`,
+ * or on its first failure, which also ends the server. Afterwards nothing is sent or received, and pending calls fail.
  *
- * The library's own transport passes parts of this process's environment to the server. For each chunk it joins its
- * whole, unlimited buffer again. If the server stops reading, its calls stay pending. It throws errors that cannot be
- * caught. It kills the server, but not the processes that the server has started.
+ * The library's own transport is unsuitable. It passes parts of this process's environment to the server. It joins its
+ * whole, unlimited buffer again for each chunk. If the server stops reading, its calls stay pending. It throws errors
+ * that cannot be caught. It kills the server, but not the processes that the server has started.
  */
 export class StdioTransport implements MCPTransport {
-  /** The client's `protocolVersionDiscovery` decides whether to ask for newer protocols. */
+  /** The client's `protocolVersionDiscovery` decides whether to ask for newer protocol versions. */
   readonly supportsProtocolVersionDiscovery = true
   onclose?: () => void
   onerror?: (error: Error) => void
@@ -51,13 +54,12 @@ export class StdioTransport implements MCPTransport {
   readonly #target: StdioTarget
   readonly #options: StdioOptions
   readonly #lines: LineSplitter
-  /** Functions that settle messages still being written. */
+  /** Callbacks that settle messages still being written. */
   readonly #sends = new Set<(error?: ConnectorError) => void>()
   readonly #answer: AnswerPlace | undefined
   #validate: typeof validateJSONRPCMessage | undefined
   #starting: Promise<void> | undefined
   #server: Launched | undefined
-  /** Resolves when the server's standard streams are closed. */
   #closed: Promise<unknown> | undefined
   #isOver = false
   #failure: ConnectorError | undefined
@@ -74,19 +76,18 @@ export class StdioTransport implements MCPTransport {
     this.#answer = answers && new AnswerPlace(answers, ({ message }) => this.#fail(message))
   }
 
-  /** Why the server is no longer usable. The client itself sees only a closed connection. */
+  /** Why the server is no longer usable. The client only sees a closed connection. */
   get failure(): ConnectorError | undefined {
     return this.#failure
   }
 
-  /** Last 2 KB of standard error, for debugging only: may contain secrets. */
+  /** Last 2 KB of standard error. Only for debugging, because it may contain secrets. */
   get stderrTail(): string {
     return this.#stderr.toString()
   }
 
-  /** Rejects with a ConnectorError if the server cannot be started. */
   async start(): Promise<void> {
-    // The library takes 50 ms to load, so only runs with connectors load it.
+    // Import lazily: the library takes 50 ms to load, and only runs with connectors need it.
     const { validateJSONRPCMessage } = await import('@ai-sdk/mcp')
     this.#validate = validateJSONRPCMessage
     if (this.#isOver || this.#starting) throw new ConnectorError(closed)
@@ -104,7 +105,7 @@ export class StdioTransport implements MCPTransport {
   }
 
   /**
-   * Resolves when the message is flushed, which gives back-pressure if the server does not read. Rejects with a
+   * Resolves when the message is flushed, which applies back-pressure if the server does not read. Rejects with a
    * ConnectorError if the message can no longer be sent. Ignores a call's signal, because a half-sent message cannot be
    * taken back.
    */
@@ -125,7 +126,7 @@ export class StdioTransport implements MCPTransport {
   }
 
   /**
-   * Resolves when the server has exited and the rest of its group is killed; never rejects. The server can exit
+   * Resolves when the server has exited and the rest of its group has been killed. Never rejects. The server can exit
    * voluntarily when its input ends. Otherwise it gets SIGTERM, then SIGKILL.
    */
   close(): Promise<void> {
@@ -174,7 +175,7 @@ export class StdioTransport implements MCPTransport {
     this.#options.onSpawn?.(pid)
   }
 
-  /** The timer does not keep this process running. A server that has not exited does, so the timer still fires. */
+  /** The timer does not keep this process running, but a server that has not exited does, so the timer still fires. */
   async #exitsWithin({ exited }: Launched, ms: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<false>()
     const timer = setTimeout(() => resolve(false), ms).unref()
@@ -213,7 +214,10 @@ export class StdioTransport implements MCPTransport {
     }
   }
 
-  /** Delivers a message. The client throws for an answer that it does not await, such as one to an abandoned call. */
+  /**
+   * Delivers a message. Ignores the client's error about a response that it does not expect, such as one to an
+   * abandoned call.
+   */
   #deliver(message: JSONRPCMessage): void {
     try {
       this.onmessage?.(message)
@@ -222,7 +226,7 @@ export class StdioTransport implements MCPTransport {
     }
   }
 
-  /** Fails after a short delay, so the error can include the exit status. */
+  /** Reports a failure after a short delay, so that the error can include the exit status. */
   #failSoon(message: string): void {
     if (this.#isOver) return
     setTimeout(() => this.#fail(this.#exit ?? message), settleMs).unref()
@@ -250,7 +254,7 @@ function closing(stream: Readable | Writable): Promise<void> {
   return new Promise((resolve) => stream.once('close', () => resolve()))
 }
 
-/** Describes the error for users, without the command and folder, which only the operator should see. */
+/** Describes the error for users. Omits the command and folder, which only the operator should see. */
 function describeSpawn(error: unknown, cwd: string): string {
   const code = codeOf(error)
   const reason = () => {

@@ -5,12 +5,12 @@ import { toolError } from './run-connectors.ts'
 
 const answerCharsMax = 2 * 1024 * 1024
 const errorCharsMax = 4000
-/** Below the limit of 500 levels for a task's response. */
+/** Lower than the limit of 500 levels for a task's response. */
 export const levelsMax = 400
 
 type Content = ToolAnswer['content']
 
-/** Converts a server's answer to a call, bounded and without the user's secrets. */
+/** Converts a server's response to a tool result with limited size and redacted secrets. */
 export function toToolAnswer(result: object, secrets: readonly string[]): ToolAnswer {
   const { content, isError, structuredContent, toolResult } = result as {
     content?: Content
@@ -21,14 +21,14 @@ export function toToolAnswer(result: object, secrets: readonly string[]): ToolAn
   const tooDeep = `The tool's answer is nested deeper than ${levelsMax} levels.`
   let parts: Content
   try {
-    // Servers of the protocol's first version answer with a bare value.
+    // Servers with the protocol's first version return a bare value.
     parts = content ?? [{ type: 'text', text: JSON.stringify(toolResult) ?? '' }]
-    // Check the size before doing anything else with the answer.
+    // Check the size before doing anything else with the result.
     const json = JSON.stringify([parts, structuredContent])
     if (json.length > answerCharsMax) {
       return answerError(`The tool answered with more than ${answerCharsMax} characters.`, [])
     }
-    // An agent that returned a deeper answer as its result would fail.
+    // An agent would fail if it returned a deeper value as its own result.
     if (nesting(json) > levelsMax) return answerError(tooDeep, [])
   } catch (error) {
     // JSON is parsed and serialized recursively, which can overflow the stack.

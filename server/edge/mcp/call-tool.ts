@@ -21,12 +21,12 @@ export type ToolParts = TaskAccess & { calls: OpenCalls; tools: Tools }
 export type McpCall = {
   ctx: CallerContext
   message: McpMessage
-  /** `Mcp-Session-Id` of the client that sends the call; empty if it sends none. */
+  /** `Mcp-Session-Id` that the client sent. Empty if it sent none. */
   session: string
   left: AbortSignal
 }
 
-/** Runs an endpoint like POST /api/tasks. Rejections become the tool's result, with advice on what to do. */
+/** Runs an endpoint like POST /api/tasks. Rejections become tool results that say what to do. */
 export async function callTool(parts: ToolParts, call: McpCall): Promise<Fields | WaitingCall> {
   const { ctx, message } = call
   const { arguments: params = {}, name } = message.params
@@ -34,8 +34,8 @@ export async function callTool(parts: ToolParts, call: McpCall): Promise<Fields 
   if (!isFields(params)) throw invalidParams('arguments: Must be an object.')
   const input = { endpointId, params }
   try {
-    // A client without the scope `read` cannot poll a task, so its call waits for the result instead. Revision
-    // 2025-11-25 lets a client insist on a task; such a call is rejected before the charge.
+    // A client without the scope `read` cannot poll a task, so its call waits for the result instead. In revision
+    // 2025-11-25 a client can require a task. Such a call is rejected before anything is charged.
     if (asksForTask(message) && (ctx.caller.scopes.includes('read') || !message.isCurrent)) {
       requireScope(ctx.caller, 'read')
       return createdTask(await readTask(parts, ctx, await create(parts, ctx, input)), message)
@@ -56,7 +56,6 @@ async function create({ procedures }: TaskAccess, context: CallerContext, input:
   return (created as z.output<typeof CreateTaskOutput>).taskId
 }
 
-/** Returns a string that is the same for identical calls by one caller. */
 async function nameCall(ctx: CallerContext, { endpointId, params }: TaskInput): Promise<string> {
   const json = JSON.stringify(params)
   await ticksFor(json, () => callerTurn(ctx))()
@@ -72,14 +71,14 @@ async function waitFor(
   const { caller, idempotencyKey } = ctx
   const { userId } = caller
   const called = { what, request: requestOf({ ctx, session }, message.id), isOneClient: session !== '' }
-  // A key identifies a repeated call on every node.
+  // An Idempotency-Key identifies a repeated call on every node.
   const isKeyed = idempotencyKey !== null
-  // If no earlier task is found, the client of an identical call may have disconnected without the service having
-  // noticed. Waits until the service would notice.
+  // If no earlier task is found, the client of an identical call may have disconnected without the service noticing it.
+  // Wait until it would have noticed.
   if (!isKeyed && calls.earlierTask(called) === undefined) await calls.noticed(what)
   const earlier = isKeyed ? undefined : calls.earlierTask(called)
   const digest = digestOf(what)
-  // In the current revision a disconnect cancels the call, so no other call gets its task.
+  // In the current revision, a disconnect cancels the call, so no other call can take over its task.
   if (!isKeyed && !message.isCurrent) {
     const request = called.isOneClient ? digestOf(`${called.request} ${what}`) : null
     ctx.call = { what: digest, request, keptMs: calls.keepMs }
@@ -97,7 +96,7 @@ async function waitFor(
     const reader = { left: gone, stallMs: 0, cutOff: () => {} }
     const stream = await TaskStream.open(tasks, { userId, taskId, reader })
     holdAnswer(ctx)
-    // In the current revision a disconnect cancels the call. A client that sent a key, however, may return at any time
+    // In the current revision, a disconnect cancels the call. A client that sent a key, however, may return at any time
     // and on any node.
     const endWhenLeft = isKeyed ? 'goes on' : message.isCurrent ? 'canceled' : 'left'
     return new WaitingCall({ tasks, stream, taskId, left, call, endWhenLeft })
@@ -116,15 +115,15 @@ function cancelOf(tasks: TaskAccess['tasks'], task: { caller: Caller; taskId: st
     try {
       return isCanceled(await cancelTask(tasks, task)) ? 'canceled' : 'ended'
     } catch (error) {
-      // Retries the cancel after any other error, which may be temporary: the agent is running, or the store could not
-      // be reached.
+      // Report `at work` after any other error, so that the cancel is retried: the agent may be running, or the store
+      // unreachable.
       const isGone = error instanceof ErrandError && error.code === 'NOT_FOUND'
       return isGone || !tasks.runner.isAccepting ? 'ended' : 'at work'
     }
   }
 }
 
-/** Returns the name that a cancel notification uses for a client's request. */
+/** Returns the key under which a cancel notification finds the client's request. */
 export function requestOf({ ctx, session }: Pick<McpCall, 'ctx' | 'session'>, id: unknown): string {
   return `${credentialOf(ctx.caller)} ${session} ${JSON.stringify(id)}`
 }

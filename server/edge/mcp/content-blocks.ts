@@ -13,15 +13,14 @@ const contentBlock = z.discriminatedUnion('type', [
 ])
 const blocksOnly = z.strictObject({ content: z.array(contentBlock).min(1) })
 
-/** A content block of an MCP tool result. */
 export type ContentBlock = z.infer<typeof contentBlock>
 
 /**
- * Returns the blocks of a task's result if the result has the form of an MCP tool result: an object with only
- * `content`. Otherwise undefined.
+ * Returns the content blocks if a task's result is an object with only `content`, like an MCP tool result. Otherwise
+ * returns undefined.
  */
 export function contentBlocks(resultJson: string): ContentBlock[] | undefined {
-  // Avoids parsing other results.
+  // Avoid parsing other results.
   if (!resultJson.startsWith('{"content":[{')) return undefined
   return blocksOnly.safeParse(JSON.parse(resultJson)).data?.content
 }

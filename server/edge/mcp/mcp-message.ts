@@ -4,20 +4,19 @@ import { currentRevision, revisions, revisionWithoutHeader } from './revisions.t
 export type RequestId = string | number
 export type Fields = Record<string, unknown>
 
-/** A message from a client, parsed by the rules of the protocol revision that it names. */
 export type McpMessage = {
   /** Undefined for a notification, which gets no response. */
   id: RequestId | undefined
   method: string
   params: Fields
   meta: Fields
-  /** The request's revision. For `initialize`, which negotiates one, the revision used before the handshake. */
+  /** Revision of the request. For `initialize`, which negotiates a revision, the one assumed before the handshake. */
   revision: string
   /** Whether the message uses the revision without a handshake, in which each request describes its client. */
   isCurrent: boolean
 }
 
-/** Error codes of JSON-RPC and MCP. Other rejections by the service use their HTTP status as the code. */
+/** Error codes of JSON-RPC and MCP. All other errors use their HTTP status as the code. */
 export const errorCodes = {
   parse: -32_700,
   invalidRequest: -32_600,
@@ -28,7 +27,7 @@ export const errorCodes = {
   unsupportedRevision: -32_022,
 } as const
 
-/** A rejection as a JSON-RPC error; `status` is its HTTP status, usually 200. */
+/** Thrown to respond with a JSON-RPC error. `status` is its HTTP status, usually 200. */
 export class McpError extends Error {
   override readonly name = 'McpError'
   readonly code: number
@@ -52,7 +51,7 @@ export const metaNames = {
   relatedTask: 'io.modelcontextprotocol/related-task',
 } as const
 
-/** The param that the header `Mcp-Name` repeats, by method. */
+/** The parameter that the `Mcp-Name` header must repeat, by method. */
 const namedBy: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'tasks/get': 'taskId',
@@ -60,15 +59,15 @@ const namedBy: Readonly<Record<string, string>> = {
   'tasks/cancel': 'taskId',
 }
 
-/** Returns the request id of any JSON value, for the error response to it; null if it has no valid id. */
+/** Returns the request id of a JSON value, for the error response to it, or null if it has no valid id. */
 export function idOf(body: unknown): RequestId | null {
   const { id } = isFields(body) ? body : {}
   return isRequestId(id) ? id : null
 }
 
 /**
- * Returns undefined for a response sent by the client, because the service sends no requests. Throws an McpError for an
- * invalid message.
+ * Returns undefined if the message is a response, which the service ignores because it sends no requests. Throws an
+ * McpError for an invalid message.
  */
 export function readMessage(body: unknown, headers: IncomingHttpHeaders): McpMessage | undefined {
   if (Array.isArray(body)) throw invalid('Batches are not supported. Send each message in its own request.')
@@ -87,12 +86,11 @@ export function readMessage(body: unknown, headers: IncomingHttpHeaders): McpMes
   const isCurrent = claimed !== undefined || (named === currentRevision && id !== undefined)
   const message = { id, method, params, meta, isCurrent, revision: named ?? revisionWithoutHeader }
   if (isCurrent) return { ...message, revision: currentOf(message, headers) }
-  // No revision is agreed on before the handshake.
+  // Before the handshake, the client and the server have not agreed on a revision.
   if (method !== 'initialize' && !revisions.includes(message.revision)) throw unsupported(message.revision)
   return message
 }
 
-/** Checks a message and its headers against the requirements of the revision without a handshake. */
 function currentOf({ id, meta, method, params }: McpMessage, headers: IncomingHttpHeaders): string {
   const claimed = meta[metaNames.revision]
   const named = headerOf(headers, 'mcp-protocol-version')
@@ -115,7 +113,7 @@ function assertSame(header: string, sent: string | undefined, inBody: string): v
   throw new McpError(errorCodes.headerMismatch, message, { status: 400 })
 }
 
-/** Decodes `=?base64?…?=`, the form of names that are not plain ASCII. */
+/** Decodes `=?base64?…?=`, the encoding of names that are not plain ASCII. */
 function decodeName(sent: string | undefined): string | undefined {
   const encoded = sent === undefined ? undefined : /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(sent)?.[1]
   return encoded === undefined ? sent : Buffer.from(encoded, 'base64').toString('utf8')
@@ -147,7 +145,7 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Limit for ids and for progress tokens, because both are stored and sent back. */
+/** Length limit for ids and progress tokens, because both are stored and sent back. */
 const idCharsMax = 1024
 
 export function isRequestId(value: unknown): value is RequestId {

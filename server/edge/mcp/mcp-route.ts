@@ -42,7 +42,7 @@ export type McpParts = ErrorParts & {
   router: AppRouter
   stallMs: number
   tasks: CreateTaskParts & CancelTaskParts
-  /** How long a task is kept for a repeated call after its client has disconnected. */
+  /** How long a task waits for a repeated call after its client has disconnected. */
   returnMs: number
 }
 
@@ -53,7 +53,6 @@ const instructions =
   'Each tool runs an agent and is charged to the account of the credential; its description states the price. ' +
   'Failed calls are refunded.'
 
-/** Response form for requests that are rejected before their message is read. */
 const mcpForm: AnswerForm = {
   errorText: mcpErrorJson,
   answer: restForm.answer,
@@ -65,7 +64,7 @@ function mcpErrorJson(error: ErrandError): string {
 }
 
 /**
- * Offers the endpoints as tools of the Model Context Protocol. It stores no sessions, so that any node can answer any
+ * Serves the endpoints as tools of the Model Context Protocol. Stores no sessions, so that any node can handle any
  * request.
  */
 export function mcpRoute(parts: McpParts): Route {
@@ -75,7 +74,7 @@ export function mcpRoute(parts: McpParts): Route {
     operation: 'mcp',
     allowedHeaders: ['Mcp-Method', 'Mcp-Name', 'Mcp-Protocol-Version', 'Mcp-Session-Id'],
     isGated: true,
-    // A caller who cannot run tools does not need to see them.
+    // Callers who cannot run tools do not need to list them.
     auth: accessOf(parts.router.tasks.create),
     body: 'json',
     takesIdempotencyKey: true,
@@ -121,7 +120,7 @@ async function serve(host: Host, routed: RoutedRequest, body: unknown): Promise<
   if (idempotencyKey !== undefined) ctx.idempotencyKey = checkIdempotencyKey(idempotencyKey, '_meta.idempotencyKey')
   const answer = await answerTo(host, { ctx, message, session, left: disconnectSignal(response) })
   if (!(answer instanceof WaitingCall)) {
-    // Clients need not send this id back. If a client does, it can be distinguished from others with the same API key.
+    // Clients need not send this id back. A client that does can be distinguished from others with the same API key.
     if (message.method === 'initialize') headers.push('Mcp-Session-Id', randomUUID())
     return await restForm.answer(routed, envelope(message, answer))
   }
@@ -161,7 +160,7 @@ async function answerTo(host: Host, call: McpCall): Promise<Fields | WaitingCall
     const capabilities = { tools: {}, extensions: { [tasksExtension]: {} } }
     return { supportedVersions: [currentRevision], capabilities, instructions, ...kept }
   }
-  // Errand tasks never ask their clients for input.
+  // Errand tasks never ask their clients for input, so an update has no effect.
   if (isCurrent && method === 'tasks/update') return await answerTask(host, ctx, message).then(() => ({}))
   if (!isCurrent && method === 'initialize') {
     const tasks = { cancel: {}, requests: { tools: { call: {} } } }
@@ -176,7 +175,6 @@ async function answerTo(host: Host, call: McpCall): Promise<Fields | WaitingCall
 
 type Waited = { message: McpMessage; waiting: WaitingCall }
 
-/** Responds with one message when the task has ended. */
 async function hold(routed: RoutedRequest, { message, waiting }: Waited): Promise<void> {
   for (;;) {
     const step = await waiting.next()
@@ -187,7 +185,6 @@ async function hold(routed: RoutedRequest, { message, waiting }: Waited): Promis
   }
 }
 
-/** Responds with a stream: the agent's progress, if the client asked for it, then the result. */
 async function stream(host: Host, routed: RoutedRequest, { message, waiting }: Waited): Promise<void> {
   const { context, headers, response } = routed
   const rate = await rateOf(context)
@@ -217,7 +214,7 @@ function eventOf(json: string): string {
   return `event: message\ndata: ${json}\n\n`
 }
 
-/** Wraps a result. In the current revision each result names its type and the server. */
+/** Wraps a result in a JSON-RPC response. In the current revision, each result names its type and the server. */
 function envelope({ id, isCurrent }: McpMessage, result: Fields): Fields {
   const current = {
     resultType: 'complete',

@@ -1,28 +1,27 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** A task that calls wait for, or waited for until their clients disconnected. */
+/** A task whose result a call is waiting for, or was waiting for until its client disconnected. */
 export type CalledTask = {
   readonly taskId: string
   /** Equal for calls with the same caller, tool and arguments. */
   readonly what: string
-  /** Cancels the task if possible. */
   readonly cancel: () => Promise<'canceled' | 'ended' | 'at work'>
   /**
-   * Records for other nodes that no call waits for the task. Resolves with a function that withdraws the record. That
-   * function resolves to false if another node has answered a call with the task since.
+   * Records, for other nodes, that no call waits for the task. Resolves with a function that deletes the record. That
+   * function resolves to false if another node has used the task to answer a call in the meantime.
    */
   readonly noteLeft: () => Promise<() => Promise<boolean>>
   /** Undefined until the task's clients have disconnected. */
   left: Promise<() => Promise<boolean>> | undefined
   waiting: number
-  /** True while no call waits and another call can take over the task. */
+  /** Whether no call is waiting and another call can take over the task. */
   isLeft: boolean
   hasEnded: boolean
   timer: NodeJS.Timeout | undefined
 }
 
 /**
- * Why a call stopped waiting: it was answered, its client disconnected, its client canceled it, or the task continues
+ * Why a call stopped waiting. It was answered, its client disconnected, its client canceled it, or the task continues
  * without it.
  */
 export type CallEnd = 'answered' | 'left' | 'canceled' | 'goes on'
@@ -33,7 +32,6 @@ export type OpenCall = {
 }
 
 export type CalledAs = {
-  /** Equal for calls with the same caller, tool and arguments. */
   what: string
   /** Identifies the client and its request id, as in cancel notifications. */
   request: string
@@ -43,13 +41,14 @@ export type CalledAs = {
 
 type Waiter = { task: CalledTask; controller: AbortController }
 
-/** A closed connection may be noticed up to about this long after the client's next request. */
+/** Time within which the service notices a closed connection after the client's next request. */
 const noticeMs = 100
 
 /**
- * Calls in this process that wait for their tasks. A client that gives up and calls again gets the task of its first
- * call and pays once. A task whose clients have all disconnected is kept for the next call with the same caller, tool
- * and arguments. If none comes, the task is canceled. Two identical calls whose clients both wait are two tasks.
+ * The calls in this process that wait for their tasks. A client that gives up and calls again gets the task of its
+ * first call and pays only once. A task whose clients have all disconnected is kept for the next call with the same
+ * caller, tool and arguments. If there is none, the task is canceled. Two identical calls whose clients are both
+ * waiting get two tasks.
  *
  *   waits ──client leaves──▶ left ──same call again──▶ waits
  *     │                       │ └──no call comes, or it was canceled──▶ canceled and refunded, if possible
@@ -60,28 +59,27 @@ export class OpenCalls {
   readonly #byTask = new Map<string, CalledTask>()
   readonly #byWhat = new Map<string, Set<CalledTask>>()
   /**
-   * Calls by request. Each key has a set, because request ids restart in each client, and clients need not identify
+   * Calls by request. Each value is a set, because request ids restart in each client, and clients need not identify
    * themselves.
    */
   readonly #byRequest = new Map<string, Set<Waiter>>()
   /** Tasks being created, for requests of clients that can be distinguished from all others. */
   readonly #created = new Map<string, Promise<string>>()
 
-  /** After its client disconnects, a task waits `keepMs` for another call. */
   constructor({ keepMs }: { keepMs: number }) {
     this.keepMs = keepMs
   }
 
   /**
-   * Waits until a disconnect of an identical call's client would have been noticed. Returns immediately if one was
-   * noticed already, or if there is no identical call.
+   * Waits until the service would have noticed a disconnect of an identical call's client. Returns immediately if it
+   * has noticed one already or there is no identical call.
    */
   async noticed(what: string): Promise<void> {
     const alike = [...(this.#byWhat.get(what) ?? [])]
     if (alike.length > 0 && !alike.some(({ isLeft }) => isLeft)) await pause(noticeMs)
   }
 
-  /** Returns the task that a call gets instead of a new one. Call `open` in the same tick. */
+  /** Returns the existing task that a call gets instead of a new one. Call `open` in the same tick. */
   earlierTask({ isOneClient, request, what }: CalledAs): string | undefined {
     const waiters = isOneClient ? [...(this.#byRequest.get(request) ?? [])] : []
     const repeated = waiters.find(({ task }) => task.what === what)?.task
@@ -128,7 +126,7 @@ export class OpenCalls {
     }
   }
 
-  /** Cancels one request of a client. If several requests match, none is canceled. */
+  /** Cancels one request of a client. If several requests match, cancels none. */
   cancelRequest(request: string): void {
     const [waiter, ...others] = this.#byRequest.get(request) ?? []
     if (others.length === 0) waiter?.controller.abort()
@@ -143,7 +141,7 @@ export class OpenCalls {
 
   #keep(task: CalledTask): void {
     task.isLeft = true
-    // If the store is unreachable, acts as if no other node could answer a call with the task.
+    // If the store is unreachable, assume that no other node can answer a call with the task.
     task.left = task.noteLeft().catch(() => () => Promise.resolve(true))
     task.timer = setTimeout(() => {
       task.isLeft = false

@@ -1,10 +1,9 @@
 import type { TaskProgress } from '../../tasks/task-schema.ts'
 import { isRequestId, type Fields } from './mcp-message.ts'
 
-/** Min step between progress values, which the protocol requires to increase even if the agent reports no fraction. */
+/** Minimum step between two progress values. MCP requires them to increase, even if the agent reports no fraction. */
 const leastStep = 1e-6
 
-/** Converts a task's progress to notifications for a client that sent a progress token. */
 export class ProgressNotes {
   readonly #token: unknown
   #told = 0
@@ -13,7 +12,6 @@ export class ProgressNotes {
     this.#token = token
   }
 
-  /** Returns undefined for a client that sent no token. */
   next({ fraction, message }: TaskProgress): Fields | undefined {
     const progressToken = this.#token
     if (!isRequestId(progressToken)) return undefined

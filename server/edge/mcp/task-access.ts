@@ -4,7 +4,6 @@ import type { CreateTaskParts } from '../../tasks/create-task.ts'
 
 type Call = ReturnType<typeof directCall>
 
-/** The task store, and the operations on tasks that messages can request. */
 export type TaskAccess = {
   procedures: { cancel: Call; create: Call; get: Call }
   tasks: CreateTaskParts & CancelTaskParts

@@ -8,13 +8,12 @@ import type { TaskAccess } from './task-access.ts'
 import { isCanceled, resultOf } from './tool-result.ts'
 import { WaitingCall } from './waiting-call.ts'
 
-// Errand tasks as MCP tasks. In revision 2025-11-25 a client asks for a task in its call. In the current revision tasks
-// are an extension, whose support a client declares in each request.
+// Maps tasks of the service to MCP tasks. In revision 2025-11-25, a client requests a task in its call. In the current
+// revision, tasks are an extension whose support a client declares in each request.
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 const pollMs = 2000
 
-/** Whether to respond to a call immediately with its task, instead of waiting for the result. */
 export function asksForTask({ isCurrent, meta, params }: McpMessage): boolean {
   if (!isCurrent) return isFields(params['task'])
   const { extensions } = meta[metaNames.clientCapabilities] as { extensions?: unknown }
@@ -25,12 +24,11 @@ export async function readTask({ procedures }: TaskAccess, context: CallerContex
   return (await procedures.get({ context, input: { taskId }, signal: undefined })) as Task
 }
 
-/** Builds the response to a call after which the client polls the task. */
 export function createdTask(task: Task, { isCurrent }: McpMessage): Fields {
   return isCurrent ? { resultType: 'task', ...shownCurrent(task) } : { task: shown(task) }
 }
 
-/** `tasks/get`: in the current revision with the result, if there is one. */
+/** Handles `tasks/get`. In the current revision, the response includes the result, if there is one. */
 export async function answerTask(
   of: TaskAccess,
   ctx: CallerContext,
@@ -42,7 +40,10 @@ export async function answerTask(
   return current['status'] === 'completed' ? { ...current, result: await resultOf(of.tasks, task) } : current
 }
 
-/** `tasks/result` of the earlier revision: waits for the end. A client that disconnects may call it again. */
+/**
+ * Handles `tasks/result` of the earlier revision, which waits for the end of the task. A client that disconnects may
+ * call it again.
+ */
 export async function waitForTask(
   of: TaskAccess,
   ctx: CallerContext,
@@ -61,7 +62,8 @@ export async function waitForTask(
 }
 
 /**
- * `tasks/cancel`: if the task cannot be canceled, the earlier revision returns an error and the current one does not.
+ * Handles `tasks/cancel`. If the task cannot be canceled, the earlier revision returns an error and the current one
+ * does not.
  */
 export async function cancelCalled(
   of: TaskAccess,
@@ -86,7 +88,7 @@ function shown(task: Task): Fields {
   return { ...common(task), status: statusOf(task), ttl: null, pollInterval: pollMs }
 }
 
-/** In the current revision a failed tool call is `completed`; `failed` means a rejected request. */
+/** In the current revision, a failed tool call is `completed`, and `failed` means a rejected request. */
 function shownCurrent(task: Task): Fields {
   const status = statusOf(task)
   return { ...common(task), status: status === 'failed' ? 'completed' : status, ttlMs: null, pollIntervalMs: pollMs }

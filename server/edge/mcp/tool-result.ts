@@ -14,7 +14,7 @@ export type ToolResult = {
   _meta: Record<string, unknown>
 }
 
-/** Stored results up to this size are sent in full; larger ones as a preview and a link. */
+/** Maximum size of a result that is sent in full. Larger results are sent as a preview and a link. */
 const wholeBytesMax = 256 * 1024
 
 export async function resultOf(parts: Stored, task: Task): Promise<ToolResult> {
@@ -70,14 +70,14 @@ const remedies: Partial<Record<ErrorCode, string>> = {
   ACCOUNT_BLOCKED: 'Wait until that time before the next call.',
 }
 
-/** Explains to a model or a person why no task was created. Returns undefined for a fault of the service. */
+/** Explains to a model or a person why no task was created. Returns undefined if the service is at fault. */
 export function refusedResult(error: ErrandError): ToolResult | undefined {
   if (isFault(error)) return undefined
   const { code, details, retryAfterSeconds } = error
   // MCP clients know the params as `arguments`.
   const said = details?.map(({ message, path }) => `${path.replace(/^params(?=$|[.[])/, 'arguments')}: ${message}`)
   const wait = retryAfterSeconds === undefined ? undefined : `Call again in ${retryAfterSeconds} seconds.`
-  // The balance suffices once other chats have released their holds.
+  // With a retry delay, the balance will suffice once other chats have released their reserved amounts.
   const remedy = code === 'INSUFFICIENT_BALANCE' && wait ? wait : (remedies[code] ?? wait)
   const text = [said?.join('; ') ?? error.message, 'Nothing was charged.', remedy]
   return failure(text.filter((part) => part !== undefined).join(' '), {

@@ -8,8 +8,8 @@ import { invalidParams, type McpMessage } from './mcp-message.ts'
 export const toolsPerPage = 200
 
 /**
- * The endpoints as tools. Each tool has the same name for all callers: the endpoint's id, with replacements for
- * characters that language models do not accept in names.
+ * The endpoints as tools. Each tool has the same name for all callers: the endpoint's id, with `_` in place of
+ * characters that model providers reject.
  */
 export class Tools {
   readonly #catalogue: Catalogue
@@ -20,13 +20,13 @@ export class Tools {
     this.#named = nameEndpoints(catalogue)
   }
 
-  /** Names the endpoints again after a reload of the configuration. */
+  /** Recomputes the names after the configuration was reloaded. */
   get #current(): Named {
     if (this.#named.generation !== this.#catalogue.generation) this.#named = nameEndpoints(this.#catalogue)
     return this.#named
   }
 
-  /** Returns a page of tools that the caller may run; `nextCursor` if there are more. */
+  /** Returns a page of the tools that the caller may run, with `nextCursor` if there are more. */
   list(caller: Caller, cursor: unknown, { isCurrent }: McpMessage) {
     const { names } = this.#current
     const from = cursor === undefined ? 0 : readCursor(cursor)
@@ -38,8 +38,8 @@ export class Tools {
       name: names.get(endpoint)!,
       title: `${agentName}: ${endpoint.name}`,
       description: describe(endpoint),
-      // Params are always an object, even if their schema does not say so. Clients reject a tool whose schema omits the
-      // type.
+      // Clients reject a tool whose schema omits `type`. Params are always an object, even if their schema does not say
+      // so.
       inputSchema: { ...endpoint.paramsJsonSchema, type: 'object' },
       ...(!isCurrent && { execution: { taskSupport: 'optional' } }),
       _meta: { endpointId: endpoint.id, priceUsd: formatUsd(endpoint.price) },
@@ -47,7 +47,6 @@ export class Tools {
     return { tools, ...(to < all.length && { nextCursor: String(to) }) }
   }
 
-  /** Throws if the name is not one of the caller's tools. */
   find(caller: Caller, name: unknown): Endpoint {
     const endpoint = typeof name === 'string' ? this.#current.endpoints.get(name) : undefined
     const isTheirs = endpoint && agentsFor(this.#catalogue, caller).some(({ id }) => id === endpoint.agentId)

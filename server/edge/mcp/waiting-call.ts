@@ -9,10 +9,9 @@ type WaitingParts = {
   stream: TaskStream
   taskId: string
   left: AbortSignal
-  /** Undefined if a disconnect of the client has no effect on the task. */
+  /** Undefined if a disconnect of the client does not affect the task. */
   call?: OpenCall
   endWhenLeft?: CallEnd
-  /** Extra fields merged into the result's `_meta`. */
   meta?: Record<string, unknown>
 }
 
@@ -58,7 +57,7 @@ export class WaitingCall {
     return { result: failure(text, { taskId }) }
   }
 
-  /** Ends the call, whether its result was sent or its client has disconnected. Idempotent. */
+  /** Ends the call, whether its result was sent or its client disconnected. Idempotent. */
   end(): void {
     if (this.#hasEnded) return
     this.#hasEnded = true

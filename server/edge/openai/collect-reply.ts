@@ -3,11 +3,9 @@ import type { OpenaiParts } from './openai-parts.ts'
 import { readDeltas, textOf, type DeltaKind } from './event-deltas.ts'
 import { endOf, type EndEvent, type ReplyEnd } from './reply-end.ts'
 
-/** Consecutive text or consecutive reasoning of a reply. */
 export type ReplyPart = { kind: DeltaKind; text: string }
 export type WholeReply = { parts: ReplyPart[]; text: string; reasoning: string; end: ReplyEnd }
 
-/** Reads a reply to its end. Returns undefined if the client disconnected first. */
 export async function collectReply(
   { next, turnId }: Pick<TurnReader, 'next' | 'turnId'>,
   of: { userId: string } & Pick<OpenaiParts, 'store'>,

@@ -15,7 +15,6 @@ export function getModel(of: Models, model: string): object {
   return toModel(modelOf(of, model))
 }
 
-/** Throws 404 if the caller has no such model. */
 export function modelOf({ caller, catalogue }: Models, model: string): ModelAgent {
   const agent = catalogue.agent(model)
   if (agent && isModelFor(caller, agent)) return agent
@@ -32,7 +31,6 @@ function toModel({ chat, description, id, name }: Agent): object {
   return {
     id,
     object: 'model',
-    // The creation time of an agent is unknown.
     created: 0,
     owned_by: 'errand',
     name,

@@ -4,7 +4,6 @@ import type { Clock } from '../../kernel/clock.ts'
 import type { SessionParts } from '../../sessions/session-operations.ts'
 import type { Store } from '../../store/store.ts'
 
-/** Dependencies of the routes of OpenAI's protocol. */
 export type OpenaiParts = {
   catalogue: Catalogue
   chats: ChatTurns

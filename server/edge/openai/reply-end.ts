@@ -5,12 +5,12 @@ import { WireError } from './wire-error.ts'
 
 export type EndEvent = Extract<ChatEvent, { type: 'done' | 'error' }>
 
-/** How a reply ended. A reply that was cut off is charged for the part that was produced. */
+/** How a reply ended. A reply that was cut off is charged for the generated part. */
 export type ReplyEnd =
   | { kind: 'finished' | 'cut'; usage: ChatUsage; costUsd: string; code: string | null; error: null }
   | { kind: 'failed' | 'stopped'; usage: ChatUsage | null; costUsd: string; error: ErrandError }
 
-/** Codes of errors that cut off a reply but leave a useful part. */
+/** Error codes after which the generated part of a reply is still useful. */
 const cutting = new Set(['INSUFFICIENT_BALANCE', 'BUDGET_REACHED', 'LIMIT_REACHED', 'AGENT_TIMEOUT'])
 
 type Of = { userId: string; turnId: string; hasText: boolean }
@@ -33,7 +33,6 @@ export async function endOf(
   return { kind: code === 'AGENT_INTERRUPTED' ? 'stopped' : 'failed', usage, costUsd, error: failure(code, message) }
 }
 
-/** Reads the usage from the receipt; null if nothing was charged. */
 export async function usageOf(
   store: OpenaiParts['store'],
   { turnId, userId }: Pick<Of, 'turnId' | 'userId'>,
@@ -60,8 +59,8 @@ const refused: Record<string, ErrorCode> = {
 }
 
 /**
- * Marks failures that have no equivalent rejection as final: a retry would be a new request, which is the user's
- * decision.
+ * Failures without an equivalent rejection are marked as final, because a retry would be a new request, which only the
+ * user should decide on.
  */
 function failure(code: string, message: string): ErrandError {
   const known = refused[code]

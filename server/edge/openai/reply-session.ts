@@ -8,7 +8,7 @@ import type { ModelAgent } from './models.ts'
 import type { ReplyAsk } from './start-reply.ts'
 import { badParam, WireError } from './wire-error.ts'
 
-/** The session of a reply: a stored session, or a session id that is never stored. */
+/** The session of a reply. It is a stored session, or only an id that is never stored. */
 export type ReplyPlace = { open: ReplyAsk['open']; setting: Pick<MessageSetting, 'agentId'> }
 
 /** Creates a session id without a session, for a reply of which only the receipt is stored. */
@@ -17,10 +17,10 @@ export function unkeptSession({ clock }: OpenaiParts, agentId: string): ReplyPla
   return { open: () => Promise.resolve({ sessionId }), setting: { agentId } }
 }
 
-/** `param` is the request field that identifies the session; undefined if the header `Errand-Session` does. */
+/** `param` is the request field that identifies the session. Undefined if the `Errand-Session` header does. */
 type Continued = { caller: Caller; sessionId: string; model: string; param?: string | undefined }
 
-/** Throws 404 for an unknown session, and 400 for one with another agent. */
+/** Throws 404 for an unknown session, and 400 for a session with a different agent. */
 export async function continuedSession(
   { store }: OpenaiParts,
   { caller, model, param, sessionId }: Continued,
@@ -37,7 +37,7 @@ type New = { caller: Caller; agent: ModelAgent; metadata: Record<string, string>
 export function newSession({ sessions, store }: OpenaiParts, { agent, caller, metadata }: New): ReplyPlace {
   const { chat, id: agentId } = agent
   const open = async () => {
-    // Checks the limits first. Otherwise each rejected request would cause two writes, without any limit.
+    // Check the limits first. Otherwise each rejected request would cause two writes, without any limit.
     await foreseeRefusal(store, { agentId, caller, chat })
     const input = { agentId, metadata }
     const { sessionId } = await createSession(sessions, { caller, input, idempotencyKey: null, isResponse: true })

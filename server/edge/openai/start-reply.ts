@@ -21,7 +21,6 @@ export type ReplyAsk = {
   message: EarlierMessage['content']
   params: { temperature?: number; maxTokens?: number }
   setting: Omit<MessageSetting, 'bodyHash'>
-  /** The request's names for the fields of a chat. */
   names: Record<string, string>
   onDisconnect?: OnDisconnect
 }
@@ -29,9 +28,7 @@ export type ReplyAsk = {
 /** Time in which a disconnected client may retry its request before the reply is stopped. */
 const repeatMs = 3000
 
-/** A reply in progress, as the requesting client reads it. */
 export type Reply = Pick<TurnReader, 'turnId' | 'next'> & {
-  /** Stops reading. The reply may continue. */
   detach: () => void
   /**
    * Call this once part of the reply has been written. A client that has received a part does not repeat its request.
@@ -40,8 +37,8 @@ export type Reply = Pick<TurnReader, 'turnId' | 'next'> & {
 }
 
 /**
- * Admits a request, or finds the reply to an earlier copy of the request: one with the same Idempotency-Key, or one
- * that the client sent within the last minute.
+ * Admits a request, or finds the reply to an earlier copy of it. A copy has the same Idempotency-Key, or was sent by
+ * this client within the last minute.
  */
 export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask: ReplyAsk): Promise<Reply> {
   const { context, request, response } = routed
@@ -60,7 +57,7 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
     : sent && sent.retries > 0 && (await openRepeated(sent))
   const turn = earlier || (await start())
   holdAnswer(context)
-  // A turn can have several readers but has only one row. A disconnect of any reader marks that row.
+  // A turn can have several readers but only one row. A disconnect of any reader marks that row.
   const onCut = () => sent && noteLeft({ digest: sent.digest, resourceId: turn.turnId })
   return readBy(turn, { left: reader.left, patienceMs: isRepeated ? repeatMs : 0, onCut })
 
@@ -90,7 +87,7 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
         onRate: (rate: RateState) => (context.rate = rate),
         onWait: () => holdAnswer(context),
       })
-      // A copy of this request was admitted in the meantime, and this request reads the reply to that copy.
+      // A copy of this request was admitted in the meantime, so this request reads the reply to that copy.
       if (about.turnId !== turn.turnId) await onRefused?.()
       return turn
     } catch (error) {
@@ -122,14 +119,14 @@ export function sessionOf(routed: RoutedRequest): string | undefined {
   return sessionId
 }
 
-/** In a rejection of a chat field, replaces the field's name with the name that the request uses. */
+/** Replaces the name of a chat field in an error with the name that the request uses. */
 function renamed(error: unknown, names: Record<string, string>): unknown {
   const [detail] = error instanceof ErrandError && error.code === 'BAD_REQUEST' ? (error.details ?? []) : []
   return detail && Object.hasOwn(names, detail.path) ? badParam(names[detail.path]!, detail.message) : error
 }
 
 /**
- * Returns how often the client has repeated the request. Undefined for clients that send no count, which may never
+ * Returns how often the client has repeated the request. Undefined for clients that send no retry count. They may never
  * retry.
  */
 function retriesOf({ headers }: IncomingMessage): number | undefined {
@@ -137,7 +134,6 @@ function retriesOf({ headers }: IncomingMessage): number | undefined {
   return typeof count === 'string' && /^\d{1,3}$/.test(count) ? Number(count) : undefined
 }
 
-/** `onCut` is called if the client disconnects before the end. */
 type ReadBy = { left: AbortSignal; patienceMs: number; onCut: () => void }
 
 function readBy(turn: TurnReader, { left, onCut, patienceMs }: ReadBy): Reply {

@@ -7,8 +7,8 @@ const invalid = 'invalid_request_error'
 const noQuota = 'insufficient_quota'
 
 /**
- * Maps codes to OpenAI's status, type and code. OpenAI's clients automatically retry after 408, 409, 429 and 5xx.
- * Errors that no retry can fix therefore get another status, or a header that prevents the retry.
+ * Maps error codes to OpenAI's status, type and code. OpenAI's clients automatically retry after 408, 409, 429 and 5xx,
+ * so errors that a retry cannot fix get another status, or a header that prevents the retry.
  */
 const wire: Record<ErrorCode, Wire> = {
   BAD_REQUEST: { type: invalid, code: 'invalid_value' },
@@ -38,7 +38,6 @@ const wire: Record<ErrorCode, Wire> = {
   SERVICE_UNAVAILABLE: { type: 'server_error', code: 'service_unavailable' },
 }
 
-/** Errors that may be temporary. */
 const passing = new Set<ErrorCode>([
   'REQUEST_TIMEOUT',
   'SESSION_BUSY',

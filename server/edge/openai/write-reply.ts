@@ -5,11 +5,9 @@ import type { RoutedRequest } from '../../http/routed-request.ts'
 import { writeLines } from '../../http/write-lines.ts'
 import type { Reply } from './start-reply.ts'
 
-/** Converts the lines of a reply to the output of a protocol. */
 export type Translation = {
   begin: () => string
   write: (lines: string) => string
-  /** Returns the output that follows the last lines. */
   finish: () => Promise<string>
 }
 

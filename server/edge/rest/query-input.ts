@@ -1,7 +1,10 @@
 import { z, type ZodType } from 'zod'
 import { badField } from '../../kernel/errors.ts'
 
-/** Fields that a query string may set, and whether the schema expects a number or an array of strings. */
+/**
+ * The fields that a query string may set, with the type that the schema expects: a string, a number, or an array of
+ * strings.
+ */
 export type QueryFields = ReadonlyMap<string, 'text' | 'number' | 'list'>
 
 const decimalNumber = /^-?(?:0|[1-9]\d{0,15})(?:\.\d{1,15})?$/
@@ -27,8 +30,8 @@ function unwrap(schema: ZodType): ZodType {
 
 /**
  * Parses a query string into an input. Numbers are decimal digits only: `0x10` and `1e1` stay strings, which the schema
- * rejects. For an array, each repeated key adds an element. For any other field, a repeated key is rejected, because it
- * is unclear which value applies. Unknown keys are ignored.
+ * rejects. A repeated key adds an element to an array. For any other field it is rejected, because it is unclear which
+ * value applies. Unknown keys are ignored.
  */
 export function readQuery(query: string, fields: QueryFields): Record<string, unknown> {
   const input: Record<string, unknown> = {}

@@ -14,7 +14,7 @@ import type { RoutedRequest } from '../../http/routed-request.ts'
 
 export const read = ['GET', 'HEAD']
 
-/** Derives the REST routes from the procedures' `openapi` meta, so that no path is written twice. */
+/** Derives the REST routes from the `openapi` metadata of the procedures, so that each path is defined only once. */
 export function restRoutes(router: AppRouter): Route[] {
   return Object.values(proceduresOf(router)).flatMap(toRoute)
 }
@@ -38,8 +38,8 @@ function toRoute(procedure: AnyProcedure): Route[] {
       takesIdempotencyKey: hasBody && meta.isIdempotent === true,
       form: meta.isTable ? tableForm : restForm,
       handle({ context, params, query, response }, body) {
-        // Adds the path params to the body itself. Copying a body with many unknown fields would take as long as
-        // parsing it.
+        // Add the path params to the body itself. Copying a body with many unknown fields would take as long as parsing
+        // it.
         const input = Object.assign(hasBody ? (body as object) : readQuery(query, fields), params)
         // Long polls need the signal, because they may still be open when the client disconnects. Unless `isHeld` is
         // set, only a query string can request a long poll.
@@ -85,7 +85,6 @@ export function streamRoutes({ chat, tasks }: AppRouter, stallMs: number): Route
   ]
 }
 
-/** Returns the event after which a reconnecting client of server-sent events continues. */
 function lastEventId({ request }: RoutedRequest): object {
   const { 'last-event-id': last = '' } = request.headers
   if (last === '') return {}

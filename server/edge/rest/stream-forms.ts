@@ -9,7 +9,6 @@ import type { ErrorCode } from '../../kernel/errors.ts'
 import type { TaskEvent } from '../../tasks/task-schema.ts'
 import type { TaskStream } from '../../tasks/task-stream.ts'
 
-/** Codes of admission errors that are also reported as a stream event. */
 const streamed = new Set<ErrorCode>([
   'NOT_FOUND',
   'CONNECTOR_NOT_FOUND',
@@ -29,7 +28,8 @@ function wantsSse({ headers: { accept = '' } }: IncomingMessage): boolean {
 }
 
 /**
- * Chat events as JSON lines or server-sent events. A request rejected before the stream starts gets its error status.
+ * Chat events as JSON lines or server-sent events. A request that is rejected before the stream starts gets the error's
+ * HTTP status.
  */
 export const linesForm: AnswerForm = {
   isStream: true,
@@ -74,7 +74,7 @@ function toSse(lines: string): string {
 
 const writtenEvents = new WeakMap<TaskEvent, string>()
 
-/** Serializes each progress object once, because the followers of a task share it. */
+/** Serializes each progress object only once, because all followers of a task share it. */
 function writeEvent(event: TaskEvent): string {
   const written = writtenEvents.get(event) ?? JSON.stringify(event)
   writtenEvents.set(event, written)
@@ -93,7 +93,7 @@ export const eventsForm: AnswerForm = {
       : (event: TaskEvent) => `${writeEvent(event)}\n`
     const next = async () => (await stream.next())?.map(write).join('')
     const { stallMs } = context.stream!
-    // Detects a client that has disappeared without closing its connection. Until then the client occupies a slot.
+    // Detect a client that has disappeared without closing its connection. Until then it occupies a slot.
     response.socket?.setKeepAlive(true, silentMs)
     try {
       await writeLines(response, { headers, next, stallMs, ...(isSse && sseIdle) })
@@ -104,7 +104,7 @@ export const eventsForm: AnswerForm = {
   error: restForm.error,
 }
 
-/** Whether the client asks for the error body used by all other operations. */
+/** Whether the client asks for the error body that all other operations use. */
 function wantsPlain({ headers: { accept = '' } }: IncomingMessage): boolean {
   return (accept.includes('application/json') || accept.includes(eventsType)) && !accept.includes('ndjson')
 }

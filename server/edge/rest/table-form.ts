@@ -4,7 +4,7 @@ import { csvRow } from '../../kernel/csv-text.ts'
 type Value = string | number | boolean | undefined
 type Row = Record<string, Value | readonly Value[]>
 
-/** JSON, or CSV of the result's groups, days or acts if the request accepts `text/csv`. */
+/** JSON, or CSV of the result's rows if the request accepts `text/csv`. */
 export const tableForm: AnswerForm = {
   ...restForm,
   answer: (routed, result) => {

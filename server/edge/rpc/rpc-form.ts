@@ -13,7 +13,7 @@ export const rpcForm: AnswerForm = {
   }),
 }
 
-/** RPC error body; `operation` is absent if the error is not tied to one call. */
+/** Returns an RPC error body. `operation` is undefined if the error does not belong to a single call. */
 export function rpcErrorJson(error: ErrandError, operation?: string): string {
   return JSON.stringify({ error: envelope.serialize(rpcError(error, operation)) })
 }

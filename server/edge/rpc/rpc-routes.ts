@@ -23,7 +23,6 @@ type RpcParts = ErrorParts & {
 
 const prefix = '/trpc/'
 
-/** Access check per operation; null for operations that need no authentication. */
 const accessChecks = new Map<string, AccessCheck | null>()
 
 /** Returns the typed RPC routes: one per procedure, and one per HTTP method for batches. */
@@ -52,7 +51,7 @@ export function rpcRoutes(parts: RpcParts): Route[] {
           return call({ context, input: envelope.deserialize(sent), signal })
         },
       },
-      // Route for the wrong method. tRPC rejects it in its own format; tRPC clients use it only by mistake.
+      // Route for the wrong method, which tRPC rejects in its own format. tRPC clients use it only by mistake.
       {
         ...ofProcedure,
         methods: [isQuery ? 'POST' : 'GET'],
@@ -72,7 +71,7 @@ export function rpcRoutes(parts: RpcParts): Route[] {
       handle(routed, text) {
         const { context, path } = routed
         const calls = callsOf(path).length
-        // Only queries share a limit on bytes. A mutation must always report its result, and its result is never large.
+        // Only queries share a byte limit. A mutation must always report its result, which is never large.
         if (isRead && calls > 1) context.batch = new Batch(senderOf(context.caller!), calls)
         return throughTrpc(parts, routed, text as string | undefined)
       },
@@ -81,7 +80,6 @@ export function rpcRoutes(parts: RpcParts): Route[] {
   return [...single, ...batches]
 }
 
-/** Returns the names in a path that are existing operations. */
 function callsOf(path: string): string[] {
   const names = decodeSegment(path.slice(prefix.length))?.split(',', batchCallsMax) ?? []
   return names.filter((name) => accessChecks.has(name))
@@ -101,9 +99,10 @@ function assertSomeCall(calls: readonly string[], caller: AnyCaller): void {
 }
 
 /**
- * Returns the input of a plain call: one query or mutation, outside a batch, with JSON input. The result is the same as
- * with tRPC's own handler, which creates a fetch Request, a Response and their streams per call: two thirds of the time
- * of a submission. Undefined for everything else, including malformed input, which tRPC answers.
+ * Returns the input of a plain call, which is one query or mutation with JSON input outside of a batch. The result is
+ * the same as with tRPC's own handler, which creates a fetch Request, a Response and their streams for each call. They
+ * take two thirds of the time of a submission. Returns undefined for everything else, including malformed input, which
+ * tRPC handles.
  */
 function plainInput({ query, request }: RoutedRequest, body: string | undefined): object | undefined {
   const { 'content-type': type, 'trpc-accept': accept } = request.headers
@@ -113,7 +112,6 @@ function plainInput({ query, request }: RoutedRequest, body: string | undefined)
   return text === undefined ? undefined : parse(text)
 }
 
-/** Value of `input`, if the query contains nothing else. */
 function inputOf(query: string): string | undefined {
   if (!query.startsWith('input=') || query.includes('&')) return undefined
   return new URLSearchParams(query).get('input') ?? undefined
@@ -128,7 +126,7 @@ function parse(text: string): object | undefined {
   }
 }
 
-/** Lets tRPC answer batches, streams and malformed requests, each call in its own form. */
+/** Lets tRPC handle batches, streams and malformed requests, each call in its own format. */
 async function throughTrpc(parts: RpcParts, routed: RoutedRequest, body = ''): Promise<void> {
   const { context, headers, path, query, request, response } = routed
   const { caller, shared } = context

@@ -1,8 +1,8 @@
 export type ContentEncoding = 'br' | 'gzip'
 
 /**
- * Returns the best available encoding that the Accept-Encoding header allows; undefined for none, which means
- * uncompressed.
+ * Returns the best available encoding that the Accept-Encoding header allows, or undefined for an uncompressed
+ * response.
  */
 export function acceptedEncoding(
   header: string | undefined,

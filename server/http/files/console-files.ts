@@ -7,24 +7,23 @@ import { respond, withHeaders } from '../respond.ts'
 import type { RoutedRequest } from '../routed-request.ts'
 import { sendAsset, staticAsset, type StaticAsset } from './static-asset.ts'
 
-// The built web console: one page for all of its paths, and the files that the page loads.
+// Serves the web console, a single page for all of its paths, with the files that the page loads.
 
 export type ConsoleFiles = {
   servePage: (routed: RoutedRequest) => Promise<void>
   serveFile: (routed: RoutedRequest) => Promise<void>
   /**
-   * Answers an unknown path with a page, for people. Returns false if the client is a program or the page is not
-   * available. Redirects a page URL with trailing slashes to the URL without them.
+   * Responds to an unknown path with a page that people can read. Returns false if the client is a program or the page
+   * is not available. Redirects a page URL with trailing slashes to the URL without them.
    */
   serveUnknown: (routed: RoutedRequest, isPage: (path: string) => boolean) => Promise<boolean>
 }
 
-/** The page, split at its nonce placeholders, and all other files by path. */
 type Built = { page: string[]; assets: ReadonlyMap<string, StaticAsset> }
 
 const builtFolder = fileURLToPath(new URL('../../../console/dist', import.meta.url))
 
-/** Must list every route of console/app/page-routes.tsx; a test compares them. */
+/** Must list every route of console/app/page-routes.tsx. A test compares them. */
 export const pagePaths: readonly string[] = [
   '/',
   '/login',
@@ -56,7 +55,7 @@ export const pagePaths: readonly string[] = [
 const assetPrefix = '/assets/'
 const iconPath = '/favicon.svg'
 export const filePaths: readonly string[] = [`${assetPrefix}*`, iconPath]
-/** Placeholder in the built page for each response's nonce. */
+/** The built page contains this placeholder where each response has its own nonce. */
 const noncePlaceholder = '__CSP_NONCE__'
 const basePathPlaceholder = '__BASE_PATH__'
 
@@ -93,7 +92,7 @@ export function openConsoleFiles({ basePath = '', folder = builtFolder }: Consol
   async function load(): Promise<Built | undefined> {
     const own = (reading ??= readBuilt(folder, basePath))
     const built = await own.catch((error: unknown) => {
-      // The build may have been in the middle of being moved into place, so the next request reads again.
+      // The build may have been moved into place at this moment, so let the next request read again.
       if (reading === own) reading = undefined
       throw error
     })
@@ -154,7 +153,7 @@ async function readAsset(file: string): Promise<StaticAsset | undefined> {
 }
 
 function sendOwn(routed: RoutedRequest, asset: StaticAsset): void {
-  // File names under assets/ contain a hash of the content; the icon's does not.
+  // File names under assets/ contain a hash of the content. The name of the icon does not.
   const isHashed = routed.path.startsWith(assetPrefix)
   sendAsset(routed, asset, {
     'Cache-Control': isHashed ? 'public, max-age=31536000, immutable' : 'public, max-age=3600',
@@ -162,14 +161,14 @@ function sendOwn(routed: RoutedRequest, asset: StaticAsset): void {
   })
 }
 
-/** Browsers accept HTML when a person opens a URL; programs that read JSON do not. */
+/** Browsers accept HTML when a person opens a URL. Programs that read JSON do not. */
 function takesPages(accept = ''): boolean {
   return accept
     .split(',')
     .some((range) => /^\s*text\/html\s*(?:;|$)/i.test(range) && !/;\s*q=0(?:\.0*)?\s*$/i.test(range))
 }
 
-/** Uses a loop, because an expression such as `/\/+$/` retries at each of many slashes. */
+/** Uses a loop, because an expression such as `/\/+$/` takes quadratic time for many slashes. */
 function withoutEndSlashes(path: string): string {
   let end = path.length
   while (end > 0 && path[end - 1] === '/') end--

@@ -4,7 +4,8 @@ import { must } from '../../kernel/assert.ts'
 import type { RoutedRequest } from '../routed-request.ts'
 import { compressedAsset, sendAsset, type StaticAsset } from './static-asset.ts'
 
-// The API reference: Swagger UI and the repository's OpenAPI document. Both are served locally, so the reference works offline.
+// Serves the API reference: Swagger UI and the repository's OpenAPI document. Both are local files, so the reference
+// works offline.
 
 export const documentFile = fileURLToPath(new URL('../../../openapi/openapi.json', import.meta.url))
 
@@ -31,7 +32,7 @@ const scriptOf = (basePath: string) =>
 const script = 'text/javascript; charset=utf-8'
 const html = 'text/html; charset=utf-8'
 
-/** The document names the root of its host as the server. */
+/** The document names the root of the host as the server, so the base path is added here. */
 async function readDocument(basePath: string): Promise<Buffer> {
   const text = await readFile(documentFile, 'utf8')
   return Buffer.from(basePath === '' ? text : text.replace('"url": "/"', `"url": ${JSON.stringify(basePath)}`))
@@ -53,11 +54,13 @@ const sourcesOf = (basePath: string) =>
     ['/docs/favicon-32x32.png', { type: 'image/png', read: inFolder('favicon-32x32.png') }],
   ])
 
-// Swagger UI sets style attributes and draws its icons from data URLs.
+// Swagger UI needs inline styles, and data URLs for its icons.
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Returns the paths of the reference, and the handler of each. A file is read and compressed once, on its first request. */
+/**
+ * Returns the paths of the reference and their handler. Each file is read and compressed once, on its first request.
+ */
 export function openDocs(basePath: string): {
   paths: readonly string[]
   serve: (routed: RoutedRequest) => Promise<void>
@@ -71,13 +74,13 @@ export function openDocs(basePath: string): {
       const source = must(sources.get(path), 'the router passes only docs paths')
       reading = source.read().then((body) => compressedAsset(source.type, body))
       assets.set(path, reading)
-      // Does not cache a failure, because the file may be readable next time.
+      // Do not cache a failure, because the file may be readable next time.
       reading.catch(() => assets.delete(path))
     }
     sendAsset(routed, await reading, {
       'Content-Security-Policy': contentSecurityPolicy,
       'Referrer-Policy': 'no-referrer',
-      // Makes browsers revalidate every file, so that a new release is not shown with files of the previous one.
+      // Make browsers revalidate every file, so that a new release is never mixed with files of the previous one.
       'Cache-Control': 'no-cache',
     })
   }

@@ -8,16 +8,16 @@ type MetricsPage = {
   contentType: string
   read: () => Promise<string>
   token: string | null
-  /** URL at which clients reach the service; null if that is the listening address. */
+  /** URL at which clients reach the service. Null if that is the listening address. */
   baseUrl: string | null
 }
 
 const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
 
 /**
- * Serves the service's metrics. With a token, only clients that send it may read them. Without a token, only programs
- * on this machine may. Through a proxy on this machine every client would appear local, so proxied requests are
- * rejected. A public base URL reveals a proxy that adds no headers. Pages in a browser on this machine are rejected
+ * Serves the service's metrics. If there is a token, only clients that send it may read them. Otherwise only programs
+ * on this machine may. Proxied requests are rejected, because behind a local proxy every client would appear local. A
+ * public base URL indicates a proxy, even one that adds no headers. Web pages in a browser on this machine are rejected
  * too.
  */
 export function createMetricsPage({
@@ -42,7 +42,8 @@ export function createMetricsPage({
 
 function isFromThisMachine({ headers, socket }: IncomingMessage): boolean {
   const isForwarded = Object.keys(headers).some((name) => /^(?:forwarded|via|x-real-ip|x-forwarded-.*)$/.test(name))
-  // A page whose host name resolves to this machine has a foreign Host header. Any other page sends an Origin.
+  // A page whose host name resolves to this machine sends its own name in the Host header. Any other page sends an
+  // Origin header.
   const isOfPage = headers.origin !== undefined || !loopbackHost.test(headers.host ?? '')
   return !isForwarded && !isOfPage && /^(?:::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '')
 }

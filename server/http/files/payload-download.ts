@@ -10,22 +10,22 @@ import { jsonType } from '../respond.ts'
 import type { RoutedRequest } from '../routed-request.ts'
 
 /**
- * Limits downloads, because each one to a slow client holds up to three megabytes, and an open file if payloads are
- * files.
+ * Limits concurrent downloads, because each download to a slow client takes up to three megabytes, and an open file if
+ * payloads are files.
  */
 const downloads = new FairPlaces({ perUser: 24 })
 
 type PayloadDownload = { links: SignedLinks; payloads: PayloadStore; store: Store }
 
 /**
- * Serves a stored payload to anyone with its signed link; 403 if the link is invalid or has expired. A damaged payload
- * is never sent completely: the connection is closed early, and the thrown error reaches the log.
+ * Serves a stored payload to anyone with its signed link. Responds with 403 if the link is invalid or expired. A
+ * damaged payload is never sent completely: the connection is closed early, and the error is logged.
  */
 export async function servePayload(
   { links, payloads, store }: PayloadDownload,
   { headers, path, query, request, response }: RoutedRequest,
 ): Promise<void> {
-  // The id is used as sent, because a malformed id has no signed link.
+  // Use the id as it was sent, because a malformed id has no signed link.
   const payloadId = path.slice(path.lastIndexOf('/') + 1)
   const parameters = new URLSearchParams(query)
   const [expires, ...moreExpires] = parameters.getAll('expires')
@@ -54,7 +54,7 @@ export async function servePayload(
     return
   }
   tagged.push('Content-Type', record.mediaType ?? jsonType, 'Content-Length', String(found.bytes))
-  // Always downloaded, so that no content is displayed as a page of the service.
+  // Always served as a download, so that no content is displayed as a page of the service.
   tagged.push('Content-Disposition', `attachment; ${filenameOf(record)}`)
   if (request.method === 'HEAD') return void response.writeHead(200, tagged).end()
   const place = downloads.open(record.userId ?? '')
@@ -64,8 +64,8 @@ export async function servePayload(
   }
   const chunks = checkedChunks(found.stream(), { payloadId, digest })
   try {
-    // Reads one chunk before the headers are sent. Damage found by then, such as in a payload of few chunks, is
-    // answered with 500.
+    // Read one chunk before sending the headers. If damage is already found, for example in a small payload, the
+    // response is a 500.
     const first = await chunks.next()
     response.writeHead(200, tagged)
     await pipeline(join(first, chunks), response)
@@ -84,7 +84,7 @@ export async function servePayload(
 function filenameOf({ filename, id, mediaType }: OwnedPayload): string {
   if (mediaType === null) return `filename="${id}.json"`
   if (filename === null) return `filename="${id}"`
-  // RFC 6266: old clients read the first parameter.
+  // RFC 6266 defines both parameters. Old clients read the first one.
   const encoded = encodeURIComponent(filename).replace(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16)}`)
   return `filename="${filename.replace(/[^\x20-\x7e]|["%\\]/gu, '_')}"; filename*=UTF-8''${encoded}`
 }

@@ -7,7 +7,7 @@ import { acceptedEncoding, type ContentEncoding } from './accept-encoding.ts'
 import { withHeaders } from '../respond.ts'
 import type { RoutedRequest } from '../routed-request.ts'
 
-// Content that is the same for everyone. It is stored once, and all responses are written from the same bytes.
+// Serves content that is the same for every client. All responses share one copy of the bytes.
 
 type Variant = { body: Buffer; etag: string }
 export type StaticAsset = { type: string; plain: Variant; encoded: Partial<Record<ContentEncoding, Variant>> }
@@ -25,17 +25,17 @@ export function staticAsset(
   return { type, plain: { body: plain, etag: `"${hash}"` }, encoded: variants }
 }
 
-/** The best quality takes thirty times as long and saves only a tenth. */
+/** The highest quality takes thirty times as long and saves only another 10 %. */
 const brotliQuality = 9
 
-/** Compresses on other threads. Content that does not get smaller stays uncompressed. */
+/** Compresses on other threads. Content that compression does not shrink stays uncompressed. */
 export async function compressedAsset(type: string, plain: Buffer): Promise<StaticAsset> {
   const params = { [constants.BROTLI_PARAM_QUALITY]: brotliQuality }
   const [br, gz] = await Promise.all([promisify(brotliCompress)(plain, { params }), promisify(gzip)(plain)])
   return staticAsset(type, plain, Math.min(br.length, gz.length) < plain.length ? { br, gzip: gz } : {})
 }
 
-/** Answers GET or HEAD. `own` adds headers to those that describe the asset. */
+/** Handles GET and HEAD. `own` adds headers to those that describe the asset. */
 export function sendAsset(
   { headers, request, response }: RoutedRequest,
   { encoded, plain, type }: StaticAsset,
@@ -56,7 +56,7 @@ const pieceBytes = 65_536
 
 /**
  * Sends one piece per event-loop tick, across all clients. Otherwise a socket would accept megabytes in one step, even
- * if the client has stopped reading. Copying that much takes a millisecond.
+ * if the client has stopped reading, and copying them takes a millisecond.
  */
 function sendPieces(response: ServerResponse, body: Buffer): void {
   let at = 0

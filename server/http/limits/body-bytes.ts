@@ -2,9 +2,9 @@ const smallMax = 64 * 1024
 const leastSpace = 4096
 
 /**
- * Bytes of a body that arrives in pieces, copied into one buffer. Ten million one-byte pieces, each an object, would
- * otherwise take a gigabyte. The buffer of a body over 64 KB grows in place, and `free` returns its pages immediately.
- * Copying to ever larger buffers instead would leave as much garbage again.
+ * A body that arrives in pieces, copied into one buffer. Otherwise ten million one-byte pieces, each of them an object,
+ * would take a gigabyte. The buffer of a body over 64 KB grows in place, and `free` returns its memory immediately.
+ * Copying to ever larger buffers would leave as much garbage again.
  */
 export class BodyBytes {
   readonly #bytesMax: number
@@ -20,7 +20,6 @@ export class BodyBytes {
     return this.#length
   }
 
-  /** Returns the memory that the body will take once `more` bytes are added. */
   spaceWith(more: number): number {
     const needed = this.#length + more
     if (needed > smallMax) return Math.min(this.#bytesMax, Math.ceil(needed / smallMax) * smallMax)
@@ -46,7 +45,7 @@ export class BodyBytes {
     }
   }
 
-  /** All bytes, valid until `free`. */
+  /** Returns all bytes. They are valid until `free` is called. */
   whole(): Buffer {
     return this.#large ? Buffer.from(this.#large, 0, this.#length) : this.#small.subarray(0, this.#length)
   }

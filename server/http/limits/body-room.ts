@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ErrandError } from '../../kernel/errors.ts'
 import { FairPlaces, type Place } from '../../kernel/fair-places.ts'
 
-/** Bodies up to this size do not compete with larger ones for memory. */
+/** Bodies up to this size do not compete with larger bodies for memory. */
 export const smallBodyBytesMax = 64 * 1024
 const smallPerUser = 24 * 1024 * 1024
 const largeTotal = 96 * 1024 * 1024
-/** Id for all unauthenticated clients together. */
+/** User id under which all unauthenticated clients share memory. */
 const strangers = ''
 
 const releases = new WeakMap<IncomingMessage, () => void>()
@@ -19,8 +19,8 @@ export function releaseBody(request: IncomingMessage): void {
 type Exchange = { request: IncomingMessage; response: ServerResponse; owner: string | null }
 
 /**
- * Memory of request bodies that do not arrive in one piece. Only received bytes count. If `Content-Length` counted, a
- * few silent connections could reserve all of it.
+ * Limits the memory of request bodies that do not arrive in one piece. Only received bytes count. If `Content-Length`
+ * counted, a few silent connections could reserve all of it.
  */
 export class BodyRoom {
   readonly bytesMax: number
@@ -34,8 +34,8 @@ export class BodyRoom {
   }
 
   /**
-   * Starts to count one body's memory, until its response is sent. Calls `onGivenUp` if other users need the memory
-   * while the body is still arriving.
+   * Starts to count the memory of one body, until its response is sent. Calls `onGivenUp` if other users need the
+   * memory while the body is still arriving.
    */
   open({ owner, request, response }: Exchange, onGivenUp: (error: ErrandError) => void): BodyPlace {
     const userId = owner ?? strangers
@@ -67,7 +67,6 @@ export class BodyPlace {
     if (isLarge) this.#small.release()
   }
 
-  /** Call when the complete body has arrived. */
   arrived(): void {
     this.#large.keep()
   }

@@ -1,20 +1,18 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-// Limits for one connection, and for all of them together.
-
 type ConnectionLimits = { connectionsMax: number; stallMs: number }
 
 /**
- * Max connections beyond the limit. Each gets one response: the requested page if its route is not gated (health,
- * metrics), otherwise 503. An idle one is closed after `spareMsMax`, to make room for others.
+ * Maximum connections beyond the limit. Each gets one response: the requested page if its route is never turned away
+ * (health, metrics), and a 503 otherwise. An idle one is closed after `spareMsMax` to make room for others.
  */
 const spareMax = 256
 const spareMsMax = 2000
-/** Max requests of a connection that wait for earlier ones to be answered. No known client comes close. */
+/** Maximum requests of a connection that wait for earlier ones to be answered. No known client comes close. */
 const aheadMax = 64
 /**
- * Max bytes of these waiting requests: targets, headers and bodies, which Node keeps until the requests are served.
+ * Maximum bytes of these waiting requests: targets, headers and bodies, which Node keeps until the requests are served.
  * Without this limit they could take nearly 5 MB per connection.
  */
 const aheadBytesMax = 64 * 1024
@@ -30,9 +28,7 @@ const connectionsOf = new WeakMap<Server, Map<Socket, Connection>>()
 const connectionOf = Symbol('connection')
 type Connected = Socket & { [connectionOf]?: Connection }
 
-/**
- * Counts a server's connections. Closes connections beyond the limit, and connections whose client has stopped reading.
- */
+/** Counts a server's connections. Closes connections beyond the limit, and those whose client has stopped reading. */
 export function limitConnections(server: Server, { connectionsMax, stallMs }: ConnectionLimits): void {
   const all = new Map<Socket, Connection>()
   connectionsOf.set(server, all)
@@ -71,8 +67,8 @@ export function isSpare({ socket }: { socket: Connected }): boolean {
 }
 
 /**
- * Serves the requests of a connection one after another, because responses go out in that order anyway. Otherwise all
- * responses to a client that sends thousands of requests and reads nothing would be created and kept in memory.
+ * Serves the requests of a connection one after another, because responses are sent in that order anyway. Otherwise a
+ * client that sends thousands of requests and reads nothing would make the service keep all responses in memory.
  */
 export function inTurn(
   request: IncomingMessage,
@@ -85,7 +81,7 @@ export function inTurn(
     connection.isUsed = true
     clearTimeout(connection.silence)
   }
-  // Node assigns a socket to a response once the responses before it are sent.
+  // Node assigns a socket to a response once all earlier responses have been sent.
   if (response.socket !== null) return serve(request, response)
   if (connection) {
     const { ahead } = connection

@@ -9,8 +9,8 @@ export function streamReader(response: ServerResponse, stallMs: number): StreamR
 }
 
 /**
- * Returns a signal that aborts when the client disconnects before the response is complete. It is already aborted if
- * the client has disconnected. No more work is then done for the client.
+ * Returns a signal that aborts when the client disconnects before the response is complete, so that the service stops
+ * working for it. The signal is already aborted if the client has disconnected.
  */
 export function disconnectSignal(response: ServerResponse): AbortSignal {
   const controller = new AbortController()

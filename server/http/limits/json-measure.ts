@@ -2,22 +2,23 @@ import { jsonDepthMax } from '../../kernel/check-json.ts'
 import { jsonNameBytesMax } from '../../kernel/json-values.ts'
 
 /**
- * Limits for the work of the parser, which creates an object for each value. A new name takes the parser about ten
- * times as long as a value; a repeated name is cheap.
+ * Limits the work of the JSON parser, which creates an object for each value. A new name takes about ten times as long
+ * as a value. A repeated name is cheap.
  */
 const jsonValuesMax = 250_000
 const jsonNamesMax = 50_000
-/** Allowed nesting of a body, including the envelopes of typed RPC. */
+/** Maximum nesting depth of a body, including the envelopes of typed RPC. */
 const jsonLevelsMax = jsonDepthMax + 10
-/** Bytes examined in one event-loop tick, which takes two to three milliseconds. */
+/** Bytes examined in one event-loop tick. This takes two to three milliseconds. */
 const tickBytes = 1024 * 1024
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d]
 
 /**
- * Counts the approximate values, distinct names and levels of a JSON string. Looks only at commas, colons and brackets
- * outside of strings. Also detects a name that is too long. Stores each name once, and none after the first excess.
+ * Counts the approximate number of values, distinct names and levels of a JSON string. Inspects only commas, colons and
+ * brackets outside of strings. Also detects a name that is too long. Stores each distinct name once, and none after the
+ * limit is exceeded.
  */
 export class JsonMeasure {
   readonly #bytes: Buffer
@@ -33,7 +34,7 @@ export class JsonMeasure {
   #level = 0
   #isInText = false
   #isEscaped = false
-  /** Position of the quotes around the last string. The start is -1 if the string was a name, or if there is none. */
+  /** Positions of the quotes around the last string. The start is -1 if the string was a name, or if there is none. */
   #textStart = -1
   #textEnd = -1
 
@@ -46,7 +47,6 @@ export class JsonMeasure {
     return this.#at >= this.#bytes.length
   }
 
-  /** Examines the next piece. Returns a message once a limit is exceeded. */
   go(): string | undefined {
     const copy = this.#copy
     const from = this.#at
@@ -80,8 +80,8 @@ export class JsonMeasure {
         if (++this.#members > jsonValuesMax) return tooMany(jsonValuesMax, 'values')
         if (this.#textStart < 0) return undefined
         if (this.#textEnd - this.#textStart - 1 > jsonNameBytesMax) return nameTooLong
-        // Includes the opening quote. Otherwise V8 would hash a name of digits as a number, and a client can choose
-        // numbers that collide.
+        // Include the opening quote. Otherwise V8 would hash a name that consists of digits as a number, and clients
+        // can choose numbers whose hashes collide.
         this.#names.add(this.#bytes.toString('latin1', this.#textStart, this.#textEnd))
         this.#textStart = -1
         return this.#names.size > jsonNamesMax ? tooMany(jsonNamesMax, 'different names') : undefined

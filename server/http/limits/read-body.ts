@@ -11,7 +11,7 @@ import { bodyArrived, releaseGate, requestTurn } from './request-gate.ts'
 
 const jsonType = /^application\/json(?:[ ]*;[ ]*charset=(?:utf-8|"utf-8"))?$/i
 
-/** Throws 415 unless the request announces an uncompressed JSON body in UTF-8. */
+/** Throws 415 unless the headers declare an uncompressed JSON body in UTF-8. */
 function assertJsonType(request: IncomingMessage): void {
   const { 'content-type': type, 'content-encoding': encoding } = request.headers
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
@@ -22,10 +22,10 @@ function assertJsonType(request: IncomingMessage): void {
   }
 }
 
-/** Largest body of a public operation, which contains at most an email address and a password. */
+/** Maximum body size of a public operation. Such a body contains at most an email address and a password. */
 export const publicBodyBytesMax = 16 * 1024
 
-/** Collects the body; throws 413 as soon as it exceeds the limit, whether announced or chunked. */
+/** Collects the body. Throws 413 as soon as its declared or received length exceeds the limit. */
 async function collect({ bytesMax, owner, request, response, room }: ReadBody): Promise<BodyBytes> {
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > bytesMax) throw tooLarge(bytesMax)
@@ -34,7 +34,7 @@ async function collect({ bytesMax, owner, request, response, room }: ReadBody): 
   return await new Promise((resolve, reject) => {
     const refuse = (error: unknown) => {
       request.removeAllListeners('data')
-      // Discards bytes that still arrive.
+      // Discard bytes that still arrive.
       request.resume()
       body.free()
       place?.release()
@@ -44,7 +44,7 @@ async function collect({ bytesMax, owner, request, response, room }: ReadBody): 
       const isWhole = chunk.length === announced && chunk.length <= smallBodyBytesMax
       if (body.length + chunk.length > bytesMax) return refuse(tooLarge(bytesMax))
       try {
-        // Most bodies arrive in one piece and need no reserved memory.
+        // Most bodies arrive in one piece and need no memory reservation.
         if (!isWhole) place ??= room.open({ owner, request, response }, refuse)
         place?.hold(body.spaceWith(chunk.length))
       } catch (error) {
@@ -71,11 +71,11 @@ type ReadBody = {
   response: ServerResponse
   bytesMax: number
   room: BodyRoom
-  /** User who sent the request; null if unauthenticated. */
+  /** User who sent the request. Null if unauthenticated. */
   owner: string | null
 }
 
-/** Reads a declared JSON body as a UTF-8 string. Throws 400, 413 or 415, or 503 if there are many large bodies. */
+/** Reads a JSON body as a UTF-8 string. Throws 400, 413 or 415, or 503 if there are many large bodies. */
 export async function readBodyText(read: ReadBody): Promise<string> {
   assertJsonType(read.request)
   const body = await collect(read)
@@ -99,8 +99,8 @@ async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<stri
     assertFit(measure)
     return bytes.toString('utf8')
   }
-  // Enters the gate again only once, after the last piece. If it did so after each piece, a large body would be
-  // rejected more often than a small one.
+  // Enter the gate again only once, after the last piece. If each piece had to enter it, a large body would be rejected
+  // more often than a small one.
   releaseGate(request)
   while (!measure.isWhole) {
     await ownTurn(owner)
@@ -116,7 +116,7 @@ function assertFit(measure: JsonMeasure): void {
   if (unfit !== undefined) throw badField('', unfit)
 }
 
-/** Reads a JSON body whose value can be stored; throws 400, 413, 415 or 503. */
+/** Reads a JSON body and checks that its value can be stored. Throws 400, 413, 415 or 503. */
 export async function readJsonBody(read: ReadBody): Promise<unknown> {
   const text = await readBodyText(read)
   let value: unknown

@@ -9,24 +9,24 @@ type Kind = 'reads' | 'writes'
 
 const sampleMs = 20
 const retryAfterSeconds = 1
-/** Minimum bounds, however slow the machine is. Load from other programs must not stop the service. */
+/** Minimum limits, however slow the machine is. Load from other programs must not stop the service. */
 const leastInFlight = { writes: 32, reads: 64 }
 const fallFactorMin = 0.1
 const riseFactor = { filled: 1.1, idle: 1.02 }
 const leastShare = 0.02
 /**
- * Extra slots for users with nothing in flight. After a bound has fallen, requests admitted earlier may occupy it for
- * seconds.
+ * Extra slots for users without requests in flight. After a limit has been lowered, requests that were admitted earlier
+ * may exceed it for seconds.
  */
 const reserve = 16
 
-/** A sender with its requests in flight: one user, or all unidentified clients together. */
+/** A sender and its requests in flight. It is one user, or all unidentified clients together. */
 export class Sender {
   /** Null for unidentified clients. */
   readonly userId: string | null
   reads = 0
   writes = 0
-  /** Reads started during a sample of the gate, and the number of that sample. */
+  /** Number of the latest gate sample, and the reads started during it. */
   begun = 0
   sample = 0
 
@@ -40,9 +40,9 @@ type Visit = {
   kind: Kind
   calls: number
   sender: Sender | undefined
-  /** True while the request is counted. */
+  /** Whether the request is counted. */
   isIn: boolean
-  /** True while the request uses the reserve. */
+  /** Whether the request uses one of the extra slots. */
   isBeyond: boolean
 }
 
@@ -51,8 +51,8 @@ const visitOf = Symbol('visit')
 type Visitor = IncomingMessage & { [visitOf]?: Visit }
 
 /**
- * Call when the body of a request has arrived and work on it begins. Throws 503 if other requests have taken the slots.
- * Until then, a client that sends slowly delays no other request.
+ * Call this when the body of a request has arrived and work on it begins. Throws 503 if other requests have taken all
+ * slots. Until then the request takes no slot, so a client that sends slowly delays no other request.
  */
 export function bodyArrived(request: Visitor): void {
   const visit = request[visitOf]
@@ -69,20 +69,20 @@ export function identified(request: Visitor, sender: Sender): void {
   }
 }
 
-/** Call when a request is answered, or when only a stream or a long poll remains, which can last minutes. */
+/** Call this when a request is answered, or when only a stream or a long poll remains, which can last minutes. */
 export function releaseGate(request: Visitor): void {
   const visit = request[visitOf]
   if (visit?.isIn) visit.gate.letOut(visit)
 }
 
 /**
- * Waits for an event-loop tick for a piece of work on a request. A waiting request is not in flight; otherwise one
- * user's waiting requests could take all slots. Throws 503 if no slot is free afterwards.
+ * Waits for an event-loop tick for the next step of a request. A request that waits takes no slot, because one user's
+ * waiting requests could take all of them. Throws 503 if no slot is free afterwards.
  */
 export async function requestTurn(request: IncomingMessage, owner: string | null): Promise<void> {
   releaseGate(request)
   await ownTurn(owner)
-  // If the client has disconnected, no event would ever end the count of this request.
+  // If the client has disconnected, no event would ever release the slot of this request.
   if (!request.socket.destroyed) bodyArrived(request)
 }
 
@@ -103,40 +103,39 @@ export function overloaded(): ErrandError {
 }
 
 /**
- * Rejects work before it piles up. Each admitted request waits for those before it, so the number in flight determines
- * how long the last one waits. With a bound on it, excess requests get 503 immediately, instead of every request
- * getting a late response. Most reads finish quickly, so few are in flight at any moment. The bound on reads therefore
- * applies to all reads started in one sample. Long polls cost nothing while they wait, and are not counted during that
- * time. A batch counts as its number of calls only once its user is known, because an unauthenticated client could name
- * many calls.
+ * Rejects requests before they pile up. Each admitted request waits for the earlier ones, so the number of requests in
+ * flight determines how long the last one waits. With a limit on it, some requests get 503 immediately, instead of
+ * every request getting a late response. Most reads finish quickly, so few are in flight at any time; the limit on
+ * reads therefore applies to all reads started in one sample. Long polls are not counted while they wait, because they
+ * cost nothing then. A batch counts as its number of calls only once its user is known, because an unauthenticated
+ * client could name many calls.
  *
- * How long a number of requests takes depends on the machine and its other load. The bounds therefore follow the delay
- * of the event loop. They fall while the delay is over its limit and requests are the cause. Afterwards they rise step
- * by step.
+ * How long a number of requests takes depends on the machine and its other load. The limits therefore follow the delay
+ * of the event loop. They fall while the delay is too long and requests are the cause, and rise again step by step
+ * afterwards.
  *
- *   share of the bounds ──loop late, bound half used──▶ × limit ÷ delay, at most to a tenth, and not below the minimum
+ *   share of the limits ──loop late, limit half used──▶ × target ÷ delay, at most to a tenth, and not below the minimum
  *                       ──loop in time───────────────▶ × 1.1, or × 1.02 while less than half is used, up to 1
  *
- * A user gets at most three quarters of a bound. If others use it too and half of it is taken, a user gets a quarter.
- * Otherwise one user's requests could take all slots while they wait for that user's few database connections.
+ * A user gets at most three quarters of a limit. If other users have requests too and half of the slots are taken, a
+ * user gets only a quarter. Otherwise one user's requests could take all slots while they wait for that user's few
+ * database connections.
  *
- * The time of disk syncs is not counted, because fewer requests would not make them faster.
+ * The time of disk syncs is subtracted, because fewer requests would not make them faster.
  *
- * Rejected alternative: turning all requests away while the loop is late. A single request then got 503 after one long
- * pause, or on a machine busy with other programs.
+ * Rejected alternative: rejecting all requests while the loop is late. A single request then got 503 after one long
+ * pause, or on a machine that was busy with other programs.
  */
 export class RequestGate {
   readonly #limits: GateLimits
   readonly #timer: NodeJS.Timeout
   readonly #inFlight = { reads: 0, writes: 0 }
-  /** Peak of `#used` since the last sample. */
   readonly #peak = { reads: 0, writes: 0 }
   #readsOfSample = 0
   #sampleNumber = 1
   #syncMs = 0
   #sampledAt = performance.now()
   #share = 1
-  /** Requests in flight that use the reserve. */
   #beyond = 0
 
   constructor(limits: GateLimits) {
@@ -146,8 +145,8 @@ export class RequestGate {
   }
 
   /**
-   * Returns whether the request is admitted. It is counted until `releaseGate`; one with a body is counted once the
-   * body has arrived.
+   * Returns whether the request is admitted. It takes a slot until `releaseGate`. A request with a body takes its slot
+   * once the body has arrived.
    */
   enter(request: Visitor, sender?: Sender): boolean {
     const { method } = request
@@ -180,7 +179,7 @@ export class RequestGate {
   }
 
   /**
-   * Counts a request toward its user from now on. Returns false, and stops counting it, if the user has no free slot.
+   * Counts a request toward its user from now on. Returns false, and releases its slot, if the user's share is used up.
    */
   identified(visit: Visit, { calls, sender }: Required<Pick<Visit, 'calls' | 'sender'>>): boolean {
     const { isIn, kind } = visit
@@ -220,12 +219,13 @@ export class RequestGate {
     clearInterval(this.#timer)
   }
 
-  /** Excludes the disk sync of a commit from the loop's delay, because it takes as long for one request as for many. */
+  /**
+   * Subtracts the disk sync of a commit from the loop's delay, because it takes as long for one request as for many.
+   */
   synced(ms: number): void {
     this.#syncMs += ms
   }
 
-  /** Adjusts the bounds to the measured delay of the event loop. */
   sampled(delayMs: number): void {
     const { maxLoopDelayMs } = this.#limits
     const lateMs = delayMs - this.#syncMs
@@ -265,7 +265,7 @@ export class RequestGate {
     return this.#used(kind) < this.boundOf(kind)
   }
 
-  /** Whether it is the user's only request and the reserve has room for it. */
+  /** Whether this is the user's only request and an extra slot is free. */
   #isFirst(kind: Kind, sender: Sender | undefined): boolean {
     return !!sender && sender.userId !== null && this.#usedBy(sender, kind) === 0 && this.#beyond < reserve
   }

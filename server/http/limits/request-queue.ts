@@ -8,22 +8,21 @@ type Entry<Arrived> = { arrived: Arrived; place: Place }
 type Options<Arrived> = {
   serve: (arrived: Arrived, sender: Sender) => void
   turnAway: (arrived: Arrived) => void
-  /** Whether so many commands wait for the database that no more requests should be started. */
+  /** Whether so many commands are waiting for the database that no further requests should be started. */
   hasBacklog?: () => boolean
 }
 
-/** How long one event-loop tick may start work on requests. The remaining requests wait for the next tick. */
+/** How long one event-loop tick may keep starting requests. The remaining requests wait for the next tick. */
 const tickMs = 8
-/** Interval at which requests that wait for the database are tried again. */
+/** Retry interval for requests that wait for the database. */
 const backlogMs = 1
-/** Bounds for waiting requests. */
 const bounds = { perUser: 1000, total: 4000 }
 const strangersName = ''
-/** Max identified senders, and max length of the credentials that identify them. */
+/** Maximum identified senders, and maximum length of the credentials that identify them. */
 const knownMax = 10_000
 const credentialsCharsMax = 1024
 /**
- * Max remembered credentials per user. Otherwise a user with many credentials would displace other users' credentials.
+ * Maximum remembered credentials per user. Otherwise a user with many credentials would displace those of other users.
  */
 const ofUserMax = 16
 
@@ -34,8 +33,8 @@ type Queued = IncomingMessage & {
 }
 
 /**
- * Call when a request's credentials have been verified as the user's. Throws 503 if the user already has the maximum in
- * progress.
+ * Call this when a request's credentials have been verified. Throws 503 if the user already has the maximum number of
+ * requests in progress.
  */
 export function senderKnown(request: Queued, userId: string): void {
   const queued = request[queuedOf]
@@ -43,11 +42,11 @@ export function senderKnown(request: Queued, userId: string): void {
 }
 
 /**
- * Starts work on only as many requests per event-loop tick as fit in a few milliseconds, alternating between senders.
- * Each user whose credentials were valid before is a sender. All other clients are one sender, because made-up
- * credentials could give each request its own queue. Without this queue, requests that arrive together would block the
- * loop for their total time. A client that sends thousands would delay everyone. A database has few connections, so no
- * request is started while as many commands wait as there are connections.
+ * Starts only as many requests per event-loop tick as fit in a few milliseconds, alternating between senders. Each user
+ * with previously verified credentials is a sender. All other clients together are one sender, because a client could
+ * get a new queue for each request by inventing credentials. Without this queue, requests that arrive together would
+ * block the event loop for their total time, and a client that sends thousands would delay everyone. The database has
+ * few connections, so no request is started while as many commands wait as there are connections.
  */
 export class RequestQueue<Arrived extends Waiting> {
   readonly #serve: Options<Arrived>['serve']
@@ -56,10 +55,9 @@ export class RequestQueue<Arrived extends Waiting> {
   readonly #strangers = new Sender(null)
   readonly #byCredentials = new Map<string, Sender>()
   readonly #byUser = new Map<string, { sender: Sender; credentials: string[] }>()
-  /** Waiting requests by sender. The next sender comes first. */
+  /** Queued requests by sender. The next sender comes first. */
   readonly #waiting = new Map<Sender, Entry<Arrived>[]>()
   readonly #places = new FairPlaces(bounds)
-  /** Start of this tick's work; undefined if no work was done yet. */
   #since: number | undefined
 
   constructor({ hasBacklog = () => false, serve, turnAway }: Options<Arrived>) {
@@ -68,7 +66,7 @@ export class RequestQueue<Arrived extends Waiting> {
     this.#hasBacklog = hasBacklog
   }
 
-  /** Serves a request now or later, or turns it away if too many are already waiting. */
+  /** Serves a request now or later. Turns it away if too many are already queued. */
   take(arrived: Arrived): void {
     const request: Queued = arrived.request
     const sender = this.#senderOf(request)
@@ -81,7 +79,7 @@ export class RequestQueue<Arrived extends Waiting> {
     else this.#waiting.set(sender, [{ arrived, place }])
   }
 
-  /** Remembers the credentials of a request as the user's. Forgets the oldest entries first. */
+  /** Remembers that these credentials belong to the user. Forgets the oldest entries first. */
   know(request: IncomingMessage, userId: string): Sender {
     const known = this.#byUser.get(userId) ?? { sender: new Sender(userId), credentials: [] }
     keep(this.#byUser, userId, known)
@@ -95,7 +93,7 @@ export class RequestQueue<Arrived extends Waiting> {
 
   #senderOf(request: IncomingMessage): Sender {
     const credentials = credentialsOf(request)
-    // First tries the credentials as they were sent, because most clients use the canonical form.
+    // Look up the credentials without normalizing them first, because most clients send the canonical form.
     const sender = this.#byCredentials.get(credentials) ?? this.#byCredentials.get(canonical(credentials))
     return sender ?? this.#strangers
   }
@@ -123,7 +121,7 @@ export class RequestQueue<Arrived extends Waiting> {
       const { arrived, place } = own.shift()!
       if (own.length > 0) this.#waiting.set(sender, own)
       place.release()
-      // A client that has disconnected needs no response. The next request starts when this one waits for something.
+      // A client that has disconnected needs no response. The next request starts when this one first awaits something.
       if (!arrived.response.destroyed) this.#serve(arrived, sender)
       await Promise.resolve()
     }
@@ -141,7 +139,7 @@ function credentialsOf({ headers: { authorization, cookie } }: IncomingMessage):
   return authorization ?? (cookie === undefined ? '' : (loginCookie.exec(cookie)?.[1] ?? ''))
 }
 
-/** Normalizes a key that can be written in several ways. */
+/** Normalizes the case of the `Bearer` scheme and the spaces after it. */
 function canonical(credentials: string): string {
   return credentials.replace(/^Bearer +/i, 'Bearer ')
 }

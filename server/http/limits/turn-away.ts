@@ -12,8 +12,8 @@ type TurnAwayParts = {
 }
 
 /**
- * Answers 503 at the lowest possible cost, because time spent on rejections is lost for serving. If a rejection cost
- * half as much as a request, rejections would take all of the time at twice the maximum load.
+ * Responds with 503 at the lowest possible cost, because the time spent on rejections is lost for other requests. If a
+ * rejection cost half as much as a request, rejections would take all of the time at twice the maximum load.
  */
 export function createTurnAway({ ends, onRefused }: TurnAwayParts) {
   const error = overloaded()

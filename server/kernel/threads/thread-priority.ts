@@ -2,14 +2,14 @@ import { readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'
 
 /**
- * Nice value of agents' threads. It gives them a quarter of a core beside a busy thread of normal priority; with 10,
+ * Nice value of agent threads. With it, they get a quarter of a core next to a busy thread of normal priority. With 10,
  * they got only a tenth.
  */
 const niceness = 5
 
 /**
- * Gives this thread a lower priority than the serving thread, so that busy agents delay requests less. Linux has
- * priorities per thread; on other systems the threads compete as equals.
+ * Gives this thread a lower priority than the main thread, so that busy agents delay requests less. Linux has a
+ * priority per thread. On other systems all threads have the same priority.
  */
 export function yieldToService(): void {
   try {

@@ -1,9 +1,8 @@
 import type { Span } from '@opentelemetry/api'
 
-/** Data of a request for the log and the traces: ids that become known while it is processed, but no user content. */
+/** Data of a request for logs and traces: ids that become known while it is processed, but no user content. */
 export class RequestTrace {
   readonly requestId: string
-  /** Undefined if no SDK is registered. */
   readonly span: Span | undefined
   /** Path template of the matched route, with parameters as `{name}`. */
   route: string | undefined = undefined
@@ -11,7 +10,7 @@ export class RequestTrace {
   taskId: string | undefined = undefined
   sessionId: string | undefined = undefined
   turnId: string | undefined = undefined
-  /** Whether the duration is not the service's latency, as for a stream or a long poll. */
+  /** Whether the duration says nothing about the service's latency, as for a stream or a long poll. */
   isLong = false
 
   constructor(requestId: string, span: Span | undefined) {

@@ -23,37 +23,36 @@ type TaskRun = { id: string; userId: string; agentId: string; endpointId: string
 type ChatRun = { turnId: string; userId: string; agentId: string; sessionId: string; request: Span | undefined }
 type ChatEnd = {
   end: string
-  /** Code of the error event; null for a reply that finished. */
+  /** Code of the error event. Null for a reply that finished. */
   code: string | null
   promptTokens: number
   completionTokens: number
   toolCalls: number
-  /** Undefined until the reply is settled. */
   cost: Units | undefined
 }
 type RequestEnd = { about: RequestTrace; operation: string; status: number; isAnswered: boolean }
 
 const tracerName = 'errand'
 /**
- * Max links kept for tasks that this process admitted and has not started. Beyond that, the oldest link is dropped: its
- * task may have been canceled, or be running on another node.
+ * Maximum links to keep for tasks that this process has admitted but not started. Beyond that, the oldest link is
+ * dropped, because its task may have been canceled or be running on another node.
  */
 const linksMax = 10_000
 const flushMsMax = 5000
-/** Paths that monitoring requests every few seconds. Their spans would bury all others. */
+/** Paths that monitoring requests every few seconds. Their spans would drown out all others. */
 const probes = /^\/(?:healthz|readyz|metrics)(?:\?|$)/
 
 /**
- * Creates spans of requests, of task and chat runs, and of database commits, with the OpenTelemetry SDK that is
- * registered when the service starts. Without an SDK, this class has no instance, and nothing is traced. Errors of an
- * SDK do not affect the service. Attributes are ids, names and numbers, never user content.
+ * Creates spans of requests, task and chat runs, and database commits, with the OpenTelemetry SDK that is registered
+ * when the service starts. Without an SDK there is no instance of this class, and nothing is traced. Errors of the SDK
+ * do not affect the service. Attributes are ids, names and numbers, never user content.
  */
 export class ServiceTracing {
   readonly #tracer: Tracer
   readonly #provider: TracerProvider
   readonly #links = new Map<string, SpanContext>()
 
-  /** Undefined if no SDK is registered. */
+  /** Returns undefined if no SDK is registered. */
   static open(): ServiceTracing | undefined {
     const global = trace.getTracerProvider() as TracerProvider & Partial<ProxyTracerProvider>
     // The registered provider is behind a proxy, whose class may belong to another copy of the API package.
@@ -103,7 +102,7 @@ export class ServiceTracing {
     this.#links.set(taskId, request.spanContext())
   }
 
-  /** Starts a separate trace for each run, because a run can start long after its request, and in another process. */
+  /** Starts a separate trace for each run, because a run can start long after its request and in another process. */
   taskBegan({ agentId, attempt, endpointId, id, userId }: TaskRun): Span | undefined {
     const link = this.#links.get(id)
     this.#links.delete(id)
@@ -165,7 +164,7 @@ export class ServiceTracing {
     })
   }
 
-  /** Sends what the SDK still buffers, because the process is about to end. */
+  /** Sends the spans that the SDK still buffers. Call it before the process ends. */
   async flush(): Promise<void> {
     const { forceFlush } = this.#provider as { forceFlush?: () => Promise<void> }
     if (typeof forceFlush !== 'function') return

@@ -9,11 +9,11 @@ import {
 } from '@opentelemetry/api'
 import type { IncomingHttpHeaders } from 'node:http'
 
-// Reads and writes W3C trace context without the OpenTelemetry API, which leaves this to an SDK that may be missing.
+// Reads and writes W3C trace context without the OpenTelemetry API, which needs an SDK for this.
 
 const versionPattern = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:$|-)/
 
-/** Returns the caller's span as the parent of ours; the root context if it is missing or unreadable. */
+/** Returns the caller's span as the parent of ours, or the root context if it is missing or unreadable. */
 export function remoteContext({ traceparent, tracestate }: IncomingHttpHeaders): Context {
   const match = typeof traceparent === 'string' ? versionPattern.exec(traceparent) : null
   if (!match) return ROOT_CONTEXT
@@ -24,7 +24,6 @@ export function remoteContext({ traceparent, tracestate }: IncomingHttpHeaders):
   return trace.setSpanContext(ROOT_CONTEXT, context)
 }
 
-/** Returns the `traceparent` header for calls made on behalf of a span. */
 export function traceParentOf(span: Span): string {
   const { spanId, traceFlags, traceId } = span.spanContext()
   return `00-${traceId}-${spanId}-${(traceFlags & 1).toString(16).padStart(2, '0')}`

@@ -17,7 +17,6 @@ import { actionNames, actorNames } from './audit-words.ts'
 type Action = AuditAct['action']
 const limit = 50
 
-/** The audit log, newest first, filtered by user and action. */
 export function AuditPage() {
   const [userId, setUserId] = useSearchField('userId')
   const [actionText, setAction] = useSearchField('action')

@@ -22,7 +22,6 @@ import { groupNames, oneDay, periodNames, periodOf, type GroupBy, type PeriodNam
 
 type GroupRow = Economics['groups'][number]
 
-/** Revenue, providers' cost and margin of a period, by group. */
 export function EconomicsPage() {
   const [period, setPeriod] = useSearchField('period')
   const [group, setGroup] = useSearchField('groupBy')

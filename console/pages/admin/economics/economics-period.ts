@@ -28,13 +28,12 @@ export function roundedUnits(usd: string): number {
 
 const dayMs = 86_400_000
 
-/** Returns the period of a single day, or undefined for an invalid date. */
 export function oneDay(day: string): { from: string; to: string } | undefined {
   const time = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(day) : Number.NaN
   return !Number.isNaN(time) && dayOf(time) === day ? { from: day, to: day } : undefined
 }
 
-/** Returns the first and the last UTC day of a period that ends with or before `now`. */
+/** Returns the first and the last UTC day of a period that ends on or before the day of `now`. */
 export function periodOf(name: PeriodName, now: Date): { from: string; to: string } {
   const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()]
   const ending = (days: number) => ({ from: dayOf(now.getTime() - (days - 1) * dayMs), to: dayOf(now.getTime()) })

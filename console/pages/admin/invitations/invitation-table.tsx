@@ -118,8 +118,8 @@ function RevokeButton({ invitation, now }: { invitation: Invitation; now: number
 }
 
 /**
- * Revokes an invitation. If someone has accepted or removed it in the meantime, shows that outside the list, because
- * its row is outdated.
+ * Revokes an invitation. If it has been accepted or removed in the meantime, shows that outside the list, because its
+ * row is outdated.
  */
 async function revoke(invitationId: string): Promise<void> {
   try {

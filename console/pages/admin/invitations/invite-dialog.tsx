@@ -16,7 +16,6 @@ type Errors = { email?: string; creditUsd?: string }
 
 const names = ['email', 'isAdmin', 'creditUsd']
 
-/** Asks whom to invite, and then shows the link in the same dialog. */
 export function InviteDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const invite = useMutation({
     mutationFn: (input: InvitationInput) => client.invitations.create(input),

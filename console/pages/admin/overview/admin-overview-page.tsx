@@ -28,7 +28,6 @@ const days = 30
 const renewMs = 15_000
 const dayMs = 86_400_000
 
-/** The operator's start page: earnings, failures and running work. */
 export function AdminOverviewPage() {
   const now = new Date()
   const { from, to } = periodOf('month', now)

@@ -17,7 +17,6 @@ type GroupBy = 'agent' | 'user'
 const rowsMax = 5
 const renewMs = 60_000
 
-/** The agents or users with the most failures in the last seven days. */
 export function FailuresPanel({ groupBy }: { groupBy: GroupBy }) {
   const { from, to } = periodOf('week', new Date())
   const economics = useQuery({

@@ -11,7 +11,6 @@ import classes from '../admin.module.css'
 
 const title = 'Tasks in the last 24 hours'
 
-/** Queue, waits and failures per hour. */
 export function LastDayPanel({ system: { lastDay } }: { system: System }) {
   return (
     <Panel title={title}>

@@ -24,7 +24,6 @@ type UserTopup = Page['topups'][number]
 export function PaymentsPage() {
   const [userId, setUserId] = useSearchField('userId')
   const [status, setStatus] = useSearchField('status')
-  // Cursors of the pages after the first page, up to the current page.
   const [places, setPlaces] = useState<string[]>([])
   const after = places.at(-1)
   const known = statuses.find((one) => one === status)

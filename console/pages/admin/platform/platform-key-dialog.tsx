@@ -9,7 +9,6 @@ import { SecretBox } from '../../../parts/secret-box.tsx'
 import { PlatformKeyForm, type PlatformKeyInput } from './platform-key-form.tsx'
 import { serviceUrl } from '../../../app/service-url.ts'
 
-/** Asks for the scopes of a platform key, and then shows the key in the same dialog. */
 export function PlatformKeyDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const create = useMutation({
     mutationFn: (input: PlatformKeyInput) => client.platformKeys.create(input),

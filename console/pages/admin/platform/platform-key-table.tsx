@@ -12,7 +12,6 @@ import { TimeText } from '../../../parts/text/time-text.tsx'
 import { usdText } from '../../../parts/text/usd-text.ts'
 import { describePlatformScopes } from './platform-key-scopes.ts'
 
-/** One page of platform keys, including ended ones. */
 export function PlatformKeyTable({ keys }: { keys: readonly PlatformKey[] }) {
   const now = useNow()
   return <DataTable caption="Platform keys" isWide columns={columnsAt(now)} rows={keys} rowKey={({ id }) => id} />

@@ -3,14 +3,16 @@ import { countText } from '../../../parts/text/count-text.ts'
 
 export type Problem = { title: string; isSerious: boolean; whatToDo: string }
 
-/** Event-loop delay thresholds in milliseconds. p50 and p99 deserve attention. Every user notices `serious`. */
+/**
+ * Event-loop delay thresholds in milliseconds. Delays above `p50` or `p99` deserve attention. Every user notices a
+ * delay above `serious`.
+ */
 export const lateMs = { p50: 20, p99: 150, serious: 1000 }
 const startSeconds = 60
-/** The database writes its log back at 16 MB. The log grows further only while something blocks that. */
+/** SQLite checkpoints its WAL at 16 MB. The WAL grows further only while something blocks the checkpoint. */
 export const walBytesMax = 128 * 1024 * 1024
 const pendingMax = 500
 
-/** Returns the service's problems with a remedy for each, worst first. */
 export function findProblems(system: System): Problem[] {
   const problems = [
     ...ledgerProblems(system),
@@ -21,7 +23,7 @@ export function findProblems(system: System): Problem[] {
   return problems.toSorted((one, other) => Number(other.isSerious) - Number(one.isSerious))
 }
 
-/** True if the event loop lags. Ignores lag caused by the start. */
+/** Whether the event loop lags. Ignores lag during startup. */
 export function isLate({ eventLoopDelayMs: { p50, p99 }, uptimeSeconds }: System): boolean {
   return uptimeSeconds >= startSeconds && (p50 >= lateMs.p50 || p99 >= lateMs.p99)
 }

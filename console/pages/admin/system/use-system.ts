@@ -2,7 +2,7 @@ import { useQuery, type UseQueryResult } from '@tanstack/react-query'
 import type { System } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 
-/** Reads the system state, and reads it again every `renewMs` while the page is visible. */
+/** Loads the system state and reloads it every `renewMs` while the page is visible. */
 export function useSystem(renewMs?: number): UseQueryResult<System> {
   return useQuery({
     queryKey: ['system'],

@@ -20,7 +20,6 @@ type Errors = { amountUsd?: string; reason?: string }
 
 const newDraft = (): Draft => ({ way: 'add', amount: '', reason: '', idempotencyKey: newIdempotencyKey() })
 
-/** Adds to a balance or subtracts from it, with a preview of the result. */
 export function CreditForm({ user }: { user: User }) {
   const [draft, setDraft] = useState(newDraft)
   const [own, setOwn] = useState<Errors>({})
@@ -45,14 +44,14 @@ export function CreditForm({ user }: { user: User }) {
   })
   const { fields, rest } = fieldErrors(credit.error, ['amountUsd', 'reason'])
   const isUnknown = isOutcomeUnknown(credit.error)
-  // If the outcome is unknown, the user may send the same request again, whatever the balance is now.
+  // If the outcome is unknown, allow the same request again, whatever the balance is now.
   const obstacle = units === undefined || isUnknown ? undefined : obstacleOf(user, units)
   useEffect(() => {
     form.current?.querySelector<HTMLInputElement>('input[aria-invalid="true"]')?.focus()
   }, [credit.error, own])
 
   const change = (part: Partial<Draft>) => {
-    // Changed values get a new key. Unchanged values keep the key, so that sending them again books them only once.
+    // Changed values get a new key. Unchanged values keep theirs, so that submitting them again books them only once.
     setDraft({ ...draft, ...part, idempotencyKey: newIdempotencyKey() })
     setOwn({})
     credit.reset()
@@ -113,8 +112,7 @@ export function CreditForm({ user }: { user: User }) {
             value={amount}
             onChange={(event) => change({ amount: event.currentTarget.value })}
             readOnly={credit.isPending}
-            // A message about the current balance is better than the service's error, which is about an earlier
-            // balance.
+            // Prefer a message about the current balance, because the service's error refers to an earlier balance.
             error={own.amountUsd ?? (fields['amountUsd'] && (obstacle ?? fields['amountUsd']))}
           />
           <TextInput
@@ -169,10 +167,9 @@ export function CreditForm({ user }: { user: User }) {
   )
 }
 
-/** Maximum balance: 100 billion USD. */
 const balanceMax = 1_000_000_000_000_000
 
-/** Returns why the service would reject the amount, including the highest valid amount. */
+/** Returns why the service would reject the amount. The text includes the highest valid amount. */
 function obstacleOf(user: User, units: number): string | undefined {
   const balance = usdUnits(user.balanceUsd)
   const held = usdUnits(user.heldUsd)
@@ -186,7 +183,7 @@ function obstacleOf(user: User, units: number): string | undefined {
 
 type AfterItProps = { user: User; way: Way; units: number | undefined; obstacle: string | undefined }
 
-/** Previews the new balance. Computes in integer units, as the service does. */
+/** Previews the new balance. Uses integer units for the calculation, like the service. */
 function AfterIt({ user, way, units, obstacle }: AfterItProps) {
   const after = units === undefined ? undefined : usdUnits(user.balanceUsd) + units
   return (
@@ -210,7 +207,7 @@ function AfterIt({ user, way, units, obstacle }: AfterItProps) {
   )
 }
 
-/** True if the response was lost, so that the amount may or may not be booked. */
+/** Whether the response was lost, so that the amount may or may not have been booked. */
 function isOutcomeUnknown(error: unknown): boolean {
   return error instanceof ErrandClientError && /^(?:NETWORK_ERROR|TIMEOUT)$/.test(error.code)
 }

@@ -21,7 +21,6 @@ const names: Readonly<Record<Owner['type'], string>> = {
   webhook: 'Webhook',
 }
 
-/** Names the user that an id belongs to, with a link to the page of what it identifies. */
 export function OwnerOf({ id }: { id: string }) {
   const ownId = useAccount().data?.userId
   const owner = useQuery({

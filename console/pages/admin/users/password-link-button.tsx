@@ -7,7 +7,6 @@ import { queryClient } from '../../../app/query-client.ts'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { LinkOnce } from '../link-once.tsx'
 
-/** Explains the effect of a password link, creates the link and shows it only once. */
 export function PasswordLinkButton({ user: { email, id: userId, isSuspended } }: { user: User }) {
   const [isOpen, { open, close }] = useDisclosure()
   const make = useMutation({

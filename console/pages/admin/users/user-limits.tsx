@@ -18,7 +18,6 @@ const counts = [
 
 type Draft = Record<'plan' | 'spendPerDayUsd' | 'agents' | (typeof counts)[number][0], string>
 
-/** A user's plan and the limits that override it. */
 export function UserLimits({ user }: { user: User }) {
   const [draft, setDraft] = useState(() => draftOf(user))
   const input = { userId: user.id, ...inputOf(draft) }

@@ -8,7 +8,7 @@ import { UserTransactions } from './user-transactions.tsx'
 const lists = { transactions: 'Transactions', tasks: 'Tasks', chats: 'Chats' }
 const first = 'transactions'
 
-/** A user's transactions, tasks and chats, one list at a time. The URL names the list. */
+/** A user's transactions, tasks and chats, one list at a time. The URL selects the list. */
 export function UserLists({ userId }: { userId: string }) {
   const [named, setNamed] = useSearchField('list')
   const list = Object.hasOwn(lists, named) ? named : first

@@ -95,7 +95,7 @@ function UnknownUser({ userId }: { userId: string }) {
   )
 }
 
-/** The user's blocks and a button that lifts them. Renders nothing for a user without a block. */
+/** Shows the user's blocks and a button that lifts them. Renders nothing for a user without a block. */
 function BlockNotice({ user }: { user: User }) {
   const isBlocked = useIsBlocked(user)
   const { blockedUntil, connectorsBlockedUntil } = user

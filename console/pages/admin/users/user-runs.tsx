@@ -20,7 +20,6 @@ const limit = 25
 const outcomeNames = { '': 'All', failed: 'Failed', canceled: 'Canceled', expired: 'Expired', completed: 'Completed' }
 type Outcome = Exclude<keyof typeof outcomeNames, ''>
 
-/** The user's tasks, newest first. */
 export function UserRuns({ userId }: { userId: string }) {
   const [offset, setOffset] = useOffset()
   const [named, setOutcome] = useSearchField('outcome')

@@ -21,7 +21,7 @@ import { AdminSnippets } from '../admin-snippets.tsx'
 
 const titles: Partial<Record<BadgeStatus, string>> = { canceled: 'Canceled', expired: 'Expired' }
 
-/** Shows an admin what happened to a user's task and what it cost, but neither its input nor its result. */
+/** Shows an admin the course and the cost of a user's task, but neither its input nor its result. */
 export function UserTaskPage() {
   const { taskId, userId } = useParams<{ taskId: string; userId: string }>()
   const input = { userId, taskId }

@@ -25,7 +25,6 @@ const typeLabels: Readonly<Record<Transaction['type'], string>> = {
   chat_charge: 'Chat',
 }
 
-/** All transactions of the user, newest first, with their reasons. */
 export function UserTransactions({ userId }: { userId: string }) {
   const [offset, setOffset] = useOffset()
   const input = { userId, limit, ...(offset > 0 && { offset }) }

@@ -108,7 +108,7 @@ function toQuery(input: Record<string, string | number>): Record<string, string>
   return Object.fromEntries(Object.entries(input).map(([name, value]) => [name, String(value)]))
 }
 
-/** Shows an amount that is usually zero. Zero is dimmed. */
+/** Shows an amount that is usually zero. A zero is dimmed. */
 function RareMoney({ usd }: { usd: string }) {
   return <Money usd={usd} {...(usd === '0.0000' && { c: 'dimmed' })} isExact />
 }

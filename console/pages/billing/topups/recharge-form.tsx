@@ -174,7 +174,6 @@ function RemoveMethod({ savedMethod }: { savedMethod: string }) {
   )
 }
 
-/** Shortens an amount to cents if the other decimals are zero. */
 function short(usd: string | null | undefined): string {
   return usd?.replace(/(\.\d\d)00$/, '$1') ?? ''
 }

@@ -13,11 +13,10 @@ export type Payments = NonNullable<Account['payments']>
 
 const presets = [10, 25, 50, 100]
 
-/** Asks for an amount. The user then pays on the provider's page. */
 export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments }) {
   const [amount, setAmount] = useState('')
   const [savesMethod, setSaves] = useState(false)
-  // The key changes only with the amount, so sending the same amount again creates only one top-up.
+  // The key changes only with the amount, so that submitting the same amount again creates only one top-up.
   const [idempotencyKey, setKey] = useState(newIdempotencyKey)
   const pay = useMutation({
     mutationFn: () => client.topups.create({ amountUsd: amount.trim(), savesMethod }, { idempotencyKey }),
@@ -72,7 +71,7 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
             }}
             error={own['amountUsd'] ?? fields['amountUsd']}
           />
-          {/* Shows the loading state until the browser has left the page. */}
+          {/* Show the loading state until the browser has left the page. */}
           <Button type="submit" loading={pay.isPending || pay.isSuccess}>
             Continue to payment
           </Button>

@@ -13,7 +13,6 @@ import { TimeText } from '../../../parts/text/time-text.tsx'
 
 const limit = 10
 
-/** Top-ups, paid and unpaid, newest first. */
 export function TopupList() {
   const [offset, setOffset] = useState(0)
   const topups = useQuery({

@@ -5,7 +5,6 @@ import { NotifyForm, RechargeForm } from './recharge-form.tsx'
 import { TopupForm, type Payments } from './topup-form.tsx'
 import { TopupList } from './topup-list.tsx'
 
-/** Manual and automatic top-ups. */
 export function TopupsPanel({ account, payments }: { account: Account; payments: Payments }) {
   return (
     <Stack gap="lg">

@@ -24,7 +24,7 @@ export function AttachButton({ accepts, onFiles }: AttachButtonProps) {
           accept={accepts.includes('*/*') ? undefined : accepts.join(',')}
           onChange={(event) => {
             onFiles([...(event.currentTarget.files ?? [])])
-            // Lets the user remove a file and choose the same file again.
+            // Reset the input, so that the user can remove a file and choose the same file again.
             event.currentTarget.value = ''
           }}
         />

@@ -1,7 +1,7 @@
 import { isAccepted } from './accepts.ts'
 import { sizeText } from '../../../parts/text/size-text.ts'
 
-/** A file attached to the next message. `preview` is a URL, if the browser can show the file. */
+/** A file attached to the next message. `preview` is an image URL, if the browser can display the file. */
 export type AttachedFile = { key: string; file: File; mediaType: string; preview: string | undefined }
 
 type Bounds = { accepts: readonly string[]; attached: readonly AttachedFile[]; bodyBytesMax: number | undefined }
@@ -41,7 +41,6 @@ export function chooseFiles(
   return { chosen, errors }
 }
 
-/** Returns the size in base64. */
 function encodedBytes({ size }: File): number {
   return Math.ceil(size / 3) * 4
 }

@@ -21,7 +21,6 @@ export function paramErrors(
   }
 }
 
-/** Parameters for the messages that the user sends from now on. */
 export function ChatOptions({ chat, params, sessionId }: ChatOptionsProps) {
   const errors = paramErrors(params, chat)
   const set = (name: keyof ChatParams, value: number | undefined) => {
@@ -90,7 +89,7 @@ type ParamInputProps = Omit<NumberInputProps, 'value' | 'onChange'> & {
   onChange: (value: number | undefined) => void
 }
 
-/** Keeps input that is not yet a number, such as `0.`. */
+/** Keeps input that is not a number yet, such as `0.`. */
 function ParamInput({ onChange, value, ...rest }: ParamInputProps) {
   const [typed, setTyped] = useState<number | string>(value ?? '')
   const shown = toNumber(typed) === value ? typed : (value ?? '')

@@ -18,9 +18,9 @@ import { usdText } from '../../../parts/text/usd-text.ts'
 type ComposerProps = {
   /** Session of the draft, or `newChatId`. */
   sessionId: string
-  /** Whether the session accepts messages, so that the draft can be quoted. */
+  /** Whether the session accepts messages. If not, no quote is requested for the draft. */
   isOpen?: boolean
-  /** The message that the up arrow key brings back into an empty box. */
+  /** The message that the up arrow key restores into an empty input. */
   lastMessage?: string | undefined
   agentName: string
   chat: Agent['chat'] | undefined
@@ -32,8 +32,8 @@ type ComposerProps = {
 }
 
 /**
- * Message input. The user can type during a reply. A message sent before the transcript is loaded waits for the
- * transcript.
+ * Message input. The user can type during a reply. If the user sends a message before the transcript is loaded, the
+ * message waits for it.
  */
 export function Composer(props: ComposerProps) {
   const { agentName, canStop, chat, isBusy, isLoaded, isOpen = true, lastMessage, onSend, onStop, sessionId } = props
@@ -50,7 +50,7 @@ export function Composer(props: ComposerProps) {
 
   useGrowingHeight(box, text)
   useEffect(() => {
-    // A touch keyboard would cover the conversation.
+    // Do not focus the input on touch devices, whose keyboard would cover the conversation.
     if (matchMedia('(hover: hover)').matches) box.current?.focus({ preventScroll: true })
   }, [])
   useWindowEvent('keydown', (event) => {
@@ -60,7 +60,7 @@ export function Composer(props: ComposerProps) {
   })
   const wasBusy = useRef(false)
   useEffect(() => {
-    // The end of the reply has removed the button that had focus.
+    // The end of the reply has removed the focused button, so focus the input.
     if (wasBusy.current && !isBusy && document.activeElement === document.body) box.current?.focus()
     wasBusy.current = isBusy
   }, [isBusy])
@@ -91,7 +91,7 @@ export function Composer(props: ComposerProps) {
     box.current?.focus()
   }
   const onPaste = (event: ClipboardEvent) => {
-    // Text copied from a page may come with a picture of itself. In that case, paste the text.
+    // Text copied from a web page may include a picture of itself. In that case, paste the text.
     if (accepts.length === 0 || event.clipboardData.types.includes('text/plain')) return
     const given = [...event.clipboardData.files]
     if (given.length === 0) return
@@ -105,7 +105,7 @@ export function Composer(props: ComposerProps) {
     attach([...event.dataTransfer.files])
   }
   const onKeyDown = (event: KeyboardEvent) => {
-    // Ignores the Enter key that ends an IME composition, for example in Japanese. In Safari only the key code shows
+    // Ignore the Enter key that ends an IME composition, for example in Japanese. In Safari only the key code shows
     // this.
     const isComposing = event.nativeEvent.isComposing || event.keyCode === 229
     if (event.key === 'ArrowUp' && text === '' && files.length === 0 && lastMessage) {

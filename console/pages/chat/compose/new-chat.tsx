@@ -26,7 +26,6 @@ function isOffered({ chat, inPlan }: Agent): boolean {
   return chat !== null && inPlan
 }
 
-/** Lets the user choose an agent, with its prices shown, and the connectors of the chat. */
 export function NewChat() {
   const agents = useAllAgents()
   return (

@@ -9,12 +9,15 @@ import type { AttachedFile } from './attached-files.ts'
 type Draft = { text: string; files: readonly AttachedFile[]; params: ChatParams }
 
 const waitMs = 600
-/** The message is sent with the quote, so larger ones would be sent twice. */
+/**
+ * Maximum size of a message to quote. The quote request contains the whole message, so a larger message would be sent
+ * twice.
+ */
 const sizeMax = 1_048_576
 
 /**
- * Quotes a draft after a pause in typing: its maximum cost, or the amount held if the agent may call models any number
- * of times. Undefined until it is known, and for large messages.
+ * Quotes a draft after a pause in typing. Returns its maximum cost, or the reserved amount if the agent may call models
+ * any number of times. Returns undefined until the quote is known, and for large messages.
  */
 export function useCostText(sessionId: string, draft: Draft, isSendable: boolean): string | undefined {
   const [quoted, setQuoted] = useState<{ draft: Draft; quote: Quote }>()

@@ -3,7 +3,7 @@ import { StatusBadge } from '../../../parts/status-badge.tsx'
 
 const looks = { active: 'open', completed: 'closed', expired: 'expired' } as const
 
-/** Session state; only active sessions stand out. */
+/** Session status. Only active sessions stand out. */
 export function SessionBadge({
   isReplying = false,
   status,

@@ -11,7 +11,6 @@ const replyingPollMs = 2500
 
 const statuses = ['active', 'completed', 'expired'] as const
 
-/** Loads the page of sessions that the URL selects, last used first. */
 export function useSessionList() {
   const [status] = useSearchField('status')
   const [agentId] = useSearchField('agentId')

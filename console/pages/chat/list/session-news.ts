@@ -14,7 +14,7 @@ export function renewMoney(sessionId: string): void {
   }
 }
 
-/** Shows at once, in the lists and the open session, that a message of the session is being answered. */
+/** Shows immediately, in the lists and the open session, that a reply to this message is in progress. */
 export function showReplying(sessionId: string, message: string): void {
   const line = message.trim().split('\n', 1)[0]!.slice(0, 120)
   const withTitle = <Of extends { title?: string | undefined }>(of: Of): Of => ({ ...of, title: of.title ?? line })
@@ -35,12 +35,10 @@ export function renewSession(sessionId: string): void {
   renewMoney(sessionId)
 }
 
-/** Notifies the other tabs that a turn of the session has ended. */
 export function tellTabs(sessionId: string): void {
   channel?.postMessage(sessionId)
 }
 
-/** Calls `hear` with the session id when a turn has ended in another tab. */
 export function listenToTabs(hear: (sessionId: string) => void): void {
   channel?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
     if (typeof data === 'string') hear(data)

@@ -9,10 +9,12 @@ import { TimeText } from '../../../parts/text/time-text.tsx'
 import classes from '../conversation.module.css'
 import { nameOf, searchCharsMax, titleOf, useAllAgents, useListSearch, useSessionList } from './session-list.ts'
 
-/** Scroll position of the list. Stored here, because the page remounts for each session and the list must not jump. */
+/**
+ * Scroll position of the list. It survives the remount of the page for each session, so that the list does not jump.
+ */
 let scrolledTo = 0
 
-/** The page of the session list that the user came from, next to the conversation. */
+/** The session list next to the conversation. Shows the page of the list that the user came from. */
 export function SessionSidebar({ openId }: { openId: string }) {
   const { query } = useSessionList()
   const search = useListSearch()

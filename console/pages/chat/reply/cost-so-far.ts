@@ -9,10 +9,10 @@ type Said = {
   exchange: LiveExchange
 }
 
-/** Average length of a token in English. */
+/** Average length of an English token in characters. */
 const tokenChars = 4
 
-/** Estimates the cost of a reply in progress from the text that this page knows. The service charges exact usage. */
+/** Estimates the cost of a reply in progress from the text that has arrived. The service charges exact usage. */
 export function costSoFar({ earlier, exchange, pricing }: Said): string {
   const { inputPerMillionUsd, outputPerMillionUsd, reasoningPerMillionUsd, toolCallUsd } = pricing
   let prompt = exchange.message?.length ?? 0

@@ -4,7 +4,6 @@ import classes from './exchange-view.module.css'
 
 type EditMessageProps = { text: string; hasFiles: boolean; onSend: (text: string) => void; onCancel: () => void }
 
-/** Edits the last message. Sending it replaces the exchange. */
 export function EditMessage({ hasFiles, onCancel, onSend, text: before }: EditMessageProps) {
   const [text, setText] = useState(before)
   const isReady = text.trim() !== '' || hasFiles

@@ -19,11 +19,10 @@ type ExchangeViewProps = {
   /** Either `stored` or `live` is set. */
   stored?: StoredExchange | undefined
   live?: LiveExchange | undefined
-  /** Estimated cost of the reply in progress. */
   costSoFar?: string | undefined
   extras?: TurnExtras | undefined
   charge?: Transaction | undefined
-  /** Sends the message again, with this text, in place of the exchange. Only for the last exchange. */
+  /** Replaces the exchange: sends the message again with this text. Only for the last exchange. */
   onReplace?: ((message: Message, text: string) => void) | undefined
 }
 

@@ -16,7 +16,7 @@ export function filesOf({ parts = [] }: Message): ShownFile[] {
   })
 }
 
-/** Makes the URL relative to this page's host, because the service may have written another of its host names. */
+/** Removes the host from a URL, because the service may have a different host name in this browser. */
 function ownAddress(url: string): string {
   const { pathname, search } = new URL(url)
   return pathname + search

@@ -3,7 +3,7 @@ export type MarkdownBlock =
   | { kind: 'markdown' | 'plain'; text: string }
   | { kind: 'code'; text: string; language: string }
 
-/** Parsing time grows faster than the text. Longer blocks are therefore shown as plain text. */
+/** Parsing time grows faster than linearly, so longer blocks are shown as plain text. */
 const parsedCharsMax = 20_000
 /** Rendering has a fixed cost per block, so short blocks are merged. */
 const blockCharsMin = 1500
@@ -12,8 +12,8 @@ const fencePattern = /^(`{3,}|~{3,})([^`]*)$/
 const definitionPattern = /^ {0,3}\[[^\]\n]+\]:/m
 
 /**
- * Splits text before unindented lines that follow a blank line, so that growing text changes only its last block.
- * Code blocks become separate blocks that need no parsing.
+ * Splits text before unindented lines that follow a blank line, so that growing text changes only its last block. Code
+ * blocks become separate blocks that need no parsing.
  */
 export function splitBlocks(text: string): MarkdownBlock[] {
   if (text.length <= parsedCharsMax && definitionPattern.test(text)) return [{ kind: 'markdown', text }]

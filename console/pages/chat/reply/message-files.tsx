@@ -3,7 +3,6 @@ import { FileTextIcon } from '@radix-ui/react-icons'
 import { sizeText } from '../../../parts/text/size-text.ts'
 import classes from './message-files.module.css'
 
-/** A displayed file. Stored files have a URL for downloading, and images have a URL for display. */
 export type ShownFile = {
   key: string
   name: string
@@ -14,7 +13,6 @@ export type ShownFile = {
 
 type MessageFilesProps = { files: readonly ShownFile[]; onRemove?: (key: string) => void }
 
-/** Shows images as pictures, other files by name. */
 export function MessageFiles({ files, onRemove }: MessageFilesProps) {
   return (
     <ul className={classes.files} aria-label="Files">

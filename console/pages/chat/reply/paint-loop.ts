@@ -1,7 +1,7 @@
 import { flushSync } from 'react-dom'
 
 /**
- * A pause is at least this many times as long as the render before it. Rendering thus takes at most a fifth of the
+ * Each pause is at least this many times as long as the previous render, so that rendering takes at most a fifth of the
  * time.
  */
 const restFactor = 4
@@ -9,7 +9,7 @@ const pauseMsMin = 50
 
 /**
  * Renders frequent changes in animation frames. A slow render is followed by a longer pause, so that the page stays
- * responsive. Hidden pages get no animation frames and thus render nothing until `finish`.
+ * responsive. Hidden pages get no animation frames and render nothing until `finish`.
  */
 export class PaintLoop {
   readonly #paint: () => void
@@ -24,7 +24,6 @@ export class PaintLoop {
     this.#frame ??= requestAnimationFrame(this.#onFrame)
   }
 
-  /** Stops rendering. The caller then renders the final state. */
   finish(): void {
     if (this.#frame !== undefined) cancelAnimationFrame(this.#frame)
     this.#frame = undefined
@@ -40,7 +39,7 @@ export class PaintLoop {
   }
 }
 
-/** Lets the browser handle input, rendering and timers. Unlike a timer, this is not throttled in hidden pages. */
+/** Yields to input, rendering and timers. Unlike a timer, this is not throttled in hidden pages. */
 export function nextTask(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel()

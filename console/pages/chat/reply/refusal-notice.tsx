@@ -30,13 +30,13 @@ const titles: Record<string, string> = {
 }
 
 /**
- * Explains why the service rejected a message. Nothing was charged. The message is back in the composer, unless the
- * user has typed another one.
+ * Explains why the service rejected a message, for which nothing was charged. The message is back in the composer,
+ * unless the user has typed another one.
  */
 export function RefusalNotice({ refusal: { at, error }, sessionId, onDismiss, onReload }: RefusalNoticeProps) {
   const { code, requestId, retryAfterSeconds } =
     error instanceof ErrandClientError ? error : { code: '', requestId: undefined, retryAfterSeconds: undefined }
-  // After SERVICE_UNAVAILABLE, the service may still be unavailable at that time.
+  // After SERVICE_UNAVAILABLE, the service may still be unavailable at the retry time.
   const isPromised = retryAfterSeconds !== undefined && code !== 'SERVICE_UNAVAILABLE'
   const until = !isPromised ? undefined : at + retryAfterSeconds * 1000
   const left = useSecondsLeft(until)

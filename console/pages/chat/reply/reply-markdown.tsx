@@ -8,7 +8,7 @@ import classes from './reply-markdown.module.css'
 
 const plugins = [remarkGfm]
 
-/** Shows headings of a reply as sections of its message, whatever their Markdown level. */
+/** Renders headings of a reply below the heading of its message, whatever their Markdown level. */
 const heading =
   (level: number) =>
   ({ children }: { children?: ReactNode }) => (
@@ -17,7 +17,7 @@ const heading =
     </h3>
   )
 
-/** Shows HTML as text. Images become links, because the page must not load anything from other hosts. */
+/** Shows HTML as text, and images as links, because the page must not load anything from other hosts. */
 const components: Components = {
   a: ({ children, href = '' }) => <ReplyLink href={href}>{children}</ReplyLink>,
   img: ({ alt, src }) => (
@@ -61,7 +61,7 @@ export const ReplyMarkdown = memo(function ReplyMarkdown({ text }: { text: strin
 
 function ReplyLink({ href, children }: { href: string; children: ReactNode }) {
   if (href.startsWith('#')) return <a href={href}>{children}</a>
-  // A URL without a host would lead into this console.
+  // A URL without a host would lead to a page of this console.
   if (!/^(?:https?:\/\/|mailto:)/i.test(href)) return <span>{children}</span>
   return (
     <Anchor inherit underline="always" href={href} target="_blank" rel="noopener noreferrer nofollow">

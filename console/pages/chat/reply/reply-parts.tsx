@@ -9,7 +9,7 @@ import { ToolOutput } from './tool-output.tsx'
 const reasoningCharsMax = 50_000
 const count = new Intl.NumberFormat('en')
 
-/** A reply in its original order: text, tool calls with results, reasoning. */
+/** The parts of a reply in their original order: text, reasoning, and tool calls with their results. */
 export function ReplyParts({ parts, isOpen }: { parts: readonly ReplyPart[]; isOpen: boolean }) {
   return parts.map((part, index) => {
     const isLast = isOpen && index === parts.length - 1

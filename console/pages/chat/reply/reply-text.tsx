@@ -11,7 +11,7 @@ const firstChars = 40_000
 const moreChars = 60_000
 const count = new Intl.NumberFormat('en')
 
-/** Text of a reply. If the text is very long, renders only its start at first, to keep the page fast. */
+/** Text of a reply. If it is very long, initially renders only its start, to keep the page fast. */
 export const ReplyText = memo(function ReplyText({ text }: { text: string }) {
   const [shownMax, setShownMax] = useState(firstChars)
   const shown = text.length > shownMax ? text.slice(0, shownMax).toWellFormed() : text

@@ -5,7 +5,7 @@ import classes from './exchange-view.module.css'
 const firstChars = 1200
 const moreChars = 100_000
 
-/** The user's message. Shortened, so that a long pasted text does not push the reply out of view. */
+/** The user's message. It is shortened, so that a long pasted text does not push the reply out of view. */
 export function UserMessage({ text }: { text: string }) {
   const [shownMax, setShownMax] = useState(firstChars)
   const isLonger = text.length > shownMax

@@ -5,7 +5,6 @@ import { isUnderWay, type LiveState } from './live-exchange.ts'
 
 type Announcing = { sessionId: string; subscribe: (listener: () => void) => unknown; getState: () => LiveState }
 
-/** Announces the ends of the chat's replies. */
 export function announced<Chat extends Announcing>(chat: Chat): Chat {
   const { sessionId } = chat
   let wasBusy = false

@@ -11,7 +11,6 @@ export type SentMessage = {
   /** Number of earlier messages in the session. */
   total: number
   idempotencyKey: string
-  /** The turn that the message replaces. */
   replaces?: string
 }
 /** `files` are kept only until the page is closed. */
@@ -86,6 +85,6 @@ function write(name: string, value: unknown): void {
     if (value === undefined) sessionStorage.removeItem(name)
     else sessionStorage.setItem(name, JSON.stringify(value))
   } catch {
-    // Text too large for the tab's storage is kept only until the page is closed.
+    // Text that is too large for `sessionStorage` stays only in memory.
   }
 }

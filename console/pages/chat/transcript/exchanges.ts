@@ -9,7 +9,7 @@ export type StoredExchange = {
   parts: readonly ReplyPart[]
 }
 
-/** Cache: the same message always gives the same exchange object, so that React does not render it again. */
+/** Caches one exchange object per message, so that React does not render the exchange again. */
 const made = new WeakMap<Message, StoredExchange>()
 
 export function exchangesOf({ messages }: Transcript): StoredExchange[] {

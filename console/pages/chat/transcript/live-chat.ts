@@ -48,7 +48,6 @@ type Settling = Omit<SentMessage, 'message' | 'replaces'> & {
 /** How long to process events before yielding to the browser. */
 const sliceMs = 8
 const idleChatsMax = 20
-/** Pause before a retry if the service does not answer. */
 const askAgainMs = 3000
 /** Poll interval while the session is busy with another client's message. */
 const followMs = 2000
@@ -56,12 +55,13 @@ const followLooksMax = 600
 
 /**
  * The replies of one session. A reply continues when the user opens another page, or reloads or closes this one.
- * Opening the session resumes reading the reply.
+ * Opening the session again resumes the reply.
  *
  *   idle ──send──▶ sending ──first event──▶ streaming ──the stream ends──▶ settling ──▶ stored | failed
- *                     └──refused──▶ idle, the message back in the box
+ *                     └──refused──▶ idle, the message back in the composer
  *
- * Settling lasts as long as the service is unreachable, because the console never guesses whether a message was charged.
+ * Settling lasts as long as the service is unreachable, because the console never guesses whether a message was
+ * charged.
  */
 export class LiveChat {
   readonly sessionId: string
@@ -71,7 +71,7 @@ export class LiveChat {
   #isStopped = false
   #isAbandoned = false
   #count = 0
-  /** A message whose outcome is unknown. If the user sends it again unchanged, it reuses its key and runs only once. */
+  /** A message whose outcome is unknown. If sent again unchanged, it keeps its key and is charged only once. */
   #uncertain: Pick<Sent, 'message' | 'files' | 'replaced' | 'idempotencyKey'> | undefined
   #following: symbol | undefined
   #isRecovering = false
@@ -91,7 +91,7 @@ export class LiveChat {
     return isUnderWay(this.#state.exchange)
   }
 
-  /** Sends a message, unless a reply of this session is still in progress. It can replace the last exchange. */
+  /** Sends a message, unless a reply of this session is in progress. It can replace the last exchange. */
   async send(
     message: string,
     params: ChatParams,
@@ -143,7 +143,6 @@ export class LiveChat {
     this.#renew()
   }
 
-  /** Stops the reply. The service charges and stores the part that was written. */
   stop(): void {
     if (!this.#stream || this.#isStopped) return
     this.#isStopped = true
@@ -192,7 +191,6 @@ export class LiveChat {
     await this.#settle({ idempotencyKey: newIdempotencyKey(), ...sent, message, files: [], total, parts, end })
   }
 
-  /** Removes the notice about a failed or rejected message. */
   dismiss(): void {
     if (!this.isBusy) this.#set({ exchange: undefined, refusal: undefined })
   }
@@ -246,7 +244,6 @@ export class LiveChat {
     this.#set({ refusal: undefined, announcement: 'The other reply is complete. You can send yours.' })
   }
 
-  /** Polls until the reply to another client's message in this session has ended. */
   async #follow(): Promise<void> {
     const own = (this.#following = Symbol('message that is answered elsewhere'))
     let wasHeld = false
@@ -258,7 +255,7 @@ export class LiveChat {
         const { messages } = await readNew(this.sessionId)
         const isHeld = (await client.account.get()).heldUsd !== '0.0000'
         if (this.#following !== own || this.#isAbandoned) return
-        // A failed reply stores no message, but the service releases the money held for it.
+        // A failed reply stores no message, but the service releases the money reserved for it.
         if (messages.length > 0 || (wasHeld && !isHeld)) return this.hear()
         wasHeld ||= isHeld
       } catch (error) {
@@ -277,8 +274,8 @@ export class LiveChat {
   }
 
   /**
-   * Looks up the outcome of a message. Retries while the service is unreachable. Returns `over` if nothing is left to
-   * do.
+   * Looks up the outcome of a message. Retries while the service is unreachable. Returns `over` if nothing remains to
+   * be done.
    */
   async #lookUp(of: Settling): Promise<StoredTurn | undefined | 'over'> {
     const { end, message, total } = of
@@ -328,11 +325,10 @@ export class LiveChat {
         announcement: announce(reply, extras),
       })
     }
-    // Stores the page after the extras are set, so that the turn never appears twice.
+    // Cache the page after setting the extras, so that the turn never appears twice.
     keep(this.sessionId, page)
   }
 
-  /** Handles a session that was deleted during the reply. */
   #forget(): void {
     forgetSession(this.sessionId)
     this.#set({ exchange: undefined, announcement: '' })
@@ -374,7 +370,8 @@ export class LiveChat {
 const chats = new Map<string, LiveChat>()
 
 const abandonAll = (of: { isLoggedIn: boolean }) => Promise.all(Array.from(chats.values(), (chat) => chat.abandon(of)))
-// Keeps the chats until the login has ended. Otherwise a page could recreate a chat, which would look up its outcome.
+// Keep the chats until the login has ended. Otherwise a page could create a chat again, which would look up its
+// outcome.
 beforeLoggingOut(() => abandonAll({ isLoggedIn: true }))
 whenLeaving(() => {
   void abandonAll({ isLoggedIn: false })

@@ -4,12 +4,12 @@ import { usdText } from '../../../parts/text/usd-text.ts'
 import { textOf, type ReplyPart } from './live-reply.ts'
 
 /**
- * The reason why a reply is incomplete. `code` is an error code of the service, or one of the console's own codes:
+ * The reason why a reply is incomplete. `code` is an error code of the service or one of the console's own codes:
  * - `STOPPED`: the user stopped the reply.
  * - `BROKEN`: the connection was lost.
  * - `RELOADED`: the page was reloaded.
  * - `REFUSED`: the service rejected the message.
- * - `LOOKING_UP`: the service does not answer, and the console retries.
+ * - `LOOKING_UP`: the service does not respond, and the console retries.
  * - `UNKNOWN`: the console could not find out what was stored.
  */
 export type ReplyNote = {
@@ -17,29 +17,27 @@ export type ReplyNote = {
   message: string
   costUsd: string | undefined
   requestId: string | undefined
-  /** Whether the message was put back into the composer. The user may have changed it there. */
+  /** Whether the message was put back into the composer, where the user may have changed it. */
   isBack?: boolean
-  /** Whether the reply would have replaced an earlier one, which remains. */
+  /** Whether the reply would have replaced an earlier reply, which remains. */
   isKept?: boolean
 }
 
 /** A message and its reply, until the session's stored messages include both. */
 export type LiveExchange = {
   key: string
-  /** Undefined for another client's message, until that message is stored. */
+  /** Undefined for another client's message until that message is stored. */
   message: string | undefined
-  /** Files sent from this page. */
   files: readonly AttachedFile[]
-  /** The turn of the exchange that this one replaces. */
   replaces?: string | undefined
   parts: readonly ReplyPart[]
-  /** `settling`: the stream has ended, and the console is looking up what was stored and charged. */
+  /** `settling` means that the stream has ended and the console is looking up what was stored and charged. */
   phase: 'sending' | 'streaming' | 'settling' | 'stored' | 'failed'
   turnId?: string
   note?: ReplyNote
 }
 
-/** Data about a stored turn that only this tab knows, because it read the turn's stream. */
+/** Data about a stored turn that only this tab has, because it read the turn's stream. */
 export type TurnExtras = {
   key: string
   parts: readonly ReplyPart[]
@@ -72,17 +70,17 @@ export function isBusyRefusal(refusal: LiveState['refusal']): boolean {
   return refusal?.error instanceof ErrandClientError && refusal.error.code === 'SESSION_BUSY'
 }
 
-/** True if the service has already received a message with this idempotency key. */
+/** Whether the service has already received a message with this idempotency key. */
 export function isKeyUsed({ event, thrown }: StreamEnd): boolean {
   return event === undefined && thrown instanceof ErrandClientError && thrown.code === 'CONFLICT'
 }
 
-/** True for a failed reply that was not charged. Such replies are not stored either. */
+/** Whether the reply failed without a charge. Such replies are not stored either. */
 export function isFree({ event }: StreamEnd): boolean {
   return event?.type === 'error' && event.costUsd !== undefined && !/[1-9]/.test(event.costUsd)
 }
 
-/** True if the service rejected the message before starting a reply. Otherwise the message may have been charged. */
+/** Whether the service rejected the message before starting a reply. Otherwise the message may have been charged. */
 export function isRefusal({ event, thrown }: StreamEnd): boolean {
   if (event || !(thrown instanceof ErrandClientError)) return false
   return thrown.code === 'INVALID_ARGUMENT' || (thrown.status !== undefined && thrown.code !== 'BAD_RESPONSE')

@@ -1,6 +1,6 @@
 import type { ChatEvent, ChatToolCall, Message } from '../../../../client/client.ts'
 
-/** A tool call. `output` is undefined while it runs, and null if the reply ended without a result. */
+/** A tool call. `output` is undefined while the tool runs, and null if the reply ended without a result. */
 export type ToolUse = Omit<ChatToolCall, 'output'> & { output: Record<string, unknown> | null | undefined }
 
 export type ReplyPart =
@@ -28,7 +28,7 @@ export class LiveReply {
       case 'tool_result':
         return this.#answer(event.toolResult)
       default:
-      // The last event and events of unknown types add nothing to the reply.
+      // The last event and unknown event types add nothing to the reply.
     }
   }
 

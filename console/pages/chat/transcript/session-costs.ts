@@ -6,9 +6,9 @@ import { queryClient } from '../../../app/query-client.ts'
 
 export type SessionCosts = {
   byTurn: ReadonlyMap<string, Transaction>
-  /** In units of 0.0001 USD. */
+  /** Total in units of 0.0001 USD. */
   total: number
-  /** False if the session has too many charges to read them all. The total then covers only the newest charges. */
+  /** False if the session has too many charges to load. The total then covers only the newest charges. */
   isComplete: boolean
 }
 
@@ -26,8 +26,8 @@ export function useSessionCosts(sessionId: string) {
 }
 
 /**
- * Reads the costs of a session. Transactions never change and are listed newest first, so reading stops at the first
- * transaction that is cached.
+ * Loads the costs of a session. Transactions never change and are listed newest first, so loading stops at the first
+ * cached transaction.
  */
 async function readCosts(sessionId: string, signal: AbortSignal): Promise<SessionCosts> {
   const before = queryClient.getQueryData<SessionCosts>(costsKey(sessionId))

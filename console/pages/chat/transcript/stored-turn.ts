@@ -9,18 +9,18 @@ type SentTurn = {
   /** The turn id, if the response with the turn's stream has arrived. */
   turnId: string | undefined
   message: string | undefined
-  /** Number of earlier messages in the session. */
   total: number
 }
 
 export type StoredTurn = {
   turnId: string
   reply: Message | undefined
-  /** The newly read messages. */
   page: Transcript
 }
 
-/** Minimum wait for a chat that costs nothing. The service holds no money for it and may take this long to store it. */
+/**
+ * Minimum wait for a chat that costs nothing. The service reserves no money for it and may take this long to store it.
+ */
 const settleMsMin = 1500
 const settleMsMax = 30_000
 const pauseMs = { first: 100, most: 1000 }
@@ -48,7 +48,7 @@ export async function readStored({
 
 /**
  * Like `readStored`, for a turn whose last event did not arrive. Waits until the turn is stored, or until the service
- * no longer holds money for a chat.
+ * no longer reserves money for a chat.
  */
 export async function awaitStored(turn: SentTurn): Promise<StoredTurn | undefined> {
   const startedAt = performance.now()

@@ -4,7 +4,7 @@ import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 
 /**
- * A contiguous range of a session's messages. Messages never change, so the console reads only those that are missing.
+ * A contiguous range of a session's messages. Messages never change, so the console loads only those that are missing.
  */
 export type Transcript = {
   messages: readonly Message[]
@@ -39,7 +39,7 @@ export function known(sessionId: string): Transcript | undefined {
   return queryClient.getQueryData(transcriptKey(sessionId))
 }
 
-/** Reads the messages after those that are cached. If none are cached, reads the newest page. */
+/** Loads the messages after the cached ones. If none are cached, loads the newest page. */
 export async function readNew(sessionId: string): Promise<Transcript> {
   const before = known(sessionId)
   if (before) return await readFrom(sessionId, before.from + before.messages.length)
@@ -53,7 +53,6 @@ export function keep(sessionId: string, page: Transcript): void {
   if (after !== before) queryClient.setQueryData<Transcript>(transcriptKey(sessionId), after)
 }
 
-/** Reads the page before the first cached message. */
 export async function readEarlier(sessionId: string): Promise<void> {
   const before = known(sessionId)
   if (!before || before.from === 0) return
@@ -68,7 +67,7 @@ function evenBefore(count: number): number {
 }
 
 /**
- * Reads the messages up to index `to` or to the last message. Several requests may be necessary, because large messages
+ * Loads the messages up to index `to` or to the last message. Several requests may be necessary, because large messages
  * make a page shorter.
  */
 async function readFrom(sessionId: string, from: number, to = Infinity): Promise<Transcript> {

@@ -17,7 +17,6 @@ type AddConnectorFormProps = {
   onCancel: () => void
 }
 
-/** Adds an MCP server by its URL, or one of the operator's servers. */
 export function AddConnectorForm({ servers, onAdded, onCancel }: AddConnectorFormProps) {
   const [draft, setDraft] = useState(newDraft)
   const [isByUrl, setByUrl] = useState(true)
@@ -143,7 +142,7 @@ function inputOf(draft: ConnectorDraft, isByUrl: boolean) {
   }
 }
 
-/** Omits secrets from the example code, because copied code ends up in places where secrets do not belong. */
+/** Omits secrets from the example code, because users paste copied code into places that must not contain secrets. */
 function withoutSecrets({ auth, ...rest }: ReturnType<typeof inputOf>): object {
   if (auth?.type === 'bearer') return { ...rest, auth: { type: 'bearer', token: '…' } }
   if (auth?.type === 'oauth')

@@ -17,7 +17,6 @@ type ConnectorAuthFieldsProps = {
   errors: DraftErrors
   /** Whether the connector has a URL. The operator's servers accept no headers. */
   isByUrl: boolean
-  /** Auth type of the secrets that the service has stored for the connector. */
   kept?: AuthType | undefined
 }
 
@@ -29,7 +28,7 @@ const labels: Record<AuthType, string> = {
   oauth: 'Sign in (OAuth)',
 }
 
-/** Fields for how the connector authenticates to its server. Stored secrets are never shown. */
+/** Form fields for the authentication method and its secrets. Stored secrets are never shown. */
 export function ConnectorAuthFields({ draft, onChange, errors, isByUrl, kept }: ConnectorAuthFieldsProps) {
   const types: AuthType[] = isByUrl ? ['none', 'bearer', 'headers', 'oauth'] : ['none', 'bearer']
   const { authType, clientId, clientSecret, token } = draft
@@ -94,7 +93,7 @@ function HeaderFields({ draft: { headers }, onChange, errors, isKept }: HeaderFi
   const fieldset = useRef<HTMLFieldSetElement>(null)
   const remove = (id: number) => {
     set(headers.filter((row) => row.id !== id))
-    // Removing the row removed the focused button.
+    // The removed row contained the focused button, so move focus.
     fieldset.current?.querySelector<HTMLElement>('[data-add]')?.focus()
   }
   const change = (id: number, changes: Partial<HeaderRow>) =>

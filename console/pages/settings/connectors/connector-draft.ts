@@ -23,7 +23,7 @@ export type ConnectorAuth =
   | { type: 'headers'; headers: Record<string, string> }
   | { type: 'oauth'; clientId?: string; clientSecret?: string }
 
-/** Errors by field name. Field names of a header contain the id of its row. */
+/** Errors by field name. For a header, the field name contains the id of its row. */
 export type DraftErrors = Readonly<Record<string, string | undefined>>
 
 const ofSecrets = ['token', 'clientId', 'clientSecret'] as const
@@ -51,7 +51,7 @@ export function draftOf({ name, url, server, auth }: Connector): ConnectorDraft 
   return { ...newDraft(), name, url: url ?? '', server: server ?? '', authType: auth.type }
 }
 
-/** Returns the auth to send. Undefined if the stored secrets stay unchanged. */
+/** Returns the authentication to send, or undefined if the stored secrets stay unchanged. */
 export function authOf(draft: ConnectorDraft, kept?: AuthType): ConnectorAuth | undefined {
   const { authType, token } = draft
   if (authType === 'none') return kept === 'none' ? undefined : { type: 'none' }

@@ -7,7 +7,6 @@ import { ToolChoice } from './tool-choice.tsx'
 import type { ToolsPage } from './use-connector-tools.ts'
 import { countText } from '../../../parts/text/count-text.ts'
 
-/** Shows the tools of the connector's server, and which of them agents may call. */
 export function ConnectorTools({ connector, tools }: { connector: Connector; tools: UseQueryResult<ToolsPage> }) {
   const isKnown = tools.data && !tools.error && connector.status !== 'needs_sign_in'
   return (

@@ -21,7 +21,7 @@ import { useOwnErrors } from '../use-own-errors.ts'
 
 type Changes = { name?: string; url?: string; auth?: ConnectorAuth }
 
-/** Changes name, URL and authentication. Secrets stay unchanged unless the user enters them again. */
+/** Edits name, URL and authentication. Secrets stay unchanged unless the user enters them again. */
 export function EditConnectorForm({ connector }: { connector: Connector }) {
   const { id, url, server, auth } = connector
   const [draft, setDraft] = useState(() => draftOf(connector))
@@ -33,7 +33,7 @@ export function EditConnectorForm({ connector }: { connector: Connector }) {
       setDraft(draftOf(updated))
       queryClient.setQueryData(['connector', id], updated)
       void queryClient.invalidateQueries({ queryKey: ['connectors'] })
-      // The listed tools are outdated, because they came from another URL or with another secret.
+      // The listed tools are outdated, because they came from another URL or were listed with another secret.
       if (changes.url !== undefined || changes.auth) {
         void queryClient.resetQueries({ queryKey: ['connector-tools', id] })
       }

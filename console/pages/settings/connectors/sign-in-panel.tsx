@@ -9,9 +9,7 @@ import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { notifyDone } from '../../../parts/notify.tsx'
 import { Panel } from '../../../parts/panel.tsx'
 
-/**
- * Messages for the outcomes of a sign-in. The service passes the outcome in the URL when it redirects the browser here.
- */
+/** Messages for the outcomes of a sign-in. The service redirects the browser here with the outcome in the URL. */
 const ends: Record<string, string> = {
   expired: 'The sign-in timed out, was restarted, or the connector changed. Sign in again.',
   'no-login': 'You were not logged in to Errand in that browser. Log in, then sign in again.',
@@ -20,7 +18,6 @@ const ends: Record<string, string> = {
   failed: 'The server did not grant access. Sign in again.',
 }
 
-/** Shows whether the connector is signed in at its server, with a button to sign in. */
 export function SignInPanel({ connector }: { connector: Connector }) {
   const { id, name, status } = connector
   const [end] = useSearchField('signIn')

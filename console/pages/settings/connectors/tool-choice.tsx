@@ -17,7 +17,7 @@ const searchFrom = 8
 /** Lists the tools. Agents may call all of them, or only those that the user checks. */
 export function ToolChoice({ connector, tools }: ToolChoiceProps) {
   const { id, allowedTools: kept } = connector
-  /** Unsaved selection: null for all tools, undefined if there are no unsaved changes. */
+  /** Unsaved selection. Null means all tools, and undefined means that there are no unsaved changes. */
   const [draft, setDraft] = useState<readonly string[] | null>()
   const [search, setSearch] = useState('')
   const allowed = draft === undefined ? kept : draft

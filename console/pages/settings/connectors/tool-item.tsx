@@ -5,7 +5,7 @@ import { JsonTree } from '../../../parts/json-tree.tsx'
 import classes from '../settings.module.css'
 
 type ToolItemProps = {
-  /** Has only a name if the server does not currently offer the tool. */
+  /** Contains only a name if the server does not currently offer the tool. */
   tool: ConnectorTool | { name: string }
   /** Undefined while all tools are allowed. */
   isAllowed: boolean | undefined

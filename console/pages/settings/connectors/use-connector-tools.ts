@@ -6,8 +6,8 @@ import { queryClient } from '../../../app/query-client.ts'
 export type ToolsPage = Awaited<ReturnType<typeof client.connectors.tools>>
 
 /**
- * Lists the tools that the server currently offers. Each call opens a connection, so only opening the page makes a call
- * automatically.
+ * Lists the tools that the server currently offers. Each query opens a connection, so the only automatic query is the
+ * one when the page opens.
  */
 export function useConnectorTools({ id: connectorId, status }: Connector): UseQueryResult<ToolsPage> {
   return useQuery({
@@ -18,7 +18,7 @@ export function useConnectorTools({ id: connectorId, status }: Connector): UseQu
       try {
         return await client.connectors.tools({ connectorId }, { signal })
       } finally {
-        // The call also tests the connector, and the service stores the result in the connector.
+        // The query also tests the connector, and the service stores the result in the connector.
         void queryClient.invalidateQueries({ queryKey: ['connectors'] })
         await queryClient.invalidateQueries({ queryKey: ['connector', connectorId] })
       }

@@ -21,7 +21,6 @@ import classes from '../settings.module.css'
 
 const limit = 50
 
-/** The account's active client tokens, which servers create for browsers. */
 export function ClientTokens() {
   const [offset, setOffset] = useState(0)
   const tokens = useQuery({

@@ -164,7 +164,6 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
   )
 }
 
-/** Omits limits that the user left empty. */
 function given(draft: LimitsDraft) {
   const { agents, executionsPerMinute, limitReset, limitUsd } = limitsInput(draft)
   return {

@@ -2,7 +2,6 @@ import { skipToken, useQuery } from '@tanstack/react-query'
 import type { CreatedKey } from '../../../../client/client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 
-/** A key that was just created, and the key that it replaces, if any. */
 export type IssuedKey = { created: CreatedKey; replaced?: { hint: string; endsAt: string } }
 
 const issuedKeyKey = ['issued-key'] as const

@@ -7,7 +7,7 @@ import { setIssuedKey, useIssuedKey } from './issued-key.ts'
 import { KeyLimitsForm } from './key-limits-form.tsx'
 import { RotateKeyForm } from './rotate-key-form.tsx'
 
-/** Task of the dialog: create a key, rotate a key, or change a key's limits. */
+/** Purpose of the dialog: to create a key, to rotate a key, or to change a key's limits. */
 export type KeyRequest = { kind: 'create' } | { kind: 'rotate' | 'limit'; of: Key }
 
 type KeyDialogProps = { request: KeyRequest | undefined; isOpen: boolean; onClose: () => void }
@@ -27,7 +27,7 @@ export function KeyDialog({ request, isOpen, onClose }: KeyDialogProps) {
     setStored(true)
     onClose()
   }
-  // Called after the dialog has faded out. Otherwise the form would reappear while it fades out.
+  // Called after the dialog has faded out. Otherwise the form would reappear during the animation.
   const forget = () => {
     if (!isStored) return
     setIssuedKey(null)

@@ -5,7 +5,7 @@ import { usdUnits } from '../../../parts/text/usd-units.ts'
 
 export type LimitReset = NonNullable<Key['limitReset']>
 
-/** The limits of a key as typed. An empty string means no limit. */
+/** The user's input for the limits of a key. An empty string means no limit. */
 export type LimitsDraft = { limitUsd: string; limitReset: LimitReset; executionsPerMinute: string; agents: string }
 
 export const limitFields = ['limitUsd', 'limitReset', 'executionsPerMinute', 'agents'] as const
@@ -38,7 +38,7 @@ export function limitErrors({
   }
 }
 
-/** Returns the request fields. Null means no limit. */
+/** Converts the input to request fields. Null means no limit. */
 export function limitsInput(draft: LimitsDraft) {
   const limitUsd = draft.limitUsd.trim()
   const agents = draft.agents
@@ -53,7 +53,10 @@ export function limitsInput(draft: LimitsDraft) {
   }
 }
 
-/** Formats the spending of a key, such as `$0.0200 of $1.0000 a day`. Undefined for a key without a spending limit. */
+/**
+ * Formats the spending of a key, such as `$0.0200 of $1.0000 a day`. Returns undefined for a key without a spending
+ * limit.
+ */
 export function spentText({ limitReset, limitUsd, usedUsd }: Key): string | undefined {
   if (limitUsd === null || usedUsd === null) return undefined
   const period = resets.find(({ value }) => value === limitReset)?.text ?? ''

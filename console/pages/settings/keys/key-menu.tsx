@@ -7,12 +7,11 @@ import { RevokeKeyDialog } from './revoke-key-dialog.tsx'
 
 type KeyMenuProps = { of: Key; onLimit: () => void; onRotate: () => void }
 
-/** Actions for one key. */
 export function KeyMenu({ of: key, onLimit, onRotate }: KeyMenuProps) {
   const button = useRef<HTMLButtonElement>(null)
   const [isAsking, { open, close }] = useDisclosure()
-  // Focuses the button before a dialog opens, because the dialog returns focus to the element that had it. The menu
-  // would move focus only later, out of the dialog.
+  // Focus the button before a dialog opens, because the dialog returns focus to the previously focused element. The
+  // menu would move focus only later, out of the dialog.
   const choose = (action: () => void) => () => {
     button.current?.focus()
     action()

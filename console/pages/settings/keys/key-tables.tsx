@@ -16,7 +16,7 @@ import classes from '../settings.module.css'
 
 type LiveKeysProps = { keys: readonly Key[]; onRotate: (key: Key) => void; onLimit: (key: Key) => void }
 
-/** Shows one page of active keys, with a notice about the keys that are due for rotation. */
+/** One page of active keys, with a notice about the keys that are due for rotation. */
 export function LiveKeys({ keys, onLimit, onRotate }: LiveKeysProps) {
   const now = useNow()
   const due = keys.filter(({ rotationDue }) => rotationDue)

@@ -9,7 +9,6 @@ import { Money } from '../../../parts/text/money.tsx'
 import { StatTile, StatTiles } from '../../overview/stat-tile.tsx'
 import { failureRate, spentOf, totalOf } from '../../usage/group-sums.ts'
 
-/** Spending, runs and failures of the tasks and chats that a key started. */
 export function KeyUsage({ keyId }: { keyId: string }) {
   const today = useKeyUsage(keyId, 1)
   const month = useKeyUsage(keyId, 30)

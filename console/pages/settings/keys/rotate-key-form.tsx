@@ -17,7 +17,6 @@ const overlaps = [
   { value: String(30 * day), label: 'After 30 days' },
 ]
 
-/** Replaces a key. Puts the new key into `useIssuedKey`. */
 export function RotateKeyForm({ of, onCancel }: { of: Key; onCancel: () => void }) {
   const [overlap, setOverlap] = useState(String(day))
   const input = { keyId: of.id, overlapSeconds: Number(overlap) }

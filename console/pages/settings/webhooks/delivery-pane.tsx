@@ -16,7 +16,7 @@ import { deliveryLook } from './webhook-words.ts'
 
 type DeliveryPaneProps = { webhookId: string; eventId: string; onClose: () => void }
 
-/** One delivery: its attempts, and the last request and response. Closed while `eventId` is empty. */
+/** One delivery with its attempts, and the last request and response. Closed while `eventId` is empty. */
 export function DeliveryPane({ webhookId, eventId, onClose }: DeliveryPaneProps) {
   const delivery = useQuery({
     queryKey: ['deliveries', webhookId, 'one', eventId],

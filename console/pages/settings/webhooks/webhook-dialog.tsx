@@ -13,7 +13,7 @@ import { WebhookForm } from './webhook-form.tsx'
 import { webhookName, webhookPath } from './webhook-words.ts'
 import { goTo } from '../../../app/service-url.ts'
 
-/** Task of the dialog: create a webhook, edit a webhook, or rotate a webhook's secret. */
+/** Purpose of the dialog: to create a webhook, to edit a webhook, or to rotate a webhook's secret. */
 export type WebhookRequest = { kind: 'create' } | { kind: 'edit' | 'rotate'; of: Webhook }
 
 type WebhookDialogProps = { request: WebhookRequest; isOpen: boolean; onClose: () => void }

@@ -11,7 +11,7 @@ import { useOwnErrors } from '../use-own-errors.ts'
 import { eventTexts, type EventType } from './webhook-words.ts'
 
 type WebhookFormProps = {
-  /** The webhook to edit. Omitted when the form creates a webhook. */
+  /** The webhook to edit. Omit it to create one. */
   of?: Webhook
   onCancel: () => void
   onCreated: (webhook: CreatedWebhook) => void

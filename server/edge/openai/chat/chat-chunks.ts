@@ -6,7 +6,7 @@ type Chunks = { id: string; model: string; created: number; includeUsage: boolea
 const fields: Record<DeltaKind, string> = { text: 'content', reasoning: 'reasoning_content' }
 
 /**
- * Writes a reply as chunks of a chat completion. The agent's tool calls are internal and therefore omitted. Deltas that
+ * Writes a reply as the chunks of a chat completion. Omits the agent's tool calls, which are internal. Deltas that
  * arrive together become one chunk.
  */
 export class ChatChunks {
@@ -14,7 +14,6 @@ export class ChatChunks {
   readonly #includeUsage: boolean
   readonly #tail: string
   hasText = false
-  /** The last event of the stream, once it has been read. */
   end: EndEvent | undefined
 
   constructor({ created, id, includeUsage, model }: Chunks) {

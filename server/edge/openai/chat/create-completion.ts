@@ -16,7 +16,10 @@ import { wireError, badParam } from '../wire-error.ts'
 import { answerReply, streamReply, type Translation } from '../write-reply.ts'
 import { ChatChunks } from './chat-chunks.ts'
 
-/** POST /v1/chat/completions: a turn without a session, or the next turn of the session in `Errand-Session`. */
+/**
+ * Handles POST /v1/chat/completions. Starts a turn without a session, or the next turn of the session in the
+ * `Errand-Session` header.
+ */
 export async function createCompletion(parts: OpenaiParts, routed: RoutedRequest, body: unknown): Promise<void> {
   const caller = callerOf(routed)
   const session = sessionOf(routed)
@@ -24,7 +27,7 @@ export async function createCompletion(parts: OpenaiParts, routed: RoutedRequest
   const { model, stream_options: options, temperature } = input
   const agent = modelOf({ caller, catalogue: parts.catalogue }, model)
   const { earlier, message } = readMessages(input.messages, { param: 'messages', chat: agent.chat })
-  // A session has its own history, so only the system messages of the request are used.
+  // A session has its own history, so use only the system messages of the request.
   const told = session === undefined ? earlier : earlier.filter(({ role }) => role === 'system')
   const responseFormat = readFormat(input.response_format, { chat: agent.chat, param: 'response_format' })
   const maxTokens = maxTokensOf(input, agent.chat)
@@ -85,7 +88,10 @@ function reasonOf({ code, kind }: Charged): 'stop' | 'length' | 'content_filter'
   return code === 'CONTENT_FILTER' ? 'content_filter' : 'length'
 }
 
-/** Returns the requested maximum, but at most the agent's own. Clients may send a maximum meant for another model. */
+/**
+ * Returns the requested maximum, but at most the agent's own maximum, because clients may send a value meant for
+ * another model.
+ */
 function maxTokensOf(
   { max_completion_tokens: ofCompletion, max_tokens: older }: CompletionInput,
   { maxOutputTokens }: Chat,

@@ -9,7 +9,7 @@ export const tokensMax = z.number().int().min(1).nullish()
 export const temperature = z.number().min(0).max(2).nullish()
 export const metadataPairs = z.record(z.string().max(64), z.string().max(512)).nullish()
 
-/** Body of POST /v1/chat/completions. Keep the lists in docs/guides/openai.md in step with these fields. */
+/** Body of POST /v1/chat/completions. Keep the lists in docs/guides/openai.md in sync with these fields. */
 export const CompletionInput = z.strictObject({
   model: modelName,
   messages: z.array(z.unknown()).min(1, 'Must have at least one message').max(messagesMax),

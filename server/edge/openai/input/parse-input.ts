@@ -3,10 +3,12 @@ import { z } from 'zod'
 import { issueMessage, issuePath } from '../../../kernel/bad-input.ts'
 import { badParam } from '../wire-error.ts'
 
-/** Accepted but ignored. */
 export const ignored = z.unknown().optional()
 
-/** Schema for a parameter that agents do not support. Accepts only values that request what agents do anyway. */
+/**
+ * Creates a schema for a parameter that agents do not support. It accepts only values that request the default
+ * behavior.
+ */
 export function only(...values: unknown[]) {
   return z
     .unknown()
@@ -20,7 +22,6 @@ export function only(...values: unknown[]) {
     })
 }
 
-/** Throws 400 with the name of the first invalid parameter. */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
   const parsed = schema.safeParse(body)
   if (parsed.success) return parsed.data

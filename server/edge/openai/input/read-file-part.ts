@@ -1,14 +1,11 @@
 import { Filename, type FilePart } from '../../../chat/chat-schema.ts'
 import { badParam, unsupported } from '../wire-error.ts'
 
-/** A file of a message, with the paths of its fields in the request. */
 export type ReadFile = { part: FilePart; params: { part: string; data: string; filename: string } }
 
 type Item = Record<string, unknown>
-/** A part and its path in the request. */
 type Named = { part: Item; at: string }
 
-/** Parsers of file parts by type, for chat completions and for responses. */
 const readers: Record<string, (of: Named) => ReadFile> = {
   image_url: ({ at, part: { image_url: image } }) => {
     const param = `${at}.image_url`
@@ -31,7 +28,7 @@ export function isFileType(type: unknown): boolean {
   return typeof type === 'string' && Object.hasOwn(readers, type)
 }
 
-/** Throws 400 for files passed by id or URL: only inline files are supported. */
+/** Throws 400 for files that are passed by id or URL, because only inline files are supported. */
 export function readFilePart(part: Item, at: string): ReadFile {
   return readers[part['type'] as string]!({ part, at })
 }
@@ -56,7 +53,7 @@ type Whole = { at: string; name?: string; filename?: string }
 function fileOf({ at, url }: { at: string; url: unknown }, { at: part, filename, name = part }: Whole): ReadFile {
   if (typeof url !== 'string') throw badParam(at, `Must be ${dataUrl}`)
   if (/^https?:/i.test(url)) throw notFetched(at)
-  // Searches only the start, because the header before the data is short.
+  // Search only the start, because the header of a data URL is short.
   const comma = url.slice(0, headCharsMax).indexOf(',')
   const [scheme, ...options] = url.slice(0, Math.max(0, comma)).split(/[:;]/)
   const [mediaType = ''] = options

@@ -4,9 +4,8 @@ import type { EarlierMessage } from '../../../chat/message-input.ts'
 import { badParam, unsupported } from '../wire-error.ts'
 import { isFileType, isObject, readFilePart, type ReadFile } from './read-file-part.ts'
 
-/** A message in the format of chats, with the paths of the message and of its file fields in the request. */
+/** A message in the format of chats, with the paths of the message and its file fields in the request. */
 export type WireMessage = EarlierMessage & { param: string; files: readonly ReadFile[] }
-/** The message to reply to, and the messages before it. */
 export type Conversation = { earlier: WireMessage[]; message: WireMessage }
 
 type Of = { param: string; chat: Chat }
@@ -14,12 +13,11 @@ type Role = ChatMessage['role']
 
 const roles: Record<string, Role> = { system: 'system', developer: 'system', user: 'user', assistant: 'assistant' }
 
-/** Part types that contain text, in chat messages and in response items. */
 const textParts = new Set(['text', 'input_text', 'output_text'])
 
 /**
- * Reads the messages in the request field `param`. The last non-system message must be the user's. System messages are
- * moved to the front. Throws 400 for input that agents do not support.
+ * Reads the messages in the request field `param`. The last message other than system messages must be a user message.
+ * Moves system messages to the front. Throws 400 for input that agents do not support.
  */
 export function readMessages(items: readonly unknown[], { chat, param }: Of): Conversation {
   // Agents do not receive their earlier reasoning.
@@ -35,7 +33,6 @@ export function readMessages(items: readonly unknown[], { chat, param }: Of): Co
   return { earlier: [...read.filter(({ role }) => role === 'system'), ...said.slice(0, -1)], message: last }
 }
 
-/** Maps the field names of a chat to the field names of the request. */
 export function messageNames({ earlier, message }: Conversation, param: string): Record<string, string> {
   const names: Record<string, string> = { message: message.param, messages: param }
   const name = (path: string, { content, files, param: whole }: WireMessage) => {
@@ -56,8 +53,8 @@ export function messageNames({ earlier, message }: Conversation, param: string):
 }
 
 /**
- * Detects a reasoning item of an earlier response. Clients that store their own conversations send such items back with
- * all others.
+ * Whether an item is the reasoning of an earlier response. Clients that store their own conversations send such items
+ * back.
  */
 function isReasoning(item: unknown): boolean {
   return isObject(item) && item['type'] === 'reasoning' && item['role'] === undefined

@@ -20,8 +20,8 @@ const Format = z.union([
 ])
 
 /**
- * Returns the requested output format; undefined for plain text. Throws 400 for any other format if the agent is not a
- * language model, because only models can be made to follow a format.
+ * Returns the requested output format, or undefined for plain text. Throws 400 for any other format if the agent is not
+ * a language model, because only models can be made to follow a format.
  */
 export function readFormat(value: unknown, { chat, param }: { chat: Chat; param: string }): ResponseFormat | undefined {
   if (value === undefined || value === null) return undefined

@@ -3,7 +3,7 @@ import { messagesMax, metadataPairs, modelName, temperature, tokensMax } from '.
 import { ignored, only } from './parse-input.ts'
 import { samplingFields } from './sampling.ts'
 
-/** Body of POST /v1/responses. Keep the lists in docs/guides/openai.md in step with these fields. */
+/** Body of POST /v1/responses. Keep the lists in docs/guides/openai.md in sync with these fields. */
 export const ResponseInput = z.strictObject({
   model: modelName,
   input: z.union([z.string().min(1), z.array(z.unknown()).min(1).max(messagesMax)], {

@@ -5,7 +5,7 @@ const penalty = z.number().min(-2).max(2).nullish()
 const stopText = z.string().min(1).max(1000)
 const biasesMax = 1024
 
-/** Settings that the AI SDK supports directly and passes to providers that support them. */
+/** Settings that the AI SDK passes to providers that support them. */
 const settings = {
   top_p: z.number().min(0).max(1).nullish(),
   presence_penalty: penalty,
@@ -15,7 +15,7 @@ const settings = {
   top_k: z.number().int().min(-1).max(1_000_000).nullish(),
 }
 
-/** Settings of vLLM, llama.cpp, OpenRouter and other servers with this protocol. Those servers validate the ranges. */
+/** Settings of vLLM, llama.cpp, OpenRouter and other compatible servers, which validate the ranges themselves. */
 const extraNames = [
   'min_p',
   'top_a',
@@ -45,7 +45,7 @@ const logitBias = z
   .refine((biases) => Object.keys(biases).length <= biasesMax, `Must have at most ${biasesMax} tokens`)
   .nullish()
 
-/** Fields that control how a model picks its tokens. Agents that are not models ignore them. */
+/** Fields that control how a model chooses its tokens. Agents that are not models ignore them. */
 export const samplingFields = { ...settings, ...extras, logit_bias: logitBias }
 
 type SamplingInput = { [Name in keyof typeof samplingFields]?: z.output<(typeof samplingFields)[Name]> }

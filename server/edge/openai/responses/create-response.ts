@@ -19,8 +19,9 @@ import { ResponseEvents } from './response-events.ts'
 import { toResponse, type ResponseRequest } from './response-resource.ts'
 
 /**
- * POST /v1/responses: a turn of a new session, or the next turn of the session that the request continues. The turn has
- * no session if the client keeps the conversation itself, which it indicates by `store` or by sending earlier messages.
+ * Handles POST /v1/responses. Starts a turn of a new session, or the next turn of the session that the request
+ * continues. The turn has no session if the client stores the conversation itself, which it indicates by `store` or by
+ * sending earlier messages.
  */
 export async function createResponse(wire: OpenaiParts, routed: RoutedRequest, body: unknown): Promise<void> {
   const caller = callerOf(routed)
@@ -46,8 +47,8 @@ export async function createResponse(wire: OpenaiParts, routed: RoutedRequest, b
     const opened = await place.open()
     if (isKept) ({ sessionId } = opened)
     const onRefused = async () => {
-      // `open` created a session that is now deleted. If an earlier reply answers the request, that reply is in another
-      // session.
+      // `open` created a session that has been deleted again. If an earlier reply answers the request, that reply is in
+      // another session.
       sessionId = null
       await opened.onRefused?.()
     }
@@ -175,7 +176,7 @@ function referencedOf({ store }: ResponseInput, sessionId: string | undefined): 
 
 type Continued = { caller: Caller; ofHeader: string | undefined; input: ResponseInput }
 
-/** Returns the session to continue, which the request can name in three ways; undefined if it names none. */
+/** Returns the session to continue, which a request can name in three ways, or undefined if it names none. */
 async function continuedOf(wire: OpenaiParts, { caller, input, ofHeader }: Continued): Promise<string | undefined> {
   const { conversation, previous_response_id: previousId, store } = input
   const named = typeof conversation === 'string' ? conversation : conversation?.id
@@ -207,7 +208,6 @@ async function placeOf(wire: OpenaiParts, { agent, caller, input, isKept, sessio
   return newSession(wire, { agent, caller, metadata: metadata ?? {} })
 }
 
-/** Finds the session of the reply to a repeated request. */
 async function keptIn(
   wire: OpenaiParts,
   { caller, turnId }: { caller: Caller; turnId: string },

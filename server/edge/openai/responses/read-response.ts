@@ -18,7 +18,6 @@ import { toResponse, type ResponseRequest } from './response-resource.ts'
 type Named = { caller: Caller; id: string; param?: string }
 type Kept = { turn: TurnRecord; session: SessionRecord }
 
-/** Max time to wait until a canceled response is settled. */
 const cancelMsMax = 10_000
 
 /** Throws 404 for a response that is unknown, belongs to another user, or is not stored. */
@@ -51,7 +50,6 @@ export async function readResponse(wire: OpenaiParts, of: Named): Promise<object
   return asResponse(kept, { end, parts, at: turn.settledAt })
 }
 
-/** Opens a reader of all events of a response, including future ones. */
 export async function openResponse(wire: OpenaiParts, routed: RoutedRequest, id: string) {
   const { context, response } = routed
   const caller = callerOf(routed)
@@ -67,7 +65,6 @@ export async function openResponse(wire: OpenaiParts, routed: RoutedRequest, id:
   return { turnId, createdAt, asked: askedOf(kept), reader }
 }
 
-/** Stops a response in progress and returns its final state. */
 export async function cancelResponse(wire: OpenaiParts, of: Named): Promise<object> {
   const { turn } = await keptResponse(wire, of)
   const { caller } = of
@@ -85,7 +82,7 @@ export async function cancelResponse(wire: OpenaiParts, of: Named): Promise<obje
   return await readResponse(wire, of)
 }
 
-/** Deletes the conversation that ends with this response. The charges remain in the transactions. */
+/** Deletes the conversation that ends with this response. Its charges remain in the transactions. */
 export async function deleteResponse(wire: OpenaiParts, of: Named): Promise<object> {
   const { session, turn } = await keptResponse(wire, of)
   const { userId } = of.caller
@@ -103,7 +100,6 @@ export async function deleteResponse(wire: OpenaiParts, of: Named): Promise<obje
 
 type ReadReply = { end: ReplyEnd; parts: ReplyPart[] }
 
-/** Reads a reply from its events; undefined if they are no longer stored. */
 async function whatWasTold(wire: OpenaiParts, of: { caller: Caller; turnId: string }): Promise<ReadReply | undefined> {
   let reader: TurnReader | undefined
   try {

@@ -16,13 +16,13 @@ type Events = {
   turnId: string
   asked: ResponseRequest
   createdAt: number
-  /** Sequence number of the last event that the client already has. Earlier events are omitted too. */
+  /** Sequence number of the last event that the client already has. Events up to this one are omitted. */
   after?: number
 }
 
 type Open = { kind: DeltaKind; id: string; index: number; literals: string[] }
 
-/** Event names of a part, and the name of the field for its index within the item. */
+/** Event names for each kind of part, and the name of the field that contains its index within the item. */
 const words = {
   text: {
     added: 'response.content_part.added',
@@ -42,7 +42,7 @@ const words = {
 
 /**
  * Writes a reply as the events of a response. Each delta is one event, so sequence numbers are the same for every
- * client at any time. The agent's tool calls are internal and therefore omitted.
+ * client at any time. Omits the agent's tool calls, which are internal.
  */
 export class ResponseEvents {
   readonly #of: Events
@@ -51,7 +51,6 @@ export class ResponseEvents {
   #sequence = -1
   #written = ''
   hasText = false
-  /** The last event of the stream, once it has been read. */
   end: EndEvent | undefined
 
   constructor(of: Events) {

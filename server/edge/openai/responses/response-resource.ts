@@ -8,7 +8,6 @@ import { wireError } from '../wire-error.ts'
 /** Request fields that a response repeats. If the response is read later, only some of them are known. */
 export type ResponseRequest = {
   model: string
-  /** The session that stores the response; null if it is not stored. */
   sessionId: string | null
   instructions: string | null
   previousId: string | null
@@ -36,7 +35,7 @@ export function textPart(text: string) {
   return { type: 'output_text', text, annotations: [], logprobs: [] }
 }
 
-/** Clients of OpenAI's own responses, and of Open Responses, expect reasoning as a summary. */
+/** OpenAI's own clients, and those of Open Responses, expect reasoning as a summary. */
 export function reasoningPart(text: string) {
   return { type: 'summary_text', text }
 }
@@ -70,7 +69,6 @@ type Resource = {
   turnId: string
   asked: ResponseRequest
   createdAt: EpochMs
-  /** Null while the response is in progress. */
   ended: { end: ReplyEnd; parts: readonly ReplyPart[]; at: EpochMs } | null
 }
 
