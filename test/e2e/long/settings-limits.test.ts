@@ -69,7 +69,7 @@ testConsole(
     await page.getByLabel('Plan', { exact: true }).fill('paid')
     await page.getByLabel('Spending limit per day in USD').fill('2.5')
     await page.getByRole('button', { name: 'Save limits' }).click()
-    await page.getByText('saved.').first().waitFor()
+    await page.getByText('Saved the limits of').first().waitFor()
     await opened.check('admin-user-limits')
     await theirs.reload()
     await theirs.getByText('paid', { exact: true }).waitFor()

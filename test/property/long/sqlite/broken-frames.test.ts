@@ -328,7 +328,10 @@ test('responds with 404 to unknown procedures and 405 to the wrong method', asyn
   const { world } = shared
   const called = operations.flatMap((operation) => procedureOf(operation) ?? [])
   const changes = ['/', 's', '.x', '%00', '.__proto__', '.constructor']
-  const values = fc.tuple(fc.constantFrom(...called), fc.constantFrom(...changes))
+  const paths = new Set(called.map(({ path }) => path))
+  const values = fc
+    .tuple(fc.constantFrom(...called), fc.constantFrom(...changes))
+    .filter(([{ path }, change]) => !paths.has(path + change))
   await always(runs * 5, values, async ([{ path, type }, change]) => {
     const { lines } = world.senders.key
     await expectRpcRefusal(world, rpcRequest({ path: path + change, type }, {}, lines), { status: 404 })
