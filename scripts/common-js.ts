@@ -15,7 +15,7 @@ export function addCommonJs({ declarations, modules }: Parts): void {
     writeFileSync(`${module}.cjs`, `'use strict'\nmodule.exports = require('./${basename(module)}.js')\n`)
   }
   for (const file of declarations) {
-    const text = readFileSync(file, 'utf8').replace(/from '(\.[^']+)\.ts'/g, "from '$1.cjs'")
+    const text = readFileSync(file, 'utf8').replace(/\b(from |import\()(['"])(\.[^'"]+)\.ts\2/g, '$1$2$3.cjs$2')
     writeFileSync(file.replace(/\.d\.ts$/, '.d.cts'), text)
   }
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { contentFault, knownContent } from '../../server/agents/files/file-content.ts'
-import { contentTokens, fileTokens } from '../../server/agents/files/file-tokens.ts'
+import { contentTokens } from '../../server/agents/files/content-tokens.ts'
+import { fileTokens } from '../../server/agents/files/file-tokens.ts'
 import { isAccepted } from '../../server/agents/files/media-types.ts'
 import { countPages } from '../../server/agents/files/pdf-pages.ts'
 import { jpeg, pdf, pdfOf, png } from '../support/sample-files.ts'

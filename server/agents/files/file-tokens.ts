@@ -1,6 +1,4 @@
-import { readImage } from './image-size.ts'
 import { isImageType, isTextType } from './media-types.ts'
-import { countPages } from './pdf-pages.ts'
 
 /**
  * Estimated tokens of a file, and the maximum for which money is reserved. `tokensMax` is null if only the agent's
@@ -15,29 +13,6 @@ export type FileTokens = { tokens: number; tokensMax: number | null }
 export type FileSum = { tokens: number; boundedMax: number; unboundedTokens: number | undefined }
 
 export type FileBounds = { imageTokensMax: number | undefined; documentTokensMax: number | undefined }
-
-/**
- * Pixels per token: 16 by 16, the smallest patch that any provider counts. Providers scale down large images, so no
- * image exceeds `imageTokensMost` tokens.
- */
-const pixelsPerToken = 256
-const imageTokensMost = 16_384
-/** Providers count at least this many tokens for an image, however small it is. */
-const imageTokensLeast = 1024
-const bytesPerToken = 4
-/** Estimate for one PDF page. Providers send both the text and an image of the page to the model. */
-const tokensPerPage = 2000
-
-/** Estimates the tokens of a file from its content. Ignores the agent's own maximums. */
-export function contentTokens({ content, mediaType }: { content: Buffer; mediaType: string }): number {
-  if (isImageType(mediaType)) return byPixels(content)
-  const pages = mediaType === 'application/pdf' ? countPages(content) : 0
-  return pages > 0 ? pages * tokensPerPage : textTokens(content.length)
-}
-
-export function textTokens(bytes: number): number {
-  return Math.ceil(bytes / bytesPerToken)
-}
 
 /** A file without its content. `estimate` is the result of `contentTokens`. */
 export type MeasuredFile = { bytes: number; estimate: number; mediaType: string }
@@ -62,12 +37,6 @@ export function boundNow<File extends Pick<FileTokens, 'tokensMax'> & { mediaTyp
 ): File {
   const isDocument = !isImageType(file.mediaType) && !isTextType(file.mediaType)
   return isDocument ? { ...file, tokensMax: documentTokensMax ?? null } : file
-}
-
-function byPixels(content: Buffer): number {
-  const size = readImage(content)?.image
-  const tokens = size ? Math.ceil((size.width * size.height) / pixelsPerToken) : imageTokensMost
-  return Math.min(imageTokensMost, Math.max(imageTokensLeast, tokens))
 }
 
 export function sumTokens(files: readonly FileTokens[]): FileSum {

@@ -2,11 +2,10 @@ import type { OwnedPayload } from '../../store/tasks/task-types.ts'
 import type { z } from 'zod'
 import type { Chat } from '../../agents/config/catalogue.ts'
 import { contentFault } from '../../agents/files/file-content.ts'
+import { contentTokens, textTokens } from '../../agents/files/content-tokens.ts'
 import {
-  contentTokens,
   fileTokens,
   sumTokens,
-  textTokens,
   type FileSum,
   type FileTokens,
   type MeasuredFile,

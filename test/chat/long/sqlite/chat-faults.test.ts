@@ -33,8 +33,8 @@ const faults: Fault[] = [
     given: 'Some text. ',
   },
   { what: 'yields a part without a kind', steps: [raw({})], message: /unknown type/ },
-  { what: 'yields null', steps: [raw(null)], message: /not a reply part/ },
-  { what: 'yields a text', steps: [raw('text')], message: /not a reply part/ },
+  { what: 'yields null', steps: [raw(null)], message: /not an object/ },
+  { what: 'yields a text', steps: [raw('text')], message: /not an object/ },
   { what: 'yields an array', steps: [raw([])], message: /unknown type/ },
   {
     what: 'yields a result without its call',
@@ -111,7 +111,7 @@ const faults: Fault[] = [
   {
     what: 'reports more cached and cache-written prompt than prompt',
     steps: [raw({ type: 'usage', promptTokens: 3, completionTokens: 1, cachedPromptTokens: 2, cacheWriteTokens: 2 })],
-    message: /cacheWriteTokens than promptTokens/,
+    message: /together exceed promptTokens/,
   },
   {
     what: 'reports more cache writes for an hour than cache writes',
