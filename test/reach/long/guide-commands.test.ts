@@ -72,6 +72,7 @@ const elsewhere: Record<string, [page: string, text: string][]> = {
     ['examples/ai-sdk/README.md', '127.0.0.1:4001'],
   ],
   'test/e2e/long/product-example.test.ts': [['examples/product/README.md', 'npm run product']],
+  'test/mails/long/test-command.test.ts': [['docs/guides/mail.md', 'errand mail test']],
   'test/runner/long/sqlite/http-agent-python.test.ts': [['examples/python-agent/README.md', 'agent.py']],
   'nothing: it only installs what others publish, or starts their programs': [
     ['docs/guides/ai-sdk.md', 'npm install errand-client ai'],
@@ -191,6 +192,15 @@ test(
     const { id } = JSON.parse(created) as { id: string }
     const printed = await runShell([block('operations.md', 'errand users show')], { env, replace: { 'key_…': id } })
     expect(printed).toContain('errand_sk_')
+    const { id: userId } = JSON.parse(await runErrand(['users', 'show', '--user', email, '--json'], env)) as {
+      id: string
+    }
+    const audited = await runShell([block('operations.md', 'errand audit list')], {
+      env,
+      replace: { 'user_…': userId },
+    })
+    expect(audited).toContain(userId)
+    expect(audited).toContain('key.')
     const config = join(temporaryFolder('plans'), 'errand.config.ts')
     writeFileSync(config, "export default { agents: [], plans: { free: {}, paid: {} }, defaultPlan: 'free' }")
     const plan = await runShell([block('limits.md', '--plan paid')], {
