@@ -97,7 +97,7 @@ async function collectReply(stream: ChatStream): Promise<ChatReply> {
       // Ignore unknown event types.
     }
   }
-  throw new Error('The stream ended without its last event.')
+  throw new Error("The stream ended without its last event. Read the session's messages.")
 }
 
 function addOutput(

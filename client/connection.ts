@@ -103,7 +103,7 @@ export function toConnection(options: ErrandClientOptions): Connection {
 /** Validates the API key. The error never quotes the key, not even an invalid one, because errors are often logged. */
 function checkKey(apiKey: unknown): string {
   if (typeof apiKey === 'string' && /^[\x21-\x7e]+$/.test(apiKey)) return apiKey
-  throw invalidArgument('apiKey', 'Must be an API key: visible ASCII characters without spaces')
+  throw invalidArgument('apiKey', 'Must be an API key, with only visible ASCII characters and no spaces')
 }
 
 /** Returns a connection to the same service that acts on behalf of the user. */
@@ -117,7 +117,7 @@ function nameOf(user: ActingUser): string {
   }
   const userId: unknown = (user as { userId?: unknown } | null)?.userId
   if (typeof userId === 'string' && /^[\w-]+$/.test(userId)) return userId
-  throw invalidArgument('user', 'Must be an external id, or { userId }')
+  throw invalidArgument('user', 'Must be an external id or { userId }')
 }
 
 /** Throws INVALID_ARGUMENT unless the value is a positive number of milliseconds or `Infinity`. */

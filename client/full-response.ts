@@ -17,7 +17,10 @@ export async function fetchFullResponse(
   if (responseUri === undefined) return response as Record<string, unknown> | null
   const { fetch, maxRetries, onRetry, requestTimeoutMs: timeoutMs } = connection
   const createTimeoutError = () =>
-    new ErrandClientError('TIMEOUT', `The task's response did not arrive within ${timeoutMs} ms.`)
+    new ErrandClientError(
+      'TIMEOUT',
+      `The task's response did not arrive within ${timeoutMs} ms. Try again or allow more time.`,
+    )
   const repetition = {
     failuresMax: maxRetries + 1,
     pauseMsMax: retryPauseMsMax,

@@ -4,7 +4,7 @@ import { parseRetryAfter } from './retry-after.ts'
 // Errors for unexpected responses, and functions that detect such responses.
 
 export function networkError(cause: unknown): ErrandClientError {
-  const message = `Could not reach the service, or the connection broke: ${describeCause(cause)}`
+  const message = `The connection to the service failed (${describeCause(cause)}). Check baseUrl and the network.`
   return new ErrandClientError('NETWORK_ERROR', message, { cause })
 }
 

@@ -189,8 +189,8 @@ async function untilEnded(
 function timeoutError(timeoutMs: number, { idempotencyKey, taskId, lastFailure }: Watch): ErrandClientError {
   const what =
     taskId === undefined
-      ? `After ${timeoutMs} ms it is unknown whether the task was created. Run it again with the idempotencyKey ${idempotencyKey}.`
-      : `The task ${taskId} had not ended after ${timeoutMs} ms. It continues, and you can wait for it again.`
+      ? `The service did not confirm the task within ${timeoutMs} ms. Run it again with the idempotencyKey ${idempotencyKey}.`
+      : `The task ${taskId} did not end within ${timeoutMs} ms and continues. Wait for it again.`
   const why = lastFailure ? ` The last failure was: ${lastFailure.message}` : ''
   return new ErrandClientError('TIMEOUT', what + why, { taskId, cause: lastFailure })
 }

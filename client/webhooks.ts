@@ -87,7 +87,8 @@ export async function unwrap<Event = WebhookEvent>(
   const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>
     readHeader(headers, name),
   ) as [string, string, string]
-  if (!/^\d{1,12}$/.test(timestamp)) throw refused('the header webhook-timestamp is not a time in seconds')
+  if (!/^\d{1,12}$/.test(timestamp))
+    throw refused('the header webhook-timestamp is not a time in seconds. Pass the headers unchanged')
   if (!(Math.abs(Date.now() - Number(timestamp) * 1000) <= toleranceSeconds * 1000)) {
     throw refused(
       `the header webhook-timestamp is more than ${describeSeconds(toleranceSeconds)} from now. Check the clock`,
@@ -103,7 +104,11 @@ export async function unwrap<Event = WebhookEvent>(
   try {
     return JSON.parse(new TextDecoder().decode(bytes)) as Event
   } catch (cause) {
-    throw new ErrandClientError('BAD_RESPONSE', 'The webhook is signed, but its body is not JSON.', { cause })
+    throw new ErrandClientError(
+      'BAD_RESPONSE',
+      'The signature of the webhook is valid, but its body is not JSON. Check its sender.',
+      { cause },
+    )
   }
 }
 
@@ -134,7 +139,7 @@ function describeSeconds(seconds: number): string {
 async function importSecrets(secrets: string | readonly string[]): Promise<CryptoKey[]> {
   const all = Array.isArray(secrets) ? (secrets as readonly string[]) : [secrets as string]
   if (all.length === 0 || all.length > secretsMax) {
-    throw invalidArgument('secret', `Must be a secret of the webhook, or an array of 1 to ${secretsMax} secrets`)
+    throw invalidArgument('secret', `Must be the webhook's secret or an array of 1 to ${secretsMax} secrets`)
   }
   return await Promise.all(all.map(importSecret))
 }
@@ -149,7 +154,8 @@ async function importSecret(secret: string): Promise<CryptoKey> {
 
 function readHeader(headers: WebhookHeaders, name: string): string {
   const value = isHeaders(headers) ? headers.get(name) : findHeader(headers, name)
-  if (typeof value !== 'string' || value === '') throw refused(`the header ${name} is missing`)
+  if (typeof value !== 'string' || value === '')
+    throw refused(`the header ${name} is missing. Pass all headers of the request`)
   return value
 }
 

@@ -12,7 +12,7 @@ export function chatOperation(responses: Json, success: Json): Json {
     tags: ['Sessions'],
     summary: 'Send a message and stream the reply',
     description:
-      'The response is a stream of events (`ChatEvent`), one JSON object per line. Read it as a stream or as text, and parse each line: the whole response is not one JSON document. The last event is `done`, with the charge, or `error`. A stream without either was cut off. Closing the connection stops the reply, which is charged for its usage. With `onDisconnect: continue`, the reply continues and can be read again with `readChat`. With `Accept: text/event-stream`, the events are server-sent events.',
+      'The response is a stream of events (`ChatEvent`), one JSON object per line. Read it as a stream or as text and parse each line, because the response as a whole is not JSON. The last event is `done`, with the charge, or `error`. A stream without either was cut off. Closing the connection stops the reply and charges its usage. With `onDisconnect: continue`, the reply continues and can be read again with `readChat`. With `Accept: text/event-stream`, the events are server-sent events.',
     security: [{ apiKey: [] }, { browserSession: [] }, { platformKey: [] }, { clientToken: [] }],
     requestBody: { required: true, content: { 'application/json': { schema: schemaOf(ChatInput, 'input') } } },
     responses: {
@@ -33,7 +33,7 @@ export function chatOperation(responses: Json, success: Json): Json {
  */
 export function linesOf(event: string, contentMediaType = 'application/x-ndjson'): Json {
   const contentSchema = { $ref: `#/components/schemas/${event}` }
-  return { type: 'string', description: `Lines of JSON, each a ${event}`, contentMediaType, contentSchema }
+  return { type: 'string', description: `One JSON object per line, each a ${event}`, contentMediaType, contentSchema }
 }
 
 type Union = { oneOf: (Json & { properties: { type: { const: string } } })[] }

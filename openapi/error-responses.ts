@@ -4,21 +4,21 @@ type Json = Record<string, unknown>
 
 export const sharedErrors: Record<string, string> = {
   401: 'Authentication is missing or invalid.',
-  403: 'Permission is missing.',
-  429: 'More executions within a minute than the limit allows.',
-  500: 'The service failed. The response does not say why.',
-  503: 'The service is overloaded, is stopping or cannot write; try again, with the same Idempotency-Key.',
+  403: 'The caller lacks permission.',
+  429: 'The caller exceeded the limit on executions per minute.',
+  500: 'The service failed. Report the `X-Request-Id` to its operator.',
+  503: 'The service is overloaded, is stopping or cannot write. Retry with the same Idempotency-Key.',
 }
 
 /** Response headers. A required header is present in every response for which the document lists it. */
 export const headerComponents = {
   'X-Request-Id': always(header('Identifies the request in the logs', 'string')),
-  'X-RateLimit-Limit': header('Agent executions that are allowed per minute'),
+  'X-RateLimit-Limit': header('Maximum agent executions per minute'),
   'X-RateLimit-Remaining': header('Remaining agent executions'),
   'X-RateLimit-Reset': header('Unix time in seconds at which the oldest counted execution leaves the window'),
-  'WWW-Authenticate': always(header('The scheme to authenticate with', 'string')),
-  'Retry-After': always(header('Seconds to wait before the next try')),
-  'Errand-Turn-Id': always(header('The id of the turn, for rereading or stopping its reply', 'string')),
+  'WWW-Authenticate': always(header('Authentication scheme', 'string')),
+  'Retry-After': always(header('Seconds to wait before retrying')),
+  'Errand-Turn-Id': always(header('Id of the turn, to reread or stop its reply', 'string')),
   'Set-Cookie': header('The cookie of the browser login', 'string'),
 }
 
@@ -27,7 +27,7 @@ type HeaderName = keyof typeof headerComponents
 const rateHeaderNames = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const
 
 export const rateHeaders = headersOf(...rateHeaderNames)
-export const retryAfterAtTimes: Json = { 'Retry-After': header('Seconds to wait before the next try') }
+export const retryAfterAtTimes: Json = { 'Retry-After': header('Seconds to wait before retrying') }
 /**
  * Statuses of errors that can occur before authentication. Such responses have no rate headers, which describe the
  * caller's limit.
@@ -60,7 +60,7 @@ export function errorResponse(status: string, { description, headers = {}, ...gi
 export const errorSchemas: Json = {
   ErrorBody: {
     type: 'object',
-    description: 'The error. Programs distinguish errors by `code`, and unknown codes by their status.',
+    description: 'The error. Distinguish errors by `code`; handle unknown codes by their status.',
     required: ['error', 'message', 'statusCode', 'code'],
     properties: {
       error: {
@@ -82,7 +82,7 @@ export const errorSchemas: Json = {
     type: 'object',
     required: ['path', 'message'],
     properties: {
-      path: { type: 'string', description: 'The field, such as `params.text`; empty for the entire input' },
+      path: { type: 'string', description: 'Path of the field, such as `params.text`; empty for the whole input' },
       message: { type: 'string' },
     },
   },
@@ -96,9 +96,9 @@ export function chatErrors(): Json {
   const refusals: Record<string, string> = {
     ...sharedErrors,
     400: 'The body is invalid.',
-    403: 'The balance, `maxCostUsd` or a limit does not cover the message, too much was written off today, or permission is missing.',
+    403: 'The balance, `maxCostUsd` or a limit does not cover the message, too much was written off today, or the caller lacks permission.',
     404: 'The session was not found.',
-    409: 'The session is completed, another of its replies is in progress, `replaces` is not its last message, or the Idempotency-Key or the quote was already used.',
+    409: 'The session is completed, another of its replies is in progress, `replaces` is not its last turn, or the Idempotency-Key or the quote was already used.',
     410: 'The session has expired.',
     413: 'The body is too large.',
     415: 'The body is not JSON.',
@@ -108,7 +108,7 @@ export function chatErrors(): Json {
   for (const [status, description] of Object.entries(refusals)) {
     const own = {
       ...(status === '401' ? headersOf('WWW-Authenticate') : rateHeadersOf(status)),
-      ...(status === '429' && rateHeadersUnless('another limit rejected the request')),
+      ...(status === '429' && rateHeadersUnless('a different limit rejected the request')),
       ...retryHeaderOf(status),
     }
     const response = errorResponse(status, { description, headers: own }) as { content: Json }

@@ -11,7 +11,7 @@ export function followOperation(success: Json): Json {
     tags: ['Tasks'],
     summary: 'Follow a task',
     description:
-      'The response is a stream of events (`TaskEvent`), one JSON object per line, or server-sent events if `Accept` is `text/event-stream`. The first event is the current state, then come changes of state and progress, and the last one is `end` with the task. A stream without `end` was cut off: request it again. A caller can have at most 200 requests that wait for tasks.',
+      'The response is a stream of events (`TaskEvent`), one JSON object per line, or server-sent events if `Accept` is `text/event-stream`. The first event is the current state. Changes of status and progress follow, and the last event is `end`, with the task. A stream without `end` was cut off: request it again. At most 200 requests of a caller can wait for tasks at a time.',
     security: [{ apiKey: [] }, { browserSession: [] }, { platformKey: [] }, { clientToken: [] }],
     parameters: [idParameter('taskId', 'The id returned when the task was created')],
     responses: {

@@ -46,7 +46,7 @@ const enums: Record<string, readonly string[]> = {
  */
 const renamed: Record<string, string> = { Login: 'BrowserLogin' }
 
-const mayGrow = 'New values may be added; ignore unknown ones, or treat them as their name suggests.'
+const mayGrow = 'New values can be added; ignore unknown values.'
 
 /** Moves bodies, responses and enums to named components. Generators can name inline schemas only by position. */
 export function nameSchemas(document: Named): void {

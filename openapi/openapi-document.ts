@@ -63,13 +63,13 @@ const writes = new Set([
   'createClientToken',
   'rotateKey',
 ])
-const tooManyWrites = 'More changes than the limit allows within a minute.'
+const tooManyWrites = 'The caller exceeded the limit on changes per minute.'
 const keptFor24Hours = 'Stored for 24 hours: a repeated request with the same key and body gets the first response.'
 const idempotent: Record<string, string> = {
   createTask: keptFor24Hours,
   createSession: keptFor24Hours,
   createTopup: keptFor24Hours,
-  creditUser: 'Kept with the transaction: a repeated request with the same key and amount credits nothing more.',
+  creditUser: 'Stored with the transaction: a repeated request with the same key and amount does not credit again.',
 }
 /** Operations that reject API keys, whatever their scopes. */
 const forBrowsers = new Set(['logOut', 'changePassword'])
@@ -78,10 +78,10 @@ const countingLogins = new Set(['logIn', 'changePassword'])
 
 const tags = [
   { name: 'Tasks', description: 'Asynchronous executions of agents' },
-  { name: 'Sessions', description: 'Conversations with an agent, billed per message' },
+  { name: 'Sessions', description: 'Conversations with an agent, charged per message' },
   { name: 'Agents', description: 'Available agents and their prices' },
-  { name: 'Connectors', description: "The user's connected services, whose tools agents can call" },
-  { name: 'Webhooks', description: 'Destinations of events, and their deliveries' },
+  { name: 'Connectors', description: 'MCP servers whose tools agents can call for the user' },
+  { name: 'Webhooks', description: 'URLs that receive events, and their deliveries' },
   { name: 'Billing', description: 'Balance and transactions' },
   { name: 'API keys', description: 'Credentials of the account' },
   { name: 'Client tokens', description: 'Short-lived credentials for browsers, valid for at most an hour' },
@@ -93,9 +93,9 @@ const tags = [
   { name: 'Payloads', description: 'Requests and responses that are too large to send inline' },
 ]
 
-const about = `Runs agents on behalf of a user and bills the balance in USD. A task is charged when it is created and refunded in full if it fails. A chat is charged per message, for its usage.
+const about = `Runs agents on behalf of a user and charges the user's balance in USD. A task is charged when it is created and refunded in full if it fails. A chat is charged per message, by usage.
 
-Within a version, these may be added: operations, optional request fields, response fields, enumeration values, error codes and event types. Clients must ignore unknown fields and tolerate unknown values.
+Within a version, operations, optional request fields, response fields, enumeration values, error codes and event types can be added. Clients must ignore unknown fields and tolerate unknown values.
 
 Every error body has a machine-readable \`code\`. Include the header \`X-Request-Id\` when you report an error.`
 
@@ -116,7 +116,7 @@ export function createOpenApiDocument(): Json {
           type: 'http',
           scheme: 'bearer',
           description:
-            "A platform key, `errand_pk_…`; with the scope `act`, and the header Errand-User, it is that user's with `read` and `execute`",
+            'A platform key, `errand_pk_…`. With the scope `act` and the header Errand-User, it has `read` and `execute` for that user',
         },
         clientToken: {
           type: 'http',
@@ -156,7 +156,7 @@ export function createOpenApiDocument(): Json {
   document['tags'] = tags
   const { info } = document as { info?: Json }
   document['info'] = { ...info, contact: { name: 'The operator of this server' } }
-  document['servers'] = [{ url: '/', description: 'The server of this document' }]
+  document['servers'] = [{ url: '/', description: 'The server that returned this document' }]
   return document
 }
 

@@ -5,7 +5,7 @@ import { idParameter, refusals } from './follow-operation.ts'
 type Json = Record<string, unknown>
 
 const security = [{ apiKey: [] }, { browserSession: [] }, { platformKey: [] }, { clientToken: [] }]
-const tooMany = 'The caller already reads the maximum number of replies.'
+const tooMany = 'The caller is already reading the maximum number of replies.'
 
 export function readChatOperation(success: Json): Json {
   return {
@@ -13,10 +13,10 @@ export function readChatOperation(success: Json): Json {
     tags: ['Sessions'],
     summary: 'Reread a reply, or continue reading it',
     description:
-      'Returns the events of a turn after number `after`, followed by new ones, so that both reads together are the complete stream. Nothing is charged again. Events are kept while the reply is in progress and for ten minutes after its end, or less under memory pressure. As with `chat`, the response is lines of JSON, or server-sent events if `Accept` is `text/event-stream`. There, `Last-Event-ID` is equivalent to `after`.',
+      'Returns the events of a turn after the event `after`, then new events as they occur. Nothing is charged again. Events are kept while the reply is in progress and for ten minutes after its end, or for less if memory is low. As with `chat`, the response has one JSON object per line, or server-sent events if `Accept` is `text/event-stream`. For server-sent events, `Last-Event-ID` is equivalent to `after`.',
     security,
     parameters: [
-      idParameter('turnId', 'The `Errand-Turn-Id` of the chat'),
+      idParameter('turnId', 'The `Errand-Turn-Id` of the turn'),
       {
         name: 'after',
         in: 'query',
@@ -25,9 +25,9 @@ export function readChatOperation(success: Json): Json {
       },
     ],
     responses: {
-      ...answers(success, 'There are no events after that one.'),
+      ...answers(success, 'There are no further events.'),
       ...refusals({
-        400: 'A parameter is invalid, or the reply has not reached that event.',
+        400: 'A parameter is invalid, or the reply has not reached the event `after`.',
         404: 'The turn was not found.',
         410: 'The events are no longer stored.',
         429: tooMany,
@@ -42,9 +42,9 @@ export function readSessionChatOperation(success: Json): Json {
     tags: ['Sessions'],
     summary: 'Read the reply in progress of a session',
     description:
-      'Like `readChat` for the reply in progress, from its first event. For a page that was reloaded, or a second one.',
+      'Like `readChat`, for the reply in progress and from its first event. Use it after a page was reloaded, or in a second tab.',
     security,
-    parameters: [idParameter('sessionId', 'A session of the caller')],
+    parameters: [idParameter('sessionId', "Id of one of the caller's sessions")],
     responses: {
       ...answers(success, 'No reply is in progress.'),
       ...refusals({

@@ -76,8 +76,10 @@ async function installCopy(to) {
     await installLocked(to, '--workspace=console', '--include=dev')
     return true
   } catch {
-    const state = existsSync(join(built, 'index.html')) ? 'is served as it was built before' : 'is not served'
-    console.error(`The web console ${state}: the packages to build it could not be installed.`)
+    const state = existsSync(join(built, 'index.html')) ? 'is served from its previous build' : 'is not served'
+    console.error(
+      `The web console ${state}, because its build packages could not be installed. Check the network and try again.`,
+    )
     return false
   }
 }

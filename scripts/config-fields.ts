@@ -31,7 +31,8 @@ const source = ['define-config.ts', 'chat-config.ts', 'pricing-config.ts', 'serv
 
 function commentsOf(type: string): Map<string, string> {
   const body = new RegExp(String.raw`^(?:export )?type ${type}\b[^\n]*\{\n([\s\S]*?)^\}`, 'm').exec(source)?.[1]
-  if (body === undefined) throw new Error(`No type ${type} is in the files of the configuration's types`)
+  if (body === undefined)
+    throw new Error(`Could not find the type ${type}. Add its file to the files of the configuration's types.`)
   const members = body.matchAll(/^ {2}\/\*\*([\s\S]*?)\*\/\n(?: {2}\/\/.*\n)*? {2}(?:readonly )?(\w+)\??[:(]/gm)
   return new Map(
     Array.from(members, ([, comment, name]) => [name!, comment!.replaceAll(/\s*\n\s*\*?\s*/g, ' ').trim()]),
@@ -43,7 +44,8 @@ export function fieldSections(): FieldSection[] {
   const root = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' }) as Schema
   const at = (schema: Schema | undefined, ...path: string[]): Schema => {
     const [name, ...rest] = path
-    if (!schema) throw new Error('The schema of the configuration has another shape than this page')
+    if (!schema)
+      throw new Error('The schema of the configuration does not match the sections of this page. Update the sections.')
     if (name === undefined) return schema
     const entries = schema.additionalProperties === false ? undefined : schema.additionalProperties
     return at(name === '*' ? (schema.items ?? entries) : schema.properties?.[name], ...rest)
@@ -104,8 +106,9 @@ function rowsOf(schema: Schema, own: Map<string, string>, besides = new Map<stri
   const properties = schema.properties ?? {}
   const unknown = [...own.keys()].filter((name) => !Object.hasOwn(properties, name))
   const silent = Object.keys(properties).filter((name) => !own.has(name) && !besides.has(name))
-  if (unknown.length > 0) throw new Error(`No schema reads ${unknown.join(', ')}`)
-  if (silent.length > 0) throw new Error(`No comment says anything of ${silent.join(', ')}`)
+  if (unknown.length > 0)
+    throw new Error(`The schema does not have ${unknown.join(', ')}. Remove these fields from the type.`)
+  if (silent.length > 0) throw new Error(`These fields have no comment: ${silent.join(', ')}. Add one in the type.`)
   return [...own].map(([name, comment]) => {
     const field = properties[name]!
     const { meaning, byDefault } = splitDefault(comment)
@@ -129,7 +132,8 @@ function defaultOf(field: Schema, { byDefault, isRequired }: { byDefault: string
   const value = field.default
   if (typeof value === 'number') {
     const text = value.toLocaleString('en')
-    if (byDefault !== '' && byDefault !== text) throw new Error(`A comment says ${byDefault} and means ${text}`)
+    if (byDefault !== '' && byDefault !== text)
+      throw new Error(`A comment has the default ${byDefault}, but the schema has ${text}. Correct the comment.`)
     return text
   }
   if (isRequired) return 'required'

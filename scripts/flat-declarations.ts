@@ -59,7 +59,7 @@ function flatten(folder: string, entry: string, index: string | undefined): stri
       const same = declarations.get(statement.name)
       const own = relative(folder, file)
       if (same && same.file !== own)
-        throw new Error(`${same.file} and ${own} both declare ${statement.name}: rename one of them.`)
+        throw new Error(`${same.file} and ${own} both declare ${statement.name}. Rename one of them.`)
       // Several declarations of a function in one file are overloads.
       const text = `${same?.text ?? ''}${statement.text}`
       declarations.set(statement.name, { name: statement.name, text, file: own })

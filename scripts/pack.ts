@@ -12,7 +12,7 @@ for (const old of globSync('*.tgz', { cwd: dist })) rmSync(join(dist, old))
 copyCreateErrand()
 for (const name of ['errand', 'errand-client', 'create-errand']) {
   const folder = join(dist, name)
-  if (!existsSync(folder)) throw new Error(`${folder} is missing; run npm run build first.`)
+  if (!existsSync(folder)) throw new Error(`${folder} is missing. Run npm run build first.`)
   const packed = execFileSync('npm', ['pack', '--silent', '--pack-destination', dist], {
     cwd: folder,
     encoding: 'utf8',

@@ -22,17 +22,17 @@ const note = (isRight: boolean, what: string, remedy: string) => {
 }
 
 const changed = run('git', 'status', '--porcelain')
-note(changed === '', 'the tree is clean', 'commit or stash what git status shows')
+note(changed === '', 'the working tree is clean', 'commit or stash what git status shows')
 const changelog = readFileSync(join(root, 'CHANGELOG.md'), 'utf8')
 const section = new RegExp(`^## \\[${version.replaceAll('.', '\\.')}\\] - (.+)$`, 'm').exec(changelog)
-note(section !== null, `CHANGELOG.md has version ${version}`, `write its section, "## [${version}] - YYYY-MM-DD"`)
+note(section !== null, `CHANGELOG.md has version ${version}`, `add its section, "## [${version}] - YYYY-MM-DD"`)
 note(
   /^\d{4}-\d\d-\d\d$/.test(section?.[1] ?? ''),
   'the version has a date',
-  'put the day of the release in place of "unreleased"',
+  'replace "unreleased" with the release date',
 )
 const { packages } = readJson('package-lock.json') as { packages: Record<string, { version?: string }> }
-note(packages['']?.version === version, 'package-lock.json has the version', 'npm install --package-lock-only')
+note(packages['']?.version === version, 'package-lock.json has the version', 'run npm install --package-lock-only')
 const create = readJson('create-errand/package.json') as { version: string; dependencies: { errand: string } }
 note(
   create.version === version && create.dependencies.errand === version,
@@ -44,7 +44,7 @@ if (token !== '')
   note(
     repositoryFields().repository !== undefined,
     'the remote origin is on a host',
-    'npm accepts provenance only from a known repository: git remote set-url origin URL',
+    'run git remote set-url origin URL, because npm accepts provenance only from a known repository',
   )
 
 run('npm', 'run', 'build')
@@ -52,7 +52,7 @@ run('npm', 'run', 'pack')
 const tarballs = new Set(globSync('*.tgz', { cwd: join(root, 'dist') }))
 for (const name of names) {
   const file = `${name}-${version}.tgz`
-  note(tarballs.has(file), `dist/${file} is packed`, 'see what npm run pack says')
+  note(tarballs.has(file), `dist/${file} is packed`, 'run npm run pack and fix its errors')
   if (!tarballs.has(file)) continue
   lint('publint', '--strict', join(root, 'dist', file))
   lint('attw', '--format', 'table-flipped', join(root, 'dist', file))
@@ -80,14 +80,14 @@ function publish(args: string[]): void {
 function lint(name: string, ...args: string[]): void {
   const folders = [join(root, 'node_modules', '.bin'), ...(process.env['PATH'] ?? '').split(delimiter)]
   if (!folders.some((folder) => existsSync(join(folder, name)))) {
-    console.log(`skipped  ${name}: it is not installed (npm install -g publint @arethetypeswrong/cli)`)
+    console.log(`skipped  ${name}: not installed (npm install -g publint @arethetypeswrong/cli)`)
     return
   }
   try {
     run(name, ...args)
-    note(true, `${name} finds nothing in ${args.at(-1)}`, '')
+    note(true, `${name} finds no problems in ${args.at(-1)}`, '')
   } catch (error) {
-    note(false, `${name} finds nothing in ${args.at(-1)}`, String((error as { stdout?: string }).stdout))
+    note(false, `${name} finds no problems in ${args.at(-1)}`, String((error as { stdout?: string }).stdout))
   }
 }
 

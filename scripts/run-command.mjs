@@ -4,7 +4,7 @@ import { once } from 'node:events'
 export async function runCommand(command, args, options) {
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 2], ...options })
   const [code, signal] = await once(child, 'exit')
-  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${signal ?? code}.`)
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} failed with ${signal ?? code}.`)
 }
 
 export async function installLocked(folder, ...args) {

@@ -64,6 +64,7 @@ function conditions(module: string): object {
 
 function pinned({ dependencies }: RootManifest, name: string): string {
   const version = dependencies[name]
-  if (version === undefined) throw new Error(`The server imports ${name}, which is not among the dependencies.`)
+  if (version === undefined)
+    throw new Error(`The server imports ${name}, which is not a dependency. Add it to dependencies in package.json.`)
   return version
 }

@@ -80,13 +80,13 @@ async function findNode() {
   const found = process.platform === 'linux' ? nodePackages[process.arch] : undefined
   if (!found) {
     throw new Error(
-      `Node ${process.versions.node} is too old for Errand. Install Node ${nodeMin.join('.')} or newer from nodejs.org and run this again.`,
+      `Node ${process.versions.node} is too old for Errand. Install Node ${nodeMin.join('.')} or newer from nodejs.org and try again.`,
     )
   }
   const installed = join(nodeFolder, 'node_modules', found.name)
   const binary = join(installed, 'bin', 'node')
   if (isUsable(binary)) return binary
-  console.error(`The machine's Node is too old: fetching Node ${nodeVersion} for this folder (once)…`)
+  console.error(`The installed Node is too old. Downloading Node ${nodeVersion} to this folder (once)…`)
   rmSync(nodeFolder, { recursive: true, force: true })
   mkdirSync(nodeFolder, { recursive: true })
   const dependencies = { [found.name]: nodeVersion }
@@ -104,7 +104,8 @@ async function findNode() {
   writeFileSync(join(nodeFolder, 'package.json'), JSON.stringify(manifest))
   writeFileSync(join(nodeFolder, 'package-lock.json'), JSON.stringify(lock))
   await installLocked(nodeFolder)
-  if (!isUsable(binary)) throw new Error(`The Node that was installed at ${binary} does not start.`)
+  if (!isUsable(binary))
+    throw new Error(`The installed Node ${binary} does not start. Delete its folder and try again.`)
   // The headers take a third of the space and are needed only to compile addons.
   rmSync(join(installed, 'include'), { recursive: true, force: true })
   return binary

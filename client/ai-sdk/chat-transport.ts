@@ -191,7 +191,10 @@ export class ErrandChatTransport {
   /** Stops a reply at the service, then reads it to its end to learn the cost. */
   #stop({ chat, chatId, stream }: Reply): void {
     const createTimeoutError = () =>
-      new ErrandClientError('TIMEOUT', `The service did not confirm the stop within ${stopMsMax} ms.`)
+      new ErrandClientError(
+        'TIMEOUT',
+        `The service did not confirm the stop within ${stopMsMax} ms. Stop the reply again.`,
+      )
     const stopped = withDeadline({ signal: undefined, timeoutMs: stopMsMax, createTimeoutError }, async () => {
       await stream.begin()
       const { turnId } = stream
@@ -235,7 +238,7 @@ type Reply = Pick<ChatCalls, 'chat'> & { chatId: string; stream: ChatStream }
 function newMessage({ messageId, messages, trigger }: SendRequest): ChatInput['message'] {
   const last = messages.at(-1)
   if (trigger !== 'submit-message' || messageId !== undefined || last?.role !== 'user') {
-    const advice = 'Must end with a new user message: the service stores the earlier messages and runs tools itself'
+    const advice = 'Must end with a new user message, because the service stores earlier messages and runs tools itself'
     throw invalidArgument('messages', advice)
   }
   const parts = last.parts.map(toPart)

@@ -31,7 +31,7 @@ export function toUIMessages(
         input: call.arguments,
         providerExecuted: true as const,
         ...(call.output === null
-          ? { state: 'output-error' as const, errorText: 'The reply was cut off before the result.' }
+          ? { state: 'output-error' as const, errorText: "The reply was cut off before the tool's result." }
           : { state: 'output-available' as const, output: call.output }),
       })),
       ...parts.map((part) => (part.type === 'text' ? { ...part, state: 'done' as const } : fileOf(part))),

@@ -5,8 +5,8 @@ import { endpointDeclarations } from './endpoint-declarations.ts'
 
 const usage = `Usage: errand-client types URL > errand.d.ts
 
-Writes the types of a service's endpoints, as its agents declare them. Include the file in your project, so that
-tasks.create and tasks.run are typed for each endpoint. ERRAND_API_KEY is a key that may call these endpoints.
+Writes TypeScript types for the endpoints of a service. Include the file in your project to type tasks.create and
+tasks.run for each endpoint. Set ERRAND_API_KEY to an API key that can call these endpoints.
 `
 
 const [command, url, ...rest] = process.argv.slice(2)
@@ -24,7 +24,7 @@ if (command === '--help' || command === '-h') {
 
 async function writeTypes(baseUrl: string): Promise<void> {
   const apiKey = process.env['ERRAND_API_KEY']
-  if (!apiKey) throw new Error('Set ERRAND_API_KEY to an API key with the scope read.')
+  if (!apiKey) throw new Error('ERRAND_API_KEY is not set. Set it to an API key with the scope read.')
   const agents: Agent[] = []
   for await (const agent of createClient({ baseUrl, apiKey }).agents.list()) agents.push(agent)
   process.stdout.write(endpointDeclarations(agents, baseUrl))

@@ -70,5 +70,8 @@ export function createCall(connection: Connection): Call {
 }
 
 function noAnswer(timeoutMs: number): ErrandClientError {
-  return new ErrandClientError('TIMEOUT', `The service did not respond within ${timeoutMs} ms.`)
+  return new ErrandClientError(
+    'TIMEOUT',
+    `The service did not respond within ${timeoutMs} ms. Try again or allow more time.`,
+  )
 }

@@ -115,7 +115,10 @@ export function toJson(value: unknown): string {
   try {
     return JSON.stringify(value) ?? 'null'
   } catch (error) {
-    throw invalidArgument('input', `Must be JSON: ${error instanceof Error ? error.message : String(error)}`)
+    throw invalidArgument(
+      'input',
+      `Must be serializable as JSON: ${error instanceof Error ? error.message : String(error)}`,
+    )
   }
 }
 
@@ -176,9 +179,9 @@ function toError({ message, data }: RpcError, operation: string, fields: ReturnT
   if (typeof errorCode !== 'string' || typeof message !== 'string') {
     return new ErrandClientError('BAD_RESPONSE', "Could not read the service's response. Check baseUrl.", fields)
   }
-  const isMissing = errorCode === 'NOT_FOUND' && message === 'There is no such operation.'
+  const isMissing = errorCode === 'NOT_FOUND' && message === 'This operation does not exist. Check its name.'
   const text = isMissing
-    ? `The service has no operation ${operation}. It may be older than this client: update the service.`
+    ? `The service does not have the operation ${operation}. It may be older than this client, so update the service.`
     : message
   const requestId = fields.requestId
   return new ErrandClientError(errorCode, text, { status: httpStatus, details, retryAfterSeconds, requestId })

@@ -25,7 +25,7 @@ export function useErrand(): ErrandClient {
 
 export function useErrandContext(): Errand {
   const errand = useContext(ErrandContext)
-  if (!errand) throw new Error('Put this component inside <ErrandProvider client={…}>.')
+  if (!errand) throw new Error('This component does not have a client. Put it inside <ErrandProvider client={…}>.')
   return errand
 }
 

@@ -26,7 +26,7 @@ export function followTask(
     connect: async (own) => {
       checkTimeout('requestTimeoutMs', timeoutMs)
       const path = `/api/tasks/${encodeURIComponent(taskId)}/events`
-      const late = `The service did not respond within ${timeoutMs} ms.`
+      const late = `The service did not respond within ${timeoutMs} ms. Follow the task again.`
       return (opened = await openStream(connection, { path, signal: own, timeoutMs, late }))
     },
     take: () => true,
@@ -39,5 +39,9 @@ export function followTask(
 
 function brokenOff(cause?: unknown): ErrandClientError {
   const why = cause === undefined ? '' : ` (${describeCause(cause)})`
-  return new ErrandClientError('NETWORK_ERROR', `The stream broke before the end of the task${why}.`, { cause })
+  return new ErrandClientError(
+    'NETWORK_ERROR',
+    `The stream broke before the end of the task${why}. Follow the task again.`,
+    { cause },
+  )
 }

@@ -97,6 +97,6 @@ function toEvent(text: string | undefined): NdjsonEvent {
 function badStream(what: string): ErrandClientError {
   return new ErrandClientError(
     'BAD_RESPONSE',
-    `The stream contains ${what}, so something between the service and the client changed it. Check baseUrl.`,
+    `The stream contains ${what}, which the service does not send. Check baseUrl and any proxies.`,
   )
 }

@@ -70,7 +70,8 @@ export async function readChunk(
  * does not end, calls `stop` to drop the connection.
  */
 export async function closeStream({ body }: OpenStream, stop: (reason: unknown) => void): Promise<void> {
-  const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The stream did not end after its last event.')
+  const createTimeoutError = () =>
+    new ErrandClientError('TIMEOUT', 'The stream did not end after its last event. Check any proxies.')
   const deadline = { signal: undefined, timeoutMs: closeMs, createTimeoutError }
   const isEnd = await withDeadline(deadline, () => body.read()).then(
     ({ done }) => done,

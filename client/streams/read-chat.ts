@@ -73,7 +73,7 @@ export function readChat(connection: Connection, { input, options = {}, stop }: 
   const start = async (own: AbortSignal) => {
     if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey)
     const body = toJson({ ...input, onDisconnect })
-    const late = `No reply started within ${timeoutMs} ms. It may still be charged.`
+    const late = `No reply started within ${timeoutMs} ms. Check the transactions, because the reply can still be charged.`
     const chat = { path: '/api/chat', body, idempotencyKey, signal: request.signal, timeoutMs, late }
     opening = whenFree(connection, { sessionId, signal: own }, () => openStream(connection, chat))
     opening.catch(() => request.abort())
@@ -191,7 +191,7 @@ function openAgain(
   connection: Connection,
   request: { path: string; signal: AbortSignal; timeoutMs: number },
 ): Promise<OpenStream | undefined> {
-  const late = `The service did not respond within ${request.timeoutMs} ms.`
+  const late = `The service did not respond within ${request.timeoutMs} ms. Try again or allow more time.`
   return openStream(connection, { ...request, late, mayBeEmpty: true })
 }
 

@@ -11,15 +11,15 @@ export type Account = {
   email: string
   /** Amount in USD with four fraction digits */
   balanceUsd: string
-  /** Part of the balance held for running chats */
+  /** Part of the balance held for turns in progress */
   heldUsd: string
-  /** Refunded or disputed top-up amounts that the balance could not cover; no execution starts until this is paid */
+  /** Refunded or disputed top-up amounts that the balance could not cover; no execution starts until this debt is paid */
   owedUsd: string
   /** The event `balance.low` is sent when the balance falls below this amount */
   notifyBelowUsd: string | null
   /** When the abuse block ends; null if there is none */
   blockedUntil: string | null
-  /** When tasks with connectors are accepted again, after a task that had called a connector failed; null if there is no block */
+  /** When the block of tasks with connectors ends, which a failed task that had called a connector causes; null if there is none */
   connectorsBlockedUntil: string | null
   isAdmin: boolean
   /** False if the account can be accessed only with single sign-on or API keys */
@@ -31,13 +31,13 @@ export type Account = {
     /** Maximum executions in any 60 seconds; 0 if there is no limit */
     limit: number
     remaining: number
-    /** When the oldest counted execution leaves the window; null if none is counted */
+    /** When the oldest counted execution leaves the window; null if there is none */
     resetAt: string | null
   }
   /** How the account is topped up; null if the service does not accept payments */
   payments: PaymentAccount | null
   limits: Limits
-  /** Own limits of the API key or token of this request; null if it has none */
+  /** Limits of the API key or token of this request; null if it has none */
   credential: CredentialLimits | null
   /** Maximum size of a request body */
   maxBodyBytes: number
@@ -51,22 +51,22 @@ export type Agent = {
   endpoints: Endpoint[]
   /** Null if the agent does not support chat */
   chat: AgentChat | null
-  /** Whether the plan and limits of the account include the agent; if false, runs of it are rejected */
+  /** Whether the account's plan and limits include the agent; if false, its runs are rejected */
   inPlan: boolean
-  /** Names of the plans that include the agent. Only present if `inPlan` is false */
+  /** Names of the plans that include the agent; only if `inPlan` is false */
   plans?: string[] | undefined
 }
 
 export type AgentChat = {
   pricing: ChatRates
-  /** Fallback models that may answer if the first model cannot, with their own prices; omitted if there are none */
+  /** Fallback models, with their own prices, for when the first model cannot answer; omitted if there are none */
   fallbacks?: {
     model: string
     pricing: ChatRates
   }[] | undefined
-  /** Maximum tokens of message and history given to the agent for a reply */
+  /** Maximum tokens of the message and history sent to the agent for a reply */
   contextTokens: number
-  /** Maximum `maxTokens` of a chat */
+  /** Maximum `maxTokens` of a turn */
   maxOutputTokens: number
   /** Whether reasoning is streamed */
   reasoning: boolean
@@ -75,27 +75,27 @@ export type AgentChat = {
 }
 
 export type AuditAct = {
-  /** Position in the log */
+  /** Position in the audit log */
   seq: number
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   action: "login.created" | "login.failed" | "login.ended" | "password.changed" | "identity.linked" | "user.created" | "user.updated" | "user.unblocked" | "limits.changed" | "balance.changed" | "key.created" | "key.updated" | "key.rotated" | "key.revoked" | "platform_key.created" | "platform_key.revoked" | "invitation.created" | "invitation.revoked" | "invitation.accepted"
-  /** Kind of the actor; a visitor has not logged in */
+  /** Kind of actor; a `visitor` has not logged in */
   actor: "user" | "key" | "platformKey" | "clientToken" | "commandLine" | "visitor" | "service"
   /** Id of the user, key or token that acted */
   actorId: string | null
-  /** Address of the client */
+  /** IP address of the client */
   client: string | null
-  /** The user whom the act is about */
+  /** The user whom the action affects */
   userId: string | null
-  /** JSON object with the ids and values that changed */
+  /** JSON object with the changed ids and values */
   change: string
 }
 
 export type AutoRecharge = {
   /** Recharge when the balance falls below this amount */
   belowUsd: string
-  /** Target balance, subject to the maximum per payment and per month */
+  /** Target balance, within the maximum per payment and per month */
   toUsd: string
   /** Maximum total of recharges per UTC month */
   monthlyMaxUsd: string
@@ -103,41 +103,41 @@ export type AutoRecharge = {
 
 export type ChatBreakdown = {
   promptTokens: number
-  /** The part of `promptTokens` that the provider read from its cache */
+  /** Part of `promptTokens` that the provider read from its cache */
   cachedPromptTokens: number
-  /** The part of `promptTokens` that the provider wrote to its cache; omitted if none */
+  /** Part of `promptTokens` that the provider wrote to its cache; omitted if none */
   cacheWriteTokens?: number | undefined
-  /** The part of `cacheWriteTokens` that the provider keeps for an hour; omitted if none */
+  /** Part of `cacheWriteTokens` that the provider caches for an hour; omitted if none */
   cacheWrite1hTokens?: number | undefined
   /** Includes reasoning tokens */
   completionTokens: number
   reasoningTokens: number
   toolCalls: number
-  /** The part of the tokens that is priced at the rates for long prompts; omitted if none */
+  /** Part of the tokens priced at the rates for long prompts; omitted if none */
   longContext?: {
     promptTokens: number
-    /** The part of `promptTokens` that the provider read from its cache */
+    /** Part of `promptTokens` that the provider read from its cache */
     cachedPromptTokens: number
-    /** The part of `promptTokens` that the provider wrote to its cache; omitted if none */
+    /** Part of `promptTokens` that the provider wrote to its cache; omitted if none */
     cacheWriteTokens?: number | undefined
-    /** The part of `cacheWriteTokens` that the provider keeps for an hour; omitted if none */
+    /** Part of `cacheWriteTokens` that the provider caches for an hour; omitted if none */
     cacheWrite1hTokens?: number | undefined
     /** Includes reasoning tokens */
     completionTokens: number
     reasoningTokens: number
   } | undefined
   rates: ChatRates
-  /** The model that answered, if the agent has fallback models */
+  /** Model that answered, if the agent has fallback models */
   model?: string | undefined
   /** Whether tokens were estimated from the text because the agent or its model did not report all of them */
   isEstimated: boolean
-  /** The sum of the components; omitted on receipts of older versions, which rounded it */
+  /** Sum of the components; omitted on receipts from older versions, which rounded it */
   exactUsd?: string | undefined
-  /** Amount below 0.0001 carried over from earlier chats of the account */
+  /** Amount below 0.0001 carried over from earlier turns of the account */
   carriedBeforeUsd?: string | undefined
-  /** Amount below 0.0001 carried over to the next chat; the rest was charged or written off */
+  /** Amount below 0.0001 carried over to the next turn; the rest was charged or written off */
   carriedAfterUsd?: string | undefined
-  /** The part of the cost that exceeded the balance or a cap and was not charged */
+  /** Part of the cost that exceeded the balance, a cap or a limit and was not charged */
   writtenOffUsd?: string | undefined
 }
 
@@ -185,7 +185,7 @@ export type ChatEvent = {
   usage: ChatUsage
   /** Amount in USD with four fraction digits */
   costUsd: string
-  /** `length` if the reply was cut off by a limit on tokens or steps; omitted for older replies */
+  /** `length` if a limit on tokens or steps cut off the reply; omitted for older replies */
   finishReason?: "stop" | "length" | "content_filter" | undefined
 } | {
   type: "error"
@@ -197,14 +197,14 @@ export type ChatEvent = {
     code: string
     message: string
   }
-  /** Only if the chat was rejected; `statusCode` is then the status */
+  /** Only if the turn was rejected; `statusCode` is then the HTTP status */
   message?: string | undefined
   statusCode?: number | undefined
-  /** Only if the chat was rejected: the code as in any error body */
+  /** Only if the turn was rejected; the same code as in error bodies */
   code?: string | undefined
   /** Amount charged for a reply that failed or stopped after it started */
   costUsd?: string | undefined
-  /** Set if the user stopped the reply */
+  /** Present if the user stopped the reply */
   stopped?: true | undefined
 }
 
@@ -216,7 +216,7 @@ export type ChatRates = {
   outputPerMillionUsd: string
   reasoningPerMillionUsd: string
   toolCallUsd: string
-  /** Rates of a model call whose prompt has more than `aboveTokens` tokens */
+  /** Rates for model calls whose prompt has more than `aboveTokens` tokens */
   longContext?: {
     aboveTokens: number
     inputPerMillionUsd: string
@@ -236,9 +236,9 @@ export type ChatRates = {
 
 export type ChatUsage = {
   promptTokens: number
-  /** The part of `promptTokens` that the provider read from its cache, if any */
+  /** Part of `promptTokens` that the provider read from its cache, if any */
   cachedPromptTokens?: number | undefined
-  /** The part of `promptTokens` that the provider wrote to its cache, if any */
+  /** Part of `promptTokens` that the provider wrote to its cache, if any */
   cacheWriteTokens?: number | undefined
   /** Includes reasoning tokens */
   completionTokens: number
@@ -265,7 +265,7 @@ export type ClientToken = {
   sessionId: string | null
   /** The only task that the token can access */
   taskId: string | null
-  /** Cap on the total cost of its tasks and chats; null for none */
+  /** Cap on the total cost of the token's tasks and turns; null for none */
   maxCostUsd: string | null
   /** Amount charged and held so far */
   usedUsd: string
@@ -289,13 +289,13 @@ export type Connector = {
   name: string
   type: "mcp"
   url: string | null
-  /** Id of a server that the operator offers */
+  /** Id of a server provided by the operator */
   server: string | null
   auth: {
     type: "none" | "bearer" | "headers" | "oauth"
   }
   allowedTools: string[] | null
-  /** Result of the last check; `needs_sign_in` if the auth type is `oauth` and no one has signed in */
+  /** Result of the last check; `needs_sign_in` if the auth type is `oauth` and the user must sign in */
   status: "untested" | "ok" | "failed" | "needs_sign_in"
   /** Why the last check or sign-in failed */
   statusMessage: string | null
@@ -310,7 +310,7 @@ export type ConnectorServer = {
   id: string
   name: string
   description: string
-  /** Whether the server accepts a token of the user */
+  /** Whether the server accepts a bearer token from the user */
   takesToken: boolean
 }
 
@@ -335,7 +335,7 @@ export type CreatedClientToken = {
   sessionId: string | null
   /** The only task that the token can access */
   taskId: string | null
-  /** Cap on the total cost of its tasks and chats; null for none */
+  /** Cap on the total cost of the token's tasks and turns; null for none */
   maxCostUsd: string | null
   /** Amount charged and held so far */
   usedUsd: string
@@ -365,9 +365,9 @@ export type CreatedInvitation = {
   /** ISO 8601 UTC timestamp with milliseconds */
   expiresAt: string
   acceptedAt: string | null
-  /** The link for the invited person, shown only once. Anyone who has it can use it, once */
+  /** The link for the invited person, shown only once. It works once, for anyone who has it */
   url: string
-  /** Whether the service also mails the link to the person */
+  /** Whether the service also mails the link to the invited person */
   isMailed: boolean
 }
 
@@ -386,11 +386,11 @@ export type CreatedKey = {
   limitUsd: string | null
   /** How often `limitUsd` resets, in UTC; weeks start on Monday */
   limitReset: "never" | "day" | "week" | "month" | null
-  /** Amount charged and held in this period; null without `limitUsd` */
+  /** Amount charged and held in this period; null if there is no `limitUsd` */
   usedUsd: string | null
   /** When the current period ends; null if `limitUsd` never resets */
   resetsAt: string | null
-  /** Maximum tasks and chats per UTC minute; null if only the user's limit applies */
+  /** Maximum tasks and turns per UTC minute; null if only the user's limit applies */
   executionsPerMinute: number | null
   /** Ids of the agents that the key can run; null for all */
   agents: string[] | null
@@ -408,11 +408,11 @@ export type CreatedPlatformKey = {
   scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "webhooks" | "economics">
   /** IP addresses and networks allowed to use the key; null for all */
   addresses: string[] | null
-  /** Credit limit per UTC day, which also applies separately to taking credit back; null for none */
+  /** Maximum credit per UTC day. The same limit applies separately to taking credit back. Null for none */
   creditPerDayUsd: string | null
-  /** Amount credited today (UTC) */
+  /** Amount credited in the current UTC day */
   creditedTodayUsd: string
-  /** Amount taken back today (UTC) */
+  /** Amount taken back in the current UTC day */
   takenTodayUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -431,14 +431,14 @@ export type CreatedWebhook = {
   /** Null for all event types */
   types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
   isEnabled: boolean
-  /** `user`: disabled by the user; `gone`: the endpoint responded with 410; `failing`: no successful delivery for three days */
+  /** `user`: the user disabled it; `gone`: the endpoint responded with 410; `failing`: deliveries failed for three days */
   disabledReason: "user" | "gone" | "failing" | null
   disabledAt: string | null
-  /** The first failure since the last success */
+  /** Time of the first failure since the last success */
   failingSince: string | null
-  /** Until then, requests are also signed with the previous secret */
+  /** Until when requests are also signed with the previous secret */
   previousSecretUntil: string | null
-  /** Results of the latest deliveries that have ended, at most 100 */
+  /** Results of the latest finished deliveries, at most 100 */
   recent: {
     succeeded: number
     failed: number
@@ -453,18 +453,18 @@ export type CreatedWebhook = {
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */
   updatedAt: string
-  /** `whsec_` and base64 of 32 bytes; shown only here */
+  /** The signing secret, shown only once: `whsec_` followed by base64 of 32 bytes */
   secret: string
 }
 
 export type CredentialLimits = {
   /** Spending limit of the credential per period; null if there is none */
   limitUsd: string | null
-  /** Amount charged and held in this period; null without `limitUsd` */
+  /** Amount charged and held in this period; null if there is no `limitUsd` */
   usedUsd: string | null
   /** When `limitUsd` resets next; null if it never resets */
   resetsAt: string | null
-  /** Maximum tasks and chats per minute; null if there is no limit */
+  /** Maximum tasks and turns per minute; null if there is no limit */
   executionsPerMinute: number | null
   /** Ids of the agents that the credential can run; null for all */
   agents: string[] | null
@@ -481,47 +481,47 @@ export type Economics = {
   to: string
   groupBy: "day" | "agent" | "endpoint" | "model" | "user" | "plan" | "key"
   total: {
-    /** Tasks and chats that ended */
+    /** Number of tasks and turns that ended */
     executions: number
-    /** Failed ones, except canceled and expired tasks */
+    /** Number of failed tasks and turns, excluding canceled and expired tasks */
     failures: number
-    /** Their charges, without the returned part of metered and token-priced tasks */
+    /** Charges, minus the returned part of metered and token-priced tasks */
     chargedUsd: string
     /** Refunds of failed, canceled and expired tasks */
     refundedUsd: string
-    /** Charges minus refunds. Includes what users paid from credit that was given to them */
+    /** Charges minus refunds, including charges paid from granted credit */
     revenueUsd: string
-    /** Cost of chats beyond the balance and caps, which was not charged */
+    /** Cost of turns that exceeded a balance, cap or limit and was not charged */
     writtenOffUsd: string
-    /** Cost of the model providers, of agents whose `cost` is configured */
+    /** What model providers charged for agents with a configured `cost` */
     providerCostUsd: string
-    /** Revenue minus the cost of the model providers */
+    /** Revenue minus provider cost */
     marginUsd: string
   }
-  /** Days by date; other groups by charges, at most 1000 */
+  /** Days by date; other groups by charges, highest first; at most 1000 */
   groups: Array<{
-    /** The day, id or name; empty if there is none. Chats have the id of their agent in place of an endpoint */
+    /** Day, id or name; empty if there is none. For turns, the agent's id replaces the endpoint's */
     value: string
     /** Only for `groupBy=user` */
     email?: string | undefined
-    /** Tasks and chats that ended */
+    /** Number of tasks and turns that ended */
     executions: number
-    /** Failed ones, except canceled and expired tasks */
+    /** Number of failed tasks and turns, excluding canceled and expired tasks */
     failures: number
-    /** Their charges, without the returned part of metered and token-priced tasks */
+    /** Charges, minus the returned part of metered and token-priced tasks */
     chargedUsd: string
     /** Refunds of failed, canceled and expired tasks */
     refundedUsd: string
-    /** Charges minus refunds. Includes what users paid from credit that was given to them */
+    /** Charges minus refunds, including charges paid from granted credit */
     revenueUsd: string
-    /** Cost of chats beyond the balance and caps, which was not charged */
+    /** Cost of turns that exceeded a balance, cap or limit and was not charged */
     writtenOffUsd: string
-    /** Cost of the model providers, of agents whose `cost` is configured */
+    /** What model providers charged for agents with a configured `cost` */
     providerCostUsd: string
-    /** Revenue minus the cost of the model providers */
+    /** Revenue minus provider cost */
     marginUsd: string
   }>
-  /** Number of all groups */
+  /** Total number of groups */
   groupCount: number
 }
 
@@ -532,12 +532,12 @@ export type Endpoint = {
   description: string
   /** Price of a task; for a metered or token-priced endpoint, its maximum price */
   priceUsd: string
-  /** Only for metered endpoints */
+  /** Prices of events; only for metered endpoints */
   pricing?: EventPricing | undefined
-  /** Only for token-priced endpoints */
+  /** Rates of tokens; only for token-priced endpoints */
   tokenPricing?: TokenPricing | undefined
   timeoutSeconds: number
-  /** `always`: a task can be canceled until it calls a connector or charges a usage event; `pending`: only before an agent starts it */
+  /** `always`: a task can be canceled until it calls a connector or charges an event; `pending`: a task can be canceled only before an agent starts it */
   cancel: "always" | "pending"
   /** JSON Schema of the params */
   params: Record<string, unknown>
@@ -580,11 +580,11 @@ export type Key = {
   limitUsd: string | null
   /** How often `limitUsd` resets, in UTC; weeks start on Monday */
   limitReset: "never" | "day" | "week" | "month" | null
-  /** Amount charged and held in this period; null without `limitUsd` */
+  /** Amount charged and held in this period; null if there is no `limitUsd` */
   usedUsd: string | null
   /** When the current period ends; null if `limitUsd` never resets */
   resetsAt: string | null
-  /** Maximum tasks and chats per UTC minute; null if only the user's limit applies */
+  /** Maximum tasks and turns per UTC minute; null if only the user's limit applies */
   executionsPerMinute: number | null
   /** Ids of the agents that the key can run; null for all */
   agents: string[] | null
@@ -595,7 +595,7 @@ export type Key = {
 export type Limits = {
   /** The plan that applies; null if the account has none */
   plan: string | null
-  /** Maximum tasks and chats in any 60 seconds; 0 if there is no limit */
+  /** Maximum tasks and turns in any 60 seconds; 0 if there is no limit */
   executionsPerMinute: number
   /** Maximum tasks running at the same time; null if there is no limit */
   tasksAtWork: number | null
@@ -605,26 +605,26 @@ export type Limits = {
   spendPerDayUsd: string | null
   /** Ids of the agents that the account can run; null for all */
   agents: string[] | null
-  /** Maximum bytes of large requests, large results and files stored per UTC day; null if there is no limit */
+  /** Maximum bytes of large requests, large results and files to store per UTC day; null if there is no limit */
   payloadBytesPerDay: number | null
   used: {
     tasksAtWork: number
     tasksWaiting: number
     /** Bytes stored today that count toward `payloadBytesPerDay` */
     payloadBytesToday: number
-    /** Amount charged and held today; null without `spendPerDayUsd` */
+    /** Amount charged and held today; null if there is no `spendPerDayUsd` */
     spentTodayUsd: string | null
   }
-  /** When `payloadBytesPerDay` resets; null without that limit */
+  /** When `payloadBytesPerDay` resets; null if there is no such limit */
   payloadsResetAt: string | null
-  /** When `spendPerDayUsd` resets; null without that limit */
+  /** When `spendPerDayUsd` resets; null if there is no such limit */
   spendResetsAt: string | null
 }
 
 export type LoggedIn = {
   userId: string
   email: string
-  /** When the login expires, even if it is in use */
+  /** When the login expires, even if it is used until then */
   expiresAt: string
 }
 
@@ -658,11 +658,11 @@ export type LoginOptions = {
 export type Message = {
   id: string
   role: "user" | "assistant"
-  /** The text; for a message in parts, their text joined by line breaks */
+  /** Text of the message; texts of several parts are joined by line breaks */
   content: string
-  /** Only for a message sent in parts */
+  /** Parts of the message; only if it was sent in parts */
   parts?: MessagePart[] | undefined
-  /** Only for a reply that called tools; at most 256 KB are stored */
+  /** Tool calls of the reply, if any; at most 256 KB are stored */
   toolCalls?: Array<{
     id: string
     name: string
@@ -674,11 +674,11 @@ export type Message = {
     /** Original size, if only a `preview` of the output is stored */
     outputBytes?: number | undefined
   }> | undefined
-  /** True if the reply was cut off or exceeded 1 MB, of which the rest is not stored */
+  /** True if the reply was cut off, or exceeded the 1 MB that is stored */
   truncated?: boolean | undefined
-  /** Only for a user's message: the `turnId` of the chat that this one replaced in the history */
+  /** The `turnId` of the turn that this one replaced in the history; only for a user's message */
   replaces?: string | undefined
-  /** The chat of the message; its transaction has the same `turnId` */
+  /** The turn of the message; its transaction has the same `turnId` */
   turnId: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -712,14 +712,14 @@ export type OpenedUser = {
   heldUsd: string
   /** Refunded or disputed top-up amounts that the balance could not cover */
   owedUsd: string
-  /** Total chat cost that exceeded the balance or a cap and was not charged */
+  /** Total cost of turns that exceeded the balance, a cap or a limit and was not charged */
   writtenOffUsd: string
   /** The plan assigned to the user; null for the default plan */
   plan: string | null
   limits: OwnLimits
   /** When the abuse block ends; null if there is none */
   blockedUntil: string | null
-  /** When tasks with connectors are accepted again, after a task that had called a connector failed; null if there is no block */
+  /** When the block of tasks with connectors ends, which a failed task that had called a connector causes; null if there is none */
   connectorsBlockedUntil: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -737,18 +737,18 @@ export type OwnLimits = {
 }
 
 export type Owner = {
-  /** What the id identifies; `chat` is one reply, whose id begins with `turn_` */
+  /** What the id identifies; `chat` is a turn, whose id begins with `turn_` */
   type: "user" | "task" | "session" | "chat" | "transaction" | "topup" | "key" | "connector" | "webhook"
   userId: string
   email: string
-  /** Only for a task and its transactions */
+  /** Id of the task; only for a task and its transactions */
   taskId?: string | undefined
-  /** Only for a session, its chats and their transactions */
+  /** Id of the session; only for a session, its turns and their transactions */
   sessionId?: string | undefined
 }
 
 export type PasswordLink = {
-  /** Shown only once */
+  /** The link, shown only once */
   url: string
   /** ISO 8601 UTC timestamp with milliseconds */
   expiresAt: string
@@ -762,9 +762,9 @@ export type PaymentAccount = {
   /** Brand and last digits of the saved payment method; null if there is none */
   savedMethod: string | null
   autoRecharge: AutoRecharge | null
-  /** Maximum that the operator allows for `monthlyMaxUsd` */
+  /** Maximum `monthlyMaxUsd` that the operator allows */
   rechargeMonthlyMaxUsd: string
-  /** Why the service switched auto-recharge off: a code of the payment provider, or `disputed`. Null if it did not */
+  /** Why the service turned auto-recharge off: a code of the payment provider, or `disputed`. Otherwise null */
   autoRechargeOffReason: string | null
 }
 
@@ -776,11 +776,11 @@ export type PlatformKey = {
   scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "webhooks" | "economics">
   /** IP addresses and networks allowed to use the key; null for all */
   addresses: string[] | null
-  /** Credit limit per UTC day, which also applies separately to taking credit back; null for none */
+  /** Maximum credit per UTC day. The same limit applies separately to taking credit back. Null for none */
   creditPerDayUsd: string | null
-  /** Amount credited today (UTC) */
+  /** Amount credited in the current UTC day */
   creditedTodayUsd: string
-  /** Amount taken back today (UTC) */
+  /** Amount taken back in the current UTC day */
   takenTodayUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -790,17 +790,17 @@ export type PlatformKey = {
 }
 
 export type Quote = {
-  /** Send it once with that task or chat to get these prices */
+  /** Send it once, with that task or message, to get these prices */
   quoteId: string
-  /** Charge for the task */
+  /** Price of the task */
   priceUsd?: string | undefined
-  /** Amount held when the chat starts, if the balance covers it */
+  /** Amount held when the turn starts, if the balance covers it */
   holdUsd?: string | undefined
-  /** Maximum cost. Omitted for a chat that only the balance limits, because it has no cap and its agent can make any number of calls */
+  /** Maximum cost. Omitted if only the balance limits the turn, because it has no cap and its agent can make any number of calls */
   worstCaseUsd?: string | undefined
-  /** Changes whenever the price of the endpoint or the rates of the agent change */
+  /** Changes when the price of the endpoint or the rates of the agent change */
   priceVersion: string
-  /** Ten minutes after the quote is created */
+  /** When the quote expires, ten minutes after its creation */
   expiresAt: string
 }
 
@@ -808,20 +808,20 @@ export type Session = {
   id: string
   userId: string
   agentId: string
-  /** `expired` after 24 hours without a chat or an update */
+  /** `expired` after 24 hours without a turn or an update */
   status: "active" | "completed" | "expired"
   /** The start of the first message, unless another title was set */
   title?: string | undefined
-  /** The session whose history precedes the history of this one */
+  /** The session whose history precedes that of this session */
   continues?: string | undefined
   metadata: Record<string, unknown>
   /** Omitted if there are none */
   tags?: Record<string, string> | undefined
-  /** The user's messages and the replies */
+  /** Number of the user's messages and the replies */
   messageCount: number
-  /** Cap on the total cost of the session's chats; omitted if there is none */
+  /** Cap on the total cost of the session's turns; omitted if there is none */
   maxCostUsd?: string | undefined
-  /** Total charged for the session's chats */
+  /** Total charged for the session's turns */
   spentUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -833,16 +833,16 @@ export type SessionListItem = {
   id: string
   agentId: string
   status: "active" | "completed" | "expired"
-  /** As in the session; never shown to admins */
+  /** Title of the session; never shown to admins */
   title?: string | undefined
-  /** Whether a message is being answered */
+  /** Whether a reply is in progress */
   isReplying: boolean
   /** Omitted if there are none */
   tags?: Record<string, string> | undefined
   messageCount: number
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
-  /** Time of the last chat or update */
+  /** Time of the last turn or update */
   updatedAt: string
 }
 
@@ -858,7 +858,7 @@ export type System = {
     pending: number
     processing: number
   }
-  /** Chat replies in progress */
+  /** Replies in progress */
   openTurns: number
   /** Empty if agents run in the main thread */
   agentThreads: {
@@ -892,7 +892,7 @@ export type System = {
   mail: {
     /** Mails not yet sent */
     waiting: number
-    /** Mails of the last days that were given up */
+    /** Mails of the last four days that could not be delivered */
     failed: number
     lastError: {
       message: string
@@ -900,22 +900,22 @@ export type System = {
       at: string
     } | null
   } | null
-  /** Task runs of the process that answers in the last 24 hours, newest first, without idle hours */
+  /** Hourly task runs of the responding process in the last 24 hours, newest first, without idle hours */
   lastDay: {
-    /** When the process that answers started to count */
+    /** When the responding process started counting */
     since: string
     hours: Array<{
       /** ISO 8601 UTC timestamp with milliseconds */
       start: string
-      /** Most tasks queued at a time, of all processes, looked up once a minute */
+      /** Highest number of queued tasks of all processes, sampled once a minute */
       queued: number
-      /** 95th percentile of the waits of the newest 1,000 tasks */
+      /** 95th percentile of the queue time of the newest 1,000 tasks */
       waitP95Ms: number | null
       ended: number
       failed: number
     }>
   }
-  /** The newest 20 failed tasks of all users, except canceled and expired ones */
+  /** The newest 20 failed tasks of all users, excluding canceled and expired tasks */
   newestFailures: {
     taskId: string
     userId: string
@@ -948,7 +948,7 @@ export type Task = {
   userId: string
   agentId: string
   endpointId: string
-  /** The API key that created the task; omitted for other credentials, such as a browser login */
+  /** Id of the API key that created the task; omitted for other credentials, such as a browser login */
   keyId?: string | undefined
   status: "pending" | "processing" | "completed" | "failed"
   /** Number of the current or last run; 0 before the first */
@@ -957,19 +957,19 @@ export type Task = {
   progress?: TaskProgress | undefined
   /** The submitted params; a preview of the first 1,024 characters if larger than 16 KB */
   request: Record<string, unknown> | string
-  /** Signed URL of the full content, present only if the field is a preview */
+  /** Signed URL of the full content; only if the field is a preview */
   requestUri?: string | undefined
   /** The result of a completed task; a preview if larger than 16 KB */
   response: Record<string, unknown> | string | null
-  /** Signed URL of the full content, present only if the field is a preview */
+  /** Signed URL of the full content; only if the field is a preview */
   responseUri?: string | undefined
-  /** Null unless the task failed */
+  /** Error of a failed task, otherwise null */
   error: {
     code: string
     message: string
     details: string
   } | null
-  /** Connected services made available to the agent; omitted if there are none */
+  /** Ids of the connectors that the agent can use; omitted if there are none */
   connectorIds?: string[] | undefined
   /** Omitted if there are none */
   tags?: Record<string, string> | undefined
@@ -977,29 +977,29 @@ export type Task = {
   costUsd: string
   /** Amount returned to the balance: the full charge if the task failed, the unused part of a metered charge if it completed, otherwise 0.0000 */
   refundedUsd: string
-  /** Only for a metered or token-priced task: the amount charged when it was created */
+  /** Amount charged at creation; only for a metered or token-priced task */
   maxCostUsd?: string | undefined
-  /** Only for a token-priced task: its rates. If several models may answer, the rates of the model that answered */
+  /** Rates of the model that answered; only for a token-priced task */
   rates?: ChatRates | undefined
-  /** Only for a completed token-priced task: the tokens it used */
+  /** Tokens used; only for a completed token-priced task */
   tokens?: TaskTokens | undefined
-  /** Only for a completed metered task: number of charged events, by event name */
+  /** Number of charged events by event name; only for a completed metered task */
   usage?: Record<string, number> | undefined
-  /** Only for a completed metered or token-priced task: the unused part of its charge */
+  /** Unused part of the charge; only for a completed metered or token-priced task */
   givenBackUsd?: string | undefined
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
-  /** Omitted until processing starts */
+  /** When the task was first started; omitted until then */
   startedAt?: string | undefined
-  /** Omitted until the task has ended */
+  /** When the task ended; omitted until then */
   completedAt?: string | undefined
-  /** When the service deleted the contents of the task, because its retention had ended: `request` is then empty, `response` null, and an error has only its code */
+  /** When the service deleted the contents of the task, at the end of its retention. `request` is then empty, `response` is null, and an error has only its code */
   prunedAt?: string | undefined
-  /** When the task expires unless an agent has started it; omitted if it does not expire */
+  /** When the task expires unless an agent starts it first; omitted if it does not expire */
   expiresAt?: string | undefined
-  /** Maximum run time, if the request set one */
+  /** Maximum run time in seconds, if the request set one */
   timeoutSeconds?: number | undefined
-  /** When a run first called a connector or charged an event. Since then, the task can no longer be canceled */
+  /** When a run first called a connector or charged an event. From then on, the task cannot be canceled */
   cancelableUntil?: string | undefined
 }
 
@@ -1029,7 +1029,7 @@ export type TaskListItem = {
   id: string
   agentId: string
   endpointId: string
-  /** The API key that created the task; omitted for other credentials, such as a browser login */
+  /** Id of the API key that created the task; omitted for other credentials, such as a browser login */
   keyId?: string | undefined
   status: "pending" | "processing" | "completed" | "failed"
   /** Omitted if there are none */
@@ -1044,17 +1044,17 @@ export type TaskListItem = {
   completedAt?: string | undefined
   /** Error code of a failed task, such as CANCELED */
   errorCode?: string | undefined
-  /** The first 200 characters of the input as JSON, if the request asked for them */
+  /** First 200 characters of the input as JSON; only with `include=preview` */
   preview?: string | undefined
-  /** The first 200 characters of the error message of a failed task, if the request asked for them */
+  /** First 200 characters of the error message of a failed task; only with `include=preview` */
   errorMessage?: string | undefined
 }
 
 export type TaskProgress = {
-  /** From 0 to 1 */
+  /** Completed fraction, from 0 to 1 */
   fraction?: number | undefined
   message?: string | undefined
-  /** Any JSON value */
+  /** Any JSON value from the agent */
   data?: unknown
   /** ISO 8601 UTC timestamp with milliseconds */
   at: string
@@ -1062,42 +1062,42 @@ export type TaskProgress = {
 
 export type TaskTokens = {
   promptTokens: number
-  /** The part of `promptTokens` that the provider read from its cache */
+  /** Part of `promptTokens` that the provider read from its cache */
   cachedPromptTokens: number
-  /** The part of `promptTokens` that the provider wrote to its cache; omitted if none */
+  /** Part of `promptTokens` that the provider wrote to its cache; omitted if none */
   cacheWriteTokens?: number | undefined
-  /** The part of `cacheWriteTokens` that the provider keeps for an hour; omitted if none */
+  /** Part of `cacheWriteTokens` that the provider caches for an hour; omitted if none */
   cacheWrite1hTokens?: number | undefined
   /** Includes reasoning tokens */
   completionTokens: number
   reasoningTokens: number
   toolCalls: number
-  /** The part of the tokens that is priced at the rates for long prompts; omitted if none */
+  /** Part of the tokens priced at the rates for long prompts; omitted if none */
   longContext?: {
     promptTokens: number
-    /** The part of `promptTokens` that the provider read from its cache */
+    /** Part of `promptTokens` that the provider read from its cache */
     cachedPromptTokens: number
-    /** The part of `promptTokens` that the provider wrote to its cache; omitted if none */
+    /** Part of `promptTokens` that the provider wrote to its cache; omitted if none */
     cacheWriteTokens?: number | undefined
-    /** The part of `cacheWriteTokens` that the provider keeps for an hour; omitted if none */
+    /** Part of `cacheWriteTokens` that the provider caches for an hour; omitted if none */
     cacheWrite1hTokens?: number | undefined
     /** Includes reasoning tokens */
     completionTokens: number
     reasoningTokens: number
   } | undefined
-  /** Whether tokens were counted from the text because the provider did not report them */
+  /** Whether tokens were estimated from the text because the provider did not report them */
   isEstimated: boolean
-  /** The model that answered, if the agent has fallback models */
+  /** Model that answered, if the agent has fallback models */
   model?: string | undefined
-  /** The sum of the components. Rounded up to 0.0001, it is the cost, which is at most the charge */
+  /** Sum of the components. The cost is this sum rounded up to 0.0001, and at most the charge */
   exactUsd: string
 }
 
 export type TokenPricing = {
   rates: ChatRates
-  /** Charged when the task is created; the unused part is refunded when it completes */
+  /** Charged when the task is created; the unused part is returned when it completes */
   maxUsd: string
-  /** Fallback models that may answer if the first model cannot, with their own prices; omitted if there are none */
+  /** Fallback models, with their own prices, for when the first model cannot answer; omitted if there are none */
   fallbacks?: {
     model: string
     pricing: ChatRates
@@ -1106,7 +1106,7 @@ export type TokenPricing = {
 
 export type Topup = {
   id: string
-  /** Only `paid` is credited. A `failed` or `expired` top-up can still be paid if the provider still accepts payment on its page */
+  /** Only a `paid` top-up is credited. A `failed` or `expired` top-up can still become `paid` while its payment page accepts payments */
   status: "open" | "paid" | "failed" | "expired"
   /** Amount credited when the top-up is paid */
   amountUsd: string
@@ -1129,17 +1129,17 @@ export type Transaction = {
   id: string
   userId: string
   type: "credit" | "task_charge" | "task_refund" | "chat_charge" | "adjustment" | "topup_reversal"
-  /** Signed: a charge is negative */
+  /** Signed amount; charges are negative */
   amountUsd: string
   /** Amount in USD with four fraction digits */
   balanceAfterUsd: string
   taskId?: string | undefined
   sessionId?: string | undefined
   turnId?: string | undefined
-  /** Set on the credit of a top-up and on its refunds and disputes */
+  /** The top-up of this credit, refund or dispute; omitted for other transactions */
   topupId?: string | undefined
   description: string
-  /** Cost components, only for a chat charge */
+  /** Cost components; only for the charge of a turn */
   breakdown?: ChatBreakdown | undefined
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -1150,50 +1150,50 @@ export type Usage = {
   days: {
     /** UTC day */
     date: string
-    /** Charges of tasks and chats, minus the unused part of metered tasks of that time */
+    /** Charges of tasks and turns, minus the returned part of metered tasks */
     spentUsd: string
-    /** Refunds of tasks, including canceled and expired ones */
+    /** Refunds of tasks, including canceled and expired tasks */
     refundedUsd: string
-    /** Tasks and chats that were charged */
+    /** Number of charged tasks and turns */
     executions: number
-    /** Failed tasks, excluding canceled and expired ones */
+    /** Number of failed tasks, excluding canceled and expired tasks */
     failures: number
   }[]
-  /** Only for at most 2 days: one entry per hour up to now, oldest first */
+  /** One entry per hour up to now, oldest first; only if `days` is 1 or 2 */
   hours?: {
     /** ISO 8601 UTC timestamp with milliseconds */
     start: string
-    /** Charges of tasks and chats, minus the unused part of metered tasks of that time */
+    /** Charges of tasks and turns, minus the returned part of metered tasks */
     spentUsd: string
-    /** Refunds of tasks, including canceled and expired ones */
+    /** Refunds of tasks, including canceled and expired tasks */
     refundedUsd: string
-    /** Tasks and chats that were charged */
+    /** Number of charged tasks and turns */
     executions: number
-    /** Failed tasks, excluding canceled and expired ones */
+    /** Number of failed tasks, excluding canceled and expired tasks */
     failures: number
   }[] | undefined
-  /** Only with `groupBy`: at most 1,000 groups, by spending */
+  /** At most 1,000 groups, highest spending first; only with `groupBy` */
   groups?: Array<{
-    /** Id or name; empty if there is none. Chats have the id of their agent in place of an endpoint */
+    /** Id or name; empty if there is none. For turns, the agent's id replaces the endpoint's */
     value: string
-    /** Charges, without the returned part of metered and token-priced tasks */
+    /** Charges, minus the returned part of metered and token-priced tasks */
     spentUsd: string
     /** Refunds of failed, canceled and expired tasks */
     refundedUsd: string
-    /** Tasks and chats that ended */
+    /** Number of tasks and turns that ended */
     executions: number
-    /** Failed ones, except canceled and expired tasks */
+    /** Number of failed tasks and turns, excluding canceled and expired tasks */
     failures: number
-    /** Median run time of tasks; null if unknown, as for models and chats */
+    /** Median run time of tasks; null if unknown, for example for models and turns */
     runP50Ms: number | null
     runP95Ms: number | null
-    /** Median time from the creation of tasks to their start */
+    /** Median time from creation to start of tasks */
     waitP50Ms: number | null
     waitP95Ms: number | null
-    /** Only for the first 6 groups: `spentUsd` of each of `days` */
+    /** `spentUsd` of each day in `days`; only for the first 6 groups */
     spentPerDayUsd?: string[] | undefined
   }> | undefined
-  /** Only with `groupBy`: from how many tasks times and tags are computed, the newest 2,000 that ended */
+  /** Number of tasks used for times and tags, at most the newest 2,000 that ended; only with `groupBy` */
   runs?: number | undefined
 }
 
@@ -1211,14 +1211,14 @@ export type User = {
   heldUsd: string
   /** Refunded or disputed top-up amounts that the balance could not cover */
   owedUsd: string
-  /** Total chat cost that exceeded the balance or a cap and was not charged */
+  /** Total cost of turns that exceeded the balance, a cap or a limit and was not charged */
   writtenOffUsd: string
   /** The plan assigned to the user; null for the default plan */
   plan: string | null
   limits: OwnLimits
   /** When the abuse block ends; null if there is none */
   blockedUntil: string | null
-  /** When tasks with connectors are accepted again, after a task that had called a connector failed; null if there is no block */
+  /** When the block of tasks with connectors ends, which a failed task that had called a connector causes; null if there is none */
   connectorsBlockedUntil: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -1229,18 +1229,18 @@ export type UserTask = {
   userId: string
   agentId: string
   endpointId: string
-  /** The API key that created the task; omitted for other credentials, such as a browser login */
+  /** Id of the API key that created the task; omitted for other credentials, such as a browser login */
   keyId?: string | undefined
   status: "pending" | "processing" | "completed" | "failed"
   /** Number of the current or last run; 0 before the first */
   attempt: number
-  /** Null unless the task failed */
+  /** Error of a failed task, otherwise null */
   error: {
     code: string
     message: string
     details: string
   } | null
-  /** Connected services made available to the agent; omitted if there are none */
+  /** Ids of the connectors that the agent can use; omitted if there are none */
   connectorIds?: string[] | undefined
   /** Omitted if there are none */
   tags?: Record<string, string> | undefined
@@ -1248,35 +1248,35 @@ export type UserTask = {
   costUsd: string
   /** Amount returned to the balance: the full charge if the task failed, the unused part of a metered charge if it completed, otherwise 0.0000 */
   refundedUsd: string
-  /** Only for a metered or token-priced task: the amount charged when it was created */
+  /** Amount charged at creation; only for a metered or token-priced task */
   maxCostUsd?: string | undefined
-  /** Only for a token-priced task: its rates. If several models may answer, the rates of the model that answered */
+  /** Rates of the model that answered; only for a token-priced task */
   rates?: ChatRates | undefined
-  /** Only for a completed token-priced task: the tokens it used */
+  /** Tokens used; only for a completed token-priced task */
   tokens?: TaskTokens | undefined
-  /** Only for a completed metered task: number of charged events, by event name */
+  /** Number of charged events by event name; only for a completed metered task */
   usage?: Record<string, number> | undefined
-  /** Only for a completed metered or token-priced task: the unused part of its charge */
+  /** Unused part of the charge; only for a completed metered or token-priced task */
   givenBackUsd?: string | undefined
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
-  /** Omitted until processing starts */
+  /** When the task was first started; omitted until then */
   startedAt?: string | undefined
-  /** Omitted until the task has ended */
+  /** When the task ended; omitted until then */
   completedAt?: string | undefined
-  /** When the service deleted the contents of the task, because its retention had ended: `request` is then empty, `response` null, and an error has only its code */
+  /** When the service deleted the contents of the task, at the end of its retention. `request` is then empty, `response` is null, and an error has only its code */
   prunedAt?: string | undefined
-  /** When the task expires unless an agent has started it; omitted if it does not expire */
+  /** When the task expires unless an agent starts it first; omitted if it does not expire */
   expiresAt?: string | undefined
-  /** Maximum run time, if the request set one */
+  /** Maximum run time in seconds, if the request set one */
   timeoutSeconds?: number | undefined
-  /** When a run first called a connector or charged an event. Since then, the task can no longer be canceled */
+  /** When a run first called a connector or charged an event. From then on, the task cannot be canceled */
   cancelableUntil?: string | undefined
 }
 
 export type UserTopup = {
   id: string
-  /** Only `paid` is credited. A `failed` or `expired` top-up can still be paid if the provider still accepts payment on its page */
+  /** Only a `paid` top-up is credited. A `failed` or `expired` top-up can still become `paid` while its payment page accepts payments */
   status: "open" | "paid" | "failed" | "expired"
   /** Amount credited when the top-up is paid */
   amountUsd: string
@@ -1305,14 +1305,14 @@ export type Webhook = {
   /** Null for all event types */
   types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
   isEnabled: boolean
-  /** `user`: disabled by the user; `gone`: the endpoint responded with 410; `failing`: no successful delivery for three days */
+  /** `user`: the user disabled it; `gone`: the endpoint responded with 410; `failing`: deliveries failed for three days */
   disabledReason: "user" | "gone" | "failing" | null
   disabledAt: string | null
-  /** The first failure since the last success */
+  /** Time of the first failure since the last success */
   failingSince: string | null
-  /** Until then, requests are also signed with the previous secret */
+  /** Until when requests are also signed with the previous secret */
   previousSecretUntil: string | null
-  /** Results of the latest deliveries that have ended, at most 100 */
+  /** Results of the latest finished deliveries, at most 100 */
   recent: {
     succeeded: number
     failed: number
@@ -1333,7 +1333,7 @@ export type WebhookDelivery = {
   eventId: string
   webhookId: string
   type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed" | "webhook.test"
-  /** The `webhookUrl` of the task, if the delivery goes there */
+  /** The task's `webhookUrl`, if the delivery goes there */
   url: string | null
   /** `canceled` if the webhook was disabled or deleted before delivery */
   status: "pending" | "succeeded" | "failed" | "canceled"
@@ -1354,7 +1354,7 @@ export type WebhookDeliveryDetails = {
   eventId: string
   webhookId: string
   type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed" | "webhook.test"
-  /** The `webhookUrl` of the task, if the delivery goes there */
+  /** The task's `webhookUrl`, if the delivery goes there */
   url: string | null
   /** `canceled` if the webhook was disabled or deleted before delivery */
   status: "pending" | "succeeded" | "failed" | "canceled"
@@ -1373,12 +1373,12 @@ export type WebhookDeliveryDetails = {
   request: {
     /** URL of the last attempt; null before the first one */
     url: string | null
-    /** Without the signature */
+    /** Headers of the request, without the signature */
     headers: Record<string, string>
-    /** The JSON that each attempt sends, byte by byte */
+    /** The exact JSON body that each attempt sends */
     body: string
   }
-  /** The last response: status line and headers (at most 2,048 characters) and the first 1,024 bytes of the body */
+  /** The last response: at most 2,048 characters of status line and headers, and the first 1,024 bytes of the body */
   response: {
     head: string
     body: string
@@ -1397,7 +1397,7 @@ export type WebhookDeliveryDetails = {
 export type ChatInput = {
   /** An active session of the caller */
   sessionId: string
-  /** The user's message: a string or an array of parts with at most 10 files */
+  /** The user's message: a string, or an array of parts with at most 10 files */
   message: string | Array<{
     type: "text"
     text: string
@@ -1405,25 +1405,25 @@ export type ChatInput = {
     type: "file"
     /** A media type that the agent accepts; required with `data` */
     mediaType?: string | undefined
-    /** The file in base64; send either this or `payloadId` */
+    /** The file in base64. Send either `data` or `payloadId` */
     data?: string | undefined
     /** Id of a file from one of the caller's earlier messages */
     payloadId?: string | undefined
     filename?: string | undefined
   }>
-  /** Parameters of the agent */
+  /** Parameters for the agent */
   params?: {
     temperature?: number | undefined
     /** At most the agent's `maxOutputTokens` */
     maxTokens?: number | undefined
   } | undefined
-  /** Cap on the cost; the reply stops before it would cost more */
+  /** Cap on the turn's cost; the reply stops before it exceeds the cap */
   maxCostUsd?: string | undefined
-  /** Whether the reply stops when its last reader disconnects: `stop` (the default), or `continue`, so that it can be read later */
+  /** What happens when the last reader disconnects. `stop` (the default) stops the reply; `continue` lets it finish, so that it can be read later */
   onDisconnect?: "stop" | "continue" | undefined
-  /** A quote for this message; its rates apply */
+  /** A quote for this message, whose rates apply */
   quoteId?: string | undefined
-  /** The `turnId` of the session's last chat. This chat replaces it: agents no longer see its message and reply. Both chats are charged, and both stay in the list of messages */
+  /** The `turnId` of the session's last turn. The new turn replaces it: agents no longer see its message and reply. Both turns are charged, and both stay in the list of messages */
   replaces?: string | undefined
 }
 
@@ -1432,38 +1432,38 @@ export type Queries = {
     input: {
       /** The id returned when the task was created */
       taskId: string
-      /** Maximum seconds to wait for the task to end before answering; 0 by default */
+      /** Maximum seconds to wait for the task to end before responding; 0 by default */
       wait?: number | undefined
     }
     output: Task
   }
   'tasks.list': {
     input: {
-      /** Only tasks in this state */
+      /** Returns only tasks with this status */
       status?: "pending" | "processing" | "completed" | "failed" | undefined
-      /** Only tasks with this outcome; `failed` excludes canceled and expired tasks */
+      /** Returns only tasks with this outcome; `failed` excludes canceled and expired tasks */
       outcome?: "completed" | "failed" | "canceled" | "expired" | undefined
-      /** Only tasks of this agent */
+      /** Returns only tasks of this agent */
       agentId?: string | undefined
-      /** Only tasks of this endpoint, of any agent unless `agentId` is set */
+      /** Returns only tasks of this endpoint, of any agent unless `agentId` is set */
       endpointId?: string | undefined
-      /** Only tasks created with this API key */
+      /** Returns only tasks created with this API key */
       keyId?: string | undefined
-      /** Only items with this tag, as `name:value`; if repeated, only items with all of these tags */
+      /** Returns only items with this tag, as `name:value`. If repeated, items must have all of the tags */
       tag?: string[] | undefined
-      /** Only items created after this time */
+      /** Returns only items created after this time */
       createdAfter?: string | undefined
-      /** Only items created before this time */
+      /** Returns only items created before this time */
       createdBefore?: string | undefined
-      /** Only tasks that contain this text in a field name or value of their input, or in their error message, ignoring the case of A to Z. If an input is larger than 16 KB, only its first 1,024 characters are searched */
+      /** Returns only tasks whose input (field names and values) or error message contains this string, ignoring the case of A to Z. If an input is larger than 16 KB, only its first 1,024 characters are searched */
       search?: string | undefined
-      /** `preview` adds the start of the input and of the error message to each task */
+      /** If `preview`, each task includes the start of its input and of its error message */
       include?: "preview" | undefined
       /** Page size */
       limit?: number | undefined
       /** Number of items to skip */
       offset?: number | undefined
-      /** The `next` of the previous page */
+      /** `next` from the previous page */
       after?: string | undefined
     }
     output: {
@@ -1471,7 +1471,7 @@ export type Queries = {
       total: number
       limit: number
       offset: number
-      /** Send it as `after` to get the next page; omitted on the last page */
+      /** Value to send as `after` to get the next page; omitted on the last page */
       next?: string | undefined
     }
   }
@@ -1484,25 +1484,25 @@ export type Queries = {
   }
   'sessions.list': {
     input: {
-      /** Only sessions in this state */
+      /** Returns only sessions with this status */
       status?: "active" | "completed" | "expired" | undefined
-      /** Only sessions of this agent */
+      /** Returns only sessions of this agent */
       agentId?: string | undefined
-      /** Only sessions with this text in their title, in any case */
+      /** Returns only sessions whose title contains this string, ignoring case */
       search?: string | undefined
-      /** `created` (the default): newest first. `active`: last used first; cannot be combined with `createdAfter` and `createdBefore` */
+      /** `created` (the default) lists the newest first. `active` lists the last used first and cannot be combined with `createdAfter` or `createdBefore` */
       order?: "created" | "active" | undefined
-      /** Only items with this tag, as `name:value`; if repeated, only items with all of these tags */
+      /** Returns only items with this tag, as `name:value`. If repeated, items must have all of the tags */
       tag?: string[] | undefined
-      /** Only items created after this time */
+      /** Returns only items created after this time */
       createdAfter?: string | undefined
-      /** Only items created before this time */
+      /** Returns only items created before this time */
       createdBefore?: string | undefined
       /** Page size */
       limit?: number | undefined
       /** Number of items to skip */
       offset?: number | undefined
-      /** The `next` of the previous page */
+      /** `next` from the previous page */
       after?: string | undefined
     }
     output: {
@@ -1510,7 +1510,7 @@ export type Queries = {
       total: number
       limit: number
       offset: number
-      /** Send it as `after` to get the next page; omitted on the last page */
+      /** Value to send as `after` to get the next page; omitted on the last page */
       next?: string | undefined
     }
   }
@@ -1620,9 +1620,9 @@ export type Queries = {
     input: {
       /** The id returned when the webhook was created */
       webhookId: string
-      /** Only deliveries in this state */
+      /** Returns only deliveries with this status */
       status?: "pending" | "succeeded" | "failed" | "canceled" | undefined
-      /** The `next` of the previous page */
+      /** `next` from the previous page */
       after?: string | undefined
       /** Page size */
       limit?: number | undefined
@@ -1630,7 +1630,7 @@ export type Queries = {
     output: {
       deliveries: WebhookDelivery[]
       limit: number
-      /** Send it as `after` to get the next page; omitted on the last page */
+      /** Value to send as `after` to get the next page; omitted on the last page */
       next?: string | undefined
     }
   }
@@ -1638,7 +1638,7 @@ export type Queries = {
     input: {
       /** The id returned when the webhook was created */
       webhookId: string
-      /** The id of the event, which is the `webhook-id` of its requests */
+      /** Id of the event, which its requests carry as `webhook-id` */
       eventId: string
     }
     output: WebhookDeliveryDetails
@@ -1651,30 +1651,30 @@ export type Queries = {
     input: {
       /** Number of days, including today */
       days?: number | undefined
-      /** Adds `groups`, with the sums of the tasks and chats that ended on these days; by tag, with sums of tasks created on these days, each counted for all of its tags */
+      /** Adds `groups` with the sums of the tasks and turns that ended on these days. By tag, sums the tasks created on these days and counts a task for each of its tags */
       groupBy?: "agent" | "endpoint" | "model" | "key" | "tag" | undefined
     }
     output: Usage
   }
   'transactions.list': {
     input: {
-      /** Only transactions of this type */
+      /** Returns only transactions of this type */
       type?: "credit" | "task_charge" | "task_refund" | "chat_charge" | "adjustment" | "topup_reversal" | undefined
-      /** Only the charge and refund of this task */
+      /** Returns only the charge and refund of this task */
       taskId?: string | undefined
-      /** Only the charges of chats in this session */
+      /** Returns only the charges of turns in this session */
       sessionId?: string | undefined
-      /** Only the charge of this chat */
+      /** Returns only the charge of this turn */
       turnId?: string | undefined
-      /** Only items created after this time */
+      /** Returns only items created after this time */
       createdAfter?: string | undefined
-      /** Only items created before this time */
+      /** Returns only items created before this time */
       createdBefore?: string | undefined
       /** Page size */
       limit?: number | undefined
       /** Number of items to skip */
       offset?: number | undefined
-      /** The `next` of the previous page */
+      /** `next` from the previous page */
       after?: string | undefined
     }
     output: {
@@ -1682,19 +1682,19 @@ export type Queries = {
       total: number
       limit: number
       offset: number
-      /** Send it as `after` to get the next page; omitted on the last page */
+      /** Value to send as `after` to get the next page; omitted on the last page */
       next?: string | undefined
     }
   }
   'topups.list': {
     input: {
-      /** Only top-ups in this state */
+      /** Returns only top-ups with this status */
       status?: "open" | "paid" | "failed" | "expired" | undefined
       /** Page size */
       limit?: number | undefined
       /** Number of items to skip */
       offset?: number | undefined
-      /** The `next` of the previous page */
+      /** `next` from the previous page */
       after?: string | undefined
     }
     output: {
@@ -1702,7 +1702,7 @@ export type Queries = {
       total: number
       limit: number
       offset: number
-      /** Send it as `after` to get the next page; omitted on the last page */
+      /** Value to send as `after` to get the next page; omitted on the last page */
       next?: string | undefined
     }
   }
@@ -1715,13 +1715,13 @@ export type Queries = {
   }
   'topups.listAll': {
     input: {
-      /** Only top-ups in this state */
+      /** Returns only top-ups with this status */
       status?: "open" | "paid" | "failed" | "expired" | undefined
-      /** The `next` of the previous page */
+      /** `next` from the previous page */
       after?: string | undefined
       /** Page size */
       limit?: number | undefined
-      /** Only top-ups of this user */
+      /** Returns only top-ups of this user */
       userId?: string | undefined
       /** Number of days covered by the totals */
       days?: number | undefined
@@ -1729,17 +1729,17 @@ export type Queries = {
     output: {
       topups: UserTopup[]
       limit: number
-      /** Send it as `after` to get the next page; omitted on the last page */
+      /** Value to send as `after` to get the next page; omitted on the last page */
       next?: string | undefined
       /** Totals for all users over the last `days` */
       totals: {
         /** Amount in USD with four fraction digits */
         paidUsd: string
-        /** Part of the amount paid in this period */
+        /** Refunded or disputed part of the payments of this period */
         refundedUsd: string
-        /** Part of the amount paid in this period */
+        /** Refunded or disputed part of the payments of this period */
         disputedUsd: string
-        /** Current total for all users */
+        /** Current debt of all users */
         owedUsd: string
         /** Number of paid top-ups */
         topups: number
@@ -1816,7 +1816,7 @@ export type Queries = {
   }
   'users.list': {
     input: {
-      /** Only users whose email address or external id contains this string */
+      /** Returns only users whose email address or external id contains this string */
       search?: string | undefined
       /** Page size */
       limit?: number | undefined
@@ -1856,7 +1856,7 @@ export type Queries = {
       total: number
       limit: number
       offset: number
-      /** Send it as `after` to get the next page; omitted on the last page */
+      /** Value to send as `after` to get the next page; omitted on the last page */
       next?: string | undefined
     }
   }
@@ -1869,27 +1869,27 @@ export type Queries = {
   }
   'users.tasks': {
     input: {
-      /** Only tasks in this state */
+      /** Returns only tasks with this status */
       status?: "pending" | "processing" | "completed" | "failed" | undefined
-      /** Only tasks with this outcome; `failed` excludes canceled and expired tasks */
+      /** Returns only tasks with this outcome; `failed` excludes canceled and expired tasks */
       outcome?: "completed" | "failed" | "canceled" | "expired" | undefined
-      /** Only tasks of this agent */
+      /** Returns only tasks of this agent */
       agentId?: string | undefined
-      /** Only tasks of this endpoint, of any agent unless `agentId` is set */
+      /** Returns only tasks of this endpoint, of any agent unless `agentId` is set */
       endpointId?: string | undefined
-      /** Only tasks created with this API key */
+      /** Returns only tasks created with this API key */
       keyId?: string | undefined
-      /** Only items with this tag, as `name:value`; if repeated, only items with all of these tags */
+      /** Returns only items with this tag, as `name:value`. If repeated, items must have all of the tags */
       tag?: string[] | undefined
-      /** Only items created after this time */
+      /** Returns only items created after this time */
       createdAfter?: string | undefined
-      /** Only items created before this time */
+      /** Returns only items created before this time */
       createdBefore?: string | undefined
       /** Page size */
       limit?: number | undefined
       /** Number of items to skip */
       offset?: number | undefined
-      /** The `next` of the previous page */
+      /** `next` from the previous page */
       after?: string | undefined
       userId: string
     }
@@ -1898,7 +1898,7 @@ export type Queries = {
       total: number
       limit: number
       offset: number
-      /** Send it as `after` to get the next page; omitted on the last page */
+      /** Value to send as `after` to get the next page; omitted on the last page */
       next?: string | undefined
     }
   }
@@ -1911,23 +1911,23 @@ export type Queries = {
   }
   'users.sessions': {
     input: {
-      /** Only sessions in this state */
+      /** Returns only sessions with this status */
       status?: "active" | "completed" | "expired" | undefined
-      /** Only sessions of this agent */
+      /** Returns only sessions of this agent */
       agentId?: string | undefined
-      /** `created` (the default): newest first. `active`: last used first; cannot be combined with `createdAfter` and `createdBefore` */
+      /** `created` (the default) lists the newest first. `active` lists the last used first and cannot be combined with `createdAfter` or `createdBefore` */
       order?: "created" | "active" | undefined
-      /** Only items with this tag, as `name:value`; if repeated, only items with all of these tags */
+      /** Returns only items with this tag, as `name:value`. If repeated, items must have all of the tags */
       tag?: string[] | undefined
-      /** Only items created after this time */
+      /** Returns only items created after this time */
       createdAfter?: string | undefined
-      /** Only items created before this time */
+      /** Returns only items created before this time */
       createdBefore?: string | undefined
       /** Page size */
       limit?: number | undefined
       /** Number of items to skip */
       offset?: number | undefined
-      /** The `next` of the previous page */
+      /** `next` from the previous page */
       after?: string | undefined
       userId: string
     }
@@ -1936,7 +1936,7 @@ export type Queries = {
       total: number
       limit: number
       offset: number
-      /** Send it as `after` to get the next page; omitted on the last page */
+      /** Value to send as `after` to get the next page; omitted on the last page */
       next?: string | undefined
     }
   }
@@ -1977,18 +1977,18 @@ export type Queries = {
   }
   'audit.list': {
     input: {
-      /** Only acts about this user */
+      /** Returns only entries about this user */
       userId?: string | undefined
-      /** Only acts of this kind */
+      /** Returns only entries with this action */
       action?: "login.created" | "login.failed" | "login.ended" | "password.changed" | "identity.linked" | "user.created" | "user.updated" | "user.unblocked" | "limits.changed" | "balance.changed" | "key.created" | "key.updated" | "key.rotated" | "key.revoked" | "platform_key.created" | "platform_key.revoked" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | undefined
       /** Page size */
       limit?: number | undefined
-      /** The `next` of the previous page */
+      /** `next` from the previous page */
       after?: string | undefined
     }
     output: {
       acts: AuditAct[]
-      /** Send it as `after` to get the next page; omitted on the last page */
+      /** Value to send as `after` to get the next page; omitted on the last page */
       next?: string | undefined
     }
   }
@@ -1996,7 +1996,7 @@ export type Queries = {
     input: {
       /** First UTC day */
       from: string
-      /** Last UTC day; at most 1,100 days in all */
+      /** Last UTC day; the period can have at most 1,100 days */
       to: string
       groupBy?: "day" | "agent" | "endpoint" | "model" | "user" | "plan" | "key" | undefined
     }
@@ -2007,23 +2007,23 @@ export type Queries = {
 export type Mutations = {
   'tasks.create': {
     input: {
-      /** Agent endpoint to execute, `<agentId>.<name>` */
+      /** Agent endpoint to execute, in the form `<agentId>.<name>` */
       endpointId: string
-      /** Parameters that the endpoint requires */
+      /** Parameters of the endpoint */
       params: Record<string, unknown>
-      /** Connected services made available to the agent */
+      /** Ids of the connectors that the agent can use */
       connectorIds?: string[] | undefined
-      /** Cap on the cost; the request is rejected if the price is higher. Lowers the maximum charge of a metered task */
+      /** Cap on the cost. A request with a higher price is rejected; for a metered task, the cap lowers the maximum charge */
       maxCostUsd?: string | undefined
-      /** A quote for this endpoint and these params; its price applies */
+      /** A quote for this endpoint and these params, whose price applies */
       quoteId?: string | undefined
-      /** If no agent starts the task within this time, it fails with EXPIRED and is refunded */
+      /** Time in seconds to start the task. If no agent starts it in time, it fails with EXPIRED and is refunded */
       expiresInSeconds?: number | undefined
-      /** Maximum run time; at most the endpoint's timeout, which is the default */
+      /** Maximum run time in seconds; at most the endpoint's timeout, which is the default */
       timeoutSeconds?: number | undefined
-      /** Public https URL that is notified when the task ends; signed with the secret of the webhook whose `url` is null */
+      /** Public https URL to notify when the task ends. The request is signed with the secret of the webhook whose `url` is null */
       webhookUrl?: string | undefined
-      /** Your own names and values, which lists can filter by: at most 16 pairs and 4 KB of JSON */
+      /** Your own names and values, by which lists can be filtered; at most 16 pairs and 4 KB of JSON */
       tags?: Record<string, string> | undefined
     }
     output: {
@@ -2043,17 +2043,17 @@ export type Mutations = {
     input: {
       /** Agent of the session */
       agentId: string
-      /** Default: the title of the continued session, or the start of the first message */
+      /** Defaults to the title of the continued session, or to the start of the first message */
       title?: string | undefined
-      /** An expired or completed session of the same agent. Its history, as long as it exists, precedes the history of the new session */
+      /** An expired or completed session of the same agent. While it exists, its history precedes that of the new session */
       continues?: string | undefined
       /** Free-form caller data, at most 16 KB of JSON */
       metadata?: Record<string, unknown> | undefined
-      /** Your own names and values, which lists can filter by: at most 16 pairs and 4 KB of JSON */
+      /** Your own names and values, by which lists can be filtered; at most 16 pairs and 4 KB of JSON */
       tags?: Record<string, string> | undefined
-      /** Connected services that the agent can use; stored in the metadata, where an update can change them */
+      /** Ids of the connectors that the agent can use. They are stored in the metadata, where an update can change them */
       connectorIds?: string[] | undefined
-      /** Cap on the total cost of the session's chats */
+      /** Cap on the total cost of the session's turns */
       maxCostUsd?: string | undefined
     }
     output: {
@@ -2070,13 +2070,13 @@ export type Mutations = {
       sessionId: string
       /** `completed` ends the session permanently; `active` changes nothing */
       status?: "active" | "completed" | undefined
-      /** Null makes the next message the title */
+      /** New title; if null, the next message becomes the title */
       title?: string | null | undefined
-      /** Merged key by key; null removes a key */
+      /** Merged by key; null removes a key */
       metadata?: Record<string, unknown> | undefined
-      /** Merged name by name; null removes a name */
+      /** Merged by name; null removes a name */
       tags?: Record<string, string | null> | undefined
-      /** At least the amount charged so far plus the amount held for a chat in progress; null removes the cap */
+      /** Must be at least the amount charged so far plus the amount held for a turn in progress; null removes the cap */
       maxCostUsd?: string | null | undefined
     }
     output: Session
@@ -2090,7 +2090,7 @@ export type Mutations = {
   }
   'chat.stop': {
     input: {
-      /** The Errand-Turn-Id of the chat */
+      /** The `Errand-Turn-Id` of the turn */
       turnId: string
     }
     output: {
@@ -2101,20 +2101,20 @@ export type Mutations = {
   }
   'quotes.create': {
     input: {
-      /** The fields of the task to create */
+      /** Fields of the task to create */
       task?: {
-        /** Agent endpoint to execute, `<agentId>.<name>` */
+        /** Agent endpoint to execute, in the form `<agentId>.<name>` */
         endpointId: string
-        /** Parameters that the endpoint requires */
+        /** Parameters of the endpoint */
         params: Record<string, unknown>
-        /** Cap on the cost; the request is rejected if the price is higher. Lowers the maximum charge of a metered task */
+        /** Cap on the cost. A request with a higher price is rejected; for a metered task, the cap lowers the maximum charge */
         maxCostUsd?: string | undefined
       } | undefined
-      /** The fields of the chat to send */
+      /** Fields of the message to send */
       chat?: {
         /** An active session of the caller */
         sessionId: string
-        /** The user's message: a string or an array of parts with at most 10 files */
+        /** The user's message: a string, or an array of parts with at most 10 files */
         message: string | Array<{
           type: "text"
           text: string
@@ -2122,23 +2122,23 @@ export type Mutations = {
           type: "file"
           /** A media type that the agent accepts; required with `data` */
           mediaType?: string | undefined
-          /** The file in base64; send either this or `payloadId` */
+          /** The file in base64. Send either `data` or `payloadId` */
           data?: string | undefined
           /** Id of a file from one of the caller's earlier messages */
           payloadId?: string | undefined
           filename?: string | undefined
         }>
-        /** Parameters of the agent */
+        /** Parameters for the agent */
         params?: {
           temperature?: number | undefined
           /** At most the agent's `maxOutputTokens` */
           maxTokens?: number | undefined
         } | undefined
-        /** Cap on the cost; the reply stops before it would cost more */
+        /** Cap on the turn's cost; the reply stops before it exceeds the cap */
         maxCostUsd?: string | undefined
-        /** Whether the reply stops when its last reader disconnects: `stop` (the default), or `continue`, so that it can be read later */
+        /** What happens when the last reader disconnects. `stop` (the default) stops the reply; `continue` lets it finish, so that it can be read later */
         onDisconnect?: "stop" | "continue" | undefined
-        /** The `turnId` of the session's last chat. This chat replaces it: agents no longer see its message and reply. Both chats are charged, and both stay in the list of messages */
+        /** The `turnId` of the session's last turn. The new turn replaces it: agents no longer see its message and reply. Both turns are charged, and both stay in the list of messages */
         replaces?: string | undefined
       } | undefined
     }
@@ -2152,9 +2152,9 @@ export type Mutations = {
       type?: "mcp" | undefined
       /** URL of an MCP server (streamable HTTP) */
       url?: string | undefined
-      /** Id of a server offered by the operator, instead of `url` */
+      /** Id of a server provided by the operator, instead of `url` */
       server?: string | undefined
-      /** Secrets; stored encrypted and never shown again */
+      /** Credentials, which are stored encrypted and never shown again */
       auth?: {
         type: "none"
       } | {
@@ -2166,11 +2166,11 @@ export type Mutations = {
         /** Sent with every request */
         headers: Record<string, string>
       } | {
-        /** The owner signs in with POST /api/connectors/{connectorId}/sign-in */
+        /** The user signs in with POST /api/connectors/{connectorId}/sign-in */
         type: "oauth"
-        /** Id of a client registered at the authorization server; if omitted, a client is registered automatically */
+        /** Id of a client registered with the authorization server; if omitted, a client is registered automatically */
         clientId?: string | undefined
-        /** Secret of that client, if it has one */
+        /** Secret of the client, if it has one */
         clientSecret?: string | undefined
       } | undefined
       /** Tools that agents can call; null for all */
@@ -2186,7 +2186,7 @@ export type Mutations = {
       name?: string | undefined
       /** If the host changes, the secrets must be sent again */
       url?: string | undefined
-      /** Secrets; stored encrypted and never shown again */
+      /** Credentials, which are stored encrypted and never shown again */
       auth?: {
         type: "none"
       } | {
@@ -2198,11 +2198,11 @@ export type Mutations = {
         /** Sent with every request */
         headers: Record<string, string>
       } | {
-        /** The owner signs in with POST /api/connectors/{connectorId}/sign-in */
+        /** The user signs in with POST /api/connectors/{connectorId}/sign-in */
         type: "oauth"
-        /** Id of a client registered at the authorization server; if omitted, a client is registered automatically */
+        /** Id of a client registered with the authorization server; if omitted, a client is registered automatically */
         clientId?: string | undefined
-        /** Secret of that client, if it has one */
+        /** Secret of the client, if it has one */
         clientSecret?: string | undefined
       } | undefined
       /** Tools that agents can call; null for all */
@@ -2230,7 +2230,7 @@ export type Mutations = {
       connectorId: string
     }
     output: {
-      /** URL to open in the browser of the person who signs in */
+      /** URL to open in the user's browser */
       authorizationUrl: string
       /** When this sign-in attempt expires */
       expiresAt: string
@@ -2245,11 +2245,11 @@ export type Mutations = {
   }
   'webhooks.create': {
     input: {
-      /** A public https URL; null for the one webhook that signs requests to the `webhookUrl` of tasks */
+      /** A public https URL; null for the webhook that signs requests to the `webhookUrl` of tasks */
       url: string | null
-      /** Note for yourself; never sent to the endpoint */
+      /** Note for your own use; never sent to the endpoint */
       description?: string | undefined
-      /** Event types to send; all by default */
+      /** Types of events to send; all by default */
       types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | undefined
     }
     output: CreatedWebhook
@@ -2259,11 +2259,11 @@ export type Mutations = {
       /** The id returned when the webhook was created */
       webhookId: string
       url?: string | undefined
-      /** Note for yourself; never sent to the endpoint */
+      /** Note for your own use; never sent to the endpoint */
       description?: string | undefined
       /** Null for all event types */
       types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null | undefined
-      /** Queued deliveries of a disabled webhook are never sent */
+      /** False disables the webhook; its queued deliveries are then never sent */
       isEnabled?: boolean | undefined
     }
     output: Webhook
@@ -2279,7 +2279,7 @@ export type Mutations = {
     input: {
       /** The id returned when the webhook was created */
       webhookId: string
-      /** How long requests are also signed with the old secret */
+      /** How long requests are also signed with the old secret, in seconds */
       overlapSeconds?: number | undefined
     }
     output: CreatedWebhook
@@ -2295,7 +2295,7 @@ export type Mutations = {
     input: {
       /** The id returned when the webhook was created */
       webhookId: string
-      /** The id of the event, which is the `webhook-id` of its requests */
+      /** Id of the event, which its requests carry as `webhook-id` */
       eventId: string
     }
     output: WebhookDelivery
@@ -2304,7 +2304,7 @@ export type Mutations = {
     input: {
       /** The event `balance.low` is sent when the balance falls below this amount; null for never */
       notifyBelowUsd?: string | null | undefined
-      /** Requires a browser login and a saved payment method. An API key can only send null, which switches auto-recharge off */
+      /** Requires a browser login and a saved payment method. An API key can only send null, which turns auto-recharge off */
       autoRecharge?: {
         belowUsd: string
         toUsd: string
@@ -2322,7 +2322,7 @@ export type Mutations = {
   }
   'topups.create': {
     input: {
-      /** In whole cents, within the limits in `payments` of the account */
+      /** Amount in whole cents, within the limits in the account's `payments` */
       amountUsd: string
       /** URL to return to after payment; its origin must be the service's own or one that the operator allows */
       returnUrl?: string | undefined
@@ -2339,15 +2339,15 @@ export type Mutations = {
     input: {
       /** What the key is for */
       name: string
-      /** Limited to the scopes of the credential that creates the key; by default all of those */
+      /** The key cannot have scopes that its creator lacks. Defaults to all scopes of its creator */
       scopes?: Array<"read" | "execute" | "manage"> | undefined
-      /** The key never expires by default */
+      /** Days until the key expires; never by default */
       expiresInDays?: number | undefined
-      /** Spending limit of the key, charged plus held, per period of `limitReset` */
+      /** Maximum amount charged and held per period of `limitReset` */
       limitUsd?: string | undefined
-      /** How often `limitUsd` resets, in UTC; weeks start on Monday. `never` if omitted */
+      /** How often `limitUsd` resets, in UTC; weeks start on Monday. Defaults to `never` */
       limitReset?: "never" | "day" | "week" | "month" | undefined
-      /** Maximum tasks and chats per UTC minute, in addition to the user's limit */
+      /** Maximum tasks and turns per UTC minute, in addition to the user's limit */
       executionsPerMinute?: number | undefined
       /** Ids of the agents that the key can run; all by default */
       agents?: string[] | undefined
@@ -2358,7 +2358,7 @@ export type Mutations = {
     input: {
       keyId: string
       limitUsd?: string | null | undefined
-      /** How often `limitUsd` resets, in UTC; weeks start on Monday. `never` if omitted */
+      /** How often `limitUsd` resets, in UTC; weeks start on Monday. Defaults to `never` */
       limitReset?: "never" | "day" | "week" | "month" | undefined
       executionsPerMinute?: number | null | undefined
       agents?: string[] | null | undefined
@@ -2381,19 +2381,19 @@ export type Mutations = {
   }
   'clientTokens.create': {
     input: {
-      /** `read`, `execute` and `pay` (to start top-ups), limited to the scopes of the credential that creates the token; `manage` includes `pay`. By default `read` and `execute`, as far as that credential has them */
+      /** `read`, `execute` and `pay` (to start top-ups). The token cannot have scopes that its creator lacks; `manage` includes `pay`. Defaults to those of `read` and `execute` that its creator has */
       scopes?: Array<"read" | "execute" | "pay"> | undefined
-      /** Ids of the agents that the token can run in tasks, sessions and chats; all by default */
+      /** Ids of the agents that the token can run in tasks and sessions; all by default */
       agents?: string[] | undefined
-      /** Limits the token to this session, with its messages and chats */
+      /** Limits the token to this session, with its messages and turns */
       sessionId?: string | undefined
       /** Limits the token to this task */
       taskId?: string | undefined
-      /** Cap on the total cost of its tasks and chats; none by default */
+      /** Cap on the total cost of the token's tasks and turns; none by default */
       maxCostUsd?: string | undefined
-      /** Lifetime of the token */
+      /** Lifetime of the token, in seconds */
       expiresInSeconds?: number | undefined
-      /** Allows only one execution */
+      /** Whether the token allows only one execution */
       once?: boolean | undefined
     }
     output: CreatedClientToken
@@ -2464,7 +2464,7 @@ export type Mutations = {
     input: {
       /** The product's own id of the user: 1 to 200 characters in Unicode form NFC, without control or invisible characters. Case-sensitive */
       externalId: string
-      /** Email address if this request creates the user; without one, the user cannot log in */
+      /** Email address of the new user; without one, the user cannot log in. Ignored if the user exists */
       email?: string | undefined
     }
     output: OpenedUser
@@ -2472,18 +2472,18 @@ export type Mutations = {
   'users.update': {
     input: {
       userId: string
-      /** Suspending a user blocks every request of theirs and ends all browser logins */
+      /** Suspending a user rejects all of the user's requests and ends all browser logins */
       isSuspended?: boolean | undefined
       isAdmin?: boolean | undefined
       /** Name of a plan in the configuration; null for the default plan */
       plan?: string | null | undefined
-      /** Only the limits listed here change; null removes a limit */
+      /** Omitted limits stay unchanged; null removes a limit */
       limits?: {
-        /** Maximum tasks and chats in any 60 seconds; 0 for no limit */
+        /** Maximum tasks and turns in any 60 seconds; 0 for no limit */
         executionsPerMinute?: number | null | undefined
-        /** Maximum tasks running at the same time; more tasks wait in the queue */
+        /** Maximum tasks running at the same time; further tasks are queued */
         tasksAtWork?: number | null | undefined
-        /** Maximum queued tasks; more tasks are rejected */
+        /** Maximum queued tasks; further tasks are rejected */
         tasksWaiting?: number | null | undefined
         /** Spending limit per UTC day */
         spendPerDayUsd?: string | null | undefined
@@ -2513,15 +2513,15 @@ export type Mutations = {
     input: {
       /** What the key is for */
       name: string
-      /** What the key can do on behalf of the user; `manage` is reserved for the user */
+      /** Scopes of the key. Only the user can create keys with `manage` */
       scopes?: Array<"read" | "execute"> | undefined
-      /** The key never expires by default */
+      /** Days until the key expires; never by default */
       expiresInDays?: number | undefined
-      /** Spending limit of the key, charged plus held, per period of `limitReset` */
+      /** Maximum amount charged and held per period of `limitReset` */
       limitUsd?: string | undefined
-      /** How often `limitUsd` resets, in UTC; weeks start on Monday. `never` if omitted */
+      /** How often `limitUsd` resets, in UTC; weeks start on Monday. Defaults to `never` */
       limitReset?: "never" | "day" | "week" | "month" | undefined
-      /** Maximum tasks and chats per UTC minute, in addition to the user's limit */
+      /** Maximum tasks and turns per UTC minute, in addition to the user's limit */
       executionsPerMinute?: number | undefined
       /** Ids of the agents that the key can run; all by default */
       agents?: string[] | undefined
@@ -2550,9 +2550,9 @@ export type Mutations = {
       scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "webhooks" | "economics">
       /** IP addresses and networks allowed to use the key; all by default */
       addresses?: string[] | undefined
-      /** Credit limit per UTC day, which also applies separately to taking credit back; none by default */
+      /** Maximum credit per UTC day. The same limit applies separately to taking credit back. None by default */
       creditPerDayUsd?: string | undefined
-      /** The key never expires by default */
+      /** Days until the key expires; never by default */
       expiresInDays?: number | undefined
     }
     output: CreatedPlatformKey

@@ -22,8 +22,8 @@ function BrokenPage({ error }: { error: unknown }) {
     <Stack align="flex-start" gap="sm" p="md" maw={560} role="alert">
       <Title order={1}>This page failed to load</Title>
       <Text c="dimmed">
-        The console may have been updated, or the connection was lost. Reload the page. If the problem persists, report
-        this error: {error instanceof Error ? error.message : String(error)}
+        Reload the page. If the problem persists, report this error:{' '}
+        {error instanceof Error ? error.message : String(error)}
       </Text>
       <Button onClick={() => location.reload()}>Reload page</Button>
     </Stack>

@@ -98,7 +98,7 @@ function JsonText({ text }: { text: string }) {
       {JSON.stringify(text.slice(0, shown))}
       {shown < text.length && (
         <Button size="compact-xs" variant="default" ml={6} onClick={() => setShown(shown * 10)}>
-          Show more of {text.length} characters
+          Show more of the {text.length} characters
         </Button>
       )}
     </span>

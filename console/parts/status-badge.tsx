@@ -26,7 +26,7 @@ const looks = {
   untested: { color: 'gray', Icon: QuestionMarkCircledIcon, label: 'Not tested' },
   ok: { color: 'green', Icon: CheckCircledIcon, label: 'Working' },
   needs_sign_in: { color: 'yellow', Icon: ExclamationTriangleIcon, label: 'Sign-in required' },
-  warning: { color: 'yellow', Icon: ExclamationTriangleIcon, label: 'Attention' },
+  warning: { color: 'yellow', Icon: ExclamationTriangleIcon, label: 'Needs attention' },
   accepted: { color: 'green', Icon: CheckCircledIcon, label: 'Accepted' },
 } as const
 

@@ -46,7 +46,7 @@ export const accountRouter = (parts: AccountParts) =>
           tags: ['Billing'],
           summary: "Get the caller's account",
           description:
-            'Includes the amount held for running chats, when a block of the account ends, and what remains of the rate limit.',
+            'Includes the amount held for turns in progress, the end of any block of the account, and the remaining rate limit.',
           protect: true,
           successDescription: 'The account with its balance.',
           errorResponses: {},
@@ -65,12 +65,12 @@ export const accountRouter = (parts: AccountParts) =>
           tags: ['Billing'],
           summary: 'Change the low balance notification and auto-recharge',
           description:
-            'Omitted fields stay unchanged. After a change of the threshold, `balance.low` can be sent again. `autoRecharge` charges a saved payment method, so setting it requires a browser login; an API key with the scope `manage` can switch it off.',
+            'Omitted fields stay unchanged. After the threshold changes, `balance.low` can be sent again. `autoRecharge` charges a saved payment method, so turning it on requires a browser login. An API key with the scope `manage` can turn it off.',
           protect: true,
           successDescription: 'The updated account.',
           errorResponses: {
             400: 'The body is invalid.',
-            403: 'Permission is missing, or `autoRecharge` was set without a browser login.',
+            403: 'The caller lacks permission, or turned on `autoRecharge` without a browser login.',
             404: 'The service does not accept payments, so auto-recharge is not available.',
             409: 'No payment method is saved.',
             413: 'The body is too large.',
@@ -97,7 +97,7 @@ export const accountRouter = (parts: AccountParts) =>
           tags: ['Billing'],
           summary: 'Get the daily spending of the account',
           description:
-            'Oldest day first, including days without executions. For one or two days, also per hour. With `Accept: text/csv`, the days or groups are returned as CSV.',
+            'Lists the oldest day first, including days without executions. For one or two days, also lists each hour. With `Accept: text/csv`, returns the days or groups as CSV.',
           protect: true,
           successDescription: 'One entry per UTC day.',
           errorResponses: { 400: 'A parameter is invalid.' },
@@ -135,16 +135,16 @@ export const accountRouter = (parts: AccountParts) =>
           tags: ['Browser login'],
           summary: 'Change the password of the account',
           description:
-            'Requires a browser login, which stays valid. All other logins of the account end. API keys stay valid.',
+            'Requires a browser login, which stays valid. Ends all other logins of the account. API keys stay valid.',
           protect: true,
           successDescription: 'The password was changed.',
           errorResponses: {
             400: 'The body is invalid, or the current password is wrong.',
-            403: 'The caller has no browser login.',
-            409: 'The account has no password.',
+            403: 'The caller does not have a browser login.',
+            409: 'The account does not have a password.',
             413: 'The body is too large.',
             415: 'The body is not JSON.',
-            429: 'Too many wrong passwords.',
+            429: 'The caller sent too many wrong passwords.',
           },
         },
       })

@@ -16,13 +16,13 @@ import { Limits } from '../billing/limit-schema.ts'
 const CredentialLimits = z
   .object({
     limitUsd: usd.nullable().describe('Spending limit of the credential per period; null if there is none'),
-    usedUsd: usd.nullable().describe('Amount charged and held in this period; null without `limitUsd`'),
+    usedUsd: usd.nullable().describe('Amount charged and held in this period; null if there is no `limitUsd`'),
     resetsAt: isoTimestamp.nullable().describe('When `limitUsd` resets next; null if it never resets'),
     executionsPerMinute: z
       .number()
       .int()
       .nullable()
-      .describe('Maximum tasks and chats per minute; null if there is no limit'),
+      .describe('Maximum tasks and turns per minute; null if there is no limit'),
     agents: z.array(z.string()).nullable().describe('Ids of the agents that the credential can run; null for all'),
   })
   .meta({ id: 'CredentialLimits' })
@@ -32,16 +32,16 @@ export const Account = z
     userId: z.string(),
     email: z.string(),
     balanceUsd: usd,
-    heldUsd: usd.describe('Part of the balance held for running chats'),
+    heldUsd: usd.describe('Part of the balance held for turns in progress'),
     owedUsd: usd.describe(
-      'Refunded or disputed top-up amounts that the balance could not cover; no execution starts until this is paid',
+      'Refunded or disputed top-up amounts that the balance could not cover; no execution starts until this debt is paid',
     ),
     notifyBelowUsd: usd.nullable().describe('The event `balance.low` is sent when the balance falls below this amount'),
     blockedUntil: isoTimestamp.nullable().describe('When the abuse block ends; null if there is none'),
     connectorsBlockedUntil: isoTimestamp
       .nullable()
       .describe(
-        'When tasks with connectors are accepted again, after a task that had called a connector failed; null if there is no block',
+        'When the block of tasks with connectors ends, which a failed task that had called a connector causes; null if there is none',
       ),
     isAdmin: z.boolean(),
     hasPassword: z.boolean().describe('False if the account can be accessed only with single sign-on or API keys'),
@@ -52,7 +52,7 @@ export const Account = z
         remaining: z.number().int(),
         resetAt: isoTimestamp
           .nullable()
-          .describe('When the oldest counted execution leaves the window; null if none is counted'),
+          .describe('When the oldest counted execution leaves the window; null if there is none'),
       })
       .describe('The same values as the X-RateLimit headers'),
     payments: PaymentAccount.nullable().describe(
@@ -60,7 +60,7 @@ export const Account = z
     ),
     limits: Limits,
     credential: CredentialLimits.nullable().describe(
-      'Own limits of the API key or token of this request; null if it has none',
+      'Limits of the API key or token of this request; null if it has none',
     ),
     maxBodyBytes: z.number().int().describe('Maximum size of a request body'),
   })
@@ -73,15 +73,15 @@ export const UsageInput = z.object({
     .enum(['agent', 'endpoint', 'model', 'key', 'tag'])
     .optional()
     .describe(
-      'Adds `groups`, with the sums of the tasks and chats that ended on these days; by tag, with sums of tasks created on these days, each counted for all of its tags',
+      'Adds `groups` with the sums of the tasks and turns that ended on these days. By tag, sums the tasks created on these days and counts a task for each of its tags',
     ),
 })
 
 const spendFields = {
-  spentUsd: usd.describe('Charges of tasks and chats, minus the unused part of metered tasks of that time'),
-  refundedUsd: usd.describe('Refunds of tasks, including canceled and expired ones'),
-  executions: z.number().int().describe('Tasks and chats that were charged'),
-  failures: z.number().int().describe('Failed tasks, excluding canceled and expired ones'),
+  spentUsd: usd.describe('Charges of tasks and turns, minus the returned part of metered tasks'),
+  refundedUsd: usd.describe('Refunds of tasks, including canceled and expired tasks'),
+  executions: z.number().int().describe('Number of charged tasks and turns'),
+  failures: z.number().int().describe('Number of failed tasks, excluding canceled and expired tasks'),
 }
 const percentileMs = z.number().int().nullable()
 
@@ -93,31 +93,36 @@ export const Usage = z
     hours: z
       .array(z.object({ start: isoTimestamp, ...spendFields }))
       .optional()
-      .describe('Only for at most 2 days: one entry per hour up to now, oldest first'),
+      .describe('One entry per hour up to now, oldest first; only if `days` is 1 or 2'),
     groups: z
       .array(
         z.object({
           value: z
             .string()
-            .describe('Id or name; empty if there is none. Chats have the id of their agent in place of an endpoint'),
-          spentUsd: usd.describe('Charges, without the returned part of metered and token-priced tasks'),
+            .describe("Id or name; empty if there is none. For turns, the agent's id replaces the endpoint's"),
+          spentUsd: usd.describe('Charges, minus the returned part of metered and token-priced tasks'),
           refundedUsd: usd.describe('Refunds of failed, canceled and expired tasks'),
-          executions: z.number().int().describe('Tasks and chats that ended'),
-          failures: z.number().int().describe('Failed ones, except canceled and expired tasks'),
-          runP50Ms: percentileMs.describe('Median run time of tasks; null if unknown, as for models and chats'),
+          executions: z.number().int().describe('Number of tasks and turns that ended'),
+          failures: z.number().int().describe('Number of failed tasks and turns, excluding canceled and expired tasks'),
+          runP50Ms: percentileMs.describe(
+            'Median run time of tasks; null if unknown, for example for models and turns',
+          ),
           runP95Ms: percentileMs,
-          waitP50Ms: percentileMs.describe('Median time from the creation of tasks to their start'),
+          waitP50Ms: percentileMs.describe('Median time from creation to start of tasks'),
           waitP95Ms: percentileMs,
-          spentPerDayUsd: z.array(usd).optional().describe('Only for the first 6 groups: `spentUsd` of each of `days`'),
+          spentPerDayUsd: z
+            .array(usd)
+            .optional()
+            .describe('`spentUsd` of each day in `days`; only for the first 6 groups'),
         }),
       )
       .optional()
-      .describe('Only with `groupBy`: at most 1,000 groups, by spending'),
+      .describe('At most 1,000 groups, highest spending first; only with `groupBy`'),
     runs: z
       .number()
       .int()
       .optional()
-      .describe('Only with `groupBy`: from how many tasks times and tags are computed, the newest 2,000 that ended'),
+      .describe('Number of tasks used for times and tags, at most the newest 2,000 that ended; only with `groupBy`'),
   })
   .meta({ id: 'Usage' })
 
@@ -129,7 +134,7 @@ const ChatBreakdown = z
   .object({
     ...writtenUse,
     rates: WrittenRates,
-    model: z.string().optional().describe('The model that answered, if the agent has fallback models'),
+    model: z.string().optional().describe('Model that answered, if the agent has fallback models'),
     isEstimated: z
       .boolean()
       .describe(
@@ -137,16 +142,16 @@ const ChatBreakdown = z
       ),
     exactUsd: exactUsd
       .optional()
-      .describe('The sum of the components; omitted on receipts of older versions, which rounded it'),
+      .describe('Sum of the components; omitted on receipts from older versions, which rounded it'),
     carriedBeforeUsd: exactUsd
       .optional()
-      .describe('Amount below 0.0001 carried over from earlier chats of the account'),
+      .describe('Amount below 0.0001 carried over from earlier turns of the account'),
     carriedAfterUsd: exactUsd
       .optional()
-      .describe('Amount below 0.0001 carried over to the next chat; the rest was charged or written off'),
+      .describe('Amount below 0.0001 carried over to the next turn; the rest was charged or written off'),
     writtenOffUsd: usd
       .optional()
-      .describe('The part of the cost that exceeded the balance or a cap and was not charged'),
+      .describe('Part of the cost that exceeded the balance, a cap or a limit and was not charged'),
   })
   .meta({ id: 'ChatBreakdown' })
 
@@ -155,24 +160,27 @@ export const Transaction = z
     id: z.string(),
     userId: z.string(),
     type: TransactionType,
-    amountUsd: usd.describe('Signed: a charge is negative'),
+    amountUsd: usd.describe('Signed amount; charges are negative'),
     balanceAfterUsd: usd,
     taskId: z.string().optional(),
     sessionId: z.string().optional(),
     turnId: z.string().optional(),
-    topupId: z.string().optional().describe('Set on the credit of a top-up and on its refunds and disputes'),
+    topupId: z
+      .string()
+      .optional()
+      .describe('The top-up of this credit, refund or dispute; omitted for other transactions'),
     description: z.string(),
-    breakdown: ChatBreakdown.optional().describe('Cost components, only for a chat charge'),
+    breakdown: ChatBreakdown.optional().describe('Cost components; only for the charge of a turn'),
     createdAt: isoTimestamp,
   })
   .meta({ id: 'Transaction' })
 export type Transaction = z.output<typeof Transaction>
 
 export const ListTransactionsInput = z.object({
-  type: TransactionType.optional().describe('Only transactions of this type'),
-  taskId: resourceId.optional().describe('Only the charge and refund of this task'),
-  sessionId: resourceId.optional().describe('Only the charges of chats in this session'),
-  turnId: resourceId.optional().describe('Only the charge of this chat'),
+  type: TransactionType.optional().describe('Returns only transactions of this type'),
+  taskId: resourceId.optional().describe('Returns only the charge and refund of this task'),
+  sessionId: resourceId.optional().describe('Returns only the charges of turns in this session'),
+  turnId: resourceId.optional().describe('Returns only the charge of this turn'),
   ...timeFilter,
   ...cursorInput,
 })

@@ -29,9 +29,9 @@ export const auditRouter = (parts: Pick<AdminParts, 'store'>) =>
           tags: ['System'],
           summary: 'List the audit log, newest first (admins)',
           description:
-            'Logins, and changes to users, keys, credit, limits and invitations: who, when, from where and what. A row is written in the transaction of the change and never changes. With `Accept: text/csv`, the rows are returned as CSV.',
+            'Lists logins, and changes to users, keys, credit, limits and invitations, with actor, time, IP address and change. A row is written in the transaction of the change and never changes. With `Accept: text/csv`, returns the rows as CSV.',
           protect: true,
-          successDescription: 'One page of the log.',
+          successDescription: 'One page of the audit log.',
           errorResponses: {
             400: 'A parameter is invalid.',
             403: 'The caller is not an admin with a browser login.',

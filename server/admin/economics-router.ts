@@ -13,9 +13,9 @@ export const economicsRouter = (parts: Pick<AdminParts, 'store'>) =>
           path: '/api/admin/economics',
           operationId: 'getEconomics',
           tags: ['System'],
-          summary: "Get revenue, providers' cost and margin (admins, platforms)",
+          summary: 'Get revenue, provider cost and margin (admins, platforms)',
           description:
-            'Sums of the tasks and chats that ended in the period, by day, agent, endpoint, model, user, plan or API key. The sums change in the transaction that ends each of them. With `Accept: text/csv`, the groups are returned as CSV.',
+            'Sums the tasks and turns that ended in the period, by day, agent, endpoint, model, user, plan or API key. Each sum is updated in the transaction that ends the task or turn. With `Accept: text/csv`, returns the groups as CSV.',
           protect: true,
           successDescription: 'The sums of the period and of each group.',
           errorResponses: {

@@ -9,19 +9,19 @@ const exactUsd = z
 
 export const EconomicsInput = z.object({
   from: day.describe('First UTC day'),
-  to: day.describe('Last UTC day; at most 1,100 days in all'),
+  to: day.describe('Last UTC day; the period can have at most 1,100 days'),
   groupBy: z.enum(bookGroups).default('day'),
 })
 
 const sums = {
-  executions: z.number().int().describe('Tasks and chats that ended'),
-  failures: z.number().int().describe('Failed ones, except canceled and expired tasks'),
-  chargedUsd: usd.describe('Their charges, without the returned part of metered and token-priced tasks'),
+  executions: z.number().int().describe('Number of tasks and turns that ended'),
+  failures: z.number().int().describe('Number of failed tasks and turns, excluding canceled and expired tasks'),
+  chargedUsd: usd.describe('Charges, minus the returned part of metered and token-priced tasks'),
   refundedUsd: usd.describe('Refunds of failed, canceled and expired tasks'),
-  revenueUsd: usd.describe('Charges minus refunds. Includes what users paid from credit that was given to them'),
-  writtenOffUsd: usd.describe('Cost of chats beyond the balance and caps, which was not charged'),
-  providerCostUsd: exactUsd.describe('Cost of the model providers, of agents whose `cost` is configured'),
-  marginUsd: exactUsd.describe('Revenue minus the cost of the model providers'),
+  revenueUsd: usd.describe('Charges minus refunds, including charges paid from granted credit'),
+  writtenOffUsd: usd.describe('Cost of turns that exceeded a balance, cap or limit and was not charged'),
+  providerCostUsd: exactUsd.describe('What model providers charged for agents with a configured `cost`'),
+  marginUsd: exactUsd.describe('Revenue minus provider cost'),
 }
 
 export const Economics = z
@@ -35,15 +35,13 @@ export const Economics = z
         z.object({
           value: z
             .string()
-            .describe(
-              'The day, id or name; empty if there is none. Chats have the id of their agent in place of an endpoint',
-            ),
+            .describe("Day, id or name; empty if there is none. For turns, the agent's id replaces the endpoint's"),
           email: z.string().optional().describe('Only for `groupBy=user`'),
           ...sums,
         }),
       )
-      .describe(`Days by date; other groups by charges, at most ${groupsMax}`),
-    groupCount: z.number().int().describe('Number of all groups'),
+      .describe(`Days by date; other groups by charges, highest first; at most ${groupsMax}`),
+    groupCount: z.number().int().describe('Total number of groups'),
   })
   .meta({ id: 'Economics' })
 export type Economics = z.output<typeof Economics>

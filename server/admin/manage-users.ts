@@ -67,7 +67,10 @@ export async function openExternalUser(
   const { email = null, externalId } = input
   const opened = await parts.store.platform.openUser({ externalId, email, keyId: platformOf(caller)?.keyId ?? null })
   if (opened.outcome === 'refused') {
-    throw new ErrandError('CONFLICT', 'Another user already has this email address. Omit it or send a different one.')
+    throw new ErrandError(
+      'CONFLICT',
+      'Another user already has this email address. Omit email or send a different address.',
+    )
   }
   const { outcome, userId } = opened
   if (outcome === 'created') noteChange(parts, { caller, userId }, 'created a user')
@@ -110,7 +113,7 @@ function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof Upd
     const names = [...catalogue.plans.named.keys()].join(', ')
     throw badField(
       'plan',
-      names === '' ? 'Must be omitted or null: the configuration defines no plans' : `Must be one of ${names}`,
+      names === '' ? 'Must be omitted or null, because the configuration has no plans' : `Must be one of ${names}`,
     )
   }
   assertAgents(catalogue, { agentIds: limits?.agents, path: 'limits.agents' })
@@ -137,7 +140,7 @@ export async function creditUser(
   const platform = platformOf(caller)
   const { amountUsd, reason, userId } = input
   const amount = parseUsd(amountUsd)
-  if (amount === undefined || amount === 0) throw badField('amountUsd', 'Must not be zero')
+  if (amount === undefined || amount === 0) throw badField('amountUsd', 'Must be an amount other than zero')
   const by = platform ? { platformKeyId: platform.keyId } : {}
   const result = await store.credit({ userId, amount, description: reason, idempotencyKey, ...by })
   if (result.outcome === 'refused') {
@@ -145,7 +148,7 @@ export async function creditUser(
     if (result.reason === 'idempotency-conflict') {
       throw new ErrandError(
         'CONFLICT',
-        'This Idempotency-Key was already used for this user with a different amount. Use a new key.',
+        'This Idempotency-Key was already used for this user with a different amount. Send a new key.',
       )
     }
     if (result.reason === 'ceiling') {
@@ -154,10 +157,10 @@ export async function creditUser(
     }
     if (result.reason === 'not-credited') {
       const most = formatUsd(result.platformCredited)
-      const message = `Platform keys can take back at most ${most} USD from this user, the remainder of what they credited. Ask an admin to take back more.`
+      const message = `Platform keys can take back at most ${most} USD from this user, the rest of what they credited. Ask an admin to take back more.`
       throw new ErrandError('FORBIDDEN', message)
     }
-    const bound = amount < 0 ? 'below the amount held for running chats' : 'above 100 billion USD'
+    const bound = amount < 0 ? 'below the amount held for turns in progress' : 'above 100 billion USD'
     throw badField('amountUsd', `Must not take the balance ${bound}`)
   }
   const { balance, transactionId } = result
@@ -170,7 +173,7 @@ type CeilingRefusal = { keyId: string; isTaken: boolean }
 async function ceilingRefusal({ clock, store }: UserParts, { isTaken, keyId }: CeilingRefusal): Promise<ErrandError> {
   const key = await store.platform.getKey(keyId)
   if (!key || key.revokedAt !== null)
-    return new ErrandError('UNAUTHORIZED', 'The platform key is invalid or revoked. Use another one.')
+    return new ErrandError('UNAUTHORIZED', 'The platform key is invalid or revoked. Send an active key.')
   const now = clock.now()
   const resetsAt = (Math.floor(now / dayMs) + 1) * dayMs
   const most = formatUsd(key.creditPerDay ?? 0)
@@ -211,5 +214,5 @@ function toUser(user: UserAccount, clock: Clock): User {
 }
 
 function unknown(): ErrandError {
-  return new ErrandError('NOT_FOUND', 'User not found')
+  return new ErrandError('NOT_FOUND', 'User not found. Check the id.')
 }

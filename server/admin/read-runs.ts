@@ -12,7 +12,7 @@ import type { ListUserSessionsInput, ListUserTasksInput, Owner, UserTask, UserTa
 
 export async function findOwner(store: Store, resourceId: string): Promise<z.output<typeof Owner>> {
   const owner = await store.findOwner(resourceId)
-  if (!owner) throw new ErrandError('NOT_FOUND', 'No resource has this id')
+  if (!owner) throw new ErrandError('NOT_FOUND', 'No resource has this id. Check the id.')
   const { email } = must(await store.getUser(owner.userId), 'an owner exists')
   return { ...owner, email }
 }
@@ -46,5 +46,5 @@ export async function listUserSessions(
 }
 
 async function requireUser(store: Store, userId: string): Promise<void> {
-  if (!(await store.getUser(userId))) throw new ErrandError('NOT_FOUND', 'User not found')
+  if (!(await store.getUser(userId))) throw new ErrandError('NOT_FOUND', 'User not found. Check the id.')
 }

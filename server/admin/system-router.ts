@@ -13,9 +13,10 @@ export const systemRouter = (parts: AdminParts) =>
           operationId: 'getSystem',
           tags: ['System'],
           summary: 'Get the state of the service (admins)',
-          description: 'Tasks, chats, threads, memory, database and ledger, as seen by the process that answers.',
+          description:
+            'Returns tasks, turns, threads, memory, database and ledger, as seen by the process that responds.',
           protect: true,
-          successDescription: 'The running work, the resources in use, and the agents with their prices.',
+          successDescription: 'Work in progress, resources in use, and agents with their prices.',
           errorResponses: { 403: 'The caller is not an admin with a browser login.' },
         },
       })

@@ -14,7 +14,7 @@ export const System = z
     uptimeSeconds: z.number(),
     accepting: z.boolean().describe('False while the service is stopping'),
     tasks: z.object({ pending: count, processing: count }),
-    openTurns: count.describe('Chat replies in progress'),
+    openTurns: count.describe('Replies in progress'),
     agentThreads: z
       .array(z.object({ id: count, running: count, isResponding: z.boolean() }))
       .describe('Empty if agents run in the main thread'),
@@ -35,25 +35,25 @@ export const System = z
     mail: z
       .object({
         waiting: count.describe('Mails not yet sent'),
-        failed: count.describe('Mails of the last days that were given up'),
+        failed: count.describe('Mails of the last four days that could not be delivered'),
         lastError: z.object({ message: z.string(), at: isoTimestamp }).nullable(),
       })
       .nullable()
       .describe('Null if the service sends no mail'),
     lastDay: z
       .object({
-        since: isoTimestamp.describe('When the process that answers started to count'),
+        since: isoTimestamp.describe('When the responding process started counting'),
         hours: z.array(
           z.object({
             start: isoTimestamp,
-            queued: count.describe('Most tasks queued at a time, of all processes, looked up once a minute'),
-            waitP95Ms: z.number().nullable().describe('95th percentile of the waits of the newest 1,000 tasks'),
+            queued: count.describe('Highest number of queued tasks of all processes, sampled once a minute'),
+            waitP95Ms: z.number().nullable().describe('95th percentile of the queue time of the newest 1,000 tasks'),
             ended: count,
             failed: count,
           }),
         ),
       })
-      .describe('Task runs of the process that answers in the last 24 hours, newest first, without idle hours'),
+      .describe('Hourly task runs of the responding process in the last 24 hours, newest first, without idle hours'),
     newestFailures: z
       .array(
         z.object({
@@ -65,7 +65,7 @@ export const System = z
           failedAt: isoTimestamp,
         }),
       )
-      .describe('The newest 20 failed tasks of all users, except canceled and expired ones'),
+      .describe('The newest 20 failed tasks of all users, excluding canceled and expired tasks'),
     users: z.object({ total: count, suspended: count }),
     agents: z.array(
       z.object({

@@ -18,14 +18,14 @@ export const User = z
     balanceUsd: usd,
     heldUsd: usd,
     owedUsd: usd.describe('Refunded or disputed top-up amounts that the balance could not cover'),
-    writtenOffUsd: usd.describe('Total chat cost that exceeded the balance or a cap and was not charged'),
+    writtenOffUsd: usd.describe('Total cost of turns that exceeded the balance, a cap or a limit and was not charged'),
     plan: z.string().nullable().describe('The plan assigned to the user; null for the default plan'),
     limits: OwnLimits,
     blockedUntil: isoTimestamp.nullable().describe('When the abuse block ends; null if there is none'),
     connectorsBlockedUntil: isoTimestamp
       .nullable()
       .describe(
-        'When tasks with connectors are accepted again, after a task that had called a connector failed; null if there is no block',
+        'When the block of tasks with connectors ends, which a failed task that had called a connector causes; null if there is none',
       ),
     createdAt: isoTimestamp,
   })
@@ -35,7 +35,11 @@ export type User = z.output<typeof User>
 const userId = resourceId
 
 export const ListUsersInput = z.object({
-  search: z.string().max(254).optional().describe('Only users whose email address or external id contains this string'),
+  search: z
+    .string()
+    .max(254)
+    .optional()
+    .describe('Returns only users whose email address or external id contains this string'),
   ...pageInput,
 })
 export const ListUsersOutput = z.object({ users: z.array(User), ...pageOutput })
@@ -46,7 +50,7 @@ export const ExternalUserInput = z.object({ externalId: ExternalId })
 export const OpenExternalUserInput = z.object({
   externalId: ExternalId,
   email: Email.optional().describe(
-    'Email address if this request creates the user; without one, the user cannot log in',
+    'Email address of the new user; without one, the user cannot log in. Ignored if the user exists',
   ),
 })
 export const OpenedUser = User.extend({
@@ -60,7 +64,7 @@ export const CreateUserKeyInput = CreateKeyInput.safeExtend({
     .min(1)
     .max(2)
     .default(['read', 'execute'])
-    .describe('What the key can do on behalf of the user; `manage` is reserved for the user'),
+    .describe('Scopes of the key. Only the user can create keys with `manage`'),
 })
 export const ListUserKeysInput = ListKeysInput.extend({ userId })
 export const UserKeyInput = KeyInput.extend({ userId })
@@ -71,7 +75,7 @@ export const UpdateUserInput = z
     isSuspended: z
       .boolean()
       .optional()
-      .describe('Suspending a user blocks every request of theirs and ends all browser logins'),
+      .describe("Suspending a user rejects all of the user's requests and ends all browser logins"),
     isAdmin: z.boolean().optional(),
     plan: z
       .string()
@@ -80,10 +84,10 @@ export const UpdateUserInput = z
       .nullable()
       .optional()
       .describe('Name of a plan in the configuration; null for the default plan'),
-    limits: OwnLimitsInput.optional().describe('Only the limits listed here change; null removes a limit'),
+    limits: OwnLimitsInput.optional().describe('Omitted limits stay unchanged; null removes a limit'),
   })
   .refine((input) => Object.entries(input).some(([name, value]) => name !== 'userId' && value !== undefined), {
-    message: 'Send at least one of isSuspended, isAdmin, plan and limits',
+    message: 'Must have at least one of isSuspended, isAdmin, plan and limits',
   })
 
 export const CreditUserInput = z.object({
@@ -102,11 +106,14 @@ export const CreditedUser = z
 export const OwnerInput = z.object({ resourceId: resourceId.describe('For example `task_…`, `ses_…` or `txn_…`') })
 export const Owner = z
   .object({
-    type: z.enum(ownedTypes).describe('What the id identifies; `chat` is one reply, whose id begins with `turn_`'),
+    type: z.enum(ownedTypes).describe('What the id identifies; `chat` is a turn, whose id begins with `turn_`'),
     userId: z.string(),
     email: z.string(),
-    taskId: z.string().optional().describe('Only for a task and its transactions'),
-    sessionId: z.string().optional().describe('Only for a session, its chats and their transactions'),
+    taskId: z.string().optional().describe('Id of the task; only for a task and its transactions'),
+    sessionId: z
+      .string()
+      .optional()
+      .describe('Id of the session; only for a session, its turns and their transactions'),
   })
   .meta({ id: 'Owner' })
 

@@ -28,14 +28,12 @@ const EventPricing = z
 const Fallbacks = z
   .array(z.object({ model: z.string(), pricing: WrittenRates }))
   .optional()
-  .describe(
-    'Fallback models that may answer if the first model cannot, with their own prices; omitted if there are none',
-  )
+  .describe('Fallback models, with their own prices, for when the first model cannot answer; omitted if there are none')
 
 const TokenPricing = z
   .object({
     rates: WrittenRates,
-    maxUsd: usd.describe('Charged when the task is created; the unused part is refunded when it completes'),
+    maxUsd: usd.describe('Charged when the task is created; the unused part is returned when it completes'),
     fallbacks: Fallbacks,
   })
   .meta({ id: 'TokenPricing' })
@@ -46,13 +44,13 @@ const Endpoint = z
     name: z.string(),
     description: z.string(),
     priceUsd: usd.describe('Price of a task; for a metered or token-priced endpoint, its maximum price'),
-    pricing: EventPricing.optional().describe('Only for metered endpoints'),
-    tokenPricing: TokenPricing.optional().describe('Only for token-priced endpoints'),
+    pricing: EventPricing.optional().describe('Prices of events; only for metered endpoints'),
+    tokenPricing: TokenPricing.optional().describe('Rates of tokens; only for token-priced endpoints'),
     timeoutSeconds: z.number(),
     cancel: z
       .enum(cancelModes)
       .describe(
-        '`always`: a task can be canceled until it calls a connector or charges a usage event; `pending`: only before an agent starts it',
+        '`always`: a task can be canceled until it calls a connector or charges an event; `pending`: a task can be canceled only before an agent starts it',
       ),
     params: z.record(z.string(), z.unknown()).describe('JSON Schema of the params'),
   })
@@ -62,8 +60,8 @@ const AgentChat = z
   .object({
     pricing: WrittenRates,
     fallbacks: Fallbacks,
-    contextTokens: z.number().int().describe('Maximum tokens of message and history given to the agent for a reply'),
-    maxOutputTokens: z.number().int().describe('Maximum `maxTokens` of a chat'),
+    contextTokens: z.number().int().describe('Maximum tokens of the message and history sent to the agent for a reply'),
+    maxOutputTokens: z.number().int().describe('Maximum `maxTokens` of a turn'),
     reasoning: z.boolean().describe('Whether reasoning is streamed'),
     accepts: z
       .array(z.string())
@@ -81,11 +79,11 @@ const Agent = z
     chat: AgentChat.nullable().describe('Null if the agent does not support chat'),
     inPlan: z
       .boolean()
-      .describe('Whether the plan and limits of the account include the agent; if false, runs of it are rejected'),
+      .describe("Whether the account's plan and limits include the agent; if false, its runs are rejected"),
     plans: z
       .array(z.string())
       .optional()
-      .describe('Names of the plans that include the agent. Only present if `inPlan` is false'),
+      .describe('Names of the plans that include the agent; only if `inPlan` is false'),
   })
   .meta({ id: 'Agent' })
 type Agent = z.output<typeof Agent>
@@ -138,7 +136,7 @@ export const agentsRouter = (catalogue: Catalogue) =>
           operationId: 'getAgent',
           tags,
           summary: 'Get an agent',
-          description: 'An agent that is not available to the caller is reported as not found.',
+          description: 'Returns 404 for agents that are not available to the caller.',
           protect: true,
           successDescription: 'The agent with its endpoints, schemas and prices.',
           errorResponses: { 400: 'A parameter is invalid.', 404: 'The agent was not found.' },
@@ -152,7 +150,8 @@ export const agentsRouter = (catalogue: Catalogue) =>
           ({ ctx, input }) => {
             const agent = catalogue.agent(input.agentId)
             // Return the same 404 for hidden and missing agents, so that callers cannot detect hidden agents.
-            if (!agent || !isVisibleTo(agent, ctx.caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
+            if (!agent || !isVisibleTo(agent, ctx.caller.email))
+              throw new ErrandError('NOT_FOUND', 'Agent not found. GET /api/agents lists the available agents.')
             return toAgent(agent, { account: ctx.caller.account, plans: catalogue.plans })
           },
           'account',

@@ -226,7 +226,7 @@ export async function startApp(options: AppOptions): Promise<App> {
 /** Passes a request from another server to ours. Its body must still be unread. */
 function passOn(server: Server, request: IncomingMessage, response: ServerResponse): void {
   if (!request.readableDidRead) return void server.emit('request', request, response)
-  const message = 'The request body was already read. Mount the handler of Errand before body parsers.'
+  const message = "Another handler already read the request body. Mount Errand's handler before any body parser."
   const body = JSON.stringify(errorBody(new ErrandError('INTERNAL_ERROR', message)))
   response.writeHead(500, { 'Content-Type': 'application/json; charset=utf-8' }).end(body)
 }
@@ -235,7 +235,7 @@ function passOn(server: Server, request: IncomingMessage, response: ServerRespon
 async function closeAbandonedTurns(store: Store, log: Logger): Promise<void> {
   let turns = 0
   for (let closed = -1; closed !== 0; turns += closed) closed = await store.closeAbandonedTurns()
-  if (turns > 0) log.info({ turns }, 'interrupted chats were closed without a charge')
+  if (turns > 0) log.info({ turns }, 'closed interrupted turns without a charge')
 }
 
 type ServerParts = {

@@ -35,7 +35,7 @@ export type Limits = { [Name in LimitName]: number }
 export function resolveLimits(fromFile: LimitsConfig = {}, env: NodeJS.ProcessEnv = process.env): Limits {
   for (const name of Object.keys(fromFile)) {
     if (!Object.hasOwn(limits, name))
-      throw new ConfigError(`limits.${name}: is not a limit; docs/reference/settings.md lists them`)
+      throw new ConfigError(`limits.${name}: unknown limit. docs/reference/settings.md lists the limits`)
   }
   const resolve = (name: LimitName): number => {
     const { default: byDefault, ...limit }: Limit = limits[name]
@@ -52,7 +52,7 @@ export function resolveLimits(fromFile: LimitsConfig = {}, env: NodeJS.ProcessEn
 
 function wholeNumber(field: string, value: unknown, least: number): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value
-  throw new ConfigError(`${field}: must be a whole number of at least ${least}`)
+  throw new ConfigError(`${field}: must be a whole number, ${least} or more`)
 }
 
 export type Role = (typeof roles)[number]
@@ -83,13 +83,11 @@ export function resolveServe(options: ServeOptions, env: Environment = process.e
   const portText = options.port ?? env.ERRAND_PORT ?? variables.ERRAND_PORT.default
   const port = Number(portText)
   if (!/^\d{1,5}$/.test(portText) || port > 65_535)
-    throw new UsageError(`--port or ERRAND_PORT: "${portText}" is not a valid port; use a number from 0 to 65535`)
+    throw new UsageError(`--port or ERRAND_PORT: "${portText}" must be a number from 0 to 65535`)
   const role = resolveRole(options.role ?? env.ERRAND_ROLE ?? variables.ERRAND_ROLE.default, env)
   const given = options.baseUrl ?? env.ERRAND_BASE_URL
   if (given === undefined && !loopback.test(host) && role !== 'worker') {
-    throw new UsageError(
-      '--base-url: is required if the host is not loopback, because links in responses start with it',
-    )
+    throw new UsageError('--base-url: must be set if --host is not loopback, because links in responses start with it')
   }
   return {
     dataDir: resolveDataDir(options.data, env),
@@ -113,7 +111,7 @@ function resolveRole(text: string, env: Environment): Role {
   const role = roles.find((known) => known === text)
   if (!role) throw new UsageError(`--role or ERRAND_ROLE: "${text}" must be one of ${roles.join(', ')}`)
   if (role !== 'all' && resolveDatabaseUrl(env) === undefined) {
-    throw new UsageError(`--role ${role}: requires ERRAND_DATABASE_URL, because nodes share a PostgreSQL database`)
+    throw new UsageError(`--role ${role}: requires a shared PostgreSQL database. Set ERRAND_DATABASE_URL`)
   }
   return role
 }
@@ -142,7 +140,7 @@ function checkDatabaseUrl(field: string, url: string): string {
     decodeURIComponent(`${username}:${password}`)
   } catch {
     throw new UsageError(
-      `${field}: must be a URL; in a password write / as %2F, ? as %3F, # as %23, @ as %40 and % as %25`,
+      `${field}: must be a URL. In a password, write / as %2F, ? as %3F, # as %23, @ as %40 and % as %25`,
     )
   }
   return url
@@ -161,11 +159,11 @@ export function resolvePayments(env: Environment = process.env): PaymentSettings
 export function resolveMail(env: Environment = process.env): MailSettings | undefined {
   const { ERRAND_MAIL_FROM: sender = '', ERRAND_SMTP_URL: url = '' } = env
   if (url === '' && sender === '') return undefined
-  if (url === '') throw new ConfigError('ERRAND_SMTP_URL: is required with ERRAND_MAIL_FROM')
+  if (url === '') throw new ConfigError('ERRAND_SMTP_URL: must be set if ERRAND_MAIL_FROM is set')
   const server = parseSmtpUrl(url)
   if (!server) {
     throw new ConfigError(
-      'ERRAND_SMTP_URL: must be a URL such as smtps://user:password@host:465; in a password write @ as %40 and / as %2F',
+      'ERRAND_SMTP_URL: must be a URL such as smtps://user:password@host:465. In a password, write @ as %40 and / as %2F',
     )
   }
   const from = parseSender(sender)
@@ -181,19 +179,19 @@ export function resolvePayloadBucket(env: Environment = process.env): PayloadBuc
   const bucket = given('BUCKET')
   if (bucket === undefined) {
     const other = Object.entries(env).find(([name, value]) => name.startsWith(bucketVariables) && value !== '')
-    if (other) throw new ConfigError(`${bucketVariables}BUCKET: is required with ${other[0]}`)
+    if (other) throw new ConfigError(`${bucketVariables}BUCKET: must be set if ${other[0]} is set`)
     return undefined
   }
   const fail = (name: BucketVariable, what: string) => new ConfigError(`${bucketVariables}${name}: ${what}`)
   if (!/^[A-Za-z0-9._-]{3,255}$/.test(bucket))
-    throw fail('BUCKET', `"${bucket}" must be 3 to 255 letters, digits, dots, dashes or underscores`)
+    throw fail('BUCKET', `"${bucket}" must have 3 to 255 letters, digits, dots, dashes or underscores`)
   const endpoint = given('ENDPOINT')
   if (endpoint !== undefined && !/^https?:\/\/[^/?#\s@]+\/?$/.test(endpoint)) {
-    throw fail('ENDPOINT', 'must be http:// or https:// and a host, without a path')
+    throw fail('ENDPOINT', 'must be an http or https URL without a path')
   }
   const accessKeyId = given('ACCESS_KEY_ID')
   const secretAccessKey = given('SECRET_ACCESS_KEY')
-  const keyWithout = (other: BucketVariable) => `is required with ${bucketVariables}${other}`
+  const keyWithout = (other: BucketVariable) => `must be set if ${bucketVariables}${other} is set`
   if (accessKeyId === undefined && secretAccessKey !== undefined) {
     throw fail('ACCESS_KEY_ID', keyWithout('SECRET_ACCESS_KEY'))
   }
@@ -202,7 +200,10 @@ export function resolvePayloadBucket(env: Environment = process.env): PayloadBuc
   }
   const prefix = (given('PREFIX') ?? '').replace(/\/$/, '')
   if (prefix !== '' && !/^[\w!.*'()-]{1,100}(?:\/[\w!.*'()-]{1,100}){0,7}$/.test(prefix)) {
-    throw fail('PREFIX', "must be up to 8 names of at most 100 letters, digits and -_.!*'() with slashes between them")
+    throw fail(
+      'PREFIX',
+      "must be at most 8 names, separated by slashes, each of at most 100 letters, digits and -_.!*'()",
+    )
   }
   const pathStyle = given('PATH_STYLE') ?? String(endpoint !== undefined)
   if (pathStyle !== 'true' && pathStyle !== 'false') throw fail('PATH_STYLE', 'must be true or false')
@@ -257,7 +258,7 @@ export function resolveLogin(fromFile: LoginConfig = {}, env: Environment = proc
   const { ERRAND_OIDC_ISSUER: issuer, ERRAND_OIDC_CLIENT_ID: clientId, ERRAND_OIDC_CLIENT_SECRET: clientSecret } = env
   if (issuer === undefined || issuer === '') return fromFile
   if (clientId === undefined || clientId === '')
-    throw new ConfigError('ERRAND_OIDC_CLIENT_ID: is required with ERRAND_OIDC_ISSUER')
+    throw new ConfigError('ERRAND_OIDC_CLIENT_ID: must be set if ERRAND_OIDC_ISSUER is set')
   if (!URL.canParse(issuer)) throw new ConfigError('ERRAND_OIDC_ISSUER: must be an https URL')
   const {
     ERRAND_OIDC_CREATE_ACCOUNTS: creates = variables.ERRAND_OIDC_CREATE_ACCOUNTS.default,
@@ -286,7 +287,7 @@ export function resolveSecrets(dataDir: string, env: Environment = process.env):
   const { ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous } = env
   const isShared = resolveDatabaseUrl(env) !== undefined
   if (isShared && (given === undefined || given === '')) {
-    throw new ConfigError('ERRAND_SECRET: is required with ERRAND_DATABASE_URL, and must be the same on every node')
+    throw new ConfigError('ERRAND_SECRET: must be set if ERRAND_DATABASE_URL is set, to the same value on every node')
   }
   if (given === undefined) return readSecretFile(dataDir)
   for (const [name, secret] of Object.entries({ ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous })) {
@@ -354,7 +355,7 @@ function readSecretFile(dataDir: string): Secrets {
     .split(/[\r\n]+/)
   if ([current, ...previous].some((secret) => secret.length < secretCharsMin)) {
     throw new ConfigError(
-      `${file}: is damaged: each line must have at least ${secretCharsMin} characters; restore it from a backup`,
+      `${file} is damaged, because a line has fewer than ${secretCharsMin} characters. Restore it from a backup.`,
     )
   }
   return { current, previous }

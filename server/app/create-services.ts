@@ -70,7 +70,7 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
     origins,
     providers: catalogue.loginProviders,
   }
-  const testRate = new WriteRate({ clock, max: 60, per: 'hour', what: "tests of an account's webhooks" })
+  const testRate = new WriteRate({ clock, max: 60, per: 'hour', what: 'webhook tests of an account' })
   const people = { clock, log, logins, mails, store }
   const payments = {
     amounts: amountsOf(limits),

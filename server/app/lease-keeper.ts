@@ -84,18 +84,18 @@ export class LeaseKeeper {
       // Work that ended during the renewal is reported as lost too. `loseTasks` and `loseTurns` ignore it.
       const stopped = runner.loseTasks(tasks.filter(({ taskId }) => lostIds.has(taskId)))
       const ended = chats.loseTurns(lost.turnIds)
-      if (stopped.length > 0) log.warn({ tasks: stopped }, 'tasks were taken over by other nodes')
-      if (ended.length > 0) log.warn({ turns: ended }, 'chats were closed by other nodes')
+      if (stopped.length > 0) log.warn({ tasks: stopped }, 'other nodes took over tasks')
+      if (ended.length > 0) log.warn({ turns: ended }, 'other nodes closed turns')
       if (!this.#isSteady(lost.at, askedAt)) this.#steadySince = performance.now()
       this.#renewedAt = askedAt
     } catch (error) {
       this.#steadySince = undefined
-      if (!this.#isStopped) log.warn({ err: error }, 'the leases of this node could not be renewed; retrying')
+      if (!this.#isStopped) log.warn({ err: error }, 'could not renew the leases of this node; retrying')
       return
     }
     this.#beside('counting the queued tasks', () => this.#countQueued())
     if (!this.#maySettle()) return
-    this.#beside('ending the chats that another node left open', () => this.#closeTurns())
+    this.#beside('ending the turns that another node left open', () => this.#closeTurns())
     this.#beside('ending the tasks that another node left open', () => settleTasks(this.#maySettle))
   }
 
@@ -142,7 +142,7 @@ export class LeaseKeeper {
     for (let closed = -1; closed !== 0 && this.#maySettle(); turns += closed) {
       closed = await this.#parts.store.closeAbandonedTurns()
     }
-    if (turns > 0) this.#parts.log.info({ turns }, 'chats of a stopped node were closed without a charge')
+    if (turns > 0) this.#parts.log.info({ turns }, 'closed the turns of a stopped node without a charge')
   }
 
   async #countQueued(): Promise<void> {

@@ -29,7 +29,7 @@ export async function readCatalogue(
     for (const { id: model, ...prices } of chat?.models ?? []) {
       const losses = lossesOf(prices)
       if (losses.length > 0)
-        log.warn({ agentId, ...(model !== null && { model }), losses }, 'the price of a chat is below its cost')
+        log.warn({ agentId, ...(model !== null && { model }), losses }, 'the chat rates of an agent are below its cost')
     }
   }
   await measureTools(config, { catalogue, measured })
@@ -43,7 +43,7 @@ export async function readCatalogue(
 export async function warnOfPlans(store: Store, { plans }: Catalogue, log: Logger): Promise<void> {
   const unknown = (await store.plansInUse()).filter((plan) => !plans.named.has(plan))
   if (unknown.length === 0) return
-  log.warn({ plans: unknown }, 'users have plans that are not in the configuration: the default plan applies to them')
+  log.warn({ plans: unknown }, 'users have plans that are not in the configuration; the default plan applies to them')
 }
 
 /**
@@ -58,7 +58,7 @@ export function announceRetention({ retention }: Catalogue, { limits, log }: { l
   const days = (ms: number | undefined) => ms && ms / 86_400_000
   if (sessionsMs === undefined && tasksMs === undefined) return
   const after = { tasksDays: days(tasksMs), sessionsDays: days(sessionsMs) }
-  log.info(after, 'retention is on: the contents of tasks and sessions are deleted after this many days')
+  log.info(after, 'retention is on; the contents of tasks and sessions are deleted after this many days')
 }
 
 /** `needsRestart` lists the changed parts of the configuration that a reload does not apply. */
@@ -89,7 +89,7 @@ export function createReload(parts: ReloadParts): () => Promise<Reloaded> {
       log.info(reloaded, 'reloaded the configuration')
       return reloaded
     } catch (error) {
-      log.error({}, `the configuration was not reloaded, and nothing has changed: ${messageOf(error)}`)
+      log.error({}, `could not reload the configuration; nothing has changed: ${messageOf(error)}`)
       throw error
     }
   }

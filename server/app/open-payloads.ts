@@ -34,14 +34,14 @@ export async function openPayloads(settings: PayloadSettings, store: Names, cloc
     const { S3PayloadStore } = await import('../payloads/s3-payload-store.ts')
     return await withWhatIsNamed(new S3PayloadStore(payloadBucket, clock), {
       store,
-      refusal: `are not in the bucket "${payloadBucket.bucket}" under the prefix "${payloadBucket.prefix}". Set ERRAND_PAYLOADS_S3_BUCKET and _PREFIX to where they are, or unset them if the payloads were never in a bucket.`,
+      refusal: `are not in the bucket "${payloadBucket.bucket}" under the prefix "${payloadBucket.prefix}". Set ERRAND_PAYLOADS_S3_BUCKET and ERRAND_PAYLOADS_S3_PREFIX to their location, or unset both if they were never in a bucket.`,
     })
   }
   if (databaseUrl === undefined) return new FilePayloadStore(join(dataDir, 'payloads'), clock)
   const { PostgresPayloadStore } = await import('../store/postgres/payload-parts.ts')
   return await withWhatIsNamed(new PostgresPayloadStore(databaseUrl, clock), {
     store,
-    refusal: 'are not there. Set ERRAND_PAYLOADS_S3_BUCKET to the bucket with the payloads.',
+    refusal: 'are not in it. Set ERRAND_PAYLOADS_S3_BUCKET to the bucket that has them.',
   })
 }
 
@@ -55,7 +55,7 @@ async function withWhatIsNamed(payloads: PayloadStore, { refusal, store }: Place
   try {
     const named = await store.listPayloads({ afterId: '', limit: looksMax })
     for (const { id } of named) if (await payloads.openStream(id)) return payloads
-    if (named.length > 0) throw new PayloadPlaceError(`The payloads that the database refers to ${refusal}`)
+    if (named.length > 0) throw new PayloadPlaceError(`The payloads of this database ${refusal}`)
     return payloads
   } catch (error) {
     await payloads.close()

@@ -21,7 +21,7 @@ type StoreSettings = {
  * clock drift is smaller.
  */
 const behindMsMax = 1000
-const clockIsBehind = "this machine's clock is behind the newest entry in the database; set the clock"
+const clockIsBehind = "this machine's clock is behind the newest entry in the database. Set the clock"
 
 export async function openServiceStore(
   { createClock, dataDir, databaseUrl, limits, log, onFatal, secrets }: StoreSettings,

@@ -19,7 +19,7 @@ export function createServiceLog(level: string, destination?: DestinationStream)
       const now = performance.now()
       if (now < mutedUntil) return void muted++
       mutedUntil = now + minuteMs
-      log.apply(this, [{ ...(fields as object), linesSkipped: muted }, `the disk is full; free up space: ${message}`])
+      log.apply(this, [{ ...(fields as object), linesSkipped: muted }, `the disk is full. Free up space: ${message}`])
       muted = 0
     },
   }

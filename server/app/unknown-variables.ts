@@ -17,5 +17,5 @@ export function unknownVariables(env: NodeJS.ProcessEnv = environment()): { name
 }
 
 export function describeUnknown({ name, nearest }: { name: string; nearest: string }): string {
-  return `${name} is not an Errand setting; did you mean ${nearest}?`
+  return `${name} is not an Errand setting. Did you mean ${nearest}?`
 }

@@ -68,12 +68,13 @@ export function startUpkeep({ store, payloads, log, onLedgerReport, onQueued }: 
       orphanAgeMs,
       async (id) => (await store.findPayload(id)) !== undefined,
     )
-    if (removed > 0) log.info({ payloads: removed }, 'unreferenced payloads were removed')
+    if (removed > 0) log.info({ payloads: removed }, 'removed unreferenced payloads')
   }
   const verify = async () => {
     const report = await store.verifyLedger()
     onLedgerReport(report)
-    if (!report.ok) log.error({ differences: report.differences }, 'the ledger does not add up')
+    if (!report.ok)
+      log.error({ differences: report.differences }, 'the ledger is inconsistent; run errand ledger verify')
   }
   const countQueued = async () => onQueued((await store.readState()).pendingTasks)
   const timers = [

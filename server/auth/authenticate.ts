@@ -62,7 +62,7 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
 async function byCookie(parts: AuthenticatorParts, request: IncomingMessage): Promise<Caller> {
   const token = parts.cookie.read(request)
   if (token === undefined) {
-    throw unauthorized('Authentication is required: send the header Authorization: Bearer <API_KEY>.')
+    throw unauthorized('Authentication is required. Send the header Authorization: Bearer <API_KEY>.')
   }
   const caller = await byLogin(parts, token)
   // Browsers also send the cookie with requests that other sites' pages cause. A request that changes data must
@@ -74,16 +74,17 @@ async function byCookie(parts: AuthenticatorParts, request: IncomingMessage): Pr
 
 function readToken(authorization: string): KnownToken {
   const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
-  if (token === undefined) throw unauthorized('The Authorization header must be: Bearer <API_KEY>.')
+  if (token === undefined)
+    throw unauthorized('The Authorization header is malformed. Send Authorization: Bearer <API_KEY>.')
   const kind = kindOfToken(token)
   // Malformed, unknown and revoked tokens get the same message, so that it does not reveal which keys exist.
-  if (kind === undefined) throw unauthorized('The API key is invalid or revoked. Use another one.')
+  if (kind === undefined) throw unauthorized('The API key is invalid or revoked. Send an active key.')
   return { kind, tokenHash: hashToken(token) }
 }
 
 async function byKey({ clock, keyUses, store }: AuthenticatorParts, tokenHash: string): Promise<Caller> {
   const key = await store.findKey(tokenHash)
-  if (!key || key.revokedAt !== null) throw unauthorized('The API key is invalid or revoked. Use another one.')
+  if (!key || key.revokedAt !== null) throw unauthorized('The API key is invalid or revoked. Send an active key.')
   const now = clock.now()
   assertNotExpired(key, now, 'API key')
   assertNotSuspended(key)
@@ -106,13 +107,13 @@ async function byPlatformKey(
 ): Promise<AnyCaller> {
   const { clients, clock, platformUses, store } = parts
   const key = await store.platform.findKey(tokenHash)
-  if (!key || key.revokedAt !== null) throw unauthorized('The platform key is invalid or revoked. Use another one.')
+  if (!key || key.revokedAt !== null) throw unauthorized('The platform key is invalid or revoked. Send an active key.')
   const now = clock.now()
   assertNotExpired(key, now, 'platform key')
   if (key.addresses && !new NetworkList(key.addresses).has(clients.addressOf(request))) {
     throw new ErrandError(
       'FORBIDDEN',
-      'This platform key does not allow requests from this IP address. Send them from an allowed one.',
+      'This platform key does not allow requests from this IP address. Send them from an allowed address.',
     )
   }
   const asked = readActingUser(request)
@@ -127,15 +128,15 @@ async function byPlatformKey(
  */
 async function actFor({ store }: AuthenticatorParts, key: PlatformKeyHolder, asked: UserRef): Promise<Caller> {
   if (!key.scopes.includes('act')) {
-    throw new ErrandError('FORBIDDEN', 'This platform key cannot act on behalf of users: it lacks the scope "act".')
+    throw new ErrandError(
+      'FORBIDDEN',
+      'This platform key cannot act on behalf of users. Use a key with the scope "act".',
+    )
   }
   const user = await store.platform.findUser(asked)
   // Platform keys cannot act on behalf of admins, so an admin is treated as an unknown user.
   if (!user || user.isAdmin)
-    throw new ErrandError(
-      'FORBIDDEN',
-      'The user in the Errand-User header does not exist, or this platform key cannot act for that user.',
-    )
+    throw new ErrandError('FORBIDDEN', 'Platform keys cannot act for the user in the header Errand-User. Check the id.')
   assertNotSuspended(user)
   return {
     ...unlimited,
@@ -187,7 +188,7 @@ async function byLogin({ clock, loginUses, store }: AuthenticatorParts, token: s
 }
 
 function assertNotExpired({ expiresAt }: { expiresAt: EpochMs | null }, now: EpochMs, what: string): void {
-  if (expiresAt !== null && expiresAt <= now) throw unauthorized(`The ${what} has expired. Use another one.`)
+  if (expiresAt !== null && expiresAt <= now) throw unauthorized(`The ${what} has expired. Create a new one.`)
 }
 
 function assertNotSuspended({ suspendedAt }: { suspendedAt: number | null }): void {

@@ -23,7 +23,7 @@ export class EventCharges {
   charge(event: string, count: number): number {
     if (typeof event !== 'string' || !Object.hasOwn(this.#prices, event)) {
       const known = Object.keys(this.#prices).join(', ')
-      throw new TypeError(`charge: the endpoint has no price for this event. It must be one of ${known}`)
+      throw new TypeError(`charge: the endpoint does not have a price for this event. Use one of ${known}`)
     }
     if (!Number.isSafeInteger(count) || count < 0) {
       throw new TypeError('charge: the count must be a whole number, 0 or more')

@@ -23,7 +23,7 @@ export const OwnLimitsInput = z.object({
     .max(executionsPerMinuteMax)
     .nullable()
     .optional()
-    .describe('Maximum tasks and chats in any 60 seconds; 0 for no limit'),
+    .describe('Maximum tasks and turns in any 60 seconds; 0 for no limit'),
   tasksAtWork: z
     .number()
     .int()
@@ -31,7 +31,7 @@ export const OwnLimitsInput = z.object({
     .max(tasksMax)
     .nullable()
     .optional()
-    .describe('Maximum tasks running at the same time; more tasks wait in the queue'),
+    .describe('Maximum tasks running at the same time; further tasks are queued'),
   tasksWaiting: z
     .number()
     .int()
@@ -39,7 +39,7 @@ export const OwnLimitsInput = z.object({
     .max(tasksMax)
     .nullable()
     .optional()
-    .describe('Maximum queued tasks; more tasks are rejected'),
+    .describe('Maximum queued tasks; further tasks are rejected'),
   spendPerDayUsd: maxCostUsd.nullable().optional().describe('Spending limit per UTC day'),
   agents: agentIds.nullable().optional().describe('Ids of the agents that the user can run'),
 })
@@ -52,12 +52,12 @@ export const OwnLimits = z
     spendPerDayUsd: usd.optional(),
     agents: z.array(z.string()).optional(),
   })
-  .meta({ id: 'OwnLimits', description: 'Limits of one user that override those of the plan' })
+  .meta({ id: 'OwnLimits', description: 'Limits of one user, which override those of the plan' })
 
 export const Limits = z
   .object({
     plan: z.string().nullable().describe('The plan that applies; null if the account has none'),
-    executionsPerMinute: count.describe('Maximum tasks and chats in any 60 seconds; 0 if there is no limit'),
+    executionsPerMinute: count.describe('Maximum tasks and turns in any 60 seconds; 0 if there is no limit'),
     tasksAtWork: count.nullable().describe('Maximum tasks running at the same time; null if there is no limit'),
     tasksWaiting: count.nullable().describe('Maximum queued tasks; null if there is no limit'),
     spendPerDayUsd: usd.nullable().describe('Spending limit per UTC day; null if there is none'),
@@ -65,16 +65,18 @@ export const Limits = z
     payloadBytesPerDay: count
       .nullable()
       .describe(
-        'Maximum bytes of large requests, large results and files stored per UTC day; null if there is no limit',
+        'Maximum bytes of large requests, large results and files to store per UTC day; null if there is no limit',
       ),
     used: z.object({
       tasksAtWork: count,
       tasksWaiting: count,
       payloadBytesToday: count.describe('Bytes stored today that count toward `payloadBytesPerDay`'),
-      spentTodayUsd: usd.nullable().describe('Amount charged and held today; null without `spendPerDayUsd`'),
+      spentTodayUsd: usd.nullable().describe('Amount charged and held today; null if there is no `spendPerDayUsd`'),
     }),
-    payloadsResetAt: isoTimestamp.nullable().describe('When `payloadBytesPerDay` resets; null without that limit'),
-    spendResetsAt: isoTimestamp.nullable().describe('When `spendPerDayUsd` resets; null without that limit'),
+    payloadsResetAt: isoTimestamp
+      .nullable()
+      .describe('When `payloadBytesPerDay` resets; null if there is no such limit'),
+    spendResetsAt: isoTimestamp.nullable().describe('When `spendPerDayUsd` resets; null if there is no such limit'),
   })
   .meta({ id: 'Limits' })
 

@@ -47,9 +47,9 @@ export class Quotes {
   open<Terms>(subject: QuoteSubject, quoteId: string): OpenedQuote<Terms> {
     const [body = '', signature = ''] = quoteId.slice(prefix.length).split('.', 2)
     const isOurs = quoteId === `${prefix}${body}.${signature}` && this.#isSigned(subject, body, signature)
-    if (!isOurs) throw badField('quoteId', 'Must be a quote created for this request. Request a new one')
+    if (!isOurs) throw badField('quoteId', 'Must be a quote for this request. Request a new quote')
     const { expiresAt, id, terms } = JSON.parse(Buffer.from(body, 'base64url').toString('utf8')) as Body<Terms>
-    if (expiresAt <= this.#clock.now()) throw new ErrandError('CONFLICT', 'The quote has expired. Request a new one.')
+    if (expiresAt <= this.#clock.now()) throw new ErrandError('CONFLICT', 'The quote has expired. Request a new quote.')
     return { id, terms }
   }
 
@@ -65,7 +65,7 @@ export class Quotes {
 }
 
 export function quoteUsed(): ErrandError {
-  return new ErrandError('CONFLICT', 'The quote has already been used. Request a new one.')
+  return new ErrandError('CONFLICT', 'The quote has already been used. Request a new quote.')
 }
 
 function deriveKey(secret: string): Buffer {

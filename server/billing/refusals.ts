@@ -21,11 +21,11 @@ export function balanceRefusal({
   required,
 }: Record<'balance' | 'held' | 'required', Units>): ErrandError {
   if (balance >= required) {
-    const message = `${formatUsd(held)} USD of the balance of ${formatUsd(balance)} USD is held for chats in progress, and the rest does not cover this request. Retry when they have ended.`
+    const message = `Turns in progress hold ${formatUsd(held)} USD of the balance of ${formatUsd(balance)} USD, and the rest does not cover this request. Retry when they have ended.`
     return new ErrandError('INSUFFICIENT_BALANCE', message, { retryAfterSeconds: heldRetrySeconds })
   }
   const ofWhich = held > 0 ? ` (of which ${formatUsd(held)} USD is held)` : ''
-  const message = `Balance ${formatUsd(balance)} USD${ofWhich} is lower than the required ${formatUsd(required)} USD.`
+  const message = `The balance of ${formatUsd(balance)} USD${ofWhich} is lower than the required ${formatUsd(required)} USD. Add credit.`
   return new ErrandError('INSUFFICIENT_BALANCE', message)
 }
 
@@ -35,12 +35,12 @@ export function owedRefusal(owed: Units): ErrandError {
 }
 
 export function writtenOffRefusal({ rate, until }: { rate: RateState; until: EpochMs }): ErrandError {
-  const message = `Too much of the cost of this account's chats was written off today. Send the message again after ${isoTime(until)}.`
+  const message = `Too much of the cost of this account's turns was written off today. Send the message again after ${isoTime(until)}.`
   return new ErrandError('ACCOUNT_BLOCKED', message, { retryAfterSeconds: secondsUntil(until, rate.now) })
 }
 
 export function budgetRefusal({ left, required }: Record<'left' | 'required', Units>): ErrandError {
-  const message = `At least ${formatUsd(required)} USD is required, but maxCostUsd leaves only ${formatUsd(left)} USD. Raise it.`
+  const message = `At least ${formatUsd(required)} USD is required, but maxCostUsd leaves only ${formatUsd(left)} USD. Raise maxCostUsd.`
   return new ErrandError('BUDGET_REACHED', message)
 }
 
@@ -86,7 +86,10 @@ export function limitRefusal(refused: LimitRefusal): ErrandError {
 
 /** `who` names the plan or credential that does not include the agent, in words that the user understands. */
 export function agentRefusal(who: string, agentId: string): ErrandError {
-  return new ErrandError('FORBIDDEN', `${who} does not include the agent ${agentId}.`)
+  return new ErrandError(
+    'FORBIDDEN',
+    `${who} does not include the agent ${agentId}. Use another agent, or ask an admin for access.`,
+  )
 }
 
 const periods: Record<LimitReset, string> = { never: '', day: ' per day', week: ' per week', month: ' per month' }
@@ -99,7 +102,7 @@ function spenderOf(ownerId: string): string {
 export function tokenUsed(): ErrandError {
   return new ErrandError(
     'FORBIDDEN',
-    'This client token has already been used for its only execution. Request a new one.',
+    'This client token has already been used for its only execution. Create a new token.',
   )
 }
 

@@ -71,7 +71,7 @@ export const WrittenRates = z
     longContext: z
       .object({ aboveTokens: z.number().int(), ...tokenRates })
       .optional()
-      .describe('Rates of a model call whose prompt has more than `aboveTokens` tokens'),
+      .describe('Rates for model calls whose prompt has more than `aboveTokens` tokens'),
     priceListVersion: z.string().optional().describe('Version of the price list with these rates, if any'),
     inputPer1kUsd: rate,
     cachedInputPer1kUsd: rate,
@@ -168,13 +168,13 @@ export function receiptRates(stored: StoredRates | EarlierRates): WrittenRates {
 const count = z.number().int()
 const tokenCounts = {
   promptTokens: count,
-  cachedPromptTokens: count.describe('The part of `promptTokens` that the provider read from its cache'),
+  cachedPromptTokens: count.describe('Part of `promptTokens` that the provider read from its cache'),
   cacheWriteTokens: count
     .optional()
-    .describe('The part of `promptTokens` that the provider wrote to its cache; omitted if none'),
+    .describe('Part of `promptTokens` that the provider wrote to its cache; omitted if none'),
   cacheWrite1hTokens: count
     .optional()
-    .describe('The part of `cacheWriteTokens` that the provider keeps for an hour; omitted if none'),
+    .describe('Part of `cacheWriteTokens` that the provider caches for an hour; omitted if none'),
   completionTokens: count.describe('Includes reasoning tokens'),
   reasoningTokens: count,
 }
@@ -185,7 +185,7 @@ export const writtenUse = {
   longContext: z
     .object(tokenCounts)
     .optional()
-    .describe('The part of the tokens that is priced at the rates for long prompts; omitted if none'),
+    .describe('Part of the tokens priced at the rates for long prompts; omitted if none'),
 }
 
 export function storedUse({ longContext, toolCalls, ...counts }: ChatUsed) {

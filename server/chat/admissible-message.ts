@@ -68,7 +68,7 @@ export async function admissible(parts: Parts, of: Weighing): Promise<Admissible
   if (!agent || !chat || !isVisibleTo(agent, caller.email)) {
     throw new ErrandError(
       'NOT_FOUND',
-      `The agent ${agentId} is no longer available. Start a session with another agent.`,
+      `The agent ${agentId} is no longer available. Create a session with another agent.`,
     )
   }
   requireAgent(caller, agent.id)

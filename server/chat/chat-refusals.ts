@@ -32,7 +32,10 @@ export function turnRefusal(result: RefusedTurn): ErrandError {
     case 'repeated':
       return eventsGone()
     case 'not-last':
-      return new ErrandError('CONFLICT', "replaces must be the turnId of the session's last message.")
+      return new ErrandError(
+        'CONFLICT',
+        "replaces is not the turnId of the session's last turn. Read the session's messages and send that turnId.",
+      )
     case 'quote-used':
       return quoteUsed()
     case 'token-used':
@@ -58,12 +61,12 @@ export function keyUsed(): ErrandError {
 
 /** Returns the error that ends the admission if the client has disconnected. The client never receives it. */
 export function clientLeft(): ErrandError {
-  return new ErrandError('REQUEST_TIMEOUT', 'The client disconnected before the chat started.')
+  return new ErrandError('REQUEST_TIMEOUT', 'The client disconnected before the turn started. Send the message again.')
 }
 
 export function busy(): ErrandError {
   return new ErrandError(
     'SESSION_BUSY',
-    'This session is already replying to another message. Wait for that reply to end.',
+    'A reply of this session is already in progress. Wait for it to end, then send the message again.',
   )
 }

@@ -17,7 +17,7 @@ export const chatRouter = (chats: ChatTurns) =>
           'execute',
           async ({ ctx, input }): Promise<ChatStream> => {
             const { about, caller, idempotencyKey } = ctx
-            if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it through httpBatchStreamLink')
+            if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it with httpBatchStreamLink')
             const { left: signal } = ctx.stream
             const onRate = (rate: RateState) => (ctx.rate = rate)
             const onLarge = () => callerTurn(ctx)
@@ -39,7 +39,7 @@ export const chatRouter = (chats: ChatTurns) =>
         withScope(
           'read',
           async ({ ctx, input }): Promise<ChatStream | null> => {
-            if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it through httpBatchStreamLink')
+            if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it with httpBatchStreamLink')
             const turn = await chats.reads.open({ caller: ctx.caller, ...input })
             if (!turn) return null
             holdAnswer(ctx)
@@ -57,7 +57,7 @@ export const chatRouter = (chats: ChatTurns) =>
         withScope(
           'read',
           async ({ ctx, input }): Promise<ChatStream | null> => {
-            if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it through httpBatchStreamLink')
+            if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it with httpBatchStreamLink')
             const turn = await chats.reads.openOfSession({ caller: ctx.caller, ...input })
             if (!turn) return null
             holdAnswer(ctx)
@@ -76,9 +76,9 @@ export const chatRouter = (chats: ChatTurns) =>
           tags: ['Sessions'],
           summary: 'Stop a reply',
           description:
-            'Stops a reply in progress and charges its usage so far. The stream ends with an `error` event with `stopped: true`. A finished reply is not changed.',
+            'Stops a reply in progress and charges its usage so far. The stream ends with an `error` event that has `stopped: true`. Has no effect on a finished reply.',
           protect: true,
-          successDescription: 'Whether the request stops the reply.',
+          successDescription: 'Whether the request stopped the reply.',
           errorResponses: {
             400: 'The id is malformed.',
             404: 'The turn was not found.',

@@ -11,10 +11,7 @@ const filename = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069/\\]{1,20
 
 export const Filename = z
   .string()
-  .regex(
-    filename,
-    'Must be 1 to 200 characters, without slashes, control characters or characters that change the text direction',
-  )
+  .regex(filename, 'Must have 1 to 200 characters, without slashes, control characters or text direction marks')
 
 const FilePart = z.object({
   type: z.literal('file'),
@@ -24,7 +21,7 @@ const FilePart = z.object({
     .max(200)
     .optional()
     .describe('A media type that the agent accepts; required with `data`'),
-  data: z.string().min(1).optional().describe('The file in base64; send either this or `payloadId`'),
+  data: z.string().min(1).optional().describe('The file in base64. Send either `data` or `payloadId`'),
   payloadId: resourceId.optional().describe("Id of a file from one of the caller's earlier messages"),
   filename: Filename.meta({ pattern: undefined, minLength: 1, maxLength: 200 }).optional(),
 })
@@ -33,36 +30,36 @@ export type FilePart = z.output<typeof FilePart>
 const ChatMessagePart = z.discriminatedUnion(
   'type',
   [z.object({ type: z.literal('text'), text: z.string().min(1) }), FilePart],
-  'Must be "text" or "file"',
+  'Must have the type "text" or "file"',
 )
 
 const message = z.union(
   [z.string().min(1), z.array(ChatMessagePart).min(1).max(messagePartsMax)],
-  'Must be a string or an array of parts',
+  'Must be a string or an array of 1 to 20 parts',
 )
 
 export const ChatInput = z.object({
   sessionId: resourceId.describe('An active session of the caller'),
-  message: message.describe("The user's message: a string or an array of parts with at most 10 files"),
+  message: message.describe("The user's message: a string, or an array of parts with at most 10 files"),
   params: z
     .object({
       temperature: z.number().min(0).max(2).optional(),
       maxTokens: z.number().int().min(1).optional().describe("At most the agent's `maxOutputTokens`"),
     })
     .optional()
-    .describe('Parameters of the agent'),
-  maxCostUsd: maxCostUsd.optional().describe('Cap on the cost; the reply stops before it would cost more'),
+    .describe('Parameters for the agent'),
+  maxCostUsd: maxCostUsd.optional().describe("Cap on the turn's cost; the reply stops before it exceeds the cap"),
   onDisconnect: z
     .enum(['stop', 'continue'])
     .optional()
     .describe(
-      'Whether the reply stops when its last reader disconnects: `stop` (the default), or `continue`, so that it can be read later',
+      'What happens when the last reader disconnects. `stop` (the default) stops the reply; `continue` lets it finish, so that it can be read later',
     ),
-  quoteId: quoteId.optional().describe('A quote for this message; its rates apply'),
+  quoteId: quoteId.optional().describe('A quote for this message, whose rates apply'),
   replaces: resourceId
     .optional()
     .describe(
-      "The `turnId` of the session's last chat. This chat replaces it: agents no longer see its message and reply. Both chats are charged, and both stay in the list of messages",
+      "The `turnId` of the session's last turn. The new turn replaces it: agents no longer see its message and reply. Both turns are charged, and both stay in the list of messages",
     ),
 })
 
@@ -76,12 +73,12 @@ export const ChatUsage = z
       .number()
       .int()
       .optional()
-      .describe('The part of `promptTokens` that the provider read from its cache, if any'),
+      .describe('Part of `promptTokens` that the provider read from its cache, if any'),
     cacheWriteTokens: z
       .number()
       .int()
       .optional()
-      .describe('The part of `promptTokens` that the provider wrote to its cache, if any'),
+      .describe('Part of `promptTokens` that the provider wrote to its cache, if any'),
     completionTokens: z.number().int().describe('Includes reasoning tokens'),
     totalTokens: z.number().int(),
     reasoningTokens: z.number().int(),
@@ -115,25 +112,25 @@ export const ChatEvent = z
       finishReason: z
         .enum(finishReasons)
         .optional()
-        .describe('`length` if the reply was cut off by a limit on tokens or steps; omitted for older replies'),
+        .describe('`length` if a limit on tokens or steps cut off the reply; omitted for older replies'),
     }),
     z.object({
       type: z.literal('error'),
       timestamp,
       seq: seq.optional(),
       error: z.object({ code: z.string(), message: z.string() }),
-      message: z.string().optional().describe('Only if the chat was rejected; `statusCode` is then the status'),
+      message: z.string().optional().describe('Only if the turn was rejected; `statusCode` is then the HTTP status'),
       statusCode: z.number().int().optional(),
-      code: z.string().optional().describe('Only if the chat was rejected: the code as in any error body'),
+      code: z.string().optional().describe('Only if the turn was rejected; the same code as in error bodies'),
       costUsd: usd.optional().describe('Amount charged for a reply that failed or stopped after it started'),
-      stopped: z.literal(true).optional().describe('Set if the user stopped the reply'),
+      stopped: z.literal(true).optional().describe('Present if the user stopped the reply'),
     }),
   ])
   .meta({ id: 'ChatEvent' })
 export type ChatEvent = z.output<typeof ChatEvent>
 
 export const TurnEventsInput = z.object({
-  turnId: resourceId.describe('The Errand-Turn-Id of the chat'),
+  turnId: resourceId.describe('The `Errand-Turn-Id` of the turn'),
   after: z
     .number()
     .int()
@@ -145,7 +142,7 @@ export const TurnEventsInput = z.object({
 
 export const SessionStreamInput = z.object({ sessionId: resourceId.describe('A session of the caller') })
 
-export const StopTurnInput = z.object({ turnId: resourceId.describe('The Errand-Turn-Id of the chat') })
+export const StopTurnInput = z.object({ turnId: resourceId.describe('The `Errand-Turn-Id` of the turn') })
 
 export const StopTurnOutput = z.object({
   turnId: z.string(),

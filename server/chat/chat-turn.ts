@@ -90,7 +90,7 @@ export class ChatTurn {
       step: chatHold(chatUse({ completionTokens: holdStepTokens }), this.#model.ratesMax),
       isOver: () => this.#isOver,
       onFault: (error) => {
-        parts.log.error({ err: error, turnId: this.turnId }, 'the hold of a chat could not be increased')
+        parts.log.error({ err: error, turnId: this.turnId }, 'could not increase the hold of a turn')
         this.stop('fault')
       },
     })
@@ -176,7 +176,7 @@ export class ChatTurn {
     if (!mayBeTooLate || this.#outcome === undefined) this.#cause = cause
     const leftMs = this.#parts.turnTimeoutMs - (performance.now() - this.#startedAt)
     const readOnMs = readOnMsOf(cause, { hidesReasoning: this.#begin.hidesReasoning, leftMs })
-    const reason: ChatStop = { kind: 'interrupted', message: 'The chat was stopped.', readOnMs }
+    const reason: ChatStop = { kind: 'interrupted', message: 'The turn was stopped.', readOnMs }
     this.#controller.abort(reason)
     this.#wake?.()
     void this.ended()
@@ -287,7 +287,7 @@ export class ChatTurn {
     const told = this.#settle(judgement).then((settled) =>
       this.#tell(settled === 'closed' ? this.#closed(judgement) : judgement, { outcome, settled }),
     )
-    const message = 'The chat has not been settled yet. Its charge will appear in the transactions of the session.'
+    const message = "The turn has not been settled yet. Look up its charge in the session's transactions later."
     const seq = this.#seq + 1
     return await toldInTime(told, () =>
       failureLine({ seq, code: 'INTERNAL_ERROR', message, at: this.#parts.clock.now() }),

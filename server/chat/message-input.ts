@@ -95,7 +95,7 @@ export function checkSize(
     throw badField('message', `Must be at most ${messageTextBytesMax} bytes of JSON`)
   }
   if (roughTokens(text) + files.tokens > contextTokens) {
-    throw badField('message', `Is longer than the ${contextTokens} tokens this agent accepts`)
+    throw badField('message', `Must have at most ${contextTokens} tokens, the maximum of this agent`)
   }
   if (params?.maxTokens !== undefined && params.maxTokens > maxOutputTokens) {
     throw badField('params.maxTokens', `Must be at most ${maxOutputTokens}`)

@@ -34,11 +34,11 @@ export function reportTurn({ log, meter }: { log: Logger; meter: Meter }, turn: 
   if (span) endChatSpan(span, { end, code, completionTokens, promptTokens, toolCalls, cost: charged })
   if (writtenOff > 0) {
     const fields = { requestId, turnId, sessionId, userId, agentId, writtenOffUsd: formatUsd(writtenOff) }
-    log.warn(fields, 'part of the cost of a chat was written off because it exceeded the balance or a cap')
+    log.warn(fields, "wrote off the part of a turn's cost that exceeded the balance, a cap or a limit")
   }
   const isFailure = end === 'failed'
   if (!isFailure && !isDebug(log)) return
   const fields = { requestId, turnId, sessionId, userId, agentId, end, ...(code !== null && { code }) }
-  if (isFailure) log.info(fields, 'a chat failed')
-  else log.debug({ ...fields, ms: Math.round(seconds * 1000) }, 'a chat ended')
+  if (isFailure) log.info(fields, 'a turn failed')
+  else log.debug({ ...fields, ms: Math.round(seconds * 1000) }, 'a turn ended')
 }

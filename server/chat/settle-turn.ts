@@ -39,7 +39,7 @@ export async function settleSurely(
       const writtenOff = parseUsd(own.breakdown?.writtenOffUsd ?? '0') ?? 0
       return { charged: -own.amount, balance: own.balanceAfter, writtenOff }
     } catch (error) {
-      log.error({ err: error, turnId }, 'a chat could not be settled; retrying')
+      log.error({ err: error, turnId }, 'could not settle a turn; retrying')
       // Errors other than an unavailable store occur on each attempt. Settle without a charge rather than never.
       if (!isPassing(error) && tries >= faultyTriesMax)
         settling = { ...settle, outcome: 'failed', cost: 0, remainder: 0, exchange: null }

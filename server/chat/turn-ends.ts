@@ -56,18 +56,18 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
     case 'budget':
       return {
         code: 'BUDGET_REACHED',
-        message: 'The reply reached the cap (maxCostUsd) of the chat or its session. Raise it to continue.',
+        message: 'The reply reached the cap (maxCostUsd) of the turn or its session. Raise the cap to continue.',
       }
     case 'limit':
       return {
         code: 'LIMIT_REACHED',
         message:
-          'The reply reached the spending limit of this API key or your plan, or the cap of this client token. Wait until it resets, or have it raised.',
+          'The reply reached a spending limit of the account, the API key or the client token. Raise the limit, or wait until it resets.',
       }
     case 'timeout':
       return {
         code: 'AGENT_TIMEOUT',
-        message: 'The reply took longer than the maximum time for a chat. Ask for a shorter one.',
+        message: 'The reply took longer than the maximum time for a turn. Ask for a shorter reply.',
       }
     case 'memory':
       return {
@@ -75,7 +75,7 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
         message: 'The service ran out of memory for replies. Try again later.',
       }
     case 'deleted':
-      return { code: 'AGENT_INTERRUPTED', message: 'The session was deleted.' }
+      return { code: 'AGENT_INTERRUPTED', message: 'The session was deleted during the reply. Create a new session.' }
     case 'disconnect':
       return { code: 'AGENT_INTERRUPTED', message: 'The client disconnected.' }
     case 'stopped':
@@ -94,7 +94,8 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
       if (outcome.kind === 'failed') return { code: 'AGENT_ERROR', message: outcome.error.message }
       return {
         code: 'AGENT_INTERRUPTED',
-        message: outcome.kind === 'interrupted' ? outcome.message : 'The reply was interrupted.',
+        message:
+          outcome.kind === 'interrupted' ? outcome.message : 'The reply was interrupted. Send the message again.',
       }
   }
 }

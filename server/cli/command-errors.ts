@@ -52,13 +52,14 @@ function toError(error: unknown): ErrandError {
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { code, path, port } = error as Error & { code?: string; path?: string; port?: number }
-  if (code === 'EADDRINUSE') return `The port ${port} is in use. Choose another with --port or ERRAND_PORT.`
+  if (code === 'EADDRINUSE') return `The port ${port} is in use. Choose another port with --port or ERRAND_PORT.`
   if (code === 'EACCES' && path !== undefined)
     return `This user cannot read or write ${path}. Change its permissions or its owner.`
   if (code === 'EROFS' && path !== undefined) {
     return `${path} is on a read-only file system. Choose another folder with --data or ERRAND_DATA_DIR.`
   }
-  if ((code === 'ENOTDIR' || code === 'EEXIST') && path !== undefined) return `${path} is a file but must be a folder.`
+  if ((code === 'ENOTDIR' || code === 'EEXIST') && path !== undefined)
+    return `${path} is a file. Choose a folder with --data or ERRAND_DATA_DIR.`
   return inOneLine(error.message)
 }
 

@@ -65,50 +65,52 @@ function addServe(program: Command): void {
     await serveDemo(options)
   })
   common(program.command('reload'))
-    .description('make the running server load its configuration file again; exit 1 if nothing has changed')
+    .description('make the running server reload its configuration file; exit 1 if that fails')
     .action(lazily(async () => (await import('./upkeep-commands.ts')).reload))
 }
 
 function addUpkeep(program: Command): void {
-  common(program.command('ledger').description('the ledger').command('verify'))
+  common(program.command('ledger').description('check the ledger').command('verify'))
     .description('verify that balances, transactions and tasks agree; exit 1 if they do not')
     .action(lazily(async () => (await import('./upkeep-commands.ts')).verifyLedgerCommand))
-  common(program.command('audit').description('the audit log').command('list'))
+  common(program.command('audit').description('read the audit log').command('list'))
     .description('list logins and changes to users, keys, credit and limits, newest first')
-    .option('--user-id <id>', 'only acts about this user')
-    .option('--action <action>', 'only acts of this kind, such as key.created')
-    .option('--limit <count>', 'maximum number of acts', wholeNumber)
-    .option('--after <cursor>', 'where the previous page ended')
+    .option('--user-id <id>', 'only entries about this user')
+    .option('--action <action>', 'only entries with this action, such as key.created')
+    .option('--limit <count>', 'page size', wholeNumber)
+    .option('--after <cursor>', 'the `next` value from the previous page')
     .action(lazily(async () => (await import('./audit-list.ts')).auditList))
-  common(program.command('payments').description('payments of users').command('reconcile'))
+  common(program.command('payments').description("manage users' payments").command('reconcile'))
     .description('compare recent top-ups with the payment provider; exit 1 if they differ')
     .option('--days <days>', 'number of days, up to 366', '7')
-    .option('--apply', "apply the provider's state, and credit paid top-ups that are missing here")
+    .option('--apply', "apply the provider's state, and credit paid top-ups that are missing from the database")
     .action(lazily(async () => (await import('./payment-commands.ts')).reconcile))
   program
     .command('mail')
-    .description('mail to users')
+    .description('manage mail to users')
     .command('test')
     .description('send a test mail through ERRAND_SMTP_URL; exit 1 if the server does not accept it')
     .argument('<address>', 'the recipient')
     .option('--json', 'print one JSON object')
     .action(lazily(async () => (await import('./test-mail.ts')).testMail))
-  common(program.command('secret').description("the service's secret").command('rotate'))
-    .description('re-encrypt the secrets of connectors, webhooks and mails with a new secret or with ERRAND_SECRET')
-    .option('--lost', 'continue without the lost previous secret; users must re-enter what it encrypted')
+  common(program.command('secret').description("manage the service's secret").command('rotate'))
+    .description(
+      're-encrypt the secrets of connectors, webhooks and mails with a new secret, or with ERRAND_SECRET if it is set',
+    )
+    .option('--lost', 'continue without the lost previous secret; users must re-enter the secrets it encrypted')
     .action(lazily(async () => (await import('./secret-commands.ts')).rotateSecret))
   common(program.command('backup'))
-    .description('copy the database to FILE and the payloads to FILE.payloads, even while a server is running')
+    .description('back up the database to FILE and the payloads to FILE.payloads; a server can keep running')
     .argument('<file>')
     .action(lazily(async () => (await import('./upkeep-commands.ts')).backup))
   common(program.command('vacuum'))
-    .description("shrink a stopped server's SQLite database by the space of deleted data")
+    .description("shrink a stopped server's SQLite database by freeing the space of deleted data")
     .action(lazily(async () => (await import('./upkeep-commands.ts')).vacuum))
   common(program.command('export'))
-    .description('write a stopped installation as NDJSON; afterwards it cannot be used here')
+    .description('export a stopped installation as NDJSON; afterwards it cannot be used here')
     .option('--to <file>', 'a new file, or - for standard output', '-')
     .option('--without-damaged', 'skip missing or damaged payloads')
-    .option('--undo', 'allow an exported installation to be used here again')
+    .option('--undo', 'make an exported installation usable here again')
     .action(lazily(async () => (await import('./transfer-commands.ts')).exportInstallation))
   common(program.command('import'))
     .description('fill an empty database with an export')
@@ -118,7 +120,7 @@ function addUpkeep(program: Command): void {
   program
     .command('openapi')
     .description('print the OpenAPI document')
-    .option('--json', 'no effect: the output is always JSON')
+    .option('--json', 'no effect, because the output is always JSON')
     .action(lazily(async () => (await import('./upkeep-commands.ts')).printOpenApi))
   const doctor = program.command('doctor').description('check an installation for problems; exit 1 if there are any')
   for (const name of ['DATA_DIR', 'PORT', 'HOST', 'CONFIG'] as const) withVariable(doctor, name)
@@ -131,11 +133,11 @@ function addUpkeep(program: Command): void {
 }
 
 function addPrices(program: Command): void {
-  const prices = program.command('prices').description("the project's list of what providers charge for their models")
+  const prices = program.command('prices').description("the project's price list of model providers")
   const onList = (command: Command) =>
     command
       .argument('[model...]', 'ids of models, such as openai/gpt-5-mini')
-      .option('--list <file>', "the project's list", 'prices.json')
+      .option('--list <file>', 'the price list', 'prices.json')
       .option('--json', 'print one JSON object')
   onList(prices.command('show').description('print prices from the price list')).action(
     lazily(async () => (await import('./price-commands.ts')).showPrices),
@@ -143,13 +145,13 @@ function addPrices(program: Command): void {
   onList(
     prices
       .command('diff')
-      .description('print how a file of models.dev or LiteLLM differs from the price list')
+      .description('print how a models.dev or LiteLLM file differs from the price list')
       .argument('<file>', "the file, such as models.dev's api.json"),
   ).action(lazily(async () => (await import('./price-commands.ts')).diffPrices))
   onList(
     prices
       .command('import')
-      .description("print the differences, then update the list's models and add the given ones")
+      .description('print the differences, then update the models of the price list and add the given models')
       .argument('<file>', "the file, such as models.dev's api.json"),
   ).action(lazily(async () => (await import('./price-commands.ts')).importPrices))
 }

@@ -27,7 +27,7 @@ export function lazily<Args extends unknown[]>(load: () => Promise<(...args: Arg
 }
 
 export function wholeNumber(text: string): number {
-  if (!/^\d{1,10}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  if (!/^\d{1,10}$/.test(text)) throw new InvalidArgumentError('Use a whole number.')
   return Number(text)
 }
 

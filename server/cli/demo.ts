@@ -77,7 +77,7 @@ async function readDemo(file: string): Promise<Demo | undefined> {
 
 async function createDemoUser(store: Store): Promise<string> {
   const created = await store.createUser({ email, passwordHash: null, isAdmin: true })
-  if (created.outcome === 'refused') throw new Error('The demo user could not be created.')
+  if (created.outcome === 'refused') throw new Error('Could not create the demo user. Run `errand doctor`.')
   return created.userId
 }
 

@@ -41,7 +41,7 @@ export function checkFolder({ dataDir }: Installation): Found {
   assertUsable(dataDir)
   const network = networkFileSystems[statfsSync(dataDir).type]
   if (network !== undefined)
-    return problem(`${path} is on ${network}, where SQLite can lose data: choose a folder on a local disk`)
+    return problem(`${path} is on ${network}, where SQLite can lose data. Choose a folder on a local disk`)
   return ok(path)
 }
 
@@ -54,7 +54,7 @@ export function checkModes({ dataDir }: Installation): Found {
   const open = ['', ...readdirSync(dataDir)].filter((name) => (statSync(join(dataDir, name)).mode & 0o077) !== 0)
   if (open.length === 0) return ok('stored data is readable only by its owner')
   const names = open.map((name) => (name === '' ? dataDir : name)).join(', ')
-  return warning(`other users of this machine can read ${names}: run chmod -R go= ${dataDir}`)
+  return warning(`other users of this machine can read ${names}. Run chmod -R go= ${dataDir}`)
 }
 
 export function checkDisk({ dataDir }: Installation): Found {
@@ -63,8 +63,8 @@ export function checkDisk({ dataDir }: Installation): Found {
   const { bavail, bsize, ffree, files } = statfsSync(folder)
   const free = bavail * bsize
   const text = `${(free / gigabyte).toFixed(1)} GB are free for ${resolve(dataDir)}`
-  if (files > 0 && ffree < 1000) return problem(`${text}, but only ${ffree} more files can be created`)
-  if (free < gigabyte / 10) return problem(`${text}: free up space, or writes will soon fail`)
+  if (files > 0 && ffree < 1000) return problem(`${text}, but only ${ffree} more files can be created. Delete files`)
+  if (free < gigabyte / 10) return problem(`${text}. Free up space, or writes will soon fail`)
   return free < gigabyte ? warning(text) : ok(text)
 }
 
@@ -77,13 +77,13 @@ export async function checkDatabase({ dataDir, hasDatabaseUrl }: Installation): 
   assertUndamaged(dataDir)
   const facts = must(inspectDatabase(dataDir), 'an existing database file can be inspected')
   if (facts.schema === 'older')
-    return warning('has the schema of an older version: make a backup; the next start migrates it')
+    return warning('has the schema of an older version, which the next start migrates. Make a backup first')
   if (facts.journalMode !== 'wal')
-    return problem(`is in ${facts.journalMode} mode instead of WAL mode: start the server once`)
+    return problem(`is in ${facts.journalMode} mode instead of WAL mode. Start the server once`)
   if (facts.walBytes > walBytesMax) {
     const size = (facts.walBytes / gigabyte).toFixed(1)
     return warning(
-      `its WAL file has ${size} GB: another program keeps the database open for reading; find it (fuser) and stop it`,
+      `its WAL file has ${size} GB, because another program is reading the database. Find that program with fuser and stop it`,
     )
   }
   return ok('SQLite in WAL mode, schema of this version')
@@ -92,7 +92,7 @@ export async function checkDatabase({ dataDir, hasDatabaseUrl }: Installation): 
 export async function checkLedger({ dataDir, hasDatabaseUrl }: Installation): Promise<Found> {
   if (!hasDatabaseUrl && !existsSync(databaseFile(dataDir))) return ok('has no entries yet')
   if (!hasDatabaseUrl && factsOf(dataDir)?.schema !== 'current')
-    return warning('cannot be checked until the database can be read')
+    return warning('cannot be checked because the database is unreadable')
   const report = hasDatabaseUrl
     ? await withStore({ data: dataDir }, (store) => store.verifyLedger())
     : inspectLedger(dataDir)
@@ -100,7 +100,9 @@ export async function checkLedger({ dataDir, hasDatabaseUrl }: Installation): Pr
   if (report.ok) return ok(`the ${transactions} transactions add up`)
   const { actual, expected, what } = must(differences[0], 'an unbalanced ledger has a difference')
   const more = differences.length === 1 ? '' : ` and ${differences.length - 1} more`
-  return problem(`does not add up: ${what}, expected ${expected}, found ${actual}${more}. Run errand ledger verify.`)
+  return problem(
+    `is inconsistent: the check "${what}" expected ${expected} and found ${actual}${more}. Run errand ledger verify.`,
+  )
 }
 
 export async function checkSecret({ dataDir, hasDatabaseUrl }: Installation): Promise<Found> {
@@ -113,11 +115,11 @@ export async function checkSecret({ dataDir, hasDatabaseUrl }: Installation): Pr
   const { current, previous } = hasSecret(dataDir) ? resolveSecrets(dataDir) : unset
   if (agreed === undefined) return ok(current === '' ? 'will be created at the first start' : 'is set')
   if ([current, ...previous].some((secret) => secret !== '' && secretCheck(secret) === agreed)) {
-    return ok('matches the database; backups do not contain it, so keep a copy elsewhere')
+    return ok('matches the database. Backups do not contain it, so keep a copy elsewhere')
   }
   const what = current === '' ? 'is missing' : 'does not match the database'
   return problem(
-    `${what}: restore the original file "secret" to ${dataDir}, or set ERRAND_SECRET to its previous value`,
+    `${what}. Restore the original file "secret" to ${dataDir}, or set ERRAND_SECRET to its previous value`,
   )
 }
 
@@ -130,7 +132,7 @@ export function checkClock({ dataDir, hasDatabaseUrl }: Installation): Found {
   if (newestAt - now.getTime() <= clockMsMax) return ok(now.toISOString())
   const ahead = new Date(newestAt).toISOString()
   return problem(
-    `the time is ${now.toISOString()}, but the database was last written at ${ahead}: set the clock (timedatectl)`,
+    `the time is ${now.toISOString()}, but the database was last written at ${ahead}. Set the clock (timedatectl)`,
   )
 }
 

@@ -25,7 +25,7 @@ export async function checkConfig({ configFile }: Installation): Promise<Found> 
     const path = resolve(configFile)
     return {
       status: 'warning',
-      message: `${path} does not exist: \`errand serve\` needs it, \`errand\` serves the quickstart`,
+      message: `${path} does not exist. \`errand serve\` requires it; \`errand\` serves the quickstart`,
     }
   }
   const config = await loadConfigFile(configFile)
@@ -54,13 +54,13 @@ export async function checkPort({ host, port }: Installation): Promise<Found> {
   })
   if (code === '') return { status: 'ok', message: `${place} is free` }
   if (code !== 'EADDRINUSE') {
-    const why = code === 'EACCES' ? 'this user lacks permission; choose port 1024 or higher' : code
+    const why = code === 'EACCES' ? 'this user lacks permission. Choose port 1024 or higher' : code
     return { status: 'problem', message: `Cannot listen on ${place}: ${why}` }
   }
   if (await isErrand(host, port)) return { status: 'ok', message: `an Errand server is running on ${place}` }
   return {
     status: 'problem',
-    message: `${place} is in use by another program: choose another port with --port or ERRAND_PORT`,
+    message: `another program is using ${place}. Choose another port with --port or ERRAND_PORT`,
   }
 }
 
@@ -84,7 +84,7 @@ export async function checkOpenFiles(of: Installation): Promise<Found> {
 
 export async function checkDrain(of: Installation): Promise<Found> {
   const { drainSeconds } = await limitsOf(of)
-  const message = `takes up to ${drainSeconds} s (drainSeconds): a unit's TimeoutStopSec and a container's stop timeout must be longer`
+  const message = `takes up to ${drainSeconds} s (drainSeconds). Set a longer TimeoutStopSec of a unit, or stop timeout of a container`
   return { status: 'ok', message }
 }
 

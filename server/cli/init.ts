@@ -20,7 +20,8 @@ export async function init(folder: string): Promise<void> {
     .map((entry) => join(entry.parentPath, entry.name))
     .map((from) => ({ from, to: join(folder, targetOf(relative(starter, from))) }))
   const taken = files.find(({ to }) => existsSync(to))
-  if (taken) throw new Error(`${taken.to} already exists. Nothing was written; choose a new folder: errand init FOLDER`)
+  if (taken)
+    throw new Error(`${taken.to} already exists, so nothing was written. Choose a new folder with errand init FOLDER.`)
   // Everyone who works on the project must be able to read the files, as must the user in a container image.
   process.umask(0o022)
   const tarballs = extname(import.meta.url) === '.ts' ? packClone() : await installedTarballs()
@@ -32,7 +33,7 @@ export async function init(folder: string): Promise<void> {
   for (const tarball of tarballs.values()) await copyFile(tarball, join(folder, basename(tarball)))
   const enter = resolve(folder) === process.cwd() ? '' : `cd ${folder} && `
   process.stdout.write(
-    `Wrote ${files.length + tarballs.size} files to ${resolve(folder)}. Next:\n\n  ${enter}npm install && npm start\n\nREADME.md has the rest.\n`,
+    `Wrote ${files.length + tarballs.size} files to ${resolve(folder)}. Next:\n\n  ${enter}npm install && npm start\n\nSee README.md for more.\n`,
   )
 }
 

@@ -60,7 +60,7 @@ export async function openWhole(
 
 export async function compact(data: string | undefined): Promise<{ bytesBefore: number; bytesAfter: number }> {
   if (resolveDatabaseUrl() !== undefined)
-    throw new UsageError('vacuum is for SQLite. PostgreSQL reuses freed space; VACUUM FULL returns it.')
+    throw new UsageError('vacuum supports only SQLite. For PostgreSQL, run VACUUM FULL.')
   const { compactDatabase } = await import('../store/sqlite/compact-database.ts')
   return compactDatabase(resolveDataDir(data))
 }

@@ -17,14 +17,14 @@ export async function reconcile({ apply: applies = false, days: text, ...common 
     throw new UsageError(`--days: must be a whole number from 1 to ${daysMax}`)
   }
   const port = await openPayments(resolvePayments())
-  if (!port) throw new UsageError('ERRAND_STRIPE_SECRET_KEY: is required to query the payment provider')
+  if (!port) throw new UsageError('ERRAND_STRIPE_SECRET_KEY: must be set to query the payment provider')
   const parts = { clock: new SystemClock(), log: createServiceLog('warn'), port }
   const found = await withStore(common, (store) => reconcilePayments({ ...parts, store }, { applies, days }))
   const lines = found.differences.map(({ isApplied, topupId, userId, what }) => {
-    return `${topupId} of ${userId ?? 'an unknown account'} ${what}${isApplied ? '; applied' : ''}`
+    return `${topupId} of ${userId ?? 'unknown account'} ${what}${isApplied ? '; applied' : ''}`
   })
   const left = found.differences.filter(({ isApplied }) => !isApplied).length
-  const verdict = left === 0 ? 'no differences.' : `${left} differ. Add --apply to apply the provider's state.`
+  const verdict = left === 0 ? 'no differences found.' : `${left} differ. Add --apply to apply the provider's state.`
   const summary = `${found.topups} top-ups of ${days} days: ${verdict}`
   print(common, found, [...lines, summary].join('\n'))
   if (left > 0) process.exitCode = 1

@@ -30,7 +30,8 @@ export async function importPrices(file: string, models: readonly string[], opti
   )
   if (differences.length === 0) return
   writeFileSync(options.list, writePriceList(merged))
-  if (!options.json) print(options, {}, `Wrote ${options.list}. Running services use it after \`errand reload\`.`)
+  if (!options.json)
+    print(options, {}, `Wrote ${options.list}. Run \`errand reload\` to apply it to a running service.`)
 }
 
 /**
@@ -51,7 +52,7 @@ function compare(file: string, models: readonly string[], { list: to }: Options)
     if (isAll || known.has(model) || asked.has(model)) merged.set(model, price)
   }
   const missing = [...known.keys()].filter((model) => !source.prices.has(model))
-  const reasonOf = (model: string) => source.unusable.get(model) ?? 'has no entry'
+  const reasonOf = (model: string) => source.unusable.get(model) ?? 'does not have an entry'
   return {
     differences: differencesOf(known, merged),
     merged,
@@ -80,7 +81,7 @@ function pick(prices: Prices, models: readonly string[], file: string): Prices {
   return new Map(
     models.map((model) => {
       const price = prices.get(model)
-      if (!price) throw new UsageError(`${file} has no price for exactly "${model}".`)
+      if (!price) throw new UsageError(`${file} does not have a price for "${model}". Use the model's exact name.`)
       return [model, price]
     }),
   )
@@ -92,8 +93,8 @@ function report({ differences, missing }: Compared, { file, list }: { file: stri
   const lines = differences.map(
     ({ from, model, name, to }) => `${model}  ${name}  ${from ?? 'none'} -> ${to ?? 'none'}`,
   )
-  const kept = missing.map(({ model, reason }) => `${model}  unchanged: the model ${reason} in ${file}`)
-  if (lines.length + kept.length === 0) return `${list} has these prices already.`
+  const kept = missing.map(({ model, reason }) => `${model}  unchanged: in ${file}, the model ${reason}`)
+  if (lines.length + kept.length === 0) return `${list} already has these prices.`
   return [...lines, ...kept].join('\n')
 }
 

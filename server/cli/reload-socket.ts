@@ -28,7 +28,7 @@ export function listenForReload(
       .then((answer) => socket.end(JSON.stringify(answer)))
   })
   server.on('error', (error) =>
-    log.warn({ err: error }, '`errand reload` cannot reach this server; send SIGHUP instead'),
+    log.warn({ err: error }, '`errand reload` cannot reach this server. Send SIGHUP instead'),
   )
   // An existing socket belongs to a process that has ended. Only nodes of a PostgreSQL database can share a data
   // directory.
@@ -46,12 +46,13 @@ export async function requestReload(dataDir: string): Promise<Reloaded> {
     answer = await text(socket)
   } catch (error) {
     if (!['ENOENT', 'ECONNREFUSED', 'ENOTDIR'].includes(codeOf(error))) throw error
-    const message = `No server is running with the data directory ${resolve(dataDir)}. Choose another with --data.`
+    const message = `No server is running with the data directory ${resolve(dataDir)}. Choose another directory with --data.`
     throw new Error(message, { cause: error })
   }
-  if (answer === '') throw new Error('The server stopped before it had reloaded its configuration.')
+  if (answer === '') throw new Error('The server stopped before it reloaded its configuration. Start it again.')
   const parsed = JSON.parse(answer) as Answer
-  if ('failed' in parsed) throw new Error(`Nothing has changed: ${parsed.failed}`)
+  if ('failed' in parsed)
+    throw new Error(`Could not reload the configuration, so nothing has changed: ${parsed.failed}`)
   return parsed.reloaded
 }
 

@@ -28,11 +28,11 @@ export async function rotateSecret(options: Options): Promise<void> {
   const { reencrypted, unchanged, unreadable } = counts
   if (unreadable.length === 0) dropOldSecrets(dataDir)
   const lines = [
-    `${reencrypted} secrets of connectors, webhooks and mails were re-encrypted, ${unchanged} already used the current secret.`,
+    `Re-encrypted ${reencrypted} secrets of connectors, webhooks and mails; ${unchanged} already used the current secret.`,
     ...unreadable.map((id) =>
       id.startsWith('mail_')
         ? `${id} is encrypted with an unknown secret and will not be sent. Invite the recipient again.`
-        : `${id} is encrypted with an unknown secret. Its user must enter or rotate its secrets, or sign in again.`,
+        : `${id} is encrypted with an unknown secret. Its user must re-enter or rotate its secrets, or sign in again.`,
     ),
   ]
   print(options, counts, lines.join('\n'))

@@ -40,7 +40,7 @@ async function start(options: Options, { describe, log }: { describe: Describe; 
     log,
     onFatal: (cause) => {
       const isDamaged = cause instanceof Error && cause.name === 'StoreOpenError'
-      const message = 'the database can no longer be written safely; the next start recovers'
+      const message = 'the database can no longer be written safely. Start the server again to recover'
       log.fatal({ err: cause }, isDamaged ? cause.message : message)
       // Leave 200 ms to send the error responses of pending requests.
       setTimeout(() => process.exit(1), 200)
@@ -75,7 +75,7 @@ function handleSignals(app: App, log: Logger): void {
     const { runningCount } = app.services.tasks.runner
     log.info(
       { signal, running: runningCount },
-      'stopping: waiting for running work to finish; interrupt again to stop immediately',
+      'stopping and waiting for running work to finish. Interrupt again to stop immediately',
     )
     app.stop().then(
       () => {

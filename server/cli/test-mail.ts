@@ -9,15 +9,15 @@ const waitMs = 60_000
 
 export async function testMail(to: string, options: { json?: boolean }): Promise<void> {
   const settings = resolveMail()
-  if (!settings) throw new UsageError('ERRAND_SMTP_URL: is required to send mail')
-  if (!MailAddress.safeParse(to).success) throw new UsageError(`"${to}" is not an email address`)
-  const content = `This is a test mail from ${settings.from.name || 'Errand'}. Mail works.`
+  if (!settings) throw new UsageError('ERRAND_SMTP_URL: must be set to send mail')
+  if (!MailAddress.safeParse(to).success) throw new UsageError(`"${to}" must be an email address`)
+  const content = `This is a test mail from ${settings.from.name || 'Errand'}. If you can read it, mail delivery works.`
   const mail = { id: randomUUID(), to, subject: 'Test mail', text: `${content}\n`, html: `<p>${content}</p>` }
   try {
     await openSmtp(settings).send(mail, AbortSignal.timeout(waitMs))
   } catch (error) {
-    throw new Error(`Could not send the mail: ${(error as Error).message}`, { cause: error })
+    throw new Error(`Could not send the mail (${(error as Error).message}). Check ERRAND_SMTP_URL.`, { cause: error })
   }
   const host = `${settings.host}:${settings.port}`
-  print(options, { to, host }, `${host} accepted a mail to ${to}. Check that it arrived.`)
+  print(options, { to, host }, `${host} accepted a mail to ${to}. Check that it arrives.`)
 }

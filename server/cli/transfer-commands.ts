@@ -105,7 +105,7 @@ function ifDamaged(error: unknown): undefined {
 function withDamaged(ids: string[]): Error {
   const named = `${ids.length} payloads are missing or damaged: ${ids.join(', ')}.`
   return new Error(
-    `${named} If they are in a bucket, set its ERRAND_PAYLOADS_S3_ variables. Otherwise restore them from a backup, or leave them behind with --without-damaged.`,
+    `${named} If they are in a bucket, set its ERRAND_PAYLOADS_S3_ variables. Otherwise restore them from a backup, or skip them with --without-damaged.`,
   )
 }
 
@@ -123,7 +123,7 @@ async function importFrom(lines: Lines, options: Common): Promise<void> {
   const header = await readHeader(lines)
   if (header.bucket !== null && !resolvePayloadBucket()) {
     throw new UsageError(
-      `ERRAND_PAYLOADS_S3_BUCKET: is required, because the payloads are in the bucket "${header.bucket}"`,
+      `ERRAND_PAYLOADS_S3_BUCKET: must be set, because the payloads are in the bucket "${header.bucket}"`,
     )
   }
   const payloads = await openOwnPayloads(options)
@@ -142,7 +142,7 @@ async function importFrom(lines: Lines, options: Common): Promise<void> {
       })
       assertLedger(await db.verifyLedger())
       await db.commit()
-      const text = `Imported ${sumOf(end)} rows, and the ledger adds up. Serve them with the secret of the exported installation.`
+      const text = `Imported ${sumOf(end)} rows, and the ledger is consistent. Serve them with the secret of the exported installation.`
       report(process.stdout, options, { value: end, text })
     } finally {
       await db.close()
@@ -175,7 +175,7 @@ async function openOwnPayloads({ data }: Common): Promise<PayloadStore> {
 function assertLedger({ differences, ok }: LedgerReport): void {
   if (ok) return
   throw new Error(
-    `The ledger is inconsistent (${differences.length} differences). The first violated rule is "${differences[0]?.what}". Run \`errand ledger verify\`.`,
+    `The ledger has ${differences.length} differences. The first failed check is "${differences[0]?.what}". Run \`errand ledger verify\`.`,
   )
 }
 

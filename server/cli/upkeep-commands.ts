@@ -13,9 +13,9 @@ export async function verifyLedgerCommand(options: Common): Promise<void> {
   const report = await withStore(options, (store) => store.verifyLedger())
   const { accounts, differences, ok, transactions } = report
   const lines = differences.map(({ actual, expected, taskId, userId, what }) => {
-    return `${userId ?? ''} ${taskId ?? ''} does not hold: ${what}; expected ${expected}, found ${actual}`
+    return `${userId ?? ''} ${taskId ?? ''} failed the check "${what}": expected ${expected}, found ${actual}`
   })
-  const summary = `${count(accounts, 'account')}, ${count(transactions, 'transaction')}: ${ok ? 'the ledger adds up.' : 'the ledger does NOT add up.'}`
+  const summary = `${count(accounts, 'account')}, ${count(transactions, 'transaction')}: ${ok ? 'the ledger is consistent.' : 'the ledger is NOT consistent.'}`
   print(options, report, [...lines, summary].join('\n'))
   if (!ok) process.exitCode = 1
 }
@@ -41,7 +41,7 @@ export async function backup(file: string, options: Common): Promise<void> {
   const drafts = { file: `${file}.${process.pid}.partial`, payloads: `${file}.payloads.${process.pid}.partial` }
   for (const name of Object.values(names)) {
     if (await stat(name).catch(() => undefined))
-      throw new Error(`${name} already exists. Choose a new file for the backup.`)
+      throw new Error(`${name} already exists. Choose another name for the backup.`)
   }
   const folder = dirname(resolve(file))
   if (!(await stat(folder).catch(() => undefined))?.isDirectory()) {
@@ -70,7 +70,7 @@ export async function backup(file: string, options: Common): Promise<void> {
     for (const path of Object.values(left)) await rm(path, { recursive: true, force: true }).catch(() => {})
     throw ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(codeOf(error))
       ? new Error(
-          `The disk of ${folder} has no space for the backup, so the incomplete backup was removed. Free up space or choose another folder.`,
+          `The disk of ${folder} does not have enough space for the backup. Free up space or choose another folder.`,
         )
       : error
   }
@@ -84,8 +84,9 @@ function report(options: Common, { bad, bucket, deleted, file, hasPayloads, payl
   const uncopied =
     bucket === undefined
       ? ''
-      : ` The payloads are in the bucket "${bucket}", which this command does not copy: back it up separately.`
-  const left = deleted.length === 0 ? '' : ` It lacks payloads deleted during the backup: ${deleted.join(', ')}.`
+      : ` This command does not copy the payloads in the bucket "${bucket}". Back up the bucket separately.`
+  const left =
+    deleted.length === 0 ? '' : ` It does not contain payloads deleted during the backup: ${deleted.join(', ')}.`
   print(
     options,
     {
@@ -100,14 +101,14 @@ function report(options: Common, { bad, bucket, deleted, file, hasPayloads, payl
   if (bad.length === 0) return
   // Keep the incomplete backup, which is better than none, but exit with an error so that a nightly job reports it.
   throw new Error(
-    `The backup lacks payloads that are missing or damaged: ${bad.join(', ')}. Restore them from an earlier backup.`,
+    `Some payloads are missing or damaged and are not in the backup: ${bad.join(', ')}. Restore them from an earlier backup.`,
   )
 }
 
 export async function vacuum(options: Common): Promise<void> {
   const sizes = await compact(options.data)
   const [before, after] = [sizes.bytesBefore, sizes.bytesAfter].map((bytes) => `${Math.ceil(bytes / 1024 ** 2)} MB`)
-  print(options, sizes, `The database had ${before} and now has ${after}.`)
+  print(options, sizes, `The database shrank from ${before} to ${after}.`)
 }
 
 async function syncPath(path: string): Promise<void> {

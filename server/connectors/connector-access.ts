@@ -61,11 +61,14 @@ export class ConnectorAccess {
   ): Promise<void> {
     for (const connectorId of connectorIds) {
       if (!(await this.#parts.store.getConnector({ userId, connectorId }))) {
-        throw new ErrandError('CONNECTOR_NOT_FOUND', `Connector not found: ${connectorId}`)
+        throw new ErrandError(
+          'CONNECTOR_NOT_FOUND',
+          `Connector ${connectorId} not found. GET /api/connectors lists your connectors.`,
+        )
       }
     }
     if (connectorIds.length > 0 && taker.connectorTokensMax === 0) {
-      throw badField(path, `The ${taker.what} accepts no connectors`)
+      throw badField(path, `Must be omitted, because the ${taker.what} does not accept connectors`)
     }
   }
 
@@ -78,7 +81,7 @@ export class ConnectorAccess {
       [...new Set(connectorIds)].map(async (connectorId) => {
         const record = await this.#parts.store.getConnector({ userId, connectorId })
         if (record) return await this.specOf(record)
-        const target: UnusableTarget = { kind: 'unusable', reason: 'It was deleted. Run without it.' }
+        const target: UnusableTarget = { kind: 'unusable', reason: 'The connector was deleted. Run without it.' }
         return { connectorId, userId, name: connectorId, allowedTools: null, target, secrets: [] }
       }),
     )
@@ -95,7 +98,7 @@ export class ConnectorAccess {
     const values = Object.values(own ?? {})
     const target = own
       ? this.#target(record, own)
-      : unusable('Its secrets can no longer be decrypted. Enter them again.')
+      : unusable('The stored secrets can no longer be decrypted. Enter them again.')
     const operators = target.kind === 'stdio' ? Object.entries(target.env) : []
     const secrets = [
       ...values,
@@ -125,7 +128,7 @@ export class ConnectorAccess {
       return { kind: 'http', url, headers, privateHosts: this.#parts.privateHosts }
     }
     const server = this.#parts.servers().get(serverId ?? '')
-    if (!server) return unusable('The operator no longer offers its server. Run without it.')
+    if (!server) return unusable('The operator no longer provides this server. Run without the connector.')
     const { args, command, cwd = null, tokenEnv } = server
     const env = { PATH: this.#parts.commandPath, ...server.env }
     if (tokenEnv !== undefined && token !== undefined) Object.assign(env, { [tokenEnv]: token })

@@ -60,7 +60,7 @@ export class ConnectorChecks {
     if (place.hold(1)) {
       throw new ErrandError(
         'CONFLICT',
-        `${checksMax} connectors are already being checked, the maximum. Retry when one check has ended.`,
+        `This account is already checking ${checksMax} connectors, the maximum. Retry when one check has ended.`,
       )
     }
     try {
@@ -84,7 +84,7 @@ export class ConnectorChecks {
     if (times.length >= checksPerMinute) {
       throw new ErrandError(
         'RATE_LIMIT_EXCEEDED',
-        `At most ${checksPerMinute} checks of connectors per minute are allowed. Wait before you try again.`,
+        `At most ${checksPerMinute} connector checks per minute are allowed. Wait before you try again.`,
         {
           isOtherRate: true,
           retryAfterSeconds: Math.ceil((times[0]! + minuteMs - now) / 1000),

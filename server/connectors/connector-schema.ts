@@ -20,7 +20,7 @@ const secret = z
   .string()
   .min(1)
   .max(secretCharsMax)
-  .regex(/^[!-~]+$/, 'Must be visible ASCII characters without spaces')
+  .regex(/^[!-~]+$/, 'Must have only visible ASCII characters, without spaces')
 const headerName = z
   .string()
   .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, 'Must be a header name of at most 100 characters, such as X-Api-Key')
@@ -28,7 +28,7 @@ const headerValue = z
   .string()
   .min(1)
   .max(secretCharsMax)
-  .regex(/^[!-~](?:[ -~]*[!-~])?$/, 'Must be ASCII without control characters, and must not start or end with a space')
+  .regex(/^[!-~](?:[ -~]*[!-~])?$/, 'Must have only printable ASCII characters and no space at either end')
 
 const auth = z
   .discriminatedUnion('type', [
@@ -47,16 +47,16 @@ const auth = z
         .describe('Sent with every request'),
     }),
     z.object({
-      type: z.literal('oauth').describe('The owner signs in with POST /api/connectors/{connectorId}/sign-in'),
+      type: z.literal('oauth').describe('The user signs in with POST /api/connectors/{connectorId}/sign-in'),
       clientId: secret
         .optional()
         .describe(
-          'Id of a client registered at the authorization server; if omitted, a client is registered automatically',
+          'Id of a client registered with the authorization server; if omitted, a client is registered automatically',
         ),
-      clientSecret: secret.optional().describe('Secret of that client, if it has one'),
+      clientSecret: secret.optional().describe('Secret of the client, if it has one'),
     }),
   ])
-  .describe('Secrets; stored encrypted and never shown again')
+  .describe('Credentials, which are stored encrypted and never shown again')
 export type ConnectorAuth = z.output<typeof auth>
 
 const allowedTools = z
@@ -72,12 +72,12 @@ export const Connector = z
     name: z.string(),
     type: z.literal('mcp'),
     url: z.string().nullable(),
-    server: z.string().nullable().describe('Id of a server that the operator offers'),
+    server: z.string().nullable().describe('Id of a server provided by the operator'),
     auth: z.object({ type: z.enum(connectorAuthTypes) }),
     allowedTools: z.array(z.string()).nullable(),
     status: z
       .enum(connectorStatuses)
-      .describe('Result of the last check; `needs_sign_in` if the auth type is `oauth` and no one has signed in'),
+      .describe('Result of the last check; `needs_sign_in` if the auth type is `oauth` and the user must sign in'),
     statusMessage: z.string().nullable().describe('Why the last check or sign-in failed'),
     checkedAt: isoTimestamp.nullable(),
     createdAt: isoTimestamp,
@@ -91,13 +91,13 @@ export const CreateConnectorInput = z
     name,
     type: z.literal('mcp').default('mcp').describe('The Model Context Protocol'),
     url: url.optional(),
-    server: resourceId.optional().describe('Id of a server offered by the operator, instead of `url`'),
+    server: resourceId.optional().describe('Id of a server provided by the operator, instead of `url`'),
     auth: auth.default({ type: 'none' }),
     allowedTools: allowedTools.default(null),
   })
   .refine((input) => (input.url === undefined) !== (input.server === undefined), {
     path: ['url'],
-    message: 'Send either url or server',
+    message: 'Must have either url or server',
   })
 
 export const ConnectorInput = z.object({ connectorId })
@@ -113,11 +113,11 @@ export const UpdateConnectorInput = z
     allowedTools: allowedTools.optional(),
   })
   .refine(({ connectorId: _id, ...changes }) => Object.values(changes).some((change) => change !== undefined), {
-    message: 'Send at least one field to change',
+    message: 'Must have at least one field to change',
   })
 
 export const SignInOutput = z.object({
-  authorizationUrl: z.string().describe('URL to open in the browser of the person who signs in'),
+  authorizationUrl: z.string().describe("URL to open in the user's browser"),
   expiresAt: isoTimestamp.describe('When this sign-in attempt expires'),
 })
 export type SignInOutput = z.output<typeof SignInOutput>
@@ -140,7 +140,7 @@ const ConnectorServer = z
     id: z.string(),
     name: z.string(),
     description: z.string(),
-    takesToken: z.boolean().describe('Whether the server accepts a token of the user'),
+    takesToken: z.boolean().describe('Whether the server accepts a bearer token from the user'),
   })
   .meta({ id: 'ConnectorServer' })
 

@@ -31,11 +31,12 @@ import {
 const tags = ['Connectors']
 const badParameter = 'A parameter is invalid.'
 const notFound = 'The connector was not found.'
-const busy = "Too many of the caller's connectors are being checked."
-const tooOften = 'The caller checks connectors too often. Retry-After states when the next check is allowed.'
+const busy = "The maximum number of the caller's connectors is already being checked."
+const tooOften =
+  'The caller exceeded the limit on connector checks. `Retry-After` states when the next check is allowed.'
 const bodyResponses = {
   400: 'The body is invalid.',
-  403: 'Permission is missing.',
+  403: 'The caller lacks permission.',
   413: 'The body is too large.',
   415: 'The body is not JSON.',
 }
@@ -54,7 +55,10 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
             'To make its tools available to an agent, send `connectorIds` with a task or a session. The server is not contacted until the connector is tested or used.',
           protect: true,
           successDescription: 'The new connector.',
-          errorResponses: { ...bodyResponses, 409: 'The name is taken, or there are too many connectors.' },
+          errorResponses: {
+            ...bodyResponses,
+            409: 'The name is taken, or the account already has the maximum number of connectors.',
+          },
         },
       })
       .input(CreateConnectorInput)
@@ -71,8 +75,7 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
           operationId: 'listConnectors',
           tags,
           summary: "List the caller's connectors, newest first",
-          description:
-            'A page contains at most 1 MB of connectors and can therefore be shorter than `limit`, like a page of messages.',
+          description: 'A page contains at most 1 MB of connectors, so it can be shorter than `limit`.',
           protect: true,
           successDescription: 'One page of connectors and the total.',
           errorResponses: { 400: badParameter },
@@ -96,7 +99,7 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
           operationId: 'getConnector',
           tags,
           summary: 'Get a connector',
-          description: 'The status is that of the last check. Secrets are never returned.',
+          description: 'The status is the result of the last check. Secrets are never returned.',
           protect: true,
           successDescription: 'The connector, without its secrets.',
           errorResponses: { 400: badParameter, 404: notFound },
@@ -120,7 +123,7 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
           errorResponses: {
             ...bodyResponses,
             404: notFound,
-            409: 'The name is taken, or the connector was changed by another request.',
+            409: 'The name is taken, or another request changed the connector.',
           },
         },
       })
@@ -139,10 +142,10 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
           tags,
           summary: 'Delete a connector with its secrets',
           description:
-            'Queued tasks that use the connector fail and are refunded. Chats in sessions that use it are rejected.',
+            'Queued tasks that use the connector fail and are refunded. Messages in sessions that use it are rejected.',
           protect: true,
           successDescription: 'The connector was deleted.',
-          errorResponses: { 400: badParameter, 403: 'Permission is missing.', 404: notFound },
+          errorResponses: { 400: badParameter, 403: 'The caller lacks permission.', 404: notFound },
         },
       })
       .input(ConnectorInput)
@@ -164,7 +167,7 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
           tags,
           summary: 'Test a connector',
           description:
-            'Connects to the server and lists its tools. If the server cannot be used, the status is `failed` and `statusMessage` says why.',
+            'Connects to the server and lists its tools. If that fails, the status is `failed` and `statusMessage` states the reason.',
           protect: true,
           successDescription: 'The connector with its new status.',
           errorResponses: { ...bodyResponses, 404: notFound, 409: busy, 429: tooOften },
@@ -186,14 +189,14 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
           tags,
           summary: 'Start a sign-in for a connector',
           description:
-            "For a connector whose auth type is `oauth`. Open `authorizationUrl` in the caller's browser, which must be logged in to the console. It returns to the service and then to the page of the connector. Earlier unfinished sign-ins become invalid.",
+            "For connectors with the auth type `oauth`. Open `authorizationUrl` in the caller's browser, which must be logged in to the console. After the sign-in, the browser returns to the connector's page. Earlier unfinished sign-ins become invalid.",
           protect: true,
           successDescription: 'The URL to open in the browser.',
           errorResponses: {
             ...bodyResponses,
             404: notFound,
-            409: "Too many of the caller's connectors are being checked, or the connector was changed by another request.",
-            424: 'The server offers no usable sign-in.',
+            409: "The maximum number of the caller's connectors is already being checked, or another request changed the connector.",
+            424: 'The server does not offer a usable sign-in.',
             429: tooOften,
           },
         },
@@ -205,7 +208,7 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
           if (!connectors.origins.mayLogIn) {
             throw new ErrandError(
               'FORBIDDEN',
-              'Signing in to a connector requires a login in the console, and therefore HTTPS. Set ERRAND_BASE_URL to an https URL.',
+              'Signing in to a connector requires HTTPS. Ask the operator to set ERRAND_BASE_URL to an https URL.',
             )
           }
           return signIn(connectors, {
@@ -228,7 +231,7 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
             'Deletes its tokens and revokes them if the authorization server supports that. The connector then needs a new sign-in.',
           protect: true,
           successDescription: 'The tokens were deleted.',
-          errorResponses: { 400: badParameter, 403: 'Permission is missing.', 404: notFound },
+          errorResponses: { 400: badParameter, 403: 'The caller lacks permission.', 404: notFound },
         },
       })
       .input(ConnectorInput)
@@ -253,7 +256,7 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
           successDescription: 'The tools, at most 500.',
           errorResponses: {
             400: badParameter,
-            403: 'Permission is missing.',
+            403: 'The caller lacks permission.',
             404: notFound,
             409: busy,
             424: 'The server cannot be used.',
@@ -272,8 +275,8 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
           path: '/api/connector-servers',
           operationId: 'listConnectorServers',
           tags,
-          summary: 'List the MCP servers offered by the operator',
-          description: 'To use one, create a connector with its id as `server`.',
+          summary: 'List the MCP servers provided by the operator',
+          description: 'To use a server, create a connector with its id as `server`.',
           protect: true,
           successDescription: 'One page of servers and the total.',
           errorResponses: { 400: badParameter },

@@ -97,10 +97,7 @@ export async function updateConnector(
   }
   if (url !== undefined) {
     if (old.url === null)
-      throw badField(
-        'url',
-        'Must be omitted: this connector uses a server provided by the operator, so it has no URL of its own',
-      )
+      throw badField('url', 'Must be omitted, because the operator provides the server of this connector')
     changes.url = checkUrl(url, access.privateHosts)
     // Otherwise, anyone who may edit a connector could send its secrets to any server.
     if (!auth && old.sealed !== null && new URL(changes.url).origin !== new URL(old.url).origin) {
@@ -119,7 +116,7 @@ export async function updateConnector(
     return toConnector(result.connector)
   }
   if (result.reason === 'changed')
-    throw new ErrandError('CONFLICT', 'The connector was changed by another request. Try again.')
+    throw new ErrandError('CONFLICT', 'Another request changed the connector. Try again.')
   throw result.reason === 'unknown' ? notFound() : nameTaken(name ?? old.name)
 }
 
@@ -149,7 +146,7 @@ export async function signIn(
 /** Ends the connector's sign-in. Resolves to true if the server confirmed the revocation of the tokens. */
 export async function signOut({ signIns, store }: ConnectorParts, of: ConnectorOf): Promise<boolean> {
   const { authType } = await find(store, of)
-  if (authType !== 'oauth') throw badField('connectorId', 'Must be the id of a connector whose auth type is oauth')
+  if (authType !== 'oauth') throw badField('connectorId', 'Must be the id of a connector with the auth type oauth')
   return await endSignIn(signIns, of)
 }
 
@@ -190,20 +187,20 @@ type AuthOf = { server: string | undefined; servers: OfferedServers }
 
 function checkAuth(auth: ConnectorAuth, { server: serverId, servers }: AuthOf): void {
   if (auth.type === 'oauth' && auth.clientSecret !== undefined && auth.clientId === undefined) {
-    throw badField('auth.clientId', 'Is required with clientSecret')
+    throw badField('auth.clientId', 'Must be set if clientSecret is set')
   }
   if (serverId === undefined) {
     const own = auth.type === 'headers' && Object.keys(auth.headers).find((header) => ownHeaders.test(header))
-    if (own) throw badField(`auth.headers.${own}`, 'Must be omitted: the connection sets this header')
+    if (own) throw badField(`auth.headers.${own}`, 'Must be omitted, because the connection sets this header')
     return
   }
   const server = servers.get(serverId)
-  if (!server) throw badField('server', 'Server not found. GET /api/connector-servers lists the available servers')
+  if (!server) throw badField('server', 'Must be the id of an available server. GET /api/connector-servers lists them')
   if (auth.type === 'headers' || auth.type === 'oauth') {
     throw badField('auth.type', 'Must be none or bearer for a server provided by the operator')
   }
   if (auth.type === 'bearer' && server.tokenEnv === undefined) {
-    throw badField('auth.type', 'Must be none: this server accepts no token')
+    throw badField('auth.type', 'Must be none, because this server does not accept a token')
   }
 }
 
@@ -215,7 +212,7 @@ function checkUrl(text: string, privateHosts: readonly string[]): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !/^https?:$/.test(url.protocol)) throw badField('url', 'Must be an https URL')
   if (url.username !== '' || url.password !== '')
-    throw badField('url', 'Must not contain credentials; send them in auth')
+    throw badField('url', 'Must not contain credentials. Send them in auth')
   url.hash = ''
   if (isPrivateHost(url, privateHosts)) return url.href
   if (url.protocol !== 'https:') throw badField('url', 'Must be an https URL')
@@ -257,12 +254,12 @@ function toConnector(connector: ConnectorRecord): Connector {
 }
 
 function notFound(): ErrandError {
-  return new ErrandError('NOT_FOUND', 'Connector not found')
+  return new ErrandError('NOT_FOUND', 'Connector not found. Check the id.')
 }
 
 function nameTaken(name: string): ErrandError {
-  const message = `A connector with the name "${name}" already exists. Choose another name.`
+  const message = `You already have a connector with the name "${name}". Choose another name.`
   return new ErrandError('CONFLICT', message, {
-    details: [{ path: 'name', message: 'Another of your connectors has this name' }],
+    details: [{ path: 'name', message: 'Must be different from the names of your other connectors' }],
   })
 }

@@ -23,11 +23,14 @@ export async function takeProcesses(
   const { limits, processes } = bounds
   const { perUser } = processes
   if (needed.length > perUser) {
-    throw refusal(spec, `A run can start at most ${perUser} servers, but these connectors need ${needed.length}.`)
+    throw refusal(
+      spec,
+      `A run can start at most ${perUser} servers, but these connectors need ${needed.length}. Select fewer connectors.`,
+    )
   }
   const late = new AbortController()
-  const bound = `at most ${perUser} servers at a time per account and ${limits.processesMax} in total`
-  const full = `Its server could not be started: the service runs ${bound}. Try again later.`
+  const bound = `at most ${perUser} servers per account and ${limits.processesMax} in total`
+  const full = `The server could not be started, because the service runs ${bound}. Try again later.`
   const timer = setTimeout(() => late.abort(new ConnectorsUnavailableError(sentenceOf(spec, full))), waitMs)
   try {
     const count = needed.length

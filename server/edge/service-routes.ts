@@ -94,7 +94,7 @@ function open(path: string, operation: string, handle: Handler): Route {
   return { methods: read, path, operation, auth: null, form: restForm, handle }
 }
 
-function nothing(path: string, message = 'There is nothing at this path.'): Route {
+function nothing(path: string, message = 'This path does not exist. Check the URL.'): Route {
   const handle = () => {
     throw new ErrandError('NOT_FOUND', message)
   }

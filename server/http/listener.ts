@@ -96,7 +96,10 @@ export function createListener(parts: ListenerParts): Server {
     parts.ends.unparsed(refused.status)
   })
   const refuseExpectation = (request: IncomingMessage, response: ServerResponse) => {
-    const error = new ErrandError('EXPECTATION_FAILED', 'The only supported expectation is 100-continue.')
+    const error = new ErrandError(
+      'EXPECTATION_FAILED',
+      'The header Expect has an unsupported value. Send 100-continue or omit it.',
+    )
     void refuse(parts, begin(parts, request, response), { error })
   }
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
@@ -108,7 +111,10 @@ export function createListener(parts: ListenerParts): Server {
     // Node has detached this socket, so its errors and its end must be handled here.
     socket.on('error', () => socket.destroy())
     if (isAnswering(socket)) return void socket.destroy()
-    socket.end(rawAnswer(badField('', 'CONNECT is not supported.')), () => socket.destroySoon())
+    socket.end(
+      rawAnswer(badField('', 'The method CONNECT is not supported. Send requests directly to this service.')),
+      () => socket.destroySoon(),
+    )
   })
   return server
 }
@@ -167,7 +173,7 @@ function answerParserError(error: Error & { code?: string }, socket: Socket): Er
       ? new ErrandError('HEADERS_TOO_LARGE', 'The request headers are too large. Send fewer or shorter ones.')
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? new ErrandError('REQUEST_TIMEOUT', 'The request did not arrive in time. Send it again.')
-        : badField('', 'The request is not valid HTTP.')
+        : badField('', 'The request is not valid HTTP. Send an HTTP/1.1 request.')
   socket.end(rawAnswer(known))
   return known
 }

@@ -31,7 +31,7 @@ export function createRequestEnds({ count, log, tracing }: RequestEndsParts): Re
   const isLogged = isDebug(log)
   const unparsed = (status: number) => {
     count({ operation: 'other', status, seconds: null })
-    log.debug({ status }, 'a request could not be read')
+    log.debug({ status }, 'could not read a request')
   }
   const ended = ({ about, operation, path, request, response }: RoutedRequest, startedAt: number): void => {
     const isAnswered = response.headersSent

@@ -40,12 +40,12 @@ async function answer(parts: PipelineParts, routed: RoutedRequest, match: Match 
   const { about, context, request } = routed
   assertHead(routed)
   if (request.method === 'OPTIONS' && (match || request.url === '*')) return answerOptions(routed, match)
-  if (!match) throw badField('', 'The request target must be a path, such as /api/account.')
+  if (!match) throw badField('', 'The request target is not a path. Send a path such as /api/account.')
   const { allow, route, sent } = match
   if (!route)
     throw new ErrandError(
       'METHOD_NOT_ALLOWED',
-      `${request.method} is not allowed here. The Allow header lists the methods that are.`,
+      `The method ${request.method} is not allowed for this path. Use a method that the Allow header lists.`,
       { allow: allow! },
     )
   routed.operation = route.operation
@@ -96,7 +96,7 @@ async function readBody(
   const value = await readJsonBody(read)
   if (body === 'json') return value
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
-  throw badField('', 'The request body must be a JSON object.')
+  throw badField('', 'The request body is not a JSON object. Send a JSON object.')
 }
 
 const everyMethod = 'GET, HEAD, POST, PUT, PATCH, DELETE'

@@ -128,7 +128,7 @@ function readSegments({ parameters }: Place, segments: readonly string[]): Recor
 export function decodePath(sent: Record<string, string>): Record<string, string> {
   for (const name in sent) {
     const value = decodeSegment(sent[name]!)
-    if (value === undefined) throw badField(name, 'The percent-encoding of the path is invalid')
+    if (value === undefined) throw badField(name, 'The path has invalid percent-encoding. Correct the URL')
     sent[name] = value
   }
   return sent

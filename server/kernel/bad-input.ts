@@ -24,7 +24,7 @@ export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]
       issue.code === 'unrecognized_keys'
         ? issue.keys
             .slice(0, detailsMax)
-            .map((key) => ({ path: issuePath(prefix, [...issue.path, key]), message: 'Unknown field' }))
+            .map((key) => ({ path: issuePath(prefix, [...issue.path, key]), message: 'Unknown field. Remove it' }))
         : [{ path: issuePath(prefix, issue.path), message: issueMessage(issue) }],
     )
   return details.slice(0, detailsMax)
@@ -48,10 +48,12 @@ const isZods = /^(?:Too (?:small|big): expected |Invalid (?:input|option): expec
  * Returns the message of a Zod issue. Replaces Zod's default messages with messages in the style of our other errors.
  */
 export function issueMessage(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_format' && issue.message.startsWith('Invalid ') && issue.format in formatNames)
+    return `Must be ${formatNames[issue.format]}`
   if (!isZods.test(issue.message)) return issue.message
   switch (issue.code) {
     case 'invalid_type':
-      if (issue.message.endsWith('received undefined')) return 'Is required'
+      if (issue.message.endsWith('received undefined')) return 'Must be set'
       return issue.expected in typeNames ? `Must be ${typeNames[issue.expected]}` : issue.message
     case 'invalid_value':
       return `Must be ${issue.values.length === 1 ? '' : 'one of '}${issue.values.map(String).join(', ')}`
@@ -62,6 +64,12 @@ export function issueMessage(issue: z.core.$ZodIssue): string {
     default:
       return issue.message
   }
+}
+
+const formatNames: Record<string, string> = {
+  date: 'a date such as 2026-01-31',
+  email: 'an email address',
+  url: 'a URL',
 }
 
 const typeNames: Record<string, string> = {
@@ -93,7 +101,9 @@ function sizeMessage(
 export function badInput(issues: readonly z.core.$ZodIssue[]): ErrandError {
   const details = issueDetails('', issues)
   const [first] = details
-  const message = first?.path ? `${first.path}: ${first.message}` : (first?.message ?? 'The request is malformed.')
+  const message = first?.path
+    ? `${first.path}: ${first.message}`
+    : (first?.message ?? 'The request is malformed. Check its body and parameters.')
   return new ErrandError('BAD_REQUEST', message, { details })
 }
 

@@ -30,7 +30,7 @@ export function findUnfitJson(root: unknown): ErrorDetail | undefined {
   return undefined
 }
 
-const tooDeep = `Is nested deeper than ${jsonDepthMax} levels`
+const tooDeep = `Must have at most ${jsonDepthMax} levels of nesting`
 
 function frameOf(value: object): Frame {
   if (Array.isArray(value)) return { container: value, keys: null, next: 0 }
@@ -38,14 +38,14 @@ function frameOf(value: object): Frame {
 }
 
 function unfitness(key: string | number, value: unknown): string | undefined {
-  if (key === '__proto__') return 'Is not allowed as a property name: rename it'
-  if (typeof key === 'string' && !key.isWellFormed()) return `Is a property name with ${halfCharacter}`
-  if (typeof value === 'string' && !value.isWellFormed()) return `Contains ${halfCharacter}`
-  if (typeof value === 'number' && !Number.isFinite(value)) return 'Is a number outside the range of a double'
+  if (key === '__proto__') return 'Must be renamed, because this property name is not allowed'
+  if (typeof key === 'string' && !key.isWellFormed()) return `Must not have a property name with ${halfCharacter}`
+  if (typeof value === 'string' && !value.isWellFormed()) return `Must not contain ${halfCharacter}`
+  if (typeof value === 'number' && !Number.isFinite(value)) return 'Must be a number within the range of a double'
   return undefined
 }
 
-const halfCharacter = 'an unpaired surrogate, which is not a valid character'
+const halfCharacter = 'an unpaired surrogate'
 
 /** Maximum length of a path in an error response. Otherwise one long key could make the error as large as the body. */
 const pathCharsMax = 1000

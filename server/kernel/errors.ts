@@ -89,7 +89,7 @@ export function toErrandError(thrown: unknown): ErrandError {
   if (thrown instanceof ErrandError) return thrown
   return new ErrandError(
     'INTERNAL_ERROR',
-    'The request could not be carried out. Quote the X-Request-Id header when you report it.',
+    'The service failed to process the request. Report the X-Request-Id header to its operator.',
     {
       cause: thrown,
     },

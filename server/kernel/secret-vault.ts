@@ -69,7 +69,9 @@ export class SecretVault {
     const [form, id = '', body = ''] = sealed.split('.')
     const key = form === version ? this.#find(id) : undefined
     if (!key)
-      throw new SealedSecretsError('The stored secrets were encrypted with a key that the service no longer has.')
+      throw new SealedSecretsError(
+        'The stored secrets were encrypted with a key that the service no longer has. Enter them again.',
+      )
     const bytes = Buffer.from(body, 'base64url')
     try {
       const decipher = createDecipheriv(algorithm, key.key, bytes.subarray(0, ivBytes), options).setAAD(describe(owner))
@@ -77,7 +79,7 @@ export class SecretVault {
       const text = Buffer.concat([decipher.update(bytes.subarray(ivBytes, -tagBytes)), decipher.final()])
       return JSON.parse(text.toString('utf8')) as Record<string, string>
     } catch (error) {
-      throw new SealedSecretsError('These secrets are corrupted.', { cause: error })
+      throw new SealedSecretsError('The stored secrets are corrupted. Enter them again.', { cause: error })
     }
   }
 

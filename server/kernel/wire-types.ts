@@ -36,7 +36,7 @@ const tagName = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/
 // Excludes control characters and lone surrogates, which some databases reject.
 const tagValue = /^[^\p{Cc}\p{Cs}]{1,256}$/u
 
-const tagNameRule = 'The name must be 1 to 64 letters, digits, `_`, `.` or `-`, starting with a letter or digit'
+const tagNameRule = 'Must have names of 1 to 64 letters, digits, `_`, `.` or `-` that start with a letter or digit'
 const tagValueRule = 'Must be a string of 1 to 256 characters without control characters'
 
 const tagValueSchema = {
@@ -80,7 +80,7 @@ function tagsSchema<Value extends string | null>(
 
 const isTagValue = (value: unknown): value is string => typeof value === 'string' && tagValue.test(value)
 
-export const tagsTooLarge = `Must be at most ${tagsMax} pairs and 4 KB of JSON`
+export const tagsTooLarge = `Must have at most ${tagsMax} pairs and 4 KB of JSON`
 
 export function areSmallTags(tags: Record<string, unknown>): boolean {
   const names = Object.keys(tags)
@@ -89,11 +89,11 @@ export function areSmallTags(tags: Record<string, unknown>): boolean {
 }
 
 export const tagsInput = tagsSchema<string>(isTagValue, tagValueSchema).describe(
-  'Your own names and values, which lists can filter by: at most 16 pairs and 4 KB of JSON',
+  'Your own names and values, by which lists can be filtered; at most 16 pairs and 4 KB of JSON',
 )
 export const tagChanges = tagsSchema<string | null>((value) => value === null || isTagValue(value), {
   anyOf: [tagValueSchema, { type: 'null' }],
-}).describe('Merged name by name; null removes a name')
+}).describe('Merged by name; null removes a name')
 export const tagsOutput = z.record(z.string(), z.string()).optional().describe('Omitted if there are none')
 
 const tagPair = z
@@ -113,15 +113,15 @@ const timeInput = z
   .meta({ format: 'date-time' })
 
 export const timeFilter = {
-  createdAfter: timeInput.optional().describe('Only items created after this time'),
-  createdBefore: timeInput.optional().describe('Only items created before this time'),
+  createdAfter: timeInput.optional().describe('Returns only items created after this time'),
+  createdBefore: timeInput.optional().describe('Returns only items created before this time'),
 }
 export const tagFilter = {
   tag: z
     .array(tagPair)
     .max(3)
     .optional()
-    .describe('Only items with this tag, as `name:value`; if repeated, only items with all of these tags'),
+    .describe('Returns only items with this tag, as `name:value`. If repeated, items must have all of the tags'),
 }
 
 export const pageInput = {
@@ -131,10 +131,10 @@ export const pageInput = {
 
 export const cursorInput = {
   ...pageInput,
-  after: z.string().min(1).max(200).optional().describe('The `next` of the previous page'),
+  after: z.string().min(1).max(200).optional().describe('`next` from the previous page'),
 }
 export const cursorOutput = {
-  next: z.string().optional().describe('Send it as `after` to get the next page; omitted on the last page'),
+  next: z.string().optional().describe('Value to send as `after` to get the next page; omitted on the last page'),
 }
 
 export const pageOutput = { total: z.number().int(), limit: z.number().int(), offset: z.number().int() }

@@ -50,8 +50,8 @@ function contentOf({ baseUrl, createdAt, data, email, expiresAt, kind, name, url
       return {
         subject: `Reset your ${name} password`,
         paragraphs: [
-          `Someone, probably you, asked to reset the password of ${email} at ${name}.`,
-          `${once} If you did not ask for it, ignore this mail. Your password stays the same.`,
+          `Someone, probably you, requested a password reset for ${email} at ${name}.`,
+          `${once} If you did not request it, ignore this mail. Your password stays the same.`,
         ],
         link: { label: 'Choose a new password', url },
       }
@@ -61,7 +61,7 @@ function contentOf({ baseUrl, createdAt, data, email, expiresAt, kind, name, url
         paragraphs: [
           `The balance of ${email} was ${usd('balanceUsd')} on ${timeText(isoTime(createdAt))}, below your threshold of ` +
             `${usd('notifyBelowUsd')}.`,
-          'Tasks and chats that cost more than the balance are rejected. Add credit to continue.',
+          'Tasks and messages that cost more than the balance are rejected. Add credit to continue.',
         ],
         link: billing,
       }
@@ -102,8 +102,8 @@ function contentOf({ baseUrl, createdAt, data, email, expiresAt, kind, name, url
         paragraphs: [
           `The webhook ${field('url')} of ${email} was disabled.`,
           field('reason') === 'gone'
-            ? 'Its endpoint responded with the status 410, which means that it is gone.'
-            : 'Its deliveries failed for three days.',
+            ? 'Its endpoint responded with the status 410 (Gone).'
+            : 'All of its deliveries failed for three days.',
           'It receives no events until you enable it again.',
         ],
         link: { label: 'Open webhooks', url: `${baseUrl}/settings/webhooks` },

@@ -31,7 +31,8 @@ export function openSmtp(settings: MailSettings): MailPort {
   const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
   return {
     send: async ({ id, to, ...content }, signal) => {
-      if (!MailAddress.safeParse(to).success) throw new MailRefusedError('The email address is not valid.')
+      if (!MailAddress.safeParse(to).success)
+        throw new MailRefusedError('The email address is invalid. Correct it and send the mail again.')
       const messageId = `<${id}@${domain}>`
       const headers = { 'Auto-Submitted': 'auto-generated' }
       try {

@@ -41,7 +41,7 @@ export async function dial(options: Dial): Promise<Socket> {
   const { connectMs, isPrivateAllowed, onError = () => {}, peer, signal: stop, url } = options
   const late = new AbortController()
   const onTime = () =>
-    late.abort(new peer.Failure(`Could not connect to the ${peer.name} within ${seconds(connectMs)}.`))
+    late.abort(new peer.Failure(`Could not connect to the ${peer.name} within ${seconds(connectMs)}. Try again later.`))
   const timer = setTimeout(onTime, connectMs)
   const signal = AbortSignal.any([stop, late.signal])
   const sockets: Socket[] = []
@@ -113,14 +113,14 @@ function describe(error: unknown, { isPrivateAllowed, peer, url }: Dial): Error 
   if (error instanceof NoPublicHostError) return error
   const code = codeOf(error)
   const { Failure, isOperators, name } = peer
-  if (code === 'ECONNREFUSED') return new Failure(`The ${name} refused the connection.`)
+  if (code === 'ECONNREFUSED') return new Failure(`The ${name} refused the connection. Check that it is running.`)
   if (error instanceof HostNotFoundError) {
     if (!isPrivateAllowed) return new NoPublicHostError()
-    return new Failure(`The host ${isOperators ? `of the ${name}` : hostOf(url)} was not found.`)
+    return new Failure(`The host ${isOperators ? `of the ${name}` : hostOf(url)} was not found. Check the URL.`)
   }
   if (!isOperators && /CERT|SIGNATURE|ISSUER/.test(code)) {
-    return new Failure(`The ${name} has no trusted certificate for ${hostOf(url)}.`)
+    return new Failure(`The ${name} does not have a trusted certificate for ${hostOf(url)}. Install one there.`)
   }
   const secure = url.protocol === 'https:' ? 'secure ' : ''
-  return new Failure(`Could not establish a ${secure}connection to the ${name}.`)
+  return new Failure(`Could not establish a ${secure}connection to the ${name}. Try again later.`)
 }

@@ -47,7 +47,7 @@ export function exchange({
     const fail = (error: Error) => reject(signal.aborted ? signal.reason : error)
     const sent = request(options)
     const onTime = (ms: number) => {
-      fail(new peer.Failure(`The ${peer.name} did not start to answer within ${seconds(ms)}.`))
+      fail(new peer.Failure(`The ${peer.name} did not start to respond within ${seconds(ms)}. Try again later.`))
       sent.destroy()
     }
     const timer = headMs === undefined ? undefined : setTimeout(onTime, headMs, headMs)
@@ -60,7 +60,11 @@ export function exchange({
     sent.on('error', (error) => {
       if (error instanceof NoPublicHostError || error instanceof peer.Failure) return fail(error)
       const isGarbled = codeOf(error).startsWith('HPE_')
-      fail(isGarbled ? new peer.Failure(`The ${peer.name} answered with something other than HTTP.`) : unanswered(peer))
+      fail(
+        isGarbled
+          ? new peer.Failure(`The ${peer.name} sent a response that is not HTTP. Check the URL.`)
+          : unanswered(peer),
+      )
     })
     sent.once('close', () => fail(unanswered(peer)))
     for (const event of ['response', 'upgrade', 'close']) sent.once(event, () => clearTimeout(timer))
@@ -71,7 +75,7 @@ export function exchange({
 /** Throws if the body is compressed although the request asked for `identity`. */
 export function expectUncompressed({ headers }: IncomingMessage, { Failure, name }: Peer): void {
   if ((headers['content-encoding'] ?? 'identity').trim().toLowerCase() !== 'identity') {
-    throw new Failure(`The ${name} compressed its answer, although the request did not allow compression.`)
+    throw new Failure(`The ${name} sent a compressed response. Turn compression off there.`)
   }
 }
 
@@ -92,7 +96,8 @@ export function expectSize({ headers }: IncomingMessage, rules: BodyRules): void
  */
 export async function* readBody(answer: IncomingMessage, rules: BodyRules): AsyncGenerator<Buffer, undefined> {
   const { bytesMax, peer } = rules
-  const brokenOff = () => new peer.Failure(`The ${peer.name} closed the connection before its answer was complete.`)
+  const brokenOff = () =>
+    new peer.Failure(`The ${peer.name} closed the connection before its response was complete. Try again.`)
   let bytes = 0
   try {
     for await (const chunk of answer as AsyncIterable<Buffer>) {
@@ -108,5 +113,5 @@ export async function* readBody(answer: IncomingMessage, rules: BodyRules): Asyn
 }
 
 function tooLarge({ bytesMax, peer, TooLarge = peer.Failure }: BodyRules): Error {
-  return new TooLarge(`The ${peer.name} answered with more than ${megabytes(bytesMax)}.`)
+  return new TooLarge(`The ${peer.name} responded with more than ${megabytes(bytesMax)}. Return a smaller response.`)
 }

@@ -26,7 +26,7 @@ export class HostNotFoundError extends Error {
   readonly code = 'ENOTFOUND'
 
   constructor() {
-    super('The host was not found.')
+    super('The host was not found. Check the URL.')
   }
 }
 

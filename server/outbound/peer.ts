@@ -23,7 +23,7 @@ export const lookupsPerUserMax = 8
 export class NoPublicHostError extends Error {}
 
 export function unanswered({ Failure, name }: Peer): Error {
-  return new Failure(`The ${name} closed the connection without an answer.`)
+  return new Failure(`The ${name} closed the connection without a response. Try again.`)
 }
 
 export function seconds(ms: number): string {

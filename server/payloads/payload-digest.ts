@@ -5,7 +5,7 @@ export class PayloadDamage extends Error {
   override readonly name = 'PayloadDamage'
 
   constructor(payloadId: string) {
-    super(`The stored payload ${payloadId} is damaged: its content differs from what was written.`)
+    super(`The stored payload ${payloadId} is damaged. Restore it from a backup.`)
   }
 }
 

@@ -82,11 +82,11 @@ export abstract class NewPayloads {
 
 /** Returns a 503 for a failed write, because a network store can fail temporarily. */
 export function notStored(cause: unknown): ErrandError {
-  return unavailable('The payload could not be stored, so nothing was changed. Try again.', cause)
+  return unavailable('Could not store the payload, so nothing was changed. Try again.', cause)
 }
 
 export function notRead(cause: unknown): ErrandError {
-  return unavailable('The payload could not be read. Try again.', cause)
+  return unavailable('Could not read the payload. Try again.', cause)
 }
 
 function unavailable(message: string, cause: unknown): ErrandError {

@@ -41,7 +41,7 @@ async function tryAll(client: S3Client, bucket: PayloadBucket): Promise<void> {
   const read = await tried(bucket, { what: 'read', work: () => readText(client, object) })
   await tried(bucket, { what: 'deleted from', work: () => client.send(new DeleteObjectCommand(object)) })
   if (read !== content || found?.[0]?.Key !== object.Key) {
-    throw new BucketError(`${nameOf(bucket)} did not return what was written to it.`)
+    throw new BucketError(`${nameOf(bucket)} did not return the written content. Use a service with consistent reads.`)
   }
 }
 
@@ -62,7 +62,7 @@ async function claim(
   if (known === own) return
   if (known !== undefined && !secrets.previous.map(ownerMark).includes(known)) {
     throw new BucketError(
-      `${nameOf(bucket)} is in use by an installation with another secret: set a separate ERRAND_PAYLOADS_S3_PREFIX for this one, or the old secret as ERRAND_SECRET_PREVIOUS.`,
+      `${nameOf(bucket)} is in use by an installation with another secret. Set a separate ERRAND_PAYLOADS_S3_PREFIX for this one, or set ERRAND_SECRET_PREVIOUS to the old secret.`,
     )
   }
   const put = new PutObjectCommand({ ...object, Body: own })

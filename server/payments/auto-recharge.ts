@@ -49,7 +49,7 @@ export class AutoRecharge {
     let afterId = ''
     for (let page = [afterId]; page.length > 0 && !this.#isClosed;) {
       page = await store.payments.rechargeable({ afterId, limit: pageMax }).catch((error: unknown) => {
-        log.warn({ err: error }, 'could not search for balances to recharge; retrying')
+        log.warn({ err: error }, 'could not find balances to recharge; retrying')
         return []
       })
       for (const userId of page) {

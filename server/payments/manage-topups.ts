@@ -41,7 +41,7 @@ const dayMs = 86_400_000
 
 export function portOf({ port }: Pick<PaymentParts, 'port'>): PaymentPort {
   if (port) return port
-  throw new ErrandError('NOT_FOUND', 'This service does not accept payments.')
+  throw new ErrandError('NOT_FOUND', 'This service does not accept payments. Ask an admin to add credit.')
 }
 
 type Create = { caller: Caller; idempotencyKey: string | null; input: z.output<typeof CreateTopupInput> }
@@ -81,7 +81,8 @@ export async function createTopup(parts: PaymentParts, { caller, idempotencyKey,
 
 function readAmount({ amounts }: PaymentParts, text: string): Units {
   const amount = parseUsd(text)
-  if (amount === undefined || amount % unitsPerCent !== 0) throw badField('amountUsd', 'Must be in whole cents of USD')
+  if (amount === undefined || amount % unitsPerCent !== 0)
+    throw badField('amountUsd', 'Must be a USD amount in whole cents')
   const { least, most } = amounts
   if (amount >= least && amount <= most) return amount
   throw badField('amountUsd', `Must be at least ${formatUsd(least)} and at most ${formatUsd(most)}`)
@@ -122,7 +123,7 @@ function refusal({ reason }: Extract<CreateTopupResult, { outcome: 'refused' }>)
     case 'idempotency-conflict':
       return new ErrandError(
         'CONFLICT',
-        'This Idempotency-Key was already used with a different request body. Use a new key.',
+        'This Idempotency-Key was already used with a different request body. Send a new key.',
       )
     case 'suspended':
       return new ErrandError('FORBIDDEN', 'This account is suspended. Contact an admin.')
@@ -140,7 +141,7 @@ function refusal({ reason }: Extract<CreateTopupResult, { outcome: 'refused' }>)
 export async function getTopup(parts: PaymentParts, of: TopupOf): Promise<Topup> {
   portOf(parts)
   const topup = await parts.store.payments.getTopup(of)
-  if (!topup) throw new ErrandError('NOT_FOUND', 'Top-up not found')
+  if (!topup) throw new ErrandError('NOT_FOUND', 'Top-up not found. Check the id.')
   return toTopup(topup)
 }
 

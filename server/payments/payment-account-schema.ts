@@ -6,7 +6,7 @@ const positiveUsd = z.string().regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a USD 
 export const AutoRecharge = z
   .object({
     belowUsd: usd.describe('Recharge when the balance falls below this amount'),
-    toUsd: usd.describe('Target balance, subject to the maximum per payment and per month'),
+    toUsd: usd.describe('Target balance, within the maximum per payment and per month'),
     monthlyMaxUsd: usd.describe('Maximum total of recharges per UTC month'),
   })
   .meta({ id: 'AutoRecharge' })
@@ -22,11 +22,11 @@ export const UpdateAccountInput = z
       .nullable()
       .optional()
       .describe(
-        'Requires a browser login and a saved payment method. An API key can only send null, which switches auto-recharge off',
+        'Requires a browser login and a saved payment method. An API key can only send null, which turns auto-recharge off',
       ),
   })
   .refine(({ autoRecharge, notifyBelowUsd }) => autoRecharge !== undefined || notifyBelowUsd !== undefined, {
-    message: 'Send notifyBelowUsd, autoRecharge or both',
+    message: 'Must have notifyBelowUsd, autoRecharge or both',
   })
 
 export const PaymentAccount = z
@@ -38,12 +38,12 @@ export const PaymentAccount = z
       .nullable()
       .describe('Brand and last digits of the saved payment method; null if there is none'),
     autoRecharge: AutoRecharge.nullable(),
-    rechargeMonthlyMaxUsd: usd.describe('Maximum that the operator allows for `monthlyMaxUsd`'),
+    rechargeMonthlyMaxUsd: usd.describe('Maximum `monthlyMaxUsd` that the operator allows'),
     autoRechargeOffReason: z
       .string()
       .nullable()
       .describe(
-        'Why the service switched auto-recharge off: a code of the payment provider, or `disputed`. Null if it did not',
+        'Why the service turned auto-recharge off: a code of the payment provider, or `disputed`. Otherwise null',
       ),
   })
   .meta({ id: 'PaymentAccount' })

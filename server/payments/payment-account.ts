@@ -35,7 +35,7 @@ export async function updatePaymentAccount(parts: PaymentParts, { caller, input 
     portOf(parts)
     if (recharge) requireLoginToSpend(caller)
     if ((await store.payments.setRecharge({ userId, recharge })) === 'no-method') {
-      throw new ErrandError('CONFLICT', 'No payment method is saved. Pay a top-up with savesMethod first.')
+      throw new ErrandError('CONFLICT', 'No payment method is saved. Pay a top-up with savesMethod set to true first.')
     }
   }
   if (notifyBelowUsd !== undefined) {
@@ -50,7 +50,7 @@ export async function updatePaymentAccount(parts: PaymentParts, { caller, input 
  */
 function requireLoginToSpend(caller: Caller): void {
   if (caller.credential.kind === 'login') return
-  const message = 'Setting auto-recharge requires a browser login. An API key can only switch it off, by sending null.'
+  const message = 'Turning on auto-recharge requires a browser login. With an API key, send null to turn it off.'
   throw new ErrandError('FORBIDDEN', message)
 }
 

@@ -13,7 +13,7 @@ type PaymentVariables = Record<'apiUrl' | 'returnOrigins' | 'secretKey' | 'webho
 export function checkPayments({ apiUrl, returnOrigins, secretKey, webhookSecret }: PaymentVariables) {
   if (secretKey === '' && webhookSecret === '') return undefined
   if (webhookSecret === '') {
-    throw new ConfigError('ERRAND_STRIPE_WEBHOOK_SECRET: is required with ERRAND_STRIPE_SECRET_KEY')
+    throw new ConfigError('ERRAND_STRIPE_WEBHOOK_SECRET: must be set if ERRAND_STRIPE_SECRET_KEY is set')
   }
   if (!/^[sr]k_(?:test|live)_\w+$/.test(secretKey)) {
     throw new ConfigError('ERRAND_STRIPE_SECRET_KEY: must begin with sk_test_, sk_live_, rk_test_ or rk_live_')
@@ -22,7 +22,7 @@ export function checkPayments({ apiUrl, returnOrigins, secretKey, webhookSecret 
     throw new ConfigError('ERRAND_STRIPE_WEBHOOK_SECRET: must begin with whsec_')
   }
   if (apiUrl !== '' && !/^https?:\/\/[^/?#\s@]+$/.test(apiUrl)) {
-    throw new ConfigError('ERRAND_STRIPE_API_URL: must be http:// or https:// and a host, without a path')
+    throw new ConfigError('ERRAND_STRIPE_API_URL: must be an http or https URL without a path')
   }
   const origins = returnOrigins
     .split(',')

@@ -71,15 +71,13 @@ async function compare(parts: Parts, { applies, ref }: Compare): Promise<Payment
   if (!topup) return found?.state.status === 'paid' ? [await restore(parts, { applies, found })] : []
   const { id: topupId, userId } = topup
   const difference = (what: string) => [{ topupId, userId, what, isApplied: false }]
-  if (!found) return topup.status === 'paid' ? difference('is paid here but unknown to the provider') : []
+  if (!found) return topup.status === 'paid' ? difference('is paid in this database but unknown to the provider') : []
   const { next, outcome } = judgeState(topup, found.state)
-  if (outcome === 'not-paid') return difference('is paid here but not at the provider')
+  if (outcome === 'not-paid') return difference('is paid in this database but not at the provider')
   if (outcome === 'another-amount' || outcome === 'another-currency') {
     const { amount, currency } = found.state.paid!
     const paid = `${formatUsd(amount)} ${currency.toUpperCase()}`
-    return difference(
-      `was paid with ${outcome.replace('-', ' ')} (${paid}) than the top-up (${formatUsd(topup.amount)} USD)`,
-    )
+    return difference(`was paid with ${outcome.replace('-', ' ')}: ${paid} instead of ${formatUsd(topup.amount)} USD`)
   }
   const changes = describeChanges(topup, next)
   if (changes.length === 0) return []
@@ -98,11 +96,12 @@ async function restore({ log, port, store }: Parts, { applies, found }: Restore)
   const { topupId } = state
   const { userId } = origin
   const paid = state.paid!
-  const what = `is paid at the provider (${formatUsd(paid.amount)} ${paid.currency.toUpperCase()}) but missing here`
+  const what = `is paid at the provider (${formatUsd(paid.amount)} ${paid.currency.toUpperCase()}) but missing from this database`
   const difference = { topupId, userId, isApplied: false }
-  if (userId === null) return { ...difference, what: `${what}; the payment names no account, so credit it manually` }
+  if (userId === null)
+    return { ...difference, what: `${what}. The payment does not name an account, so credit it manually` }
   if (!(await store.getUser(userId))) {
-    return { ...difference, what: `${what}; this database has no account ${userId}, so it cannot be credited` }
+    return { ...difference, what: `${what}. The account ${userId} is missing too, so it cannot be credited` }
   }
   if (!applies) return { ...difference, what }
   const input = { ...origin, userId, state: { ...state, paid }, provider: port!.provider }
@@ -114,13 +113,17 @@ async function restore({ log, port, store }: Parts, { applies, found }: Restore)
 
 function describeChanges(from: TopupRecord, to: TopupRecord): string[] {
   const changes = []
-  if (from.status !== to.status) changes.push(`is ${to.status} at the provider but ${from.status} here`)
+  if (from.status !== to.status) changes.push(`is ${to.status} at the provider but ${from.status} in this database`)
   if (from.refunded !== to.refunded) {
-    changes.push(`${formatUsd(to.refunded)} USD was refunded at the provider but ${formatUsd(from.refunded)} USD here`)
+    changes.push(
+      `${formatUsd(to.refunded)} USD was refunded at the provider but ${formatUsd(from.refunded)} USD in this database`,
+    )
   }
   if (from.disputed !== to.disputed) {
-    changes.push(`${formatUsd(to.disputed)} USD is disputed at the provider but ${formatUsd(from.disputed)} USD here`)
+    changes.push(
+      `${formatUsd(to.disputed)} USD is disputed at the provider but ${formatUsd(from.disputed)} USD in this database`,
+    )
   }
-  if (from.receiptUrl === null && to.receiptUrl !== null) changes.push('its receipt is missing here')
+  if (from.receiptUrl === null && to.receiptUrl !== null) changes.push('its receipt is missing from this database')
   return changes
 }

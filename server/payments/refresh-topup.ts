@@ -18,13 +18,13 @@ export async function refreshTopup(parts: RefreshParts, { about, ref: named }: R
   const { log } = parts
   const ref = await resolveRef(parts, named)
   if (!ref) {
-    log.info(about, 'a payment event is about a payment that this service did not create')
+    log.info(about, 'received a payment event for a payment that this service did not create')
     return
   }
   for (let tries = 0; tries < triesMax; tries++) {
     const { found, topup } = await readTopup(parts, ref)
     if (!topup) {
-      log.info({ ...about, topupId: ref.topupId }, 'a payment event names an unknown top-up')
+      log.info({ ...about, topupId: ref.topupId }, 'received a payment event for an unknown top-up')
       return
     }
     if (!found) {
@@ -34,7 +34,7 @@ export async function refreshTopup(parts: RefreshParts, { about, ref: named }: R
     const { outcome } = await applyState(parts, { topup, state: found.state, about })
     if (outcome !== 'stale') return
   }
-  const message = 'The top-up is being changed by other requests. Send the event again.'
+  const message = 'Other requests are changing the top-up. Send the event again.'
   throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
 }
 
@@ -46,7 +46,7 @@ export async function applyState({ log, store }: RefreshParts, { about, state, t
   const { outcome } = applied
   const fields = { ...about, topupId: topup.id, outcome }
   if (outcome.startsWith('another') || outcome === 'not-paid') {
-    log.error(fields, 'the payment at the provider does not match its top-up; nothing was changed')
+    log.error(fields, 'a payment at the provider does not match its top-up; nothing was changed')
   } else log.info(fields, 'read the state of a top-up')
   return applied
 }

@@ -59,7 +59,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
       ),
     )
     const checkoutUrl = addressOf(session.url)
-    if (checkoutUrl === null) throw new Error('Stripe created a checkout page without a usable URL')
+    if (checkoutUrl === null) throw new Error('Stripe created a checkout page without a usable URL. Try again.')
     return { checkoutId: session.id, checkoutUrl }
   }
 
@@ -140,10 +140,10 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
         if (error instanceof Stripe.errors.StripeSignatureVerificationError) {
           throw badField(
             'Stripe-Signature',
-            'Must be a signature of this body with the webhook secret, at most 5 minutes old',
+            'Must be a signature of this body with the webhook secret that is at most 5 minutes old',
           )
         }
-        throw badField('', 'The body must be a Stripe event')
+        throw badField('', 'Must be a Stripe event')
       }
     },
     async topupOfPayment(paymentId) {

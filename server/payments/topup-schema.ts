@@ -15,7 +15,7 @@ const topupId = resourceId.describe('The id returned when the top-up was created
 const amountUsd = z
   .string()
   .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a USD amount in whole cents')
-  .describe('In whole cents, within the limits in `payments` of the account')
+  .describe("Amount in whole cents, within the limits in the account's `payments`")
 
 export const TopupStatus = z.enum(topupStatuses)
 
@@ -23,7 +23,7 @@ export const Topup = z
   .object({
     id: z.string(),
     status: TopupStatus.describe(
-      'Only `paid` is credited. A `failed` or `expired` top-up can still be paid if the provider still accepts payment on its page',
+      'Only a `paid` top-up is credited. A `failed` or `expired` top-up can still become `paid` while its payment page accepts payments',
     ),
     amountUsd: usd.describe('Amount credited when the top-up is paid'),
     isAuto: z.boolean().describe('Whether auto-recharge created the top-up'),
@@ -54,7 +54,7 @@ export const CreateTopupInput = z.object({
 export const TopupInput = z.object({ topupId })
 
 export const ListTopupsInput = z.object({
-  status: TopupStatus.optional().describe('Only top-ups in this state'),
+  status: TopupStatus.optional().describe('Returns only top-ups with this status'),
   ...cursorInput,
 })
 export const ListTopupsOutput = z.object({ topups: z.array(Topup), ...pageOutput, ...cursorOutput })
@@ -62,10 +62,10 @@ export const ListTopupsOutput = z.object({ topups: z.array(Topup), ...pageOutput
 export const UserTopup = Topup.extend({ userId: z.string(), email: z.string() }).meta({ id: 'UserTopup' })
 
 export const ListAllTopupsInput = z.object({
-  status: TopupStatus.optional().describe('Only top-ups in this state'),
-  after: resourceId.optional().describe('The `next` of the previous page'),
+  status: TopupStatus.optional().describe('Returns only top-ups with this status'),
+  after: resourceId.optional().describe('`next` from the previous page'),
   limit: pageInput.limit,
-  userId: resourceId.optional().describe('Only top-ups of this user'),
+  userId: resourceId.optional().describe('Returns only top-ups of this user'),
   days: z.number().int().min(1).max(366).default(30).describe('Number of days covered by the totals'),
 })
 export const ListAllTopupsOutput = z.object({
@@ -75,9 +75,9 @@ export const ListAllTopupsOutput = z.object({
   totals: z
     .object({
       paidUsd: usd,
-      refundedUsd: usd.describe('Part of the amount paid in this period'),
-      disputedUsd: usd.describe('Part of the amount paid in this period'),
-      owedUsd: usd.describe('Current total for all users'),
+      refundedUsd: usd.describe('Refunded or disputed part of the payments of this period'),
+      disputedUsd: usd.describe('Refunded or disputed part of the payments of this period'),
+      owedUsd: usd.describe('Current debt of all users'),
       topups: z.number().int().describe('Number of paid top-ups'),
     })
     .describe('Totals for all users over the last `days`'),

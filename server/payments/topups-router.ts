@@ -34,9 +34,9 @@ export const topupsRouter = (parts: PaymentParts) =>
           successDescription: 'The open top-up.',
           errorResponses: {
             400: 'The body is invalid.',
-            403: 'Permission is missing.',
+            403: 'The caller lacks permission.',
             404: noPayments,
-            409: 'The Idempotency-Key was already used with a different body, or there are too many unpaid top-ups.',
+            409: 'The Idempotency-Key was already used with a different body, or the account already has the maximum number of unpaid top-ups.',
             413: 'The body is too large.',
             415: 'The body is not JSON.',
           },
@@ -60,7 +60,7 @@ export const topupsRouter = (parts: PaymentParts) =>
           operationId: 'listTopups',
           tags,
           summary: "List the caller's top-ups, newest first",
-          description: 'Send `next` of a page as `after` to get the following page.',
+          description: 'To get the next page, send `next` as `after`.',
           protect: true,
           successDescription: 'One page of top-ups.',
           errorResponses: { 400: badParameter, 404: noPayments },
@@ -79,9 +79,9 @@ export const topupsRouter = (parts: PaymentParts) =>
           tags,
           summary: 'Get a top-up',
           description:
-            'A top-up with the status `paid` is credited. Amounts refunded or disputed later are separate fields.',
+            'A top-up with the status `paid` is credited. Amounts that are refunded or disputed later have their own fields.',
           protect: true,
-          successDescription: 'The top-up, with its receipt once paid.',
+          successDescription: 'The top-up, with its receipt once it is paid.',
           errorResponses: {
             400: badParameter,
             404: 'The top-up was not found, or the service does not accept payments.',
@@ -106,10 +106,10 @@ export const topupsRouter = (parts: PaymentParts) =>
           operationId: 'removePaymentMethod',
           tags,
           summary: 'Remove the saved payment method',
-          description: 'This also switches auto-recharge off.',
+          description: 'Also turns auto-recharge off.',
           protect: true,
-          successDescription: 'No payment method is saved any more.',
-          errorResponses: { 403: 'Permission is missing.', 404: noPayments },
+          successDescription: 'The payment method was removed.',
+          errorResponses: { 403: 'The caller lacks permission.', 404: noPayments },
         },
       })
       .input(z.object({}).optional())
@@ -129,9 +129,9 @@ export const topupsRouter = (parts: PaymentParts) =>
           operationId: 'listAllTopups',
           tags: ['Users'],
           summary: 'List the top-ups of all users, newest first (admins)',
-          description: 'Includes totals of payments, refunds, disputes and debts.',
+          description: 'Includes the totals of payments, refunds, disputes and debts.',
           protect: true,
-          successDescription: 'One page of top-ups, and totals.',
+          successDescription: 'One page of top-ups and the totals.',
           errorResponses: {
             400: badParameter,
             403: 'The caller is not an admin with a browser login.',

@@ -30,7 +30,7 @@ export class Batch {
 
   #assertRoom(): void {
     if (this.#bytesLeft > 0) return
-    const message = `The responses of this batch exceed ${batchBytesMax} bytes. Send this call on its own.`
+    const message = `The responses of this batch exceed ${batchBytesMax} bytes. Send this call in a separate request.`
     throw new ErrandError('PAYLOAD_TOO_LARGE', message)
   }
 }

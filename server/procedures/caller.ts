@@ -75,13 +75,13 @@ export function requireAgent({ agents }: Pick<Caller, 'agents'>, agentId: string
 export function requireScope(caller: AnyCaller, ...scopes: CallerScope[]): asserts caller is Caller {
   const needed = scopes.map((scope) => `"${scope}"`).join(' or ')
   if ('platform' in caller) {
-    const message = `This platform key does not have the scope ${needed}. To act on behalf of a user, it needs the scope "act" and the header Errand-User.`
+    const message = `This platform key lacks the scope ${needed}. To act on behalf of a user, use a key with the scope "act" and send the header Errand-User.`
     throw new ErrandError('FORBIDDEN', message)
   }
   if (scopes.some((scope) => caller.scopes.includes(scope))) return
   throw new ErrandError(
     'FORBIDDEN',
-    `${names[caller.credential.kind]} has no permission for this operation: it lacks the scope ${needed}.`,
+    `${names[caller.credential.kind]} lacks permission for this operation. Use a credential with the scope ${needed}.`,
   )
 }
 
@@ -99,9 +99,10 @@ const names: Record<CallerCredential['kind'], string> = {
  */
 export function requireAdmin(caller: AnyCaller): asserts caller is Caller {
   if ('platform' in caller || !['login', 'operator'].includes(caller.credential.kind)) {
-    throw new ErrandError('FORBIDDEN', 'This operation requires an admin with a browser login.')
+    throw new ErrandError('FORBIDDEN', "This operation requires an admin's browser login. Log in as an admin.")
   }
-  if (!caller.isAdmin) throw new ErrandError('FORBIDDEN', 'This operation is for admins.')
+  if (!caller.isAdmin)
+    throw new ErrandError('FORBIDDEN', 'This operation is only for admins. Ask an admin to perform it.')
 }
 
 /**
@@ -112,13 +113,13 @@ export function requirePlatform(caller: AnyCaller, scope: PlatformScope): void {
     if (caller.credential.kind !== 'acting') return requireAdmin(caller)
     throw new ErrandError(
       'FORBIDDEN',
-      'Omit the header Errand-User: the platform key performs this operation itself, not on behalf of a user.',
+      'Platform keys perform this operation themselves, not on behalf of a user. Omit the header Errand-User.',
     )
   }
   if (caller.platform.scopes.includes(scope)) return
   throw new ErrandError(
     'FORBIDDEN',
-    `This platform key has no permission for this operation: it lacks the scope "${scope}".`,
+    `This platform key lacks permission for this operation. Use a key with the scope "${scope}".`,
   )
 }
 

@@ -59,7 +59,7 @@ function applyAnnotations(value: unknown, meta: unknown): unknown {
   const isLegacy = typeof v !== 'number' || v < 1
   for (const path of textsIn(referentialEqualities)) {
     const found = find(value, segmentsOf(path, isLegacy))
-    if (!found || found.container[found.key] === null) throw badField('', 'The input is circular; send plain JSON.')
+    if (!found || found.container[found.key] === null) throw badField('', 'The input is circular. Send plain JSON.')
   }
   if (paths === 'whole') return undefined
   const known = paths.filter((path) => find(value, segmentsOf(path, isLegacy)))
@@ -168,10 +168,10 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 function malformed() {
-  return badField('', 'The `meta` of the input is malformed; send plain JSON.')
+  return badField('', 'The `meta` of the input is malformed. Send plain JSON.')
 }
 
 function tooLarge() {
   const limits = `${metaValuesMax} values, ${metaCharsMax} characters and ${metaDepthMax} levels`
-  return badField('', `The \`meta\` of the input is larger than ${limits}; send plain JSON.`)
+  return badField('', `The \`meta\` of the input is larger than ${limits}. Send plain JSON.`)
 }

@@ -246,7 +246,7 @@ function resolveIn<Options extends { ctx: Context }, Output>(
 /** Returns the caller, or throws 401 if the request has no credentials. */
 export function callerOf({ caller }: Context): AnyCaller {
   if (caller) return caller
-  throw new ErrandError('UNAUTHORIZED', 'Authentication is required.')
+  throw new ErrandError('UNAUTHORIZED', 'Authentication is required. Send the header Authorization: Bearer <API_KEY>.')
 }
 
 /**
@@ -258,15 +258,19 @@ export function errandErrorOf(error: unknown): ErrandError {
   const { cause, code } = error
   if (cause instanceof ErrandError) return cause
   if (cause instanceof ZodError && code === 'BAD_REQUEST') return badInput(cause.issues)
-  if (code === 'BAD_REQUEST') return badField('', 'The request is malformed.')
-  if (code === 'NOT_FOUND') return new ErrandError('NOT_FOUND', 'There is no such operation.')
+  if (code === 'BAD_REQUEST') return badField('', 'The request is malformed. Check its body and parameters.')
+  if (code === 'NOT_FOUND') return new ErrandError('NOT_FOUND', 'This operation does not exist. Check its name.')
   if (code === 'METHOD_NOT_SUPPORTED')
-    return new ErrandError('METHOD_NOT_ALLOWED', 'Use a different HTTP method for this operation.')
-  if (code === 'PAYLOAD_TOO_LARGE') return new ErrandError('PAYLOAD_TOO_LARGE', 'The request body is too large.')
+    return new ErrandError(
+      'METHOD_NOT_ALLOWED',
+      'This operation does not support this HTTP method. Use GET for queries and POST for mutations.',
+    )
+  if (code === 'PAYLOAD_TOO_LARGE')
+    return new ErrandError('PAYLOAD_TOO_LARGE', 'The request body is too large. Send a smaller request.')
   if (code === 'UNSUPPORTED_MEDIA_TYPE')
-    return new ErrandError('UNSUPPORTED_MEDIA_TYPE', 'The Content-Type must be application/json.')
+    return new ErrandError('UNSUPPORTED_MEDIA_TYPE', 'The Content-Type is not supported. Send application/json.')
   if (code === 'PARSE_ERROR') {
-    return new ErrandError('BAD_REQUEST', 'The request is malformed.', {
+    return new ErrandError('BAD_REQUEST', 'The request is malformed. Check its body and parameters.', {
       details: [{ path: '', message: 'Malformed' }],
     })
   }

@@ -15,10 +15,13 @@ export function requireReach({ credential }: Caller, reach: Reach): void {
     throw new ErrandError('FORBIDDEN', 'Client tokens cannot call this operation. Use another credential.')
   const bound = credential.sessionId !== null ? 'session' : credential.taskId !== null ? 'task' : 'account'
   if (bound === 'account' || bound === (reach === 'turn' ? 'session' : reach)) return
-  throw new ErrandError('FORBIDDEN', `This client token only has access to its ${bound}.`)
+  throw new ErrandError('FORBIDDEN', `This client token has access only to its ${bound}. Use another credential.`)
 }
 
-const notFound: Record<'session' | 'task', string> = { session: 'Session not found', task: 'Task not found' }
+const notFound: Record<'session' | 'task', string> = {
+  session: 'Session not found. Check the id.',
+  task: 'Task not found. Check the id.',
+}
 
 /**
  * Throws 404, as for an unknown id, if a client token is bound to a session or task other than the one in the input.

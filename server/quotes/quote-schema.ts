@@ -7,23 +7,25 @@ export const QuoteInput = z
   .object({
     task: CreateTaskInput.pick({ endpointId: true, params: true, maxCostUsd: true })
       .optional()
-      .describe('The fields of the task to create'),
-    chat: ChatInput.omit({ quoteId: true }).optional().describe('The fields of the chat to send'),
+      .describe('Fields of the task to create'),
+    chat: ChatInput.omit({ quoteId: true }).optional().describe('Fields of the message to send'),
   })
-  .refine(({ chat, task }) => (chat === undefined) !== (task === undefined), { message: 'Send a task or a chat' })
+  .refine(({ chat, task }) => (chat === undefined) !== (task === undefined), {
+    message: 'Must have either task or chat',
+  })
 
 export const Quote = z
   .object({
-    quoteId: z.string().describe('Send it once with that task or chat to get these prices'),
-    priceUsd: usd.optional().describe('Charge for the task'),
-    holdUsd: usd.optional().describe('Amount held when the chat starts, if the balance covers it'),
+    quoteId: z.string().describe('Send it once, with that task or message, to get these prices'),
+    priceUsd: usd.optional().describe('Price of the task'),
+    holdUsd: usd.optional().describe('Amount held when the turn starts, if the balance covers it'),
     worstCaseUsd: usd
       .optional()
       .describe(
-        'Maximum cost. Omitted for a chat that only the balance limits, because it has no cap and its agent can make any number of calls',
+        'Maximum cost. Omitted if only the balance limits the turn, because it has no cap and its agent can make any number of calls',
       ),
-    priceVersion: z.string().describe('Changes whenever the price of the endpoint or the rates of the agent change'),
-    expiresAt: isoTimestamp.describe('Ten minutes after the quote is created'),
+    priceVersion: z.string().describe('Changes when the price of the endpoint or the rates of the agent change'),
+    expiresAt: isoTimestamp.describe('When the quote expires, ten minutes after its creation'),
   })
   .meta({ id: 'Quote' })
 export type Quote = z.output<typeof Quote>

@@ -14,12 +14,12 @@ export const quotesRouter = (parts: QuoteParts) =>
           tags: ['Billing'],
           summary: 'Get a quote',
           description:
-            'Returns the cost of a task or chat and guarantees it for ten minutes: a task or chat sent with the `quoteId` is charged at these prices even if they change. Nothing is charged or stored.',
+            'Returns the price of a task, or the rates of a turn, and guarantees them for ten minutes. A task or message sent with the `quoteId` is charged at these prices, even if they change. Nothing is charged or stored.',
           protect: true,
           successDescription: 'The quote.',
           errorResponses: {
-            400: 'The body, the params or the message are invalid.',
-            403: 'The cost exceeds `maxCostUsd` of the request or session, or a limit, or permission is missing.',
+            400: 'The body, the params or the message is invalid.',
+            403: 'The cost exceeds a limit or the `maxCostUsd` of the request or session, or the caller lacks permission.',
             404: 'The agent endpoint, the session or a connector was not found.',
             409: 'The session is completed.',
             410: 'The session has expired.',

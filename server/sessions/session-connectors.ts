@@ -8,7 +8,9 @@ export const connectorIdsKey = 'connectorIds'
 export const ConnectorIds = z
   .array(resourceId)
   .max(20)
-  .describe('Connected services that the agent can use; stored in the metadata, where an update can change them')
+  .describe(
+    'Ids of the connectors that the agent can use. They are stored in the metadata, where an update can change them',
+  )
 
 /** Returns the connector ids in the metadata, or an empty array. Throws 400 if the value is not an array of ids. */
 export function connectorIdsOf(metadata: Readonly<Record<string, unknown>>): string[] {

@@ -62,9 +62,10 @@ export async function createSession(
     if (replayed) return created(replayed)
   }
   const agent = catalogue.agent(agentId)
-  if (!agent || !isVisibleTo(agent, caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
+  if (!agent || !isVisibleTo(agent, caller.email))
+    throw new ErrandError('NOT_FOUND', 'Agent not found. GET /api/agents lists the available agents.')
   requireAgent(caller, agentId)
-  if (!agent.chat) throw badField('agentId', 'This agent does not support chat. Run its endpoints as tasks')
+  if (!agent.chat) throw badField('agentId', "Must be an agent that supports chat. Run this agent's endpoints as tasks")
   const of = {
     taker: chatTaker(agentId, agent),
     path: input.connectorIds ? connectorIdsKey : `metadata.${connectorIdsKey}`,
@@ -105,7 +106,7 @@ async function continuable(
 function withConnectors({ connectorIds, metadata = {} }: z.output<typeof CreateSessionInput>): Record<string, unknown> {
   if (!connectorIds) return metadata
   if (Object.hasOwn(metadata, connectorIdsKey)) {
-    throw badField(connectorIdsKey, 'Must be sent only once: it is also in metadata')
+    throw badField(connectorIdsKey, 'Must be sent only once, but metadata has it too')
   }
   return { ...metadata, [connectorIdsKey]: connectorIds }
 }
@@ -139,12 +140,12 @@ function createRefusal(reason: CreateRefusal): ErrandError {
     case 'too-many':
       return new ErrandError(
         'CONFLICT',
-        `This account already has ${sessionsMax} sessions, the maximum. Delete some first.`,
+        `This account already has ${sessionsMax} sessions, the maximum. Delete some of them first.`,
       )
     case 'too-many-empty':
       return new ErrandError(
         'CONFLICT',
-        `This account already has ${emptySessionsMax} sessions without messages, the maximum. Use or delete some first.`,
+        `This account already has ${emptySessionsMax} sessions without messages, the maximum. Use or delete some of them first.`,
       )
     case 'too-many-keyed':
       return new ErrandError(
@@ -157,7 +158,7 @@ function createRefusal(reason: CreateRefusal): ErrandError {
 }
 
 function keyUsed(): ErrandError {
-  return new ErrandError('CONFLICT', 'This Idempotency-Key was already used for a different session. Use a new key.')
+  return new ErrandError('CONFLICT', 'This Idempotency-Key was already used for a different session. Send a new key.')
 }
 
 export async function getSession(store: Store, of: { userId: string; sessionId: string }): Promise<Session> {
@@ -242,7 +243,7 @@ export async function deleteSession(
     if (deleted.outcome === 'unknown') throw sessionNotFound()
     await chats.stopSession(of)
   }
-  throw new ErrandError('SERVICE_UNAVAILABLE', 'The chat in this session is still being settled. Try again.', {
+  throw new ErrandError('SERVICE_UNAVAILABLE', 'A turn of this session is still being settled. Try again.', {
     retryAfterSeconds: 5,
   })
 }
@@ -323,12 +324,12 @@ function toSession({
 }
 
 function capTooLow(least: Units): ErrandError {
-  const message = `maxCostUsd must be at least ${formatUsd(least)}, the amount that the session has spent and its chat in progress holds.`
+  const message = `maxCostUsd is too low, because the session's charges and holds are ${formatUsd(least)} USD. Send at least that amount.`
   return new ErrandError('CONFLICT', message)
 }
 
 export function sessionNotFound(): ErrandError {
-  return new ErrandError('NOT_FOUND', 'Session not found')
+  return new ErrandError('NOT_FOUND', 'Session not found. Check the id.')
 }
 
 function metadataTooLarge(): ErrandError {

@@ -33,16 +33,18 @@ const titleOutput = z.string().optional().describe('The start of the first messa
 
 export const CreateSessionInput = z.object({
   agentId: resourceId.describe('Agent of the session'),
-  title: title.optional().describe('Default: the title of the continued session, or the start of the first message'),
+  title: title
+    .optional()
+    .describe('Defaults to the title of the continued session, or to the start of the first message'),
   continues: resourceId
     .optional()
     .describe(
-      'An expired or completed session of the same agent. Its history, as long as it exists, precedes the history of the new session',
+      'An expired or completed session of the same agent. While it exists, its history precedes that of the new session',
     ),
   metadata: metadata.optional(),
   tags: tagsInput.optional(),
   connectorIds: ConnectorIds.optional(),
-  maxCostUsd: maxCostUsd.optional().describe("Cap on the total cost of the session's chats"),
+  maxCostUsd: maxCostUsd.optional().describe("Cap on the total cost of the session's turns"),
 })
 
 export const CreateSessionOutput = z.object({
@@ -59,14 +61,14 @@ export const Session = z
     id: z.string(),
     userId: z.string(),
     agentId: z.string(),
-    status: SessionStatus.describe('`expired` after 24 hours without a chat or an update'),
+    status: SessionStatus.describe('`expired` after 24 hours without a turn or an update'),
     title: titleOutput,
-    continues: z.string().optional().describe('The session whose history precedes the history of this one'),
+    continues: z.string().optional().describe('The session whose history precedes that of this session'),
     metadata: jsonObject,
     tags: tagsOutput,
-    messageCount: z.number().int().describe("The user's messages and the replies"),
-    maxCostUsd: usd.optional().describe("Cap on the total cost of the session's chats; omitted if there is none"),
-    spentUsd: usd.describe("Total charged for the session's chats"),
+    messageCount: z.number().int().describe("Number of the user's messages and the replies"),
+    maxCostUsd: usd.optional().describe("Cap on the total cost of the session's turns; omitted if there is none"),
+    spentUsd: usd.describe("Total charged for the session's turns"),
     createdAt: isoTimestamp,
     updatedAt: isoTimestamp,
   })
@@ -74,14 +76,19 @@ export const Session = z
 export type Session = z.output<typeof Session>
 
 export const ListSessionsInput = z.object({
-  status: SessionStatus.optional().describe('Only sessions in this state'),
-  agentId: resourceId.optional().describe('Only sessions of this agent'),
-  search: z.string().min(1).max(120).optional().describe('Only sessions with this text in their title, in any case'),
+  status: SessionStatus.optional().describe('Returns only sessions with this status'),
+  agentId: resourceId.optional().describe('Returns only sessions of this agent'),
+  search: z
+    .string()
+    .min(1)
+    .max(120)
+    .optional()
+    .describe('Returns only sessions whose title contains this string, ignoring case'),
   order: z
     .enum(sessionOrders)
     .optional()
     .describe(
-      '`created` (the default): newest first. `active`: last used first; cannot be combined with `createdAfter` and `createdBefore`',
+      '`created` (the default) lists the newest first. `active` lists the last used first and cannot be combined with `createdAfter` or `createdBefore`',
     ),
   ...tagFilter,
   ...timeFilter,
@@ -93,12 +100,12 @@ const SessionListItem = z
     id: z.string(),
     agentId: z.string(),
     status: SessionStatus,
-    title: titleOutput.describe('As in the session; never shown to admins'),
-    isReplying: z.boolean().describe('Whether a message is being answered'),
+    title: titleOutput.describe('Title of the session; never shown to admins'),
+    isReplying: z.boolean().describe('Whether a reply is in progress'),
     tags: tagsOutput,
     messageCount: z.number().int(),
     createdAt: isoTimestamp,
-    updatedAt: isoTimestamp.describe('Time of the last chat or update'),
+    updatedAt: isoTimestamp.describe('Time of the last turn or update'),
   })
   .meta({ id: 'SessionListItem' })
 
@@ -111,16 +118,18 @@ export const UpdateSessionInput = z
       .enum(['active', 'completed'])
       .optional()
       .describe('`completed` ends the session permanently; `active` changes nothing'),
-    title: title.nullable().optional().describe('Null makes the next message the title'),
-    metadata: metadata.optional().describe('Merged key by key; null removes a key'),
+    title: title.nullable().optional().describe('New title; if null, the next message becomes the title'),
+    metadata: metadata.optional().describe('Merged by key; null removes a key'),
     tags: tagChanges.optional(),
     maxCostUsd: maxCostUsd
       .nullable()
       .optional()
-      .describe('At least the amount charged so far plus the amount held for a chat in progress; null removes the cap'),
+      .describe(
+        'Must be at least the amount charged so far plus the amount held for a turn in progress; null removes the cap',
+      ),
   })
   .refine(({ sessionId: _, ...changes }) => Object.values(changes).some((change) => change !== undefined), {
-    message: 'Send at least one of status, title, metadata, tags and maxCostUsd',
+    message: 'Must have at least one of status, title, metadata, tags and maxCostUsd',
   })
 
 const MessagePart = z
@@ -141,8 +150,8 @@ const Message = z
   .object({
     id: z.string(),
     role: z.enum(messageRoles),
-    content: z.string().describe('The text; for a message in parts, their text joined by line breaks'),
-    parts: z.array(MessagePart).optional().describe('Only for a message sent in parts'),
+    content: z.string().describe('Text of the message; texts of several parts are joined by line breaks'),
+    parts: z.array(MessagePart).optional().describe('Parts of the message; only if it was sent in parts'),
     toolCalls: z
       .array(
         z.object({
@@ -163,16 +172,13 @@ const Message = z
         }),
       )
       .optional()
-      .describe('Only for a reply that called tools; at most 256 KB are stored'),
-    truncated: z
-      .boolean()
-      .optional()
-      .describe('True if the reply was cut off or exceeded 1 MB, of which the rest is not stored'),
+      .describe('Tool calls of the reply, if any; at most 256 KB are stored'),
+    truncated: z.boolean().optional().describe('True if the reply was cut off, or exceeded the 1 MB that is stored'),
     replaces: z
       .string()
       .optional()
-      .describe("Only for a user's message: the `turnId` of the chat that this one replaced in the history"),
-    turnId: z.string().describe('The chat of the message; its transaction has the same `turnId`'),
+      .describe("The `turnId` of the turn that this one replaced in the history; only for a user's message"),
+    turnId: z.string().describe('The turn of the message; its transaction has the same `turnId`'),
     createdAt: isoTimestamp,
   })
   .meta({ id: 'Message' })

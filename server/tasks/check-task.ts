@@ -38,7 +38,8 @@ export async function checkTask(
   const endpoint = catalogue.endpoint(input.endpointId)
   const agent = endpoint && catalogue.agent(endpoint.agentId)!
   // Treat an endpoint that is hidden from the caller as missing. Otherwise validation errors would reveal its schema.
-  if (!agent || !isVisibleTo(agent, caller.email)) throw new ErrandError('NOT_FOUND', 'Agent endpoint not found')
+  if (!agent || !isVisibleTo(agent, caller.email))
+    throw new ErrandError('NOT_FOUND', 'Agent endpoint not found. GET /api/agents lists the available endpoints.')
   requireAgent(caller, agent.id)
   await ownTick()
   const details = await checkParams(endpoint, input.params)

@@ -82,7 +82,10 @@ export async function createTask(
   runner.assertRoom()
   const { agent, endpoint } = await checkTask(catalogue, { caller, input, ownTick })
   if (timeoutSeconds !== undefined && endpoint.cancel === 'pending') {
-    throw badField('timeoutSeconds', `Must be omitted: tasks of ${endpointId} cannot be stopped while they are running`)
+    throw badField(
+      'timeoutSeconds',
+      `Must be omitted, because tasks of ${endpointId} cannot be stopped while they are running`,
+    )
   }
   if (timeoutSeconds !== undefined && timeoutSeconds * 1000 > endpoint.timeoutMs) {
     throw badField('timeoutSeconds', `Must be at most ${endpoint.timeoutMs / 1000}, the timeout of ${endpointId}`)
@@ -157,7 +160,7 @@ async function checkedUrl({ store, webhookPrivateHosts }: CreateTaskParts, text:
   }
   throw badField(
     field,
-    'Requires a webhook with url null, which signs these requests: create it once with POST /api/webhooks',
+    'Requires a webhook whose url is null, to sign these requests. Create it once with POST /api/webhooks',
   )
 }
 
@@ -209,11 +212,11 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
       return tokenUsed()
     case 'blocked': {
       const until = isoTime(result.until)
-      const message = `Too many failed tasks: this account cannot create tasks until ${until}.`
+      const message = `Too many tasks of this account failed. Create tasks again after ${until}.`
       return new ErrandError('ACCOUNT_BLOCKED', message, { retryAfterSeconds: secondsUntil(result.until, rate.now) })
     }
     case 'connectors-blocked': {
-      const message = `A task of this account failed after it had called a connector. Create tasks without connectorIds or retry after ${isoTime(result.until)}.`
+      const message = `A task of this account failed after it had called a connector. Omit connectorIds, or retry after ${isoTime(result.until)}.`
       return new ErrandError('ACCOUNT_BLOCKED', message, { retryAfterSeconds: secondsUntil(result.until, rate.now) })
     }
     case 'rate':
@@ -237,6 +240,6 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
 function idempotencyConflict(): ErrandError {
   return new ErrandError(
     'CONFLICT',
-    'This Idempotency-Key was already used with a different request body. Use a new key.',
+    'This Idempotency-Key was already used with a different request body. Send a new key.',
   )
 }

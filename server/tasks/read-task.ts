@@ -49,7 +49,7 @@ export async function getTask(
 }
 
 export function taskNotFound(): ErrandError {
-  return new ErrandError('NOT_FOUND', 'Task not found')
+  return new ErrandError('NOT_FOUND', 'Task not found. Check the id.')
 }
 
 export async function listTasks(

@@ -38,7 +38,7 @@ export type RunTaskParts = {
 /** Abort reason of a run that is interrupted because the service stops. */
 export const interrupted: RunOutcome = {
   kind: 'interrupted',
-  message: 'The service was stopped before the agent finished.',
+  message: 'The service stopped before the agent finished. Create the task again.',
 }
 /** Abort reason of a canceled run. Its end is already stored, so later writes of the agent have no effect. */
 export const canceled: RunOutcome = { kind: 'failed', error: taskCanceled, isPatient: true }
@@ -139,7 +139,10 @@ function usageOf(
   if (!meters) return undefined
   const { isAsClaimed, usage } = boundUsage(outcome.usage, { prices: meters, cap })
   if (!isAsClaimed)
-    log.warn({ taskId, endpointId }, 'an agent counted events that cannot be charged; the other events were charged')
+    log.warn(
+      { taskId, endpointId },
+      'an agent charged events that its endpoint does not price; charged only its other events',
+    )
   return usage
 }
 
@@ -200,11 +203,11 @@ async function runAgent(parts: RunTaskParts, { live, span, task, stop }: Run): P
   const { generation } = catalogue
   const endpoint = catalogue.endpoint(endpointId)
   if (!endpoint) {
-    const message = `The endpoint ${endpointId} is no longer offered.`
+    const message = `The endpoint ${endpointId} is no longer available. GET /api/agents lists the available endpoints.`
     return { kind: 'failed', error: { code: 'AGENT_UNAVAILABLE', message, details: '' } }
   }
   if (task.rates && endpoint.modelIds.length === 0) {
-    const message = `The endpoint ${endpointId} no longer calls a model.`
+    const message = `The endpoint ${endpointId} no longer calls a model. Create the task again at its new price.`
     return { kind: 'failed', error: { code: 'AGENT_UNAVAILABLE', message, details: '' } }
   }
   let params: string
@@ -218,8 +221,8 @@ async function runAgent(parts: RunTaskParts, { live, span, task, stop }: Run): P
     }
     connectors = connectorIds === null ? [] : await access.specsOf(userId, connectorIds)
   } catch (error) {
-    log.error({ taskId, err: error }, 'the stored request of a task cannot be read')
-    return { kind: 'interrupted', message: 'The stored request of the task could not be read.' }
+    log.error({ taskId, err: error }, 'could not read the stored request of a task')
+    return { kind: 'interrupted', message: 'Could not read the stored request of the task. Create the task again.' }
   }
   const controller = new AbortController()
   const abort = (outcome: RunOutcome) => controller.abort(outcome)
@@ -283,7 +286,7 @@ async function runAgent(parts: RunTaskParts, { live, span, task, stop }: Run): P
 
 function timedOut(limitMs: number): TaskFailure {
   const seconds = limitMs / 1000
-  const message = `The agent did not finish within ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`
+  const message = `The agent did not finish within ${seconds} ${seconds === 1 ? 'second' : 'seconds'}. Send less work per task.`
   return { code: 'AGENT_TIMEOUT', message, details: '' }
 }
 

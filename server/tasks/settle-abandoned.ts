@@ -15,7 +15,7 @@ const batchShared = 20
 
 const error = {
   code: 'AGENT_INTERRUPTED',
-  message: 'The service stopped while the agent was running.',
+  message: 'The service stopped while the agent was running. Create the task again.',
   details: '',
 }
 
@@ -50,5 +50,5 @@ export async function settleAbandoned(
     if (failed.length > 0 && (isLast || failed.length === left.length)) throw failed[0]!.reason
     if (isLast) break
   }
-  if (settled > 0) log.info({ tasks: settled }, 'interrupted tasks were settled or queued again')
+  if (settled > 0) log.info({ tasks: settled }, 'settled or requeued interrupted tasks')
 }

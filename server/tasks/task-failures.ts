@@ -6,6 +6,6 @@ export const taskCanceled: TaskFailure = { code: 'CANCELED', message: 'The task 
 
 export const taskExpired: TaskFailure = {
   code: 'EXPIRED',
-  message: 'No agent started the task before it expired.',
+  message: 'No agent started the task before it expired. Create it again with a longer expiresInSeconds.',
   details: '',
 }

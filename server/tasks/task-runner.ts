@@ -96,9 +96,13 @@ export class TaskRunner {
 
   assertAccepting(): void {
     if (this.isAccepting) return
-    throw new ErrandError('SERVICE_UNAVAILABLE', 'The service is stopping and accepts no new work. Try again.', {
-      retryAfterSeconds: 5,
-    })
+    throw new ErrandError(
+      'SERVICE_UNAVAILABLE',
+      'The service is stopping and does not accept new work. Try again later.',
+      {
+        retryAfterSeconds: 5,
+      },
+    )
   }
 
   /** Throws 503 if the queue is so long that a new task would wait for hours. */
@@ -237,7 +241,7 @@ export class TaskRunner {
     const stop = new AbortController()
     this.#count(userId, 1)
     const end = await this.#run(taskId, stop).catch((error: unknown) => {
-      log.error({ taskId, err: error }, 'a task could not be started; retrying')
+      log.error({ taskId, err: error }, 'could not start a task; retrying')
       this.#storeFailed()
     })
     this.#count(userId, -1)
@@ -328,7 +332,7 @@ export class TaskRunner {
         if (tasks.length > 0) this.#hasMore = this.#hasMoreForKept = true
         for (const task of tasks) void this.#jobs.add(() => this.#job(task))
       } catch (error) {
-        log.error({ err: error }, 'the queue could not be read; retrying')
+        log.error({ err: error }, 'could not read the queue; retrying')
         this.#storeFailed()
       }
     }

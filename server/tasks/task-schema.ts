@@ -21,31 +21,33 @@ import { webhookUrl } from '../webhooks/webhook-schema.ts'
 export const TaskStatus = z.enum(taskStatuses)
 
 export const CreateTaskInput = z.object({
-  endpointId: resourceId.describe('Agent endpoint to execute, `<agentId>.<name>`'),
-  params: jsonObject.describe('Parameters that the endpoint requires'),
-  connectorIds: z.array(resourceId).max(20).optional().describe('Connected services made available to the agent'),
+  endpointId: resourceId.describe('Agent endpoint to execute, in the form `<agentId>.<name>`'),
+  params: jsonObject.describe('Parameters of the endpoint'),
+  connectorIds: z.array(resourceId).max(20).optional().describe('Ids of the connectors that the agent can use'),
   maxCostUsd: maxCostUsd
     .optional()
     .describe(
-      'Cap on the cost; the request is rejected if the price is higher. Lowers the maximum charge of a metered task',
+      'Cap on the cost. A request with a higher price is rejected; for a metered task, the cap lowers the maximum charge',
     ),
-  quoteId: quoteId.optional().describe('A quote for this endpoint and these params; its price applies'),
+  quoteId: quoteId.optional().describe('A quote for this endpoint and these params, whose price applies'),
   expiresInSeconds: z
     .number()
     .int()
     .min(1)
     .max(604_800)
     .optional()
-    .describe('If no agent starts the task within this time, it fails with EXPIRED and is refunded'),
+    .describe(
+      'Time in seconds to start the task. If no agent starts it in time, it fails with EXPIRED and is refunded',
+    ),
   timeoutSeconds: z
     .number()
     .min(0.1)
     .optional()
-    .describe("Maximum run time; at most the endpoint's timeout, which is the default"),
+    .describe("Maximum run time in seconds; at most the endpoint's timeout, which is the default"),
   webhookUrl: webhookUrl
     .optional()
     .describe(
-      'Public https URL that is notified when the task ends; signed with the secret of the webhook whose `url` is null',
+      'Public https URL to notify when the task ends. The request is signed with the secret of the webhook whose `url` is null',
     ),
   tags: tagsInput.optional(),
 })
@@ -64,22 +66,19 @@ export const GetTaskInput = z.object({
     .min(0)
     .max(60)
     .optional()
-    .describe('Maximum seconds to wait for the task to end before answering; 0 by default'),
+    .describe('Maximum seconds to wait for the task to end before responding; 0 by default'),
 })
 
 export const CancelTaskInput = z.object({ taskId: resourceId.describe('The id returned when the task was created') })
 
 const payload = z.union([jsonObject, z.string()])
-const payloadUri = z
-  .string()
-  .optional()
-  .describe('Signed URL of the full content, present only if the field is a preview')
+const payloadUri = z.string().optional().describe('Signed URL of the full content; only if the field is a preview')
 
 export const TaskProgress = z
   .object({
-    fraction: z.number().optional().describe('From 0 to 1'),
+    fraction: z.number().optional().describe('Completed fraction, from 0 to 1'),
     message: z.string().optional(),
-    data: z.unknown().optional().describe('Any JSON value'),
+    data: z.unknown().optional().describe('Any JSON value from the agent'),
     at: isoTimestamp,
   })
   .meta({ id: 'TaskProgress' })
@@ -94,19 +93,19 @@ const attempt = z.number().int().describe('Number of the current or last run; 0 
 const keyId = z
   .string()
   .optional()
-  .describe('The API key that created the task; omitted for other credentials, such as a browser login')
+  .describe('Id of the API key that created the task; omitted for other credentials, such as a browser login')
 
 const TaskTokens = z
   .object({
     ...writtenUse,
     isEstimated: z
       .boolean()
-      .describe('Whether tokens were counted from the text because the provider did not report them'),
-    model: z.string().optional().describe('The model that answered, if the agent has fallback models'),
+      .describe('Whether tokens were estimated from the text because the provider did not report them'),
+    model: z.string().optional().describe('Model that answered, if the agent has fallback models'),
     exactUsd: z
       .string()
       .regex(/^\d+\.\d{9}$/)
-      .describe('The sum of the components. Rounded up to 0.0001, it is the cost, which is at most the charge'),
+      .describe('Sum of the components. The cost is this sum rounded up to 0.0001, and at most the charge'),
   })
   .meta({ id: 'TaskTokens' })
 
@@ -127,45 +126,39 @@ export const Task = z
     error: z
       .object({ code: z.string(), message: z.string(), details: z.string() })
       .nullable()
-      .describe('Null unless the task failed'),
+      .describe('Error of a failed task, otherwise null'),
     connectorIds: z
       .array(z.string())
       .optional()
-      .describe('Connected services made available to the agent; omitted if there are none'),
+      .describe('Ids of the connectors that the agent can use; omitted if there are none'),
     tags: tagsOutput,
     costUsd: usd,
     refundedUsd,
-    maxCostUsd: usd
-      .optional()
-      .describe('Only for a metered or token-priced task: the amount charged when it was created'),
-    rates: WrittenRates.optional().describe(
-      'Only for a token-priced task: its rates. If several models may answer, the rates of the model that answered',
-    ),
-    tokens: TaskTokens.optional().describe('Only for a completed token-priced task: the tokens it used'),
+    maxCostUsd: usd.optional().describe('Amount charged at creation; only for a metered or token-priced task'),
+    rates: WrittenRates.optional().describe('Rates of the model that answered; only for a token-priced task'),
+    tokens: TaskTokens.optional().describe('Tokens used; only for a completed token-priced task'),
     usage: z
       .record(z.string(), z.number().int())
       .optional()
-      .describe('Only for a completed metered task: number of charged events, by event name'),
+      .describe('Number of charged events by event name; only for a completed metered task'),
     givenBackUsd: usd
       .optional()
-      .describe('Only for a completed metered or token-priced task: the unused part of its charge'),
+      .describe('Unused part of the charge; only for a completed metered or token-priced task'),
     createdAt: isoTimestamp,
-    startedAt: isoTimestamp.optional().describe('Omitted until processing starts'),
-    completedAt: isoTimestamp.optional().describe('Omitted until the task has ended'),
+    startedAt: isoTimestamp.optional().describe('When the task was first started; omitted until then'),
+    completedAt: isoTimestamp.optional().describe('When the task ended; omitted until then'),
     prunedAt: isoTimestamp
       .optional()
       .describe(
-        'When the service deleted the contents of the task, because its retention had ended: `request` is then empty, `response` null, and an error has only its code',
+        'When the service deleted the contents of the task, at the end of its retention. `request` is then empty, `response` is null, and an error has only its code',
       ),
     expiresAt: isoTimestamp
       .optional()
-      .describe('When the task expires unless an agent has started it; omitted if it does not expire'),
-    timeoutSeconds: z.number().optional().describe('Maximum run time, if the request set one'),
+      .describe('When the task expires unless an agent starts it first; omitted if it does not expire'),
+    timeoutSeconds: z.number().optional().describe('Maximum run time in seconds, if the request set one'),
     cancelableUntil: isoTimestamp
       .optional()
-      .describe(
-        'When a run first called a connector or charged an event. Since then, the task can no longer be canceled',
-      ),
+      .describe('When a run first called a connector or charged an event. From then on, the task cannot be canceled'),
   })
   .meta({ id: 'Task' })
 export type Task = z.output<typeof Task>
@@ -191,14 +184,16 @@ export type TaskEvent = z.output<typeof TaskEvent>
 export type ProgressEvent = Extract<TaskEvent, { type: 'progress' }>
 
 export const ListTasksInput = z.object({
-  status: TaskStatus.optional().describe('Only tasks in this state'),
+  status: TaskStatus.optional().describe('Returns only tasks with this status'),
   outcome: z
     .enum(taskOutcomes)
     .optional()
-    .describe('Only tasks with this outcome; `failed` excludes canceled and expired tasks'),
-  agentId: resourceId.optional().describe('Only tasks of this agent'),
-  endpointId: resourceId.optional().describe('Only tasks of this endpoint, of any agent unless `agentId` is set'),
-  keyId: resourceId.optional().describe('Only tasks created with this API key'),
+    .describe('Returns only tasks with this outcome; `failed` excludes canceled and expired tasks'),
+  agentId: resourceId.optional().describe('Returns only tasks of this agent'),
+  endpointId: resourceId
+    .optional()
+    .describe('Returns only tasks of this endpoint, of any agent unless `agentId` is set'),
+  keyId: resourceId.optional().describe('Returns only tasks created with this API key'),
   ...tagFilter,
   ...timeFilter,
   search: z
@@ -207,12 +202,12 @@ export const ListTasksInput = z.object({
     .max(200)
     .optional()
     .describe(
-      'Only tasks that contain this text in a field name or value of their input, or in their error message, ignoring the case of A to Z. If an input is larger than 16 KB, only its first 1,024 characters are searched',
+      'Returns only tasks whose input (field names and values) or error message contains this string, ignoring the case of A to Z. If an input is larger than 16 KB, only its first 1,024 characters are searched',
     ),
   include: z
     .enum(['preview'])
     .optional()
-    .describe('`preview` adds the start of the input and of the error message to each task'),
+    .describe('If `preview`, each task includes the start of its input and of its error message'),
   ...cursorInput,
 })
 
@@ -229,14 +224,11 @@ export const TaskListItem = z
     createdAt: isoTimestamp,
     completedAt: isoTimestamp.optional(),
     errorCode: z.string().optional().describe('Error code of a failed task, such as CANCELED'),
-    preview: z
-      .string()
-      .optional()
-      .describe('The first 200 characters of the input as JSON, if the request asked for them'),
+    preview: z.string().optional().describe('First 200 characters of the input as JSON; only with `include=preview`'),
     errorMessage: z
       .string()
       .optional()
-      .describe('The first 200 characters of the error message of a failed task, if the request asked for them'),
+      .describe('First 200 characters of the error message of a failed task; only with `include=preview`'),
   })
   .meta({ id: 'TaskListItem' })
 

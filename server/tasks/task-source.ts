@@ -32,7 +32,7 @@ export function localTasks(parts: SettleParts): TaskSource {
           return await settleAbandoned(parts)
         } catch (error) {
           if (tries === recoveryTriesMax) throw error
-          log.warn({ err: error }, 'interrupted tasks could not be settled; retrying')
+          log.warn({ err: error }, 'could not settle interrupted tasks; retrying')
           await new Promise((resolve) => setTimeout(resolve, recoveryPauseMs))
         }
       }

@@ -67,7 +67,7 @@ export class TaskStops {
         if (taskIds.length < expiredAtOnce || !ended.includes(true)) return
       }
     } catch (error) {
-      if (!this.#isClosed) log.warn({ err: error }, 'expired tasks could not be ended; retrying')
+      if (!this.#isClosed) log.warn({ err: error }, 'could not end expired tasks; retrying')
     }
   }
 

@@ -31,14 +31,14 @@ export const tasksRouter = (parts: CreateTaskParts & CancelTaskParts) =>
           tags,
           summary: 'Create a task',
           description:
-            'Charges the price of the endpoint and queues one execution. With an `Idempotency-Key`, a repeated request gets the first response and is charged only once.',
+            'Charges the price of the endpoint and queues one execution. With an `Idempotency-Key`, a repeated request gets the first response and is not charged again.',
           protect: true,
           successDescription: 'The task was created and charged.',
           errorResponses: {
             400: 'The body or the params are invalid.',
-            403: 'The balance, `maxCostUsd` or a limit is lower than the price, the account is blocked, or permission is missing.',
+            403: 'The price exceeds the balance, `maxCostUsd` or a limit, the account is blocked, or the caller lacks permission.',
             404: 'The agent endpoint or a connector was not found.',
-            409: 'The Idempotency-Key was already used with a different body, or the quote is used or expired.',
+            409: 'The Idempotency-Key was already used with a different body, or the quote was already used or has expired.',
             413: 'The body is too large.',
             415: 'The body is not JSON.',
             424: 'A connector needs a sign-in.',
@@ -69,7 +69,7 @@ export const tasksRouter = (parts: CreateTaskParts & CancelTaskParts) =>
           tags,
           summary: 'Get a task',
           description:
-            'With `wait`, the response is delayed until the task has ended or that many seconds have passed. If 200 requests of the caller are already waiting, the response is sent immediately.',
+            'With `wait`, the response is delayed until the task ends or the given number of seconds has passed. If 200 requests of the caller are already waiting, the response is sent immediately.',
           protect: true,
           successDescription: 'The task.',
           errorResponses: {
@@ -108,7 +108,7 @@ export const tasksRouter = (parts: CreateTaskParts & CancelTaskParts) =>
           errorResponses: {
             400: 'A parameter is invalid.',
             404: 'The task was not found.',
-            409: 'The task is running, and its endpoint allows canceling only before the start; or it has already called a connector or charged an event.',
+            409: 'The task has already started, and its endpoint allows canceling only before that. Or the task has already called a connector or charged an event.',
             413: 'The body is too large.',
             415: 'The body is not JSON.',
           },
@@ -150,7 +150,7 @@ export const tasksRouter = (parts: CreateTaskParts & CancelTaskParts) =>
           operationId: 'listTasks',
           tags,
           summary: "List the caller's tasks, newest first",
-          description: 'Items omit requests and responses; read those with `getTask`.',
+          description: 'Items omit requests and responses. Use `getTask` for those.',
           protect: true,
           successDescription: 'One page of tasks and the total.',
           errorResponses: { 400: 'A parameter is invalid.' },

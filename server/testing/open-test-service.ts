@@ -41,7 +41,8 @@ export async function createTestUser({ store, url }: App, email: string, balance
   const amount = parseUsd(balanceUsd) ?? -1
   if (amount < 0) throw new Error(`balanceUsd: "${balanceUsd}" must be a USD amount, such as 5.00`)
   const created = await store.createUser({ email, passwordHash: null, isAdmin: false })
-  if (created.outcome === 'refused') throw new Error(`${email} already exists`)
+  if (created.outcome === 'refused')
+    throw new Error(`a user with the email address ${email} already exists. Use a different address`)
   const { userId } = created
   if (amount > 0) await store.credit({ userId, amount, description: 'Test balance', idempotencyKey: null })
   const { key, token } = draftKey({ userId, name: 'Test', scopes: [...scopes], expiresAt: null })

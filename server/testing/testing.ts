@@ -69,7 +69,7 @@ function createTestClock(): TestClock {
   return {
     now: () => Date.now() + aheadMs,
     advance: (ms) => {
-      if (!(ms >= 0)) throw new Error(`advance: ${ms} must be at least 0: time cannot run backwards`)
+      if (!(ms >= 0)) throw new Error(`advance: ${ms} must be 0 or more`)
       aheadMs += ms
     },
   }

@@ -57,11 +57,14 @@ export async function createWebhook(
   })
   if (result.outcome === 'created') return { ...(await toWebhook(store, result.webhook)), secret }
   if (result.reason === 'too-many') {
-    throw new ErrandError('CONFLICT', `There are already ${webhooksMax} webhooks, the maximum. Delete one first.`)
+    throw new ErrandError(
+      'CONFLICT',
+      `There are already ${webhooksMax} webhooks, the maximum. Delete one of them first.`,
+    )
   }
   throw new ErrandError(
     'CONFLICT',
-    'There already is a webhook for the webhookUrl of tasks. To get a new secret, rotate its secret.',
+    'There is already a webhook for the webhookUrl of tasks. To get a new secret, rotate its secret.',
   )
 }
 
@@ -86,7 +89,7 @@ export async function updateWebhook(
   const old = await find(store, { userId, webhookId })
   if (old.url === null && (url !== undefined || types)) {
     const field = url === undefined ? 'types' : 'url'
-    throw badField(field, 'Must be omitted: this webhook is for the webhookUrl of tasks')
+    throw badField(field, 'Must be omitted, because this webhook is for the webhookUrl of tasks')
   }
   const changes: UpdateWebhook['changes'] = {
     ...(description !== undefined && { description }),
@@ -131,7 +134,7 @@ export async function rotateWebhook(
   const to = sealSecrets(vault, of, { current: secret, ...(previous !== undefined && { previous }) })
   const previousUntil = clock.now() + overlapSeconds * 1000
   if (!(await store.webhooks.rotate({ ...of, from, to, previousUntil }))) {
-    throw new ErrandError('CONFLICT', 'The webhook was changed by another request. Try again.')
+    throw new ErrandError('CONFLICT', 'Another request changed the webhook. Try again.')
   }
   return { ...(await toWebhook(store, await find(store, of))), secret }
 }
@@ -156,10 +159,7 @@ export async function testWebhook(
 ): Promise<Delivery> {
   const { url } = await find(store, of)
   if (url === null) {
-    throw new ErrandError(
-      'CONFLICT',
-      'This webhook has no URL of its own. To test it, create a task with a webhookUrl.',
-    )
+    throw new ErrandError('CONFLICT', 'This webhook does not have a URL. To test it, create a task with a webhookUrl.')
   }
   const { userId, webhookId } = of
   const test = async () => {
@@ -172,7 +172,7 @@ export async function testWebhook(
   }
   return await dispatcher.inTestPlace(userId, signal, test).catch((error: unknown) => {
     throw error === signal.reason
-      ? new ErrandError('REQUEST_TIMEOUT', 'The client disconnected before the test started.')
+      ? new ErrandError('REQUEST_TIMEOUT', 'The client disconnected before the test started. Send the test again.')
       : error
   })
 }
@@ -278,9 +278,9 @@ function toDelivery({ attemptedAt, createdAt, dueAt, ...delivery }: DeliveryReco
 }
 
 function notFound(): ErrandError {
-  return new ErrandError('NOT_FOUND', 'Webhook not found')
+  return new ErrandError('NOT_FOUND', 'Webhook not found. Check the id.')
 }
 
 function deliveryNotFound(): ErrandError {
-  return new ErrandError('NOT_FOUND', 'Delivery not found')
+  return new ErrandError('NOT_FOUND', 'Delivery not found. Check the event id.')
 }

@@ -130,7 +130,7 @@ export class WebhookDispatcher {
   }
 
   #warn(error: unknown): void {
-    this.#parts.log.warn({ err: error }, 'webhook deliveries could not be read or stored; retrying')
+    this.#parts.log.warn({ err: error }, 'could not read or store webhook deliveries; retrying')
   }
 
   /** Returns false if there is nothing to do until the next signal or scan. */
@@ -274,15 +274,15 @@ export class WebhookDispatcher {
       const headers = signRequest(keys.of(delivery, at), { id, body, at: new Date(at) })
       const { response, status } = await posts.send({ ...delivery, headers, signal: this.#stopping.signal })
       if (status >= 200 && status < 300) return { outcome: { kind: 'succeeded', httpStatus: status }, response }
-      const error = `The endpoint responded with the status ${status}.`
+      const error = `The endpoint responded with the status ${status}. Respond with a 2xx status.`
       if (status === 410) return { outcome: { kind: 'gone', httpStatus: status, error }, response }
       const isRedirect = status >= 300 && status < 400
-      const redirected = 'The endpoint responded with a redirect. Redirects are not followed.'
+      const redirected = "The endpoint responded with a redirect. Set the webhook's URL to the final URL."
       return { outcome: failed(isRedirect ? redirected : error, status), response }
     } catch (error) {
       if (error instanceof EndpointError) return { outcome: failed(error.message) }
       if (error instanceof SealedSecretsError)
-        return { outcome: failed('The secret of the webhook cannot be decrypted. Rotate it.') }
+        return { outcome: failed('The secret of the webhook cannot be decrypted. Rotate the secret.') }
       if (!this.#stopping.signal.aborted) this.#parts.log.error({ err: error }, 'a delivery attempt failed')
       return { outcome: { kind: 'unsent' } }
     }

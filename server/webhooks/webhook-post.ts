@@ -66,7 +66,12 @@ export class WebhookPosts {
   async send({ body, headers, signal: stop, target, url: address, userId }: Post): Promise<PostAnswer> {
     const url = new URL(address)
     const late = new AbortController()
-    const onTime = () => late.abort(new EndpointError(`The endpoint did not respond within ${seconds(attemptMs)}.`))
+    const onTime = () =>
+      late.abort(
+        new EndpointError(
+          `The endpoint did not respond within ${seconds(attemptMs)}. Respond first, then process the event.`,
+        ),
+      )
     const timer = setTimeout(onTime, attemptMs)
     const signal = AbortSignal.any([stop, late.signal])
     try {
@@ -84,7 +89,7 @@ export class WebhookPosts {
       return { status: answer.statusCode ?? 0, response: { head, body: start } }
     } catch (error) {
       if (!(error instanceof NoPublicHostError)) throw error
-      throw new EndpointError("The URL's host was not found or is not public.")
+      throw new EndpointError("The URL's host is private or was not found. Use a public host.")
     } finally {
       clearTimeout(timer)
     }

@@ -6,11 +6,11 @@ import { webhookUrlCharsMax } from './webhook-url.ts'
 const overlapSeconds = { default: 24 * 3600, max: 7 * 24 * 3600 }
 
 const webhookId = resourceId.describe('The id returned when the webhook was created')
-const eventId = resourceId.describe('The id of the event, which is the `webhook-id` of its requests')
-const description = z.string().max(200).describe('Note for yourself; never sent to the endpoint')
+const eventId = resourceId.describe('Id of the event, which its requests carry as `webhook-id`')
+const description = z.string().max(200).describe('Note for your own use; never sent to the endpoint')
 
 export const EventType = z.enum(eventTypes)
-const types = z.array(EventType).min(1).max(50).describe('Event types to send; all by default')
+const types = z.array(EventType).min(1).max(50).describe('Types of events to send; all by default')
 
 /** Checks only the length. `checkWebhookUrl` validates the rest. */
 export const webhookUrl = z.string().min(1).max(webhookUrlCharsMax)
@@ -26,16 +26,16 @@ export const Webhook = z
       .enum(disabledReasons)
       .nullable()
       .describe(
-        '`user`: disabled by the user; `gone`: the endpoint responded with 410; `failing`: no successful delivery for three days',
+        '`user`: the user disabled it; `gone`: the endpoint responded with 410; `failing`: deliveries failed for three days',
       ),
     disabledAt: isoTimestamp.nullable(),
-    failingSince: isoTimestamp.nullable().describe('The first failure since the last success'),
+    failingSince: isoTimestamp.nullable().describe('Time of the first failure since the last success'),
     previousSecretUntil: isoTimestamp
       .nullable()
-      .describe('Until then, requests are also signed with the previous secret'),
+      .describe('Until when requests are also signed with the previous secret'),
     recent: z
       .object({ succeeded: z.number().int(), failed: z.number().int() })
-      .describe('Results of the latest deliveries that have ended, at most 100'),
+      .describe('Results of the latest finished deliveries, at most 100'),
     lastFailure: z
       .object({ at: isoTimestamp, error: z.string() })
       .nullable()
@@ -47,20 +47,20 @@ export const Webhook = z
 export type Webhook = z.output<typeof Webhook>
 
 export const CreatedWebhook = Webhook.extend({
-  secret: z.string().describe('`whsec_` and base64 of 32 bytes; shown only here'),
+  secret: z.string().describe('The signing secret, shown only once: `whsec_` followed by base64 of 32 bytes'),
 }).meta({ id: 'CreatedWebhook' })
 
 export const CreateWebhookInput = z
   .object({
     url: webhookUrl
       .nullable()
-      .describe('A public https URL; null for the one webhook that signs requests to the `webhookUrl` of tasks'),
+      .describe('A public https URL; null for the webhook that signs requests to the `webhookUrl` of tasks'),
     description: description.default(''),
     types: types.optional(),
   })
   .refine(({ types, url }) => url !== null || types === undefined, {
     path: ['types'],
-    message: 'Must be omitted: the webhookUrl of a task receives only the final event of that task',
+    message: "Must be omitted, because the webhookUrl of a task receives only that task's final event",
   })
 
 export const WebhookInput = z.object({ webhookId })
@@ -73,10 +73,10 @@ export const UpdateWebhookInput = z
     url: webhookUrl.optional(),
     description: description.optional(),
     types: types.nullable().optional().describe('Null for all event types'),
-    isEnabled: z.boolean().optional().describe('Queued deliveries of a disabled webhook are never sent'),
+    isEnabled: z.boolean().optional().describe('False disables the webhook; its queued deliveries are then never sent'),
   })
   .refine(({ webhookId: _id, ...changes }) => Object.values(changes).some((change) => change !== undefined), {
-    message: 'Send at least one field to change',
+    message: 'Must have at least one field to change',
   })
 
 export const RotateWebhookInput = z.object({
@@ -87,7 +87,7 @@ export const RotateWebhookInput = z.object({
     .min(0)
     .max(overlapSeconds.max)
     .default(overlapSeconds.default)
-    .describe('How long requests are also signed with the old secret'),
+    .describe('How long requests are also signed with the old secret, in seconds'),
 })
 
 export const Delivery = z
@@ -95,7 +95,7 @@ export const Delivery = z
     eventId: z.string(),
     webhookId: z.string(),
     type: z.enum([...eventTypes, testEventType]),
-    url: z.string().nullable().describe('The `webhookUrl` of the task, if the delivery goes there'),
+    url: z.string().nullable().describe("The task's `webhookUrl`, if the delivery goes there"),
     status: z.enum(deliveryStatuses).describe('`canceled` if the webhook was disabled or deleted before delivery'),
     attempts: z.number().int(),
     nextAttemptAt: isoTimestamp.nullable().describe('Time of the next attempt; null if there is none'),
@@ -111,15 +111,15 @@ export const DeliveryDetails = Delivery.extend({
   request: z
     .object({
       url: z.string().nullable().describe('URL of the last attempt; null before the first one'),
-      headers: z.record(z.string(), z.string()).describe('Without the signature'),
-      body: z.string().describe('The JSON that each attempt sends, byte by byte'),
+      headers: z.record(z.string(), z.string()).describe('Headers of the request, without the signature'),
+      body: z.string().describe('The exact JSON body that each attempt sends'),
     })
     .describe('The last request'),
   response: z
     .object({ head: z.string(), body: z.string() })
     .nullable()
     .describe(
-      'The last response: status line and headers (at most 2,048 characters) and the first 1,024 bytes of the body',
+      'The last response: at most 2,048 characters of status line and headers, and the first 1,024 bytes of the body',
     ),
   history: z
     .array(
@@ -136,8 +136,8 @@ export type DeliveryDetails = z.output<typeof DeliveryDetails>
 
 export const ListDeliveriesInput = z.object({
   webhookId,
-  status: z.enum(deliveryStatuses).optional().describe('Only deliveries in this state'),
-  after: resourceId.optional().describe('The `next` of the previous page'),
+  status: z.enum(deliveryStatuses).optional().describe('Returns only deliveries with this status'),
+  after: resourceId.optional().describe('`next` from the previous page'),
   limit: pageInput.limit,
 })
 export const ListDeliveriesOutput = z.object({

@@ -36,7 +36,7 @@ const badParameter = 'A parameter is invalid.'
 const notFound = 'The webhook was not found.'
 const bodyResponses = {
   400: 'The body is invalid.',
-  403: 'Permission is missing.',
+  403: 'The caller lacks permission.',
   413: 'The body is too large.',
   415: 'The body is not JSON.',
 }
@@ -57,12 +57,12 @@ export const webhooksRouter = (parts: WebhookParts) =>
           tags,
           summary: 'Create a webhook',
           description:
-            "Events are sent as specified by Standard Webhooks 1.0 and signed with the secret in this response, which is never shown again. With `url` null, creates the account's one webhook that signs requests to the `webhookUrl` of tasks. A platform key without `Errand-User` and with the scope `webhooks` manages the platform's own webhooks, which receive the events of all users who are not admins.",
+            "Events are sent as specified by Standard Webhooks 1.0 and signed with the secret in this response, which is never shown again. If `url` is null, creates the account's only webhook that signs requests to the `webhookUrl` of tasks. Without `Errand-User`, a platform key with the scope `webhooks` manages the platform's own webhooks, which receive the events of all users who are not admins.",
           protect: true,
           successDescription: 'The new webhook, with its secret.',
           errorResponses: {
             ...bodyResponses,
-            409: 'There are too many webhooks, or there already is one with `url` null.',
+            409: 'The maximum number of webhooks already exists, or there already is a webhook whose `url` is null.',
           },
         },
       })
@@ -104,7 +104,7 @@ export const webhooksRouter = (parts: WebhookParts) =>
           operationId: 'getWebhook',
           tags,
           summary: 'Get a webhook',
-          description: 'Includes whether it is enabled and since when it has been failing.',
+          description: 'Includes its status and the time of the first failure since the last success.',
           protect: true,
           successDescription: 'The webhook, without its secret.',
           errorResponses: { 400: badParameter, 404: notFound },
@@ -150,7 +150,7 @@ export const webhooksRouter = (parts: WebhookParts) =>
           description: 'Its queued deliveries are never sent.',
           protect: true,
           successDescription: 'The webhook was deleted.',
-          errorResponses: { 400: badParameter, 403: 'Permission is missing.', 404: notFound },
+          errorResponses: { 400: badParameter, 403: 'The caller lacks permission.', 404: notFound },
         },
       })
       .input(WebhookInput)
@@ -171,11 +171,10 @@ export const webhooksRouter = (parts: WebhookParts) =>
           operationId: 'rotateWebhook',
           tags,
           summary: 'Rotate the secret of a webhook',
-          description:
-            'During the overlap, requests have two signatures: one with the new secret and one with the previous secret.',
+          description: 'During the overlap, requests have two signatures, one with each secret.',
           protect: true,
           successDescription: 'The webhook with its new secret, which is never shown again.',
-          errorResponses: { ...bodyResponses, 404: notFound, 409: 'The webhook was changed by another request.' },
+          errorResponses: { ...bodyResponses, 404: notFound, 409: 'Another request changed the webhook.' },
         },
       })
       .input(RotateWebhookInput)
@@ -200,7 +199,11 @@ export const webhooksRouter = (parts: WebhookParts) =>
             'Sends one event of type `webhook.test` immediately, without retries, and returns the result. Also works for a disabled webhook.',
           protect: true,
           successDescription: 'The delivery.',
-          errorResponses: { ...bodyResponses, 404: notFound, 409: 'The webhook has no URL of its own.' },
+          errorResponses: {
+            ...bodyResponses,
+            404: notFound,
+            409: 'The webhook is for the `webhookUrl` of tasks and has no URL.',
+          },
         },
       })
       .input(WebhookInput)
@@ -219,8 +222,7 @@ export const webhooksRouter = (parts: WebhookParts) =>
           operationId: 'listWebhookDeliveries',
           tags,
           summary: 'List the deliveries of a webhook, newest first',
-          description:
-            'Deliveries are kept for seven days. Send `next` of a page as `after` to get the following page.',
+          description: 'Deliveries are kept for seven days. To get the next page, send `next` as `after`.',
           protect: true,
           successDescription: 'One page of deliveries.',
           errorResponses: { 400: badParameter, 404: notFound },
@@ -263,9 +265,9 @@ export const webhooksRouter = (parts: WebhookParts) =>
           tags,
           summary: 'Send an event to a webhook again',
           description:
-            'Works for any earlier result and starts again with all attempts. The id and the body stay the same.',
+            "Works whatever the earlier result was, and restarts the full series of attempts. The event's id and body stay the same.",
           protect: true,
-          successDescription: 'The delivery, which is now due.',
+          successDescription: 'The queued delivery.',
           errorResponses: {
             ...bodyResponses,
             404: 'The webhook or the event was not found.',

@@ -19,7 +19,7 @@ function expectBlocked({ body, headers, status }: Answer, until: string, retryAf
   expect(status).toBe(403)
   expect(body).toEqual({
     error: 'Forbidden',
-    message: `Too many failed tasks: this account cannot create tasks until ${until}.`,
+    message: `Too many tasks of this account failed. Create tasks again after ${until}.`,
     statusCode: 403,
     code: 'ACCOUNT_BLOCKED',
   })

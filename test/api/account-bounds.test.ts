@@ -51,7 +51,7 @@ test('rejects empty sessions beyond the maximum until an existing one is used, d
   clock.advance(1)
   await addSessions(service, { userId, activeAt: clock.now(), count: emptySessionsMax - 4 })
   expect(await refusalOf(service, key)).toBe(
-    'This account already has 10000 sessions without messages, the maximum. Use or delete some first.',
+    'This account already has 10000 sessions without messages, the maximum. Use or delete some of them first.',
   )
   expect((await service.post('/api/chat', { sessionId: first, message: 'hello' }, { key })).status).toBe(200)
   const another = await make()
@@ -96,7 +96,9 @@ test('rejects sessions beyond the total maximum, based on counters', async () =>
   expect((await service.get('/api/sessions?limit=1', key)).body.total).toBe(sessionsMax)
   expect((await service.get('/api/sessions?status=completed', key)).body.total).toBe(2)
   expect((await service.get('/api/sessions?status=expired&agentId=two', key)).body.total).toBe(sessionsMax - 3)
-  expect(await refusalOf(service, key)).toBe('This account already has 50000 sessions, the maximum. Delete some first.')
+  expect(await refusalOf(service, key)).toBe(
+    'This account already has 50000 sessions, the maximum. Delete some of them first.',
+  )
   await service.request('DELETE', `/api/sessions/${sessionId}`, { key })
   expect((await service.post('/api/sessions', { agentId: 'one' }, { key })).status).toBe(200)
   await service.stop()

@@ -135,7 +135,12 @@ const hidden = {
     },
   ],
 }
-const notFound = { error: 'Not found', message: 'Agent not found', statusCode: 404, code: 'NOT_FOUND' }
+const notFound = {
+  error: 'Not found',
+  message: 'Agent not found. GET /api/agents lists the available agents.',
+  statusCode: 404,
+  code: 'NOT_FOUND',
+}
 
 test('lists the configured agents in order, with endpoints, JSON Schemas and prices', async () => {
   const service = await startService({ config })
@@ -249,7 +254,7 @@ test('returns 403 for a key without the scope read', async () => {
       403,
       {
         error: 'Forbidden',
-        message: 'This API key has no permission for this operation: it lacks the scope "read".',
+        message: 'This API key lacks permission for this operation. Use a credential with the scope "read".',
         statusCode: 403,
         code: 'FORBIDDEN',
       },

@@ -5,9 +5,9 @@ import { documentFile } from '../../server/http/files/docs-pages.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type Answer } from '../support/test-service.ts'
 
-const required = 'Authentication is required: send the header Authorization: Bearer <API_KEY>.'
-const malformed = 'The Authorization header must be: Bearer <API_KEY>.'
-const invalid = 'The API key is invalid or revoked. Use another one.'
+const required = 'Authentication is required. Send the header Authorization: Bearer <API_KEY>.'
+const malformed = 'The Authorization header is malformed. Send Authorization: Bearer <API_KEY>.'
+const invalid = 'The API key is invalid or revoked. Send an active key.'
 const ended = 'The browser login is no longer valid. Log in again.'
 
 function expectRefused({ body, headers, status }: Answer, message: string): void {
@@ -59,7 +59,7 @@ test('returns 401 for an expired or revoked key', async () => {
   const expiring = await service.createKey(userId, ['read'], clock.now() + 1000)
   expect((await service.get('/api/account', expiring)).status).toBe(200)
   clock.advance(1000)
-  expectRefused(await service.get('/api/account', expiring), 'The API key has expired. Use another one.')
+  expectRefused(await service.get('/api/account', expiring), 'The API key has expired. Create a new one.')
   const { keys } = (await service.get('/api/keys', key)).body
   const own = keys.find(({ expiresAt }: { expiresAt: string | null }) => expiresAt === null)
   expect((await service.request('DELETE', `/api/keys/${own.id}`, { key })).status).toBe(200)
@@ -107,14 +107,14 @@ test('the docs, the OpenAPI document, health checks and 404 and 405 responses ne
   const unknown = await service.get('/api/nothing')
   expect([unknown.status, unknown.body]).toEqual([
     404,
-    { error: 'Not found', message: 'There is nothing at this path.', statusCode: 404, code: 'NOT_FOUND' },
+    { error: 'Not found', message: 'This path does not exist. Check the URL.', statusCode: 404, code: 'NOT_FOUND' },
   ])
   const wrongMethod = await service.request('PUT', '/api/tasks')
   expect([wrongMethod.status, wrongMethod.body]).toEqual([
     405,
     {
       error: 'Method not allowed',
-      message: 'PUT is not allowed here. The Allow header lists the methods that are.',
+      message: 'The method PUT is not allowed for this path. Use a method that the Allow header lists.',
       statusCode: 405,
       code: 'METHOD_NOT_ALLOWED',
     },

@@ -53,8 +53,8 @@ test.each([
   ['objects', '{"a":'.repeat(100_000) + '1' + '}'.repeat(100_000)],
   ['arrays, 101 levels', '['.repeat(99) + ']'.repeat(99)],
 ])('returns 400 for params nested too deeply: %s', async (_title, value) => {
-  await expectRefused(guarded, { status: 400, message: /nested/ }, () => create(`{"a":${value}}`))
-  await expectRpcRefused(guarded, { status: 400, message: /nested/ }, () => createByRpc(`{"a":${value}}`))
+  await expectRefused(guarded, { status: 400, message: /nesting/ }, () => create(`{"a":${value}}`))
+  await expectRpcRefused(guarded, { status: 400, message: /nesting/ }, () => createByRpc(`{"a":${value}}`))
 })
 
 test('returns 400 for a body of 100,000 nested brackets', async () => {

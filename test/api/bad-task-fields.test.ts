@@ -86,7 +86,7 @@ test.each([
   ['a path', ['../../etc/passwd']],
   ['the name of a built-in object member', ['__proto__']],
 ])('returns 404 for connectors that the caller does not own: %s', async (_title, connectorIds) => {
-  const expected = { status: 404, message: /Connector not found/ }
+  const expected = { status: 404, message: /^Connector .* not found/ }
   await expectRefused(guarded, expected, () => post({ endpointId: 'test.echo', params: {}, connectorIds }))
   await expectRpcRefused(guarded, expected, () => postByRpc({ endpointId: 'test.echo', params: {}, connectorIds }))
 })

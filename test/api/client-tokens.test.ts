@@ -196,7 +196,7 @@ test('a session token can access only that session', async () => {
   for (const id of [other, foreign, 'ses_nobody']) {
     for (const path of [`/api/sessions/${id}`, `/api/sessions/${id}/messages`]) {
       const answer = await service.get(path, token)
-      expect([answer.status, answer.body.message], path).toEqual([404, 'Session not found'])
+      expect([answer.status, answer.body.message], path).toEqual([404, 'Session not found. Check the id.'])
     }
     expect((await chat(service, token, id)).status).toBe(404)
   }
@@ -218,7 +218,7 @@ test('a session token can access only that session', async () => {
   expect((await service.get(`/api/sessions/${other}`, key)).body.messageCount).toBe(0)
   for (const sessionId of [foreign, 'ses_nobody']) {
     const refused = await service.post('/api/client-tokens', { sessionId }, { key })
-    expect([refused.status, refused.body.message]).toEqual([404, 'Session not found'])
+    expect([refused.status, refused.body.message]).toEqual([404, 'Session not found. Check the id.'])
   }
   await service.stop()
 })
@@ -235,7 +235,7 @@ test('a task token can read, follow and cancel only that task', async () => {
   for (const id of [other, foreign, 'task_nobody']) {
     for (const path of [`/api/tasks/${id}`, `/api/tasks/${id}/events`]) {
       const answer = await service.get(path, token)
-      expect([answer.status, answer.body.message], path).toEqual([404, 'Task not found'])
+      expect([answer.status, answer.body.message], path).toEqual([404, 'Task not found. Check the id.'])
     }
     expect((await service.post(`/api/tasks/${id}/cancel`, {}, { key: token })).status).toBe(404)
   }

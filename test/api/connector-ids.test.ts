@@ -6,7 +6,7 @@ import { SessionCalls, vias } from './session-calls.ts'
 const unknown = 'con_00000000000000000000000000'
 const notFound = (id: string) => ({
   error: 'Not found',
-  message: `Connector not found: ${id}`,
+  message: `Connector ${id} not found. GET /api/connectors lists your connectors.`,
   statusCode: 404,
   code: 'CONNECTOR_NOT_FOUND',
 })
@@ -91,7 +91,7 @@ test('returns 400 and names connectorIds if they are invalid or the agent does n
   const create = (endpointId: string, connectorIds: unknown) =>
     service.post('/api/tasks', { endpointId, params: {}, connectorIds }, { key: person.key })
   const { body, status } = await create('remote.run', [id])
-  const message = 'The agent remote accepts no connectors'
+  const message = 'Must be omitted, because the agent remote does not accept connectors'
   expect([status, body.details]).toEqual([400, [{ path: 'connectorIds', message }]])
   for (const [title, value] of badIds) {
     const refused = await create('mute.run', value(id))
@@ -166,12 +166,12 @@ test.each(vias)("rejects a session with invalid, unknown or another user's conne
   ] as const) {
     expect([answer.status, answer.body.details]).toEqual([
       400,
-      [{ path: field, message: 'The agent remote accepts no connectors' }],
+      [{ path: field, message: 'Must be omitted, because the agent remote does not accept connectors' }],
     ])
   }
   expect(await stateOf(world)).toEqual(before)
   const stranger = new SessionCalls(service, (await service.createPerson()).key, via)
-  expect((await stranger.update(sessionId, { metadata })).body.message).toBe('Session not found')
+  expect((await stranger.update(sessionId, { metadata })).body.message).toBe('Session not found. Check the id.')
   await service.stop()
 })
 
@@ -187,7 +187,10 @@ test('a chat gets 404 without charge until the session drops its deleted connect
   expect(refused.headers.get('content-type')).toBe('application/x-ndjson')
   expect(JSON.parse(refused.body)).toMatchObject({
     type: 'error',
-    error: { code: 'CONNECTOR_NOT_FOUND', message: `Connector not found: ${id}` },
+    error: {
+      code: 'CONNECTOR_NOT_FOUND',
+      message: `Connector ${id} not found. GET /api/connectors lists your connectors.`,
+    },
   })
   expect(await stateOf(world)).toEqual(before)
   expect((await calls.messages(sessionId)).body.total).toBe(0)

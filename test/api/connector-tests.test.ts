@@ -63,7 +63,7 @@ test("sends each user's own headers to the server, never another user's", async 
 const failing: [name: string, refuse: (token: string) => [status: number, type: string, body: string], RegExp][] = [
   ['rejects the credentials', () => [401, 'text/plain', 'no'], /rejected the credentials \(HTTP 401\)/],
   ['does not speak MCP', () => [404, 'text/html', '<h1>No</h1>'], /no MCP server at this URL \(HTTP 404\)/],
-  ['returns HTTP 500 and repeats the secret', (said) => [500, 'text/plain', said], /answered HTTP 500/],
+  ['returns HTTP 500 and repeats the secret', (said) => [500, 'text/plain', said], /responded with HTTP 500/],
   ['returns a page with the secret', (said) => [200, 'text/html', said], /\S/],
   ['returns invalid JSON with the secret', (said) => [200, 'application/json', `{"${said}`], /\S/],
   [
@@ -111,7 +111,10 @@ test('a connector to a closed port has status failed, and status ok once its URL
   const calls = new ConnectorCalls(service, key)
   const { id } = await calls.add({ url: await closedUrl() })
   const { body: failed } = await calls.test(id)
-  expect(failed).toMatchObject({ status: 'failed', statusMessage: expect.stringMatching(/refused the connection\.$/) })
+  expect(failed).toMatchObject({
+    status: 'failed',
+    statusMessage: expect.stringMatching(/refused the connection\. Check that it is running\.$/),
+  })
   expect((await calls.update(id, { name: 'Renamed' })).body).toMatchObject({ status: 'failed' })
   const untested = { status: 'untested', statusMessage: null, checkedAt: null }
   expect((await calls.update(id, { url: server.url })).body).toMatchObject(untested)
@@ -131,7 +134,7 @@ test('a hostname that resolves to a private address is accepted but fails its te
   expect((await calls.test(id)).body).toMatchObject({
     status: 'failed',
     statusMessage: expect.stringMatching(
-      /names a host that was not found or is not public, and the operator does not allow it\.$/,
+      /has a host that is private or was not found\. Use a public host, or ask the operator to allow this one\.$/,
     ),
   })
   expect(server.seen).toEqual([])
@@ -156,7 +159,7 @@ test("returns 409 for a user's fifth concurrent connector check, without affecti
       error: 'Conflict',
       statusCode: 409,
       code: 'CONFLICT',
-      message: expect.stringMatching(/^4 /),
+      message: expect.stringMatching(/already checking 4 connectors/),
     })
   }
   expect((await calls.get(good.id)).body).toEqual(good)
@@ -193,7 +196,7 @@ test("returns 429 for a user's 31st connector check per minute, without affectin
   for (const refused of [await one.test(id), await one.tools(id)]) {
     expect(refused.body).toEqual({
       error: 'Rate limit exceeded',
-      message: 'At most 30 checks of connectors per minute are allowed. Wait before you try again.',
+      message: 'At most 30 connector checks per minute are allowed. Wait before you try again.',
       statusCode: 429,
       code: 'RATE_LIMIT_EXCEEDED',
     })

@@ -71,7 +71,12 @@ function describeConnectors(titled: Titled, via: Via): void {
     const { body: read } = await calls.get(id)
     expect(read).toMatchObject({ name: 'Renamed', auth: { type: 'none' }, allowedTools: null })
     expect(await calls.delete(id)).toMatchObject({ status: 200, body: { message: 'Connector deleted' } })
-    const gone = { error: 'Not found', message: 'Connector not found', statusCode: 404, code: 'NOT_FOUND' }
+    const gone = {
+      error: 'Not found',
+      message: 'Connector not found. Check the id.',
+      statusCode: 404,
+      code: 'NOT_FOUND',
+    }
     for (const answer of [
       await calls.get(id),
       await calls.update(id, { name: 'Back' }),
@@ -90,10 +95,10 @@ function describeConnectors(titled: Titled, via: Via): void {
     const [first, second] = [await calls.add({ name: 'Docs' }), await calls.add({ name: 'docs' })]
     const taken = {
       error: 'Conflict',
-      message: 'A connector with the name "Docs" already exists. Choose another name.',
+      message: 'You already have a connector with the name "Docs". Choose another name.',
       statusCode: 409,
       code: 'CONFLICT',
-      details: [{ path: 'name', message: 'Another of your connectors has this name' }],
+      details: [{ path: 'name', message: 'Must be different from the names of your other connectors' }],
     }
     expect((await calls.create({ name: ' Docs ', url })).body).toEqual(taken)
     expect((await calls.update(second.id, { name: 'Docs', allowedTools: [] })).body).toEqual(taken)

@@ -163,7 +163,12 @@ test("returns the same 404 for an unknown task and another user's task", async (
   for (const taskId of [id, id.replaceAll(/.$/g, (last: string) => (last === '0' ? '1' : '0')), 'nothing']) {
     const { body, status } = await service.get(`/api/tasks/${taskId}?wait=60`, stranger.key)
     expect(status).toBe(404)
-    expect(body).toEqual({ error: 'Not found', message: 'Task not found', statusCode: 404, code: 'NOT_FOUND' })
+    expect(body).toEqual({
+      error: 'Not found',
+      message: 'Task not found. Check the id.',
+      statusCode: 404,
+      code: 'NOT_FOUND',
+    })
   }
   expect((await service.get(`/api/tasks/${id}`, owner.key)).status).toBe(200)
   await service.stop()
@@ -200,7 +205,7 @@ test('returns 403 for a key without the read scope', async () => {
   expect(status).toBe(403)
   expect(body).toEqual({
     error: 'Forbidden',
-    message: 'This API key has no permission for this operation: it lacks the scope "read".',
+    message: 'This API key lacks permission for this operation. Use a credential with the scope "read".',
     statusCode: 403,
     code: 'FORBIDDEN',
   })

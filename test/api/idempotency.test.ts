@@ -8,7 +8,7 @@ import { newDataDir, startService, type Answer, type TestService } from '../supp
 const named = (key: string) => ({ 'Idempotency-Key': key })
 const conflict = {
   error: 'Conflict',
-  message: 'This Idempotency-Key was already used with a different request body. Use a new key.',
+  message: 'This Idempotency-Key was already used with a different request body. Send a new key.',
   statusCode: 409,
   code: 'CONFLICT',
 }
@@ -128,7 +128,9 @@ test('answers a replay while the account is blocked', async () => {
   const replay = () => service.createTask(key, 'test.fail', {}, named('kept'))
   const first = await replay()
   await service.get(`/api/tasks/${first.body.taskId}?wait=10`, key)
-  expect((await service.createTask(key, 'test.fail', {}, named('new'))).body.message).toMatch(/^Too many failed tasks/)
+  expect((await service.createTask(key, 'test.fail', {}, named('new'))).body.message).toMatch(
+    /^Too many tasks of this account failed/,
+  )
   const replayed = await replay()
   expect([replayed.status, replayed.body]).toEqual([200, first.body])
   await service.stop()

@@ -159,7 +159,7 @@ test('a revoked invitation stops working, and an accepted one cannot be revoked'
   expect(await expectStatus(404, check(service, token))).toEqual(unusable)
   expect(await expectStatus(404, accept(service, token))).toEqual(unusable)
   for (const gone of [open, used]) {
-    expect((await expectStatus(404, revoke(gone))).message).toBe('Invitation not found')
+    expect((await expectStatus(404, revoke(gone))).message).toBe('Invitation not found. Check the id.')
   }
   expect(await emails(service)).toEqual(['admin@example.com', 'used@example.com'])
   const { invitations } = await expectStatus(200, admin.browser.get('/api/invitations'))
@@ -203,7 +203,7 @@ test('returns 409 for a taken email address, both when inviting and when accepti
   await service.createPerson({ email: 'ada@example.com', balanceUsd: '0' })
   const taken = {
     error: 'Conflict',
-    message: 'A user with the email address ada@example.com already exists.',
+    message: 'A user with the email address ada@example.com already exists. Use a different address.',
     statusCode: 409,
     code: 'CONFLICT',
   }

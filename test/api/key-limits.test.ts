@@ -209,8 +209,7 @@ test('a key with limits cannot create or change keys, and can rotate only itself
   const { id, key, owner } = await limited(service, { limitUsd: '1' })
   const { keys } = (await service.get('/api/keys', owner)).body
   const other = keys.find((one: { id: string }) => one.id !== id).id
-  const message =
-    'An API key with its own limits cannot create or change keys. Use a key without limits or a browser login.'
+  const message = 'An API key with limits cannot create or change keys. Use a key without limits or a browser login.'
   for (const answer of [
     await service.post('/api/keys', { name: 'free' }, { key }),
     await service.request('PATCH', `/api/keys/${id}`, { key, body: { limitUsd: null } }),

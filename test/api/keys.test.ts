@@ -6,13 +6,13 @@ import { newDataDir, startService, type TestService } from '../support/test-serv
 const dayMs = 86_400_000
 const lacks = (scope: string) => ({
   error: 'Forbidden',
-  message: `This API key has no permission for this operation: it lacks the scope "${scope}".`,
+  message: `This API key lacks permission for this operation. Use a credential with the scope "${scope}".`,
   statusCode: 403,
   code: 'FORBIDDEN',
 })
 const beyond = (scope: string) => ({
   error: 'Forbidden',
-  message: `A key cannot have scopes that its creator lacks: remove "${scope}".`,
+  message: `A key cannot have scopes that its creator lacks. Remove "${scope}".`,
   statusCode: 403,
   code: 'FORBIDDEN',
 })
@@ -24,7 +24,12 @@ const unlimited = {
   executionsPerMinute: null,
   agents: null,
 }
-const unknownKey = { error: 'Not found', message: 'API key not found', statusCode: 404, code: 'NOT_FOUND' }
+const unknownKey = {
+  error: 'Not found',
+  message: 'API key not found. Check the id.',
+  statusCode: 404,
+  code: 'NOT_FOUND',
+}
 
 async function statusOf(service: TestService, key: string): Promise<number> {
   return (await service.get('/api/account', key)).status
@@ -77,7 +82,7 @@ test('a key has the scopes and expiry it was created with', async () => {
     401,
     {
       error: 'Unauthorized',
-      message: 'The API key has expired. Use another one.',
+      message: 'The API key has expired. Create a new one.',
       statusCode: 401,
       code: 'UNAUTHORIZED',
     },
@@ -208,7 +213,7 @@ test('rejects a revoked key on the next request; revoking it again changes nothi
     401,
     {
       error: 'Unauthorized',
-      message: 'The API key is invalid or revoked. Use another one.',
+      message: 'The API key is invalid or revoked. Send an active key.',
       statusCode: 401,
       code: 'UNAUTHORIZED',
     },

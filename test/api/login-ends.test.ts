@@ -86,7 +86,7 @@ test("ends one of several logins, and returns 404 for an unknown or another user
   const firstId = await idOf('first')
 
   const unknown = await theirs.delete('/api/logins/login_00000000000000000000000000')
-  expect([unknown.status, unknown.body.message]).toEqual([404, 'Login not found'])
+  expect([unknown.status, unknown.body.message]).toEqual([404, 'Login not found. Check the id.'])
   for (const foreign of [
     await theirs.delete(`/api/logins/${firstId}`),
     await service.request('DELETE', `/api/logins/${firstId}`, { key: stranger.key }),

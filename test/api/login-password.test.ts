@@ -60,7 +60,7 @@ test('changes the password over RPC and rejects a wrong current password', async
   const refused = await change('wrong horse battery')
   expect([refused.status, refused.body.error.json.data.details]).toEqual([
     400,
-    [{ path: 'currentPassword', message: 'Is not the current password' }],
+    [{ path: 'currentPassword', message: 'Must be the current password' }],
   ])
   expect((await change(password)).status).toBe(200)
   expect((await new Browser(service).logIn({ email, password: next })).status).toBe(200)
@@ -76,7 +76,7 @@ test('rejects a wrong current password with 400 and counts it as a login attempt
     const answer = await browser.post(path, { currentPassword: 'wrong horse battery', newPassword: next })
     expect([answer.status, answer.body.details]).toEqual([
       400,
-      [{ path: 'currentPassword', message: 'Is not the current password' }],
+      [{ path: 'currentPassword', message: 'Must be the current password' }],
     ])
   }
   const throttled = await browser.post(path, { currentPassword: password, newPassword: next })
@@ -145,7 +145,7 @@ test('rejects a login in progress if the password changes during its check', asy
   const answer = await goOn()
   expect([answer.status, answer.body.message, late.cookies.size]).toEqual([
     401,
-    'The email address or password is wrong.',
+    'The email address or password is wrong. Check both and try again.',
     0,
   ])
   expect((await browser.logins()).map(({ current }) => current)).toEqual([true])
@@ -178,7 +178,7 @@ test('returns 409 for a password change on an account without a password', async
   const answer = await browser.post(path, { currentPassword: password, newPassword: next })
   expect([answer.status, answer.body.message]).toEqual([
     409,
-    'This account has no password. An admin can create a link to set one.',
+    'This account does not have a password. Ask an admin for a link to set one.',
   ])
   expect((await browser.get('/api/account')).body.hasPassword).toBe(false)
   await service.stop()

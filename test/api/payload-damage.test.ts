@@ -72,7 +72,7 @@ test('a damaged small payload returns 500 and logs an error with its id', async 
     expect(JSON.parse(body)).toMatchObject({ error: 'Internal error', statusCode: 500, code: 'INTERNAL_ERROR' })
     expect(body).not.toContain(stored.whole.toString().slice(100, 200))
     expect(errors).toEqual([
-      `a request failed req The stored payload ${stored.id} is damaged: its content differs from what was written.`,
+      `a request failed req The stored payload ${stored.id} is damaged. Restore it from a backup.`,
     ])
   }
   await service.stop()
@@ -96,7 +96,7 @@ test('a damaged large payload is cut off before its end, wherever it was changed
     await expect(readOn()).rejects.toThrow()
     expect(bytes).toBeLessThan(stored.whole.length)
     expect(errors).toEqual([
-      `a request failed req The stored payload ${stored.id} is damaged: its content differs from what was written.`,
+      `a request failed req The stored payload ${stored.id} is damaged. Restore it from a backup.`,
     ])
     const { status } = await fetch(stored.uri, { headers: { 'If-None-Match': response.headers.get('etag')! } })
     expect(status).toBe(304)
@@ -146,7 +146,7 @@ test('a damaged request never reaches the agent; the task fails and is refunded'
   expect(task).toMatchObject({ status: 'failed', response: null, error: { code: 'AGENT_INTERRUPTED' } })
   expect(await moneyOf(service, key, taskId)).toEqual(refundedOnce)
   expect(errors).toEqual([
-    `the stored request of a task cannot be read The stored payload ${id} is damaged: its content differs from what was written.`,
+    `could not read the stored request of a task The stored payload ${id} is damaged. Restore it from a backup.`,
   ])
   await service.stop()
 })

@@ -105,7 +105,7 @@ test("limits queued tasks to the plan's maximum and rejects agents outside the p
     expect([answer.status, answer.body.code, answer.body.message.replace(/^chat\./, '')]).toEqual([
       403,
       'FORBIDDEN',
-      'The plan of this account does not include the agent talk.',
+      'The plan of this account does not include the agent talk. Use another agent, or ask an admin for access.',
     ])
   await service.stop()
 })
@@ -142,8 +142,12 @@ test.each([
   [{ limits: { tasksWaiting: '2' } }, 'limits.tasksWaiting', ''],
   [{ limits: { executionsPerMinute: -1 } }, 'limits.executionsPerMinute', ''],
   [{ limits: { spendPerDayUsd: '-1' } }, 'limits.spendPerDayUsd', 'Must be a USD amount'],
-  [{ limits: { agents: ['ghost'] } }, 'limits.agents[0]', 'Agent not found'],
-  [{}, '', 'Send at least one of isSuspended, isAdmin, plan and limits'],
+  [
+    { limits: { agents: ['ghost'] } },
+    'limits.agents[0]',
+    'Agent not found. GET /api/agents lists the available agents',
+  ],
+  [{}, '', 'Must have at least one of isSuspended, isAdmin, plan and limits'],
 ])('rejects %j with 400 and leaves the user unchanged', async (body, path, message) => {
   const service = await startService({ config, limits })
   const { browser } = await signUpAdmin(service)
@@ -178,7 +182,7 @@ test('a plan missing from the configuration falls back to the default, with a st
     log: log,
   })
   expect(lines.join('\n')).toContain(
-    'users have plans that are not in the configuration: the default plan applies to them {"plans":["paid"]}',
+    'users have plans that are not in the configuration; the default plan applies to them {"plans":["paid"]}',
   )
   expect((await service.get('/api/account', key)).body.limits).toMatchObject({ plan: 'free', executionsPerMinute: 4 })
   await service.stop()

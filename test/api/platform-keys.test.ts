@@ -37,7 +37,7 @@ test('an admin creates a platform key, which is shown once, lists it and revokes
   const refused = await service.get('/api/users', key)
   expect([refused.status, refused.body.message]).toEqual([
     401,
-    'The platform key is invalid or revoked. Use another one.',
+    'The platform key is invalid or revoked. Send an active key.',
   ])
   await expectStatus(404, browser.delete('/api/platform-keys/pkey_nobody'))
   await service.stop()
@@ -94,7 +94,7 @@ test('rejects a platform key after its expiry', async () => {
   expect((await platform.get('/api/users')).status).toBe(200)
   clock.advance(86_400_000)
   const { body, status } = await platform.get('/api/users')
-  expect([status, body.message]).toEqual([401, 'The platform key has expired. Use another one.'])
+  expect([status, body.message]).toEqual([401, 'The platform key has expired. Create a new one.'])
   await service.stop()
 })
 

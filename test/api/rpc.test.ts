@@ -66,7 +66,7 @@ test('simultaneous calls in one batch succeed or fail independently', async () =
   const errors = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
   for (const error of errors) expect(error).toBeInstanceOf(TRPCClientError)
   expect(errors.map(({ data, message }) => [data.errorCode, data.httpStatus, message])).toEqual([
-    ['NOT_FOUND', 404, 'Agent endpoint not found'],
+    ['NOT_FOUND', 404, 'Agent endpoint not found. GET /api/agents lists the available endpoints.'],
     ['BAD_REQUEST', 400, 'params.text: Must be a string'],
   ])
   expect((await service.get('/api/tasks', key)).body.total).toBe(1)
@@ -119,7 +119,7 @@ test('an error has exactly the message, errorCode, status and details of REST, p
   const poor = await call(service, key, path, task('test.dear'))
   expect([poor.status, poor.body]).toEqual([
     403,
-    error('Balance 1.0000 USD is lower than the required 1.2345 USD.', {
+    error('The balance of 1.0000 USD is lower than the required 1.2345 USD. Add credit.', {
       httpStatus: 403,
       path,
       errorCode: 'INSUFFICIENT_BALANCE',
@@ -140,7 +140,7 @@ test('an error has exactly the message, errorCode, status and details of REST, p
   const missing = await query(service, key, 'tasks.get', { json: { taskId: 'task_0' } })
   expect([missing.status, missing.body]).toEqual([
     404,
-    error('Task not found', { httpStatus: 404, path: 'tasks.get', errorCode: 'NOT_FOUND' }),
+    error('Task not found. Check the id.', { httpStatus: 404, path: 'tasks.get', errorCode: 'NOT_FOUND' }),
   ])
   await service.stop()
 })

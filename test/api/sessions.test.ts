@@ -9,7 +9,7 @@ import { replyCostUsd, sessionAgents, SessionCalls, vias } from './session-calls
 const config = sessionAgents
 const dayMs = 24 * 3_600_000
 const named = (key: string) => ({ 'Idempotency-Key': key })
-const notFound = { error: 'Not found', message: 'Session not found', statusCode: 404, code: 'NOT_FOUND' }
+const notFound = { error: 'Not found', message: 'Session not found. Check the id.', statusCode: 404, code: 'NOT_FOUND' }
 
 /** Expects no session, no transaction except the first credit, and an unused rate limit. */
 async function expectNothingWritten(service: TestService, key: string): Promise<void> {
@@ -90,7 +90,12 @@ test.each(vias)('rejects unknown, hidden and non-chat agents over %s with 404 or
     const { body, status } = await calls.create({ agentId })
     expect([status, body]).toEqual([
       404,
-      { error: 'Not found', message: 'Agent not found', statusCode: 404, code: 'NOT_FOUND' },
+      {
+        error: 'Not found',
+        message: 'Agent not found. GET /api/agents lists the available agents.',
+        statusCode: 404,
+        code: 'NOT_FOUND',
+      },
     ])
   }
   const mute = await calls.create({ agentId: 'mute' })
@@ -111,7 +116,7 @@ test.each(vias)('returns 403 over %s for a key without the required scope', asyn
   const writer = new SessionCalls(service, await service.createKey(userId, ['execute']), via)
   const missing = (scope: string) => ({
     error: 'Forbidden',
-    message: `This API key has no permission for this operation: it lacks the scope "${scope}".`,
+    message: `This API key lacks permission for this operation. Use a credential with the scope "${scope}".`,
     statusCode: 403,
     code: 'FORBIDDEN',
   })

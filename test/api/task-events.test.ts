@@ -158,7 +158,7 @@ test("treats another user's task as missing, and requires the read scope", async
   }
   const theirs = await answerTo(`/api/tasks/${taskId}/events`, other.key)
   expect(theirs).toEqual(await answerTo('/api/tasks/task_none/events', other.key))
-  expect(theirs).toMatchObject({ status: 404, body: { error: 'Not found', message: 'Task not found' } })
+  expect(theirs).toMatchObject({ status: 404, body: { error: 'Not found', message: 'Task not found. Check the id.' } })
   const blind = await service.createPerson({ scopes: ['execute'] })
   expect((await service.get(`/api/tasks/${taskId}/events`, blind.key)).status).toBe(403)
   expect((await service.get(`/api/tasks/${taskId}/events`)).status).toBe(401)

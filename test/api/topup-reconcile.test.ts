@@ -29,7 +29,10 @@ test('reports differences with the provider and applies them only with --apply',
   expect(await reconcile(false)).toEqual({
     topups: 4,
     differences: [
-      expect.objectContaining({ topupId: lost.id, what: expect.stringMatching(/^is paid at .* but open here/) }),
+      expect.objectContaining({
+        topupId: lost.id,
+        what: expect.stringMatching(/^is paid at .* but open in this database/),
+      }),
     ],
   })
   stub.refund(stub.intentOf(known.id), 700)
@@ -39,9 +42,9 @@ test('reports differences with the provider and applies them only with --apply',
   expect(differences.filter(({ isApplied }) => !isApplied)).toEqual([])
   expect(Object.fromEntries(differences.map(({ topupId, what }) => [topupId, what]))).toEqual({
     [lost.id]: expect.stringMatching(
-      /is paid at the provider.*3\.0000 USD is disputed at the provider but 0\.0000 USD here/,
+      /is paid at the provider.*3\.0000 USD is disputed at the provider but 0\.0000 USD in this database/,
     ),
-    [known.id]: '7.0000 USD was refunded at the provider but 0.0000 USD here',
+    [known.id]: '7.0000 USD was refunded at the provider but 0.0000 USD in this database',
   })
   expect(await account()).toMatchObject({ balanceUsd: '20.0000' })
   expect((await reconcile(true)).differences).toEqual([])
@@ -84,16 +87,20 @@ test('reports a paid top-up missing from a restored backup and credits it once',
   const intent = after.stub.intentOf(paying.id)
   const missing = { topupId: paying.id, userId: before.person.userId, isApplied: false }
   expect((await after.reconcile(true)).differences).toEqual([
-    { ...missing, what: expect.stringMatching(/missing here; this database has no account/) },
+    { ...missing, what: expect.stringMatching(/missing from this database\. The account \S+ is missing too/) },
   ])
   delete intent.metadata['errand_user']
   expect((await after.reconcile(true)).differences).toEqual([
-    { ...missing, userId: null, what: expect.stringMatching(/missing here; the payment names no account/) },
+    {
+      ...missing,
+      userId: null,
+      what: expect.stringMatching(/missing from this database\. The payment does not name an account/),
+    },
   ])
   const { userId } = after.person
   intent.metadata['errand_user'] = userId
   expect((await after.reconcile(false)).differences).toEqual([
-    { ...missing, userId, what: 'is paid at the provider (10.0000 USD) but missing here' },
+    { ...missing, userId, what: 'is paid at the provider (10.0000 USD) but missing from this database' },
   ])
   expect(await after.account()).toMatchObject({ balanceUsd: '0.0000' })
   const applied = await Promise.all([after.reconcile(true), after.reconcile(true)])

@@ -39,7 +39,12 @@ test('a hidden endpoint gives the same response as a missing endpoint, for any i
     expect(unseen).toEqual(missing)
     expect(unseen[0]).toEqual([
       404,
-      { error: 'Not found', message: 'Agent endpoint not found', statusCode: 404, code: 'NOT_FOUND' },
+      {
+        error: 'Not found',
+        message: 'Agent endpoint not found. GET /api/agents lists the available endpoints.',
+        statusCode: 404,
+        code: 'NOT_FOUND',
+      },
     ])
   }
   await service.stop()
@@ -79,7 +84,7 @@ async function expectRefusedUnread(start: string): Promise<void> {
     const lines = [`${start} HTTP/1.1`, 'Host: test', `Authorization: Bearer ${person.key}`]
     await connection.send([...lines, 'Content-Type: application/json', 'Content-Length: 1000000', '', '{'].join('\r\n'))
     const answer = await connection.readAnswer()
-    if (start.includes('/api/')) expectErrorBody(answer, { status: 403, message: /lacks the scope/ })
+    if (start.includes('/api/')) expectErrorBody(answer, { status: 403, message: /lacks permission/ })
     else expect([answer?.status, answer?.body.error.json.data.errorCode]).toEqual([403, 'FORBIDDEN'])
   }
   await service.stop()

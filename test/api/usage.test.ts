@@ -309,7 +309,7 @@ test('returns 401 without a credential and 403 without the read scope', async ()
   const { body, status } = await service.get('/api/usage', key)
   expect([status, body.message]).toEqual([
     403,
-    'This API key has no permission for this operation: it lacks the scope "read".',
+    'This API key lacks permission for this operation. Use a credential with the scope "read".',
   ])
   await service.stop()
 })

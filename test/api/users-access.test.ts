@@ -103,7 +103,7 @@ test("every admin operation returns 403 for any key, even an admin's, and change
       const answer = await service.request(method, path, { body, key })
       const error = {
         error: 'Forbidden',
-        message: 'This operation requires an admin with a browser login.',
+        message: "This operation requires an admin's browser login. Log in as an admin.",
         statusCode: 403,
         code: 'FORBIDDEN',
       }
@@ -123,7 +123,12 @@ test('every admin operation returns 403 for a non-admin login and changes nothin
   const before = await everything(service)
   for (const { body, id, method, path } of calls) {
     const answer = await person.browser.request(method, path, { body })
-    const error = { error: 'Forbidden', message: 'This operation is for admins.', statusCode: 403, code: 'FORBIDDEN' }
+    const error = {
+      error: 'Forbidden',
+      message: 'This operation is only for admins. Ask an admin to perform it.',
+      statusCode: 403,
+      code: 'FORBIDDEN',
+    }
     expect([id, answer.status, answer.body]).toEqual([id, 403, error])
   }
   expect(await everything(service)).toEqual(before)
@@ -185,11 +190,11 @@ test('returns 404 for an unknown user id and changes nothing', async () => {
     expect([id, answer.status, answer.body]).toEqual([
       id,
       404,
-      { error: 'Not found', message: 'User not found', statusCode: 404, code: 'NOT_FOUND' },
+      { error: 'Not found', message: 'User not found. Check the id.', statusCode: 404, code: 'NOT_FOUND' },
     ])
   }
   const link = await admin.browser.delete('/api/invitations/inv_0')
-  expect([link.status, link.body.message]).toEqual([404, 'Invitation not found'])
+  expect([link.status, link.body.message]).toEqual([404, 'Invitation not found. Check the id.'])
   expect(await everything(service)).toEqual(before)
   await service.stop()
 })

@@ -144,7 +144,7 @@ test('an Idempotency-Key credits each user once, even in parallel; another amoun
   expect(await expectStatus(200, credit('2.50', named))).toEqual(bodies[0])
   expect(await expectStatus(409, credit('2.5001', named))).toEqual({
     error: 'Conflict',
-    message: 'This Idempotency-Key was already used for this user with a different amount. Use a new key.',
+    message: 'This Idempotency-Key was already used for this user with a different amount. Send a new key.',
     statusCode: 409,
     code: 'CONFLICT',
   })

@@ -83,7 +83,9 @@ test("an admin finds the owner of an id, and sees a user's runs without what was
   expect(await expectStatus(200, find(sessionId))).toEqual({ type: 'session', sessionId, ...owner })
   expect(await expectStatus(200, find(transactions[0].id))).toMatchObject({ type: 'transaction', taskId: task.id })
   expect(await expectStatus(200, find(task.keyId))).toEqual({ type: 'key', ...owner })
-  expect(await expectStatus(404, find(`${task.id}0`))).toMatchObject({ message: 'No resource has this id' })
+  expect(await expectStatus(404, find(`${task.id}0`))).toMatchObject({
+    message: 'No resource has this id. Check the id.',
+  })
   const { progress: _, request, response, ...shown } = task
   expect([request, response]).toEqual([{ secret: 'of Ada' }, null])
   expect(await expectStatus(200, browser.get(`/api/users/${userId}/tasks/${task.id}`))).toEqual(shown)

@@ -51,7 +51,12 @@ async function expectRefused(
   return plain
 }
 
-const notFound = { status: 404, code: 'SESSION_NOT_FOUND', error: 'Not found', message: /^Session not found$/ }
+const notFound = {
+  status: 404,
+  code: 'SESSION_NOT_FOUND',
+  error: 'Not found',
+  message: /^Session not found\. Check the id\.$/,
+}
 
 const onClock = async (limits: Record<string, number> = {}) => {
   const clock = new FakeClock()
@@ -156,7 +161,7 @@ test('a chat with a low balance gets 403 INSUFFICIENT_BALANCE with the balance a
     status: 403,
     code: 'INSUFFICIENT_BALANCE',
     error: 'Insufficient balance',
-    message: /^Balance 0\.0001 USD is lower than the required 0\.0010 USD\.$/,
+    message: /^The balance of 0\.0001 USD is lower than the required 0\.0010 USD\. Add credit\.$/,
   })
   await service.stop()
 })
@@ -174,7 +179,7 @@ test('an insufficient balance error names the amount that another chat holds', a
   const { error } = await refused.end()
   expect(error).toEqual({
     code: 'INSUFFICIENT_BALANCE',
-    message: `Balance 1.0000 USD (of which ${heldUsd} USD is held) is lower than the required 1.5007 USD.`,
+    message: `The balance of 1.0000 USD (of which ${heldUsd} USD is held) is lower than the required 1.5007 USD. Add credit.`,
   })
   expect(await talker.account()).toEqual({ balanceUsd: '1.0000', heldUsd })
   reader.leave()
@@ -213,7 +218,7 @@ test('an agent hidden from the user after the session began answers as if remove
     status: 404,
     body: {
       error: 'Not found',
-      message: 'The agent secret is no longer available. Start a session with another agent.',
+      message: 'The agent secret is no longer available. Create a session with another agent.',
     },
   })
   await service.stop()

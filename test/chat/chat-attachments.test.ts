@@ -239,9 +239,9 @@ test('rejects unsupported types, mismatched content and oversized files, and nam
       'message[1].mediaType',
       /image\/\*, application\/pdf, text\/\*/,
     ],
-    [[filePartOf('no image')], 'message[0].data', /not an image/],
-    [[filePartOf(jpeg())], 'message[0].data', /Contains image\/jpeg/],
-    [[filePartOf(png().subarray(0, 20))], 'message[0].data', /not an image/],
+    [[filePartOf('no image')], 'message[0].data', /Must be an image/],
+    [[filePartOf(jpeg())], 'message[0].data', /the file is image\/jpeg/],
+    [[filePartOf(png().subarray(0, 20))], 'message[0].data', /Must be an image/],
     [[filePartOf('<svg/>', { mediaType: 'image/svg+xml' })], 'message[0].data', /image\/png/],
     [[filePartOf('text', { mediaType: 'application/pdf' })], 'message[0].data', /PDF/],
     [[filePartOf(Buffer.from([0xff, 0xfe, 0]), { mediaType: 'text/plain' })], 'message[0].data', /UTF-8/],
@@ -253,7 +253,7 @@ test('rejects unsupported types, mismatched content and oversized files, and nam
     [[{ ...html, mediaType: 'nonsense' }], 'message[0].mediaType', /media type/],
     [[{ ...html, payloadId: 'pay_1' }], 'message[0]', /either/],
     [[{ type: 'file', mediaType: 'text/plain' }], 'message[0]', /either/],
-    [[{ type: 'file', data: html.data }], 'message[0].mediaType', /required/],
+    [[{ type: 'file', data: html.data }], 'message[0].mediaType', /Must be set if data/],
     [[{ ...html, filename: '../x' }], 'message[0].filename', /slashes/],
     ...[...'\u202A\u202E\u2066\u2069\u2028\u2029'].map((char): [unknown, string, RegExp] => [
       [{ ...html, filename: `invoice_${char}fdp.exe` }],
@@ -266,7 +266,7 @@ test('rejects unsupported types, mismatched content and oversized files, and nam
     [7, 'message', /a string or an array/],
   ]
   for (const [message, path, words] of cases) expect(await refused(talker, message, path)).toMatch(words)
-  expect(await refused(blind, [filePartOf(png())], 'message[0].mediaType')).toMatch(/accepts no files/)
+  expect(await refused(blind, [filePartOf(png())], 'message[0].mediaType')).toMatch(/does not accept files/)
   expect(provider.requests).toEqual([])
   // Agents without file support receive text-only parts as a string.
   provider.play(reply({ text: ['Hm.'] }))

@@ -177,7 +177,7 @@ test('a batch of page reads shares one byte bound, and calls beyond it get an er
   expect(refused.length).toBeGreaterThan(5)
   expect(refused.length).toBeLessThan(20)
   expect(refused[0].error.json).toMatchObject({
-    message: expect.stringMatching(/on its own/),
+    message: expect.stringMatching(/in a separate request/),
     data: { httpStatus: 413 },
   })
   await service.stop()

@@ -202,7 +202,7 @@ test("200 concurrent chats each stay within their session's cap, and the ledger 
     // On a busy machine the end may be reported before the settlement. The charge is the same.
     if (end.error?.code === 'INTERNAL_ERROR')
       expect(end.error.message).toBe(
-        'The chat has not been settled yet. Its charge will appear in the transactions of the session.',
+        "The turn has not been settled yet. Look up its charge in the session's transactions later.",
       )
     else expect(unitsOf(end.costUsd)).toBe(cap)
     await expect.poll(async () => (await talker.session()).spentUsd, soon).toBe(`0.0${cap}`)

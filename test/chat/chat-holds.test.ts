@@ -20,7 +20,7 @@ test('while another chat holds the balance, a chat gets 403 with Retry-After and
   expect([refused.status, refused.headers['retry-after']]).toEqual([403, '5'])
   expect((await refused.end()).error).toEqual({
     code: 'INSUFFICIENT_BALANCE',
-    message: `${heldUsd} USD of the balance of 0.5000 USD is held for chats in progress, and the rest does not cover this request. Retry when they have ended.`,
+    message: `Turns in progress hold ${heldUsd} USD of the balance of 0.5000 USD, and the rest does not cover this request. Retry when they have ended.`,
   })
   expect(await second.state()).toEqual(before)
   holder.leave()

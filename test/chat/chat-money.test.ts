@@ -168,7 +168,7 @@ test('a reply settled late reports its write-off in log, metrics and account on 
   const end = expectOneEnd(await reader.all(), 'error')
   expect(end.error).toEqual({
     code: 'INTERNAL_ERROR',
-    message: 'The chat has not been settled yet. Its charge will appear in the transactions of the session.',
+    message: "The turn has not been settled yet. Look up its charge in the session's transactions later.",
   })
   expect(end).not.toHaveProperty('costUsd')
   const { userId } = talker.person

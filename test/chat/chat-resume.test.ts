@@ -171,8 +171,8 @@ test("an event number not reached yet gets 400; unknown or other users' turns an
     400,
     'Last-Event-ID: Must be the id of an event of this stream',
   ])
-  expect(await answerTo(stranger, turnId)).toEqual([404, 'Turn not found'])
-  expect(await answerTo(talker, 'turn_0')).toEqual([404, 'Turn not found'])
+  expect(await answerTo(stranger, turnId)).toEqual([404, 'Turn not found. Check the id.'])
+  expect(await answerTo(talker, 'turn_0')).toEqual([404, 'Turn not found. Check the id.'])
   for (const path of ['/api/sessions/ses_0/stream', `/api/sessions/${talker.sessionId}/stream`]) {
     const answered = await ChatReader.open({ url: service.url, key: stranger.key, path })
     expect(answered.status).toBe(404)

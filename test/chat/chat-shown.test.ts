@@ -68,7 +68,7 @@ test.for(modes)(
     const needed = Math.ceil(prompt * 1.50005 + 6)
     const usd = (units: number) => (units / 10_000).toFixed(4)
     const before = await talker.state()
-    const refusal = `At least ${usd(needed)} USD is required, but maxCostUsd leaves only ${usd(needed - 1)} USD. Raise it.`
+    const refusal = `At least ${usd(needed)} USD is required, but maxCostUsd leaves only ${usd(needed - 1)} USD. Raise maxCostUsd.`
     // A thread that is still loading the encoding counts too late, and the service then takes a higher bound.
     await expect
       .poll(async () => {

@@ -56,7 +56,11 @@ test('CONNECTOR_FAILED for an unreachable server, CONNECTOR_NOT_FOUND for a dele
   const failed = { code: 'CONNECTOR_FAILED', status: 424, message: statusMessage }
   await expect(client.connectors.tools({ connectorId })).rejects.toMatchObject(failed)
   await client.connectors.delete({ connectorId })
-  const missing = { code: 'CONNECTOR_NOT_FOUND', status: 404, message: `Connector not found: ${connectorId}` }
+  const missing = {
+    code: 'CONNECTOR_NOT_FOUND',
+    status: 404,
+    message: `Connector ${connectorId} not found. GET /api/connectors lists your connectors.`,
+  }
   const connectorIds = [connectorId]
   const task = client.tasks.create({ endpointId: 'mute.run', params: {}, connectorIds })
   await expect(task).rejects.toMatchObject(missing)

@@ -39,7 +39,7 @@ test('an invalid key gives 401', async () => {
     expect(error).toMatchObject({
       code: 'UNAUTHORIZED',
       status: 401,
-      message: 'The API key is invalid or revoked. Use another one.',
+      message: 'The API key is invalid or revoked. Send an active key.',
       details: [],
     })
   }

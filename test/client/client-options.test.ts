@@ -51,7 +51,7 @@ test('rejects an invalid key without quoting it', () => {
   for (const apiKey of ['', 'with space', 'line\nbreak', 'schlüssel', ' errand_sk_secret', undefined, 12345]) {
     const { code, message } = refusedOptions({ ...good, apiKey })
     expect(code).toBe('INVALID_ARGUMENT')
-    expect(message).toBe('apiKey: Must be an API key: visible ASCII characters without spaces')
+    expect(message).toBe('apiKey: Must be an API key, with only visible ASCII characters and no spaces')
   }
 })
 

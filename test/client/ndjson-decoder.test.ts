@@ -107,7 +107,7 @@ for (const [name, line] of bad) {
     expect(decode([bytes])).toEqual([{ type: 'before' }, 'BAD_RESPONSE'])
     const decoder = new NdjsonDecoder()
     expect(() => [...decoder.push(join([line], true))]).toThrow(
-      'The stream contains a line that is not an event, so something between the service and the client changed it. Check baseUrl.',
+      'The stream contains a line that is not an event, which the service does not send. Check baseUrl and any proxies.',
     )
   })
 }

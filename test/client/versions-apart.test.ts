@@ -45,7 +45,8 @@ test('an operation missing in an older service gives a clear error without affec
     reason: {
       code: 'NOT_FOUND',
       status: 404,
-      message: 'The service has no operation account.usage. It may be older than this client: update the service.',
+      message:
+        'The service does not have the operation account.usage. It may be older than this client, so update the service.',
     },
   })
   expect(account).toMatchObject({ value: { userId } })

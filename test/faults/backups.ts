@@ -70,7 +70,7 @@ async function refuseToOverwrite(file: string, dataDir: string): Promise<void> {
     () => 'none',
     (error: { stderr: string }) => error.stderr,
   )
-  demandEqual(refusal, `errand: ${file} already exists. Choose a new file for the backup.\n`, 'the refusal')
+  demandEqual(refusal, `errand: ${file} already exists. Choose another name for the backup.\n`, 'the refusal')
   demandEqual(statSync(file).mtimeMs, before, 'the time of the backup that was there')
 }
 

@@ -287,7 +287,7 @@ async function stall(cluster: Cluster, { load, notes, place, url }: Stall): Prom
     readNotes(notes).filter((note) => note.pid === pid && note.what === 'ends' && left.includes(note.id))
   // The resumed worker's agents finish their runs, but their results are too late.
   await until('the worker notices that its tasks are not its own', cluster.leaseMs * 3, () => {
-    return ran().length > 0 || worker.log().includes('taken over')
+    return ran().length > 0 || worker.log().includes('other nodes took over tasks')
   })
   await until('the worker takes tasks again', 60_000, () => {
     const own = readNotes(notes).filter((note) => note.pid === pid)

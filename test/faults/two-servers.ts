@@ -49,7 +49,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
         demand(ms <= allowedMs, `it was refused after ${ms} ms, where ${allowedMs} are allowed`)
         demandEqual(
           second.refusal,
-          `the server exited with 1: errand: Another Errand server is running on the data directory ${dataDir}. Stop it, or choose another directory with --data.\n`,
+          `the server exited with 1: errand: Another Errand server is using the data directory ${dataDir}. Stop it, or choose another directory with --data.\n`,
           'the refusal',
         )
         demandEqual(await load.create(first.url), 200, 'the first server goes on')

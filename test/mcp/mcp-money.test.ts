@@ -17,7 +17,7 @@ test('an admission error is returned as tool result that says what to do, and no
     content: [
       {
         type: 'text',
-        text: 'Balance 0.0050 USD is lower than the required 0.0100 USD. Nothing was charged. Add credit to the account before the next call.',
+        text: 'The balance of 0.0050 USD is lower than the required 0.0100 USD. Add credit. Nothing was charged. Add credit to the account before the next call.',
       },
     ],
     _meta: { code: 'INSUFFICIENT_BALANCE' },
@@ -174,7 +174,10 @@ test('a notification cancels the call with its id, even a call that waits for pl
   await send(service, 'notifications/cancelled', { requestId: 'other' }, { key, id: null })
   expect(await statuses(service, key)).toEqual(['processing'])
   await send(service, 'notifications/cancelled', { requestId: 'mine' }, { key, id: null })
-  expect((await waiting).body.result).toMatchObject({ isError: true, content: [{ text: 'The call was canceled.' }] })
+  expect((await waiting).body.result).toMatchObject({
+    isError: true,
+    content: [{ text: 'The client canceled the call.' }],
+  })
   await expect.poll(() => moneyOf(service, key), soon).toEqual([charge, refund])
   await service.stop()
 })

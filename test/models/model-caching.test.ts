@@ -73,7 +73,7 @@ test('a price below its cost is logged at the start, with its margin', async () 
     log: { ...silent, warn: (fields: object, text: string) => lines.push([text, fields]) },
   })
   expect(lines).toContainEqual([
-    'the price of a chat is below its cost',
+    'the chat rates of an agent are below its cost',
     {
       agentId: 'cheap',
       losses: [

@@ -8,31 +8,34 @@ const status = (statusCode: number, responseBody: string, message = 'Bad Request
   named('AI_APICallError', { statusCode, responseBody, message })
 
 test.for<[unknown, string]>([
-  [status(400, '{"error":{"message":"Too long"}}'), "The model's provider responded with 400: Too long."],
-  [status(400, '{"error":"no such model"}'), "The model's provider responded with 400: no such model."],
-  [status(422, '{"object":"error","message":"Bad role."}'), "The model's provider responded with 422: Bad role."],
-  [status(502, '<html>', 'Bad Gateway'), "The model's provider responded with 502: Bad Gateway."],
-  [status(500, '', ''), "The model's provider responded with 500."],
+  [status(400, '{"error":{"message":"Too long"}}'), 'The model provider responded with 400: Too long.'],
+  [status(400, '{"error":"no such model"}'), 'The model provider responded with 400: no such model.'],
+  [status(422, '{"object":"error","message":"Bad role."}'), 'The model provider responded with 422: Bad role.'],
+  [status(502, '<html>', 'Bad Gateway'), 'The model provider responded with 502: Bad Gateway.'],
+  [status(500, '', ''), 'The model provider responded with the status 500. Try again, or check the provider.'],
   [
     named('AI_RetryError', { lastError: status(429, '', 'Slow down!') }),
-    "The model's provider responded with 429: Slow down!",
+    'The model provider responded with 429: Slow down!',
   ],
-  [named('AI_APICallError', { cause: { code: 'ENOTFOUND' } }), "Could not reach the model's provider (ENOTFOUND)."],
-  [named('AI_StreamProviderError', { message: 'Busy' }), "The model's provider failed: Busy."],
-  [{ message: 'Busy' }, "The model's provider failed: Busy."],
   [
-    named('AI_TypeValidationError', { value: { error: 'out of memory' } }),
-    "The model's provider failed: out of memory.",
+    named('AI_APICallError', { cause: { code: 'ENOTFOUND' } }),
+    'Could not reach the model provider (ENOTFOUND). Try again.',
   ],
-  [named('AI_JSONParseError', {}), "The model provider's response is malformed."],
-  [named('AI_NoOutputGeneratedError', {}), "The model's output does not match the schema of the endpoint."],
+  [named('AI_StreamProviderError', { message: 'Busy' }), 'The model provider failed: Busy.'],
+  [{ message: 'Busy' }, 'The model provider failed: Busy.'],
+  [named('AI_TypeValidationError', { value: { error: 'out of memory' } }), 'The model provider failed: out of memory.'],
+  [named('AI_JSONParseError', {}), "The model provider's response is malformed. Try again."],
+  [
+    named('AI_NoOutputGeneratedError', {}),
+    "The model's output does not match the endpoint's schema. Try again, or simplify the schema.",
+  ],
   [new Error('', { cause: new Error('The cause') }), 'The cause.'],
   [new Error('two\nlines\t here'), 'two lines here.'],
   ['A text', 'A text.'],
-  [circular, 'The model failed without a message.'],
-  [null, 'The model failed without a message.'],
-  [undefined, 'The model failed without a message.'],
-  [42, 'The model failed without a message.'],
+  [circular, 'The model failed without an error message. Try again.'],
+  [null, 'The model failed without an error message. Try again.'],
+  [undefined, 'The model failed without an error message. Try again.'],
+  [42, 'The model failed without an error message. Try again.'],
 ])('describes %s in one sentence', ([thrown, sentence]) => {
   expect(describeModelError(thrown)).toBe(sentence)
 })

@@ -76,7 +76,7 @@ test('an Anthropic error event and a stream that ends early each fail the chat',
   const half = whole.slice(0, whole.indexOf('event: message_delta'))
   const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }
   world.provider.play(sendBytes([half, `event: error\ndata: ${JSON.stringify(error)}\n\n`]))
-  await expectFailedChat(talker, /^The model's provider (?:responded with \d+|failed): Overloaded\.$/)
+  await expectFailedChat(talker, /^The model provider (?:responded with \d+|failed): Overloaded\.$/)
   world.provider.play(sendBytes([half]))
   await expectFailedChat(talker, /was cut off|ended/)
   await world.stop()

@@ -64,7 +64,7 @@ test("at the session limit, new responses replace only older responses, never th
   const refused = await create()
   expect([refused.status, refused.body.message]).toEqual([
     409,
-    'This account already has 50000 sessions, the maximum. Delete some first.',
+    'This account already has 50000 sessions, the maximum. Delete some of them first.',
   ])
   expect((await mine.respond('Hello', { store: false })).status).toBe(200)
   await count(service, mine.person.userId, 1 - sessionsMax)

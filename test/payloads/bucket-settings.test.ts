@@ -37,14 +37,14 @@ test('a bucket needs only a name, and accepts the other settings', () => {
 test('rejects an invalid setting by name without quoting secrets', () => {
   const secret = 'not to be seen'
   const refusals: [Record<string, string>, string][] = [
-    [{ ENDPOINT: 'https://s3.example.com' }, 'BUCKET: is required with ERRAND_PAYLOADS_S3_ENDPOINT'],
-    [{ SECRET_ACCESS_KEY: secret }, 'BUCKET: is required'],
+    [{ ENDPOINT: 'https://s3.example.com' }, 'BUCKET: must be set if ERRAND_PAYLOADS_S3_ENDPOINT is set'],
+    [{ SECRET_ACCESS_KEY: secret }, 'BUCKET: must be set'],
     [{ BUCKET: 'a bucket' }, 'BUCKET: '],
     [{ BUCKET: 'payloads', ENDPOINT: 's3.example.com' }, 'ENDPOINT: '],
     [{ BUCKET: 'payloads', ENDPOINT: 'https://s3.example.com/payloads' }, 'ENDPOINT: '],
     [{ BUCKET: 'payloads', ENDPOINT: `https://id:${secret}@s3.example.com` }, 'ENDPOINT: '],
-    [{ BUCKET: 'payloads', SECRET_ACCESS_KEY: secret }, 'ACCESS_KEY_ID: is required'],
-    [{ BUCKET: 'payloads', ACCESS_KEY_ID: 'id' }, 'SECRET_ACCESS_KEY: is required'],
+    [{ BUCKET: 'payloads', SECRET_ACCESS_KEY: secret }, 'ACCESS_KEY_ID: must be set'],
+    [{ BUCKET: 'payloads', ACCESS_KEY_ID: 'id' }, 'SECRET_ACCESS_KEY: must be set'],
     [{ BUCKET: 'payloads', PREFIX: '/errand' }, 'PREFIX: '],
     [{ BUCKET: 'payloads', PREFIX: 'errand//one' }, 'PREFIX: '],
     [{ BUCKET: 'payloads', PATH_STYLE: 'yes' }, 'PATH_STYLE: must be true or false'],
@@ -73,7 +73,7 @@ test('a backup reports that it does not copy the payload bucket', async () => {
   const env = { [`${own}BUCKET`]: 'payloads-elsewhere' }
   const file = join(dataDir, 'backup.db')
   const text = await runErrand(['backup', file, '--data', dataDir], env)
-  expect(text).toContain('The payloads are in the bucket "payloads-elsewhere", which this command does not copy')
+  expect(text).toContain('This command does not copy the payloads in the bucket "payloads-elsewhere".')
   const json = await runErrand(['backup', `${file}.second`, '--data', dataDir, '--json'], env)
   expect(JSON.parse(json)).toEqual({ file: `${file}.second`, payloads: null, uncopiedBucket: 'payloads-elsewhere' })
   rmSync(dataDir, { recursive: true })

@@ -104,7 +104,7 @@ function describeService(server: S3Server): void {
       startService({ payloadBucket: { ...payloadBucket, prefix }, secrets: () => ({ current, previous }) })
     await (await start('the secret of one of them', [])).stop()
     await expect(start('the secret of the other', [])).rejects.toThrow(
-      /another secret: set a separate ERRAND_PAYLOADS_S3_PREFIX/,
+      /another secret\. Set a separate ERRAND_PAYLOADS_S3_PREFIX/,
     )
     await (await start('the secret of the other', [], 'other/')).stop()
     await (await start('the next secret of one', ['the secret of one of them'])).stop()
@@ -119,7 +119,7 @@ function describeService(server: S3Server): void {
     await first.stop()
     const payloadBucket = await server.newBucket()
     await expect(startService({ dataDir, payloadBucket })).rejects.toThrow(
-      `The payloads that the database refers to are not in the bucket "${payloadBucket.bucket}"`,
+      `The payloads of this database are not in the bucket "${payloadBucket.bucket}"`,
     )
     const second = await startService({ dataDir })
     await second.stop()

@@ -105,7 +105,7 @@ test('operations that accept an Idempotency-Key say how long it is stored', () =
     createSession: expect.stringMatching(/^Stored for 24 hours: .* gets the first response\.$/),
     createTopup: expect.stringMatching(/^Stored for 24 hours: .* gets the first response\.$/),
     chat: expect.stringMatching(/^Stored for 24 hours: .* rejected with 409\.$/),
-    creditUser: expect.stringMatching(/^Kept with the transaction: .* credits nothing more\.$/),
+    creditUser: expect.stringMatching(/^Stored with the transaction: .* does not credit again\.$/),
   })
 })
 

@@ -68,7 +68,7 @@ test('the body of an unexpected error reveals nothing about what was thrown', ()
   for (const thrown of [new Error('password=hunter2'), 'hunter2', null, undefined, { hunter2: 1 }]) {
     expect(errorBody(toErrandError(thrown))).toEqual({
       error: 'Internal error',
-      message: 'The request could not be carried out. Quote the X-Request-Id header when you report it.',
+      message: 'The service failed to process the request. Report the X-Request-Id header to its operator.',
       statusCode: 500,
       code: 'INTERNAL_ERROR',
     })

@@ -181,7 +181,7 @@ test("a request may shorten its run's timeout but not extend it", async () => {
   const { body } = await service.get(`/api/tasks/${taskId}?wait=20`, key)
   expect(body).toMatchObject({
     status: 'failed',
-    error: { code: 'AGENT_TIMEOUT', message: 'The agent did not finish within 0.2 seconds.' },
+    error: { code: 'AGENT_TIMEOUT', message: 'The agent did not finish within 0.2 seconds. Send less work per task.' },
     timeoutSeconds: 0.2,
   })
   await expect.poll(() => watched.stopped.has(taskId), soon).toBe(true)

@@ -90,12 +90,12 @@ test('`charge` throws for an unknown event, an invalid count or an endpoint with
     ['page', 1],
   ]
   const task = await service.runTask(key, 'tell.pages', { charges })
-  const unknown = 'charge: the endpoint has no price for this event. It must be one of page, figure'
+  const unknown = 'charge: the endpoint does not have a price for this event. Use one of page, figure'
   const broken = 'charge: the count must be a whole number, 0 or more'
   expect(task.response.charged).toEqual([unknown, unknown, broken, broken, 1])
   expect(task).toMatchObject({ usage: { page: 1 }, costUsd: '0.0020', givenBackUsd: '0.0980' })
   const fixed = await service.runTask(key, 'tell.fixed')
-  expect(fixed.response.charged).toMatch(/^charge: this task has a fixed price/)
+  expect(fixed.response.charged).toMatch(/^charge: this endpoint has a fixed price/)
   expect(fixed).toMatchObject({ costUsd: '0.0100' })
   expect([fixed.maxCostUsd, fixed.usage, fixed.givenBackUsd]).toEqual([undefined, undefined, undefined])
   await expectSound(service, key, 'tell.echo')
@@ -108,7 +108,7 @@ test('an ended run charges and reports nothing more', async () => {
   const second = await service.runTask(key, 'tell.late')
   expect(second.response).toEqual({
     progress: 'nothing',
-    charge: 'charge: the run has ended, so nothing more can be charged',
+    charge: 'charge: the run has ended. Charge events before the handler returns',
   })
   const again = (await service.get(`/api/tasks/${first.id}`, key)).body
   expect(again).toMatchObject({ usage: { page: 2 }, costUsd: '0.0040' })
@@ -201,7 +201,7 @@ test('rejects a balance below the maximum and names both amounts', async () => {
   const { key } = await service.createPerson({ balanceUsd: '0.0999' })
   const { body, status } = await service.createTask(key, 'tell.pages', { charges: [] })
   expect(status).toBe(403)
-  expect(body.message).toBe('Balance 0.0999 USD is lower than the required 0.1000 USD.')
+  expect(body.message).toBe('The balance of 0.0999 USD is lower than the required 0.1000 USD. Add credit.')
   await service.stop()
 })
 

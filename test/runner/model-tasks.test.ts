@@ -109,7 +109,7 @@ test.for([
   const { provider, service, stop } = await startModels()
   const person = await service.createPerson()
   provider.play(reply({ text: text ? [text] : [], ...(finish && { finish }), ...(calls && { calls }) }))
-  await expectFailedTask(service, person, { endpointId: 'model.book', message: /does not match the schema/ })
+  await expectFailedTask(service, person, { endpointId: 'model.book', message: /does not match the endpoint's schema/ })
   await stop()
 })
 
@@ -117,7 +117,7 @@ test('output that does not match a plain JSON Schema also fails the task', async
   const { provider, service, stop } = await startModels()
   const person = await service.createPerson()
   provider.play(reply({ text: ['{"names":["Ada",7]}'] }))
-  await expectFailedTask(service, person, { endpointId: 'model.list', message: /does not match the schema/ })
+  await expectFailedTask(service, person, { endpointId: 'model.list', message: /does not match the endpoint's schema/ })
   await stop()
 })
 
@@ -166,7 +166,8 @@ test('a prompt longer than contextTokens fails before the provider is called', a
   const fits = await service.runTask(key, 'model.draft', { subject: '7'.repeat(bytes - around) })
   expect(fits.status).toBe('completed')
   const task = await service.runTask(key, 'model.draft', { subject: '7'.repeat(bytes - around + 1) })
-  const message = 'The prompt for these params is longer than the 128000 tokens this agent accepts. Shorten the params.'
+  const message =
+    'The prompt for these params is longer than 128000 tokens, the maximum of this agent. Shorten the params.'
   expect(task).toMatchObject({ status: 'failed', error: { message } })
   expect(provider.requests).toHaveLength(1)
   expect((await service.get('/api/account', key)).body.balanceUsd).toBe('9.9900')

@@ -56,7 +56,7 @@ test('rejects runs of a connector that needs a sign-in, without charging, and ex
   const connectorId = await createConnector(world, owner, { name: 'Mail' })
   expect(await read(service, owner, connectorId)).toMatchObject({ status: 'needs_sign_in', statusMessage: null })
   const { key } = owner
-  const advice = `Connector "Mail": It needs a sign-in: sign in to it in the console, or with POST /api/connectors/${connectorId}/sign-in.`
+  const advice = `Connector "Mail": The connector needs a sign-in. Use the console or POST /api/connectors/${connectorId}/sign-in.`
   const refused = { code: 'CONNECTOR_FAILED', message: advice, statusCode: 424 }
   const task = { endpointId: 'model.call', ...use, connectorIds: [connectorId] }
   expect(await expectStatus(424, service.post('/api/tasks', task, { key }))).toMatchObject(refused)
@@ -199,7 +199,7 @@ test('requests missing scopes in the next sign-in, but only once', async () => {
   const registered = () => oauth.asked.filter((asked) => asked === 'POST /reg').length
   mcp.callScope = 'tools write'
   const told = async () => (await call()).response.answers[0]
-  expect(await told()).toMatchObject({ isError: true, text: expect.stringContaining('sign in') })
+  expect(await told()).toMatchObject({ isError: true, text: expect.stringContaining('needs a sign-in') })
   const asksForMore = 'The server requires more permissions than the sign-in granted. Sign in again to grant them.'
   const needed = { status: 'needs_sign_in', statusMessage: asksForMore }
   expect(await read(service, owner, connectorId)).toMatchObject(needed)
@@ -207,7 +207,7 @@ test('requests missing scopes in the next sign-in, but only once', async () => {
   expect(address.searchParams.get('scope')!.split(' ').toSorted()).toEqual(['offline_access', 'tools', 'write'])
   expect(registered()).toBe(2)
   expect(await endOf(owner, await comeBack(owner, address, service))).toBe('done')
-  const text = expect.stringContaining('rejected the call because the sign-in does not permit it (HTTP 403)')
+  const text = expect.stringContaining('rejected the call, because the sign-in does not permit it (HTTP 403)')
   expect(await told()).toMatchObject({ isError: true, text })
   expect(await read(service, owner, connectorId)).toMatchObject({ status: 'untested' })
   mcp.callScope = undefined

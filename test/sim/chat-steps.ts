@@ -186,7 +186,7 @@ function checkRefusedChat(world: SimWorld, { isCapped, isLimited, person, reader
   if (line.error.code === 'INSUFFICIENT_BALANCE') {
     const stated = usdOfUnits(person.owed > 0 ? person.owed : person.balance)
     checks.that(String(line.message).includes(stated), `"${line.message}" states the balance, or what is owed`)
-    const isHeld = person.owed === 0 && String(line.message).includes('is held for chats in progress')
+    const isHeld = person.owed === 0 && String(line.message).includes('Turns in progress hold')
     checks.same(reader.headers['retry-after'], isHeld ? '5' : undefined, 'the Retry-After of a refusal for balance')
     checks.that(!isHeld || person.held > 0, 'a chat is not refused for holds that do not exist')
   }

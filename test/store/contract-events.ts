@@ -209,18 +209,18 @@ export function describeEvents(contractTest: ContractTest): void {
       const whats = async () => (await world.verify()).differences.map(({ taskId, what }) => [what, taskId])
       await world.tamper({ what: 'event-type', taskId: failed.id })
       expect(await whats()).toEqual([
-        ['a task that has ended has its event', failed.id],
-        ['every event of a task, a chat turn, a credit or a payment is of one that took place', undefined],
-        ['an event says what it said when it was written', undefined],
+        ['each ended task has its event', failed.id],
+        ['each event of a task, turn, credit or payment matches a stored one', undefined],
+        ['each event is unchanged since it was written', undefined],
       ])
       await world.tamper({ what: 'events-removed', userId })
       expect((await whats()).toSorted()).toEqual([
-        ['a credit has its event', undefined],
-        ['a settled chat turn has its event', undefined],
+        ['each credit has its event', undefined],
         ...[
-          ['a task that has ended has its event', task.id],
-          ['a task that has ended has its event', failed.id],
+          ['each ended task has its event', task.id],
+          ['each ended task has its event', failed.id],
         ].toSorted(),
+        ['each settled turn has its event', undefined],
       ])
     },
     { tampers: true },

@@ -30,7 +30,7 @@ type Damage = {
   finds: Partial<LedgerDifference>
 }
 
-const owedWhat = 'what is owed is what was taken back of top-ups and not paid'
+const owedWhat = 'the owed amount equals the unpaid part of refunded and disputed top-ups'
 /** Damages for an account with 9 USD left after a top-up of 10 USD and a refund of 1 USD. */
 const damages: Damage[] = [
   {
@@ -41,7 +41,7 @@ const damages: Damage[] = [
   {
     title: 'a debt despite an available balance',
     change: ({ userId }) => ({ what: 'owed', userId, by: 5 }),
-    finds: { what: 'nobody owes who has something free', expected: '0.0000', actual: '9.0000' },
+    finds: { what: 'no account with an available balance owes money', expected: '0.0000', actual: '9.0000' },
   },
   {
     title: 'a refund that was not taken back',
@@ -51,17 +51,20 @@ const damages: Damage[] = [
   {
     title: 'a dispute above the amount of its top-up',
     change: ({ topupId }) => ({ what: 'topup-disputed', topupId, by: 90_001 }),
-    finds: { what: 'refunds and disputes of a top-up together are at most its amount', actual: '10.0001' },
+    finds: { what: 'the refunds and disputes of each top-up are together at most its amount', actual: '10.0001' },
   },
   {
     title: 'a credit whose top-up is missing',
     change: ({ topupId }) => ({ what: 'topup-removed', topupId }),
-    finds: { what: 'every transaction of a top-up belongs to one that is paid, and to its user', actual: '10.0000' },
+    finds: { what: 'each top-up transaction belongs to a paid top-up of its user', actual: '10.0000' },
   },
   {
     title: 'a credit for an unpaid top-up',
     change: ({ topupId }) => ({ what: 'topup-unpaid', topupId }),
-    finds: { what: 'a paid top-up has one credit equal to its amount, and no other top-up has one', actual: '10.0000' },
+    finds: {
+      what: 'each paid top-up has one credit equal to its amount, and no other top-up has a credit',
+      actual: '10.0000',
+    },
   },
 ]
 

@@ -2,11 +2,11 @@ import type { Damage } from './damage-holdings.ts'
 
 // Damage to rows that other rows reference or duplicate.
 
-const openTurn = 'the open turn of a session is open, and an open turn is that of its session'
-const recharge = 'the recharge in progress of a user is an unpaid top-up of theirs, and no other automatic one is open'
-const idempotent = 'an idempotency key names what its user created with it'
-const tagged = 'a task is listed under its tags, and under no others'
-const counted = 'every failure that counts toward a block is of a task that failed'
+const openTurn = "the open turn of each session is open, and each open turn is its session's"
+const recharge = "each user's recharge in progress is the user's only open automatic top-up"
+const idempotent = 'each idempotency key refers to a resource that its user created'
+const tagged = 'each task is listed under exactly its tags'
+const counted = 'each failure counted toward a block belongs to a failed task'
 
 export const recordDamages: Damage[] = [
   {
@@ -16,13 +16,13 @@ export const recordDamages: Damage[] = [
   },
   {
     title: 'an audit log without its end',
-    named: 'the audit log ends with its newest row',
+    named: 'the newest row of the audit log is present',
     isOfNobody: true,
     by: () => ['DELETE FROM audit_log WHERE seq = (SELECT max(seq) FROM audit_log)'],
   },
   {
     title: 'a shortened block',
-    named: 'every block of an account lasts as long as it was set for',
+    named: 'each block of an account has its configured duration',
     by: ({ userId }) => [
       `UPDATE accounts SET blocked_at = 1000, block_seconds = 60, blocked_until = 60999 WHERE user_id = '${userId}'`,
     ],
@@ -45,7 +45,7 @@ export const recordDamages: Damage[] = [
   },
   {
     title: 'an uncounted payload',
-    named: 'an account counts at least the payloads that are there of its day',
+    named: 'each account counts at least its stored payloads of the day',
     by: ({ completedId, userId }) => [
       `INSERT INTO payloads (id, task_id, created_at, bytes, sha256)
         VALUES ('pay_of_${userId}', '${completedId}', 1000, 10, 'sha')`,
@@ -54,29 +54,29 @@ export const recordDamages: Damage[] = [
   },
   {
     title: 'a missing message',
-    named: 'a session has as many messages as it counts',
+    named: 'the message count of each session equals its number of messages',
     by: ({ idleSessionId }) => [`DELETE FROM messages WHERE session_id = '${idleSessionId}' AND role = 'user'`],
   },
   {
     title: 'a session with a message count that is too high',
-    named: 'a session has as many messages as it counts',
+    named: 'the message count of each session equals its number of messages',
     by: ({ idleSessionId }) => [`UPDATE sessions SET message_count = message_count + 1 WHERE id = '${idleSessionId}'`],
   },
   {
     title: 'messages of a missing session',
-    named: 'every message belongs to a session',
+    named: 'each message belongs to a session',
     by: ({ idleSessionId }) => [`DELETE FROM sessions WHERE id = '${idleSessionId}'`],
   },
   {
     title: 'a message that replaces a turn of another session',
-    named: 'a replaced turn has earlier messages in the session',
+    named: 'each replaced turn has earlier messages in its session',
     by: ({ idleSessionId, openId }) => [
       `UPDATE messages SET replaces = '${openId}' WHERE session_id = '${idleSessionId}' AND role = 'user'`,
     ],
   },
   {
     title: 'a session that continues a session of another agent',
-    named: 'a session continues a session of the same user and agent',
+    named: 'each continued session has the same user and agent',
     by: ({ idleSessionId, sessionId }) => [
       `UPDATE sessions SET continues = '${idleSessionId}' WHERE id = '${sessionId}'`,
       `UPDATE sessions SET agent_id = 'other' WHERE id = '${sessionId}'`,
@@ -94,7 +94,7 @@ export const recordDamages: Damage[] = [
   },
   {
     title: 'a wrong total of sessions',
-    named: "the total of a user's sessions by agent is counted right",
+    named: 'the counted sessions of each user by agent are correct',
     by: ({ userId }) => [`UPDATE session_totals SET open = open + 1 WHERE user_id = '${userId}'`],
   },
   {
@@ -136,7 +136,7 @@ export const recordDamages: Damage[] = [
   },
   {
     title: 'a quote that admitted a task and a turn',
-    named: 'no quote has admitted both a task and a turn',
+    named: 'no quote was used for both a task and a turn',
     by: ({ namedId, settledId }) => [
       `UPDATE turns SET quote_id = (SELECT quote_id FROM tasks WHERE id = '${namedId}') WHERE id = '${settledId}'`,
     ],

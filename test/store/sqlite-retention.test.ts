@@ -25,7 +25,7 @@ test('errand vacuum shrinks the file by nine tenths of the pruned contents, and 
   const before = await world.everything(userId)
   clock.advance(8 * dayMs)
   while (await world.store.prune()) continue
-  expect(() => compactDatabase(dataDir)).toThrow('Another Errand server is running')
+  expect(() => compactDatabase(dataDir)).toThrow('Another Errand server is using')
   await world.close()
   const { bytesAfter, bytesBefore } = compactDatabase(dataDir)
   expect(bytesBefore - bytesAfter).toBeGreaterThan(0.9 * 8000 * count)

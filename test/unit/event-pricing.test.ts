@@ -34,12 +34,8 @@ test.each(['code', 'http'] as const)('a %s endpoint has a price for each event a
 const events = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`e${at}`, '0.01']))
 
 test.each([
-  [
-    'both a price and event pricing',
-    { priceUsd: '1', pricing },
-    `${at}: must have exactly one of priceUsd and pricing`,
-  ],
-  ['no price', {}, `${at}: must have exactly one of priceUsd and pricing`],
+  ['both a price and event pricing', { priceUsd: '1', pricing }, `${at}: must have either priceUsd or pricing`],
+  ['no price', {}, `${at}: must have either priceUsd or pricing`],
   ['no event', { pricing: { ...pricing, events: {} } }, `${at}.pricing.events: must have 1 to 32 events`],
   ['33 events', { pricing: { ...pricing, events: events(33) } }, `${at}.pricing.events: must have 1 to 32 events`],
   [
@@ -71,10 +67,10 @@ test('a model endpoint accepts a fixed price or the price of its tokens', () => 
   const priced = open('model', { pricing: { tokens, maxUsd: '0.5' } }).endpoint('agent.run')
   expect(priced).toMatchObject({ price: 5000, meters: null, rates: { input: 3_000_000, output: 15_000_000 } })
   expect(() => open('model', { pricing: { ...pricing, tokens } })).toThrow(
-    `${at}.pricing.events: is only for agents of kind code or http`,
+    `${at}.pricing.events: must be omitted, because model agents do not charge events`,
   )
   expect(() => open('model', { pricing: { tokens, maxUsd: '0.5' }, priceUsd: '1' })).toThrow(
-    `${at}: must have exactly one of priceUsd and pricing`,
+    `${at}: must have either priceUsd or pricing`,
   )
   expect(() => open('model', { pricing: { tokens: { inputPerMillionUsd: '-3' }, maxUsd: '1' } })).toThrow(
     `${at}.pricing.tokens.inputPerMillionUsd: must be a USD amount`,

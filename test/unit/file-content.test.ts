@@ -54,19 +54,19 @@ test('reads width and height from the header of every image format', () => {
       knownContent(broken)
     }
   }
-  expect(contentFault('image/png', png(0, 480))).toMatch(/not an image/)
+  expect(contentFault('image/png', png(0, 480))).toMatch(/Must be an image/)
 })
 
 test('detects the content type from the bytes, regardless of the declared type', () => {
-  expect(contentFault('image/png', jpeg())).toMatch(/Contains image\/jpeg/)
+  expect(contentFault('image/png', jpeg())).toMatch(/the file is image\/jpeg/)
   expect(contentFault('image/bmp', png())).toMatch(/Must be one of/)
   expect(contentFault('application/pdf', pdf)).toBeUndefined()
-  expect(contentFault('application/pdf', Buffer.from('PDF'))).toMatch(/not a PDF/)
+  expect(contentFault('application/pdf', Buffer.from('PDF'))).toMatch(/Must be a PDF/)
   expect(contentFault('text/plain', Buffer.from('Grüße'))).toBeUndefined()
   expect(contentFault('text/plain', Buffer.from([0xc3, 0x28]))).toMatch(/UTF-8/)
   expect(contentFault('text/plain', Buffer.from('a\0b'))).toMatch(/UTF-8/)
   expect(contentFault('application/json', Buffer.from('{}'))).toBeUndefined()
-  expect(contentFault('application/octet-stream', png())).toMatch(/Contains image\/png/)
+  expect(contentFault('application/octet-stream', png())).toMatch(/the file is image\/png/)
   expect(contentFault('application/octet-stream', Buffer.from([1, 2, 3]))).toBeUndefined()
   expect(contentFault('audio/mp4', Buffer.from('\0\0\0\x18ftypM4A ', 'latin1'))).toBeUndefined()
   expect(contentFault('audio/mpeg', Buffer.from('\x7fELF', 'latin1'))).toMatch(/executable/)

@@ -49,7 +49,9 @@ test('accepts a line of the maximum size and rejects one byte more', async () =>
   expect(await linesOf([`${full}\n${full}`])).toEqual([full, full])
   expect(await linesOf([full.slice(1), 'x', '\n', full])).toEqual([full, full])
   for (const chunks of [[`${full}x`], [full, 'x'], [`a\n${full}x\n`], ['x', full, '\n']]) {
-    await expect(linesOf(chunks)).rejects.toThrow("The agent's service sent a line of more than 1 MB, the maximum.")
+    await expect(linesOf(chunks)).rejects.toThrow(
+      "The agent's service sent a line of more than 1 MB. Split it into shorter lines.",
+    )
   }
 })
 
@@ -68,7 +70,7 @@ test('stops reading an endless line once it is too long', async () => {
 test('reports invalid UTF-8 instead of replacing it', async () => {
   for (const bytes of [[0xff], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0xf0, 0x9f, 0x98]]) {
     await expect(linesOf([Buffer.from(bytes), '\n'])).rejects.toThrow(
-      "The agent's service sent a line that is not UTF-8.",
+      "The agent's service sent a line that is not UTF-8. Encode its response in UTF-8.",
     )
     await expect(linesOf([Buffer.from(bytes)])).rejects.toThrow('not UTF-8')
   }

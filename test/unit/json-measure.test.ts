@@ -27,7 +27,7 @@ test('counts values, names and nesting levels across chunks', () => {
   const members = (from: number) => Array.from({ length: 26_000 }, (_, n) => `"k${from + n}":0`).join(',')
   expect(refusalOf(`{${members(0)},"half":${half},${members(0)}}`)).toBeUndefined()
   expect(refusalOf(`{${members(0)},"half":${half},${members(26_000)}}`)).toContain('50000 different names')
-  expect(refusalOf(`${'['.repeat(90)}${half},${'['.repeat(30)}`)).toContain('nested deeper')
+  expect(refusalOf(`${'['.repeat(90)}${half},${'['.repeat(30)}`)).toContain('levels of nesting')
 })
 
 test('rejects an overlong property name, but accepts a string value of the same length', () => {

@@ -9,7 +9,7 @@ const find = (text: string) => findUnfitJson(JSON.parse(text))
 
 test('accepts 100 levels of nesting and rejects 101', () => {
   expect([find(nestedArray(100)), find(nestedObject(100))]).toEqual([undefined, undefined])
-  const message = 'Is nested deeper than 100 levels'
+  const message = 'Must have at most 100 levels of nesting'
   expect(find(nestedArray(101))).toEqual({ path: '[0]'.repeat(100), message })
   expect(find(nestedObject(101))).toEqual({ path: `a${'.a'.repeat(99)}`, message })
   expect(find(`{"deep":${nestedArray(100)}}`)).toEqual({ path: `deep${'[0]'.repeat(99)}`, message })
@@ -26,7 +26,7 @@ test('also checks values at the hundredth level', () => {
 test('rejects 100,000 levels without exhausting the stack', () => {
   let value: unknown = 1
   for (let depth = 0; depth < 100_000; depth++) value = depth % 2 === 0 ? [value] : { a: value }
-  expect(findUnfitJson(value)).toMatchObject({ message: expect.stringContaining('nested') })
+  expect(findUnfitJson(value)).toMatchObject({ message: expect.stringContaining('nesting') })
 })
 
 test('rejects a number too large for a double with its path, and accepts the largest double', () => {

@@ -77,7 +77,7 @@ test('failed assertions throw an error with their message', () => {
 })
 
 test.each([
-  [z.string(), undefined, 'Is required'],
+  [z.string(), undefined, 'Must be set'],
   [z.string(), 1, 'Must be a string'],
   [z.int(), 1.5, 'Must be a whole number'],
   [z.enum(['a', 'b']), 'c', 'Must be one of a, b'],

@@ -55,7 +55,7 @@ test.each([
 })
 
 test('requires a mail server for a sender', () => {
-  expect(() => resolve('')).toThrow(/^ERRAND_SMTP_URL: is required/)
+  expect(() => resolve('')).toThrow(/^ERRAND_SMTP_URL: must be set/)
 })
 
 test('no mail contains markup or line breaks of its data where they could do harm', () => {

@@ -47,10 +47,10 @@ test.each([
   [{ plans: { free: { spendPerDayUsd: '-1' } } }, 'plans.free.spendPerDayUsd: must be a USD amount'],
   [{ plans: { free: { spendPerDayUsd: 5 } } }, 'plans.free.spendPerDayUsd: '],
   [{ plans: { free: { spendPerDay: '5' } } }, 'plans.free: '],
-  [{ plans: { free: { agents: ['ghost'] } } }, 'plans.free.agents: "ghost" is not an agent of this configuration'],
+  [{ plans: { free: { agents: ['ghost'] } } }, 'plans.free.agents: "ghost" must be the id of an agent in agents'],
   [{ plans: { 'a b': {} } }, 'plans'],
-  [{ plans: { free: {} }, defaultPlan: 'paid' }, 'defaultPlan: "paid" is not the name of a plan in plans'],
-  [{ defaultPlan: 'constructor' }, 'defaultPlan: "constructor" is not the name of a plan in plans'],
+  [{ plans: { free: {} }, defaultPlan: 'paid' }, 'defaultPlan: "paid" must be the name of a plan in plans'],
+  [{ defaultPlan: 'constructor' }, 'defaultPlan: "constructor" must be the name of a plan in plans'],
 ])('rejects %j and names the field', (config, message) => {
   expect(() => plansOf(config as unknown as Omit<ErrandConfig, 'agents'>)).toThrow(message)
 })

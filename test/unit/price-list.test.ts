@@ -137,12 +137,12 @@ test('a rate of cache writes below the input rate means no surcharge, and an omi
     },
   })
   const tiered = { ...model, tiered_pricing: [] }
-  expect(reason(JSON.stringify({ tiered }), 'tiered')).toMatch(/several tiers/)
+  expect(reason(JSON.stringify({ tiered }), 'tiered')).toMatch(/at most one tier/)
 })
 
 test('a misspelt field of our own list is no price', () => {
   const a = { inputPerMillionUsd: '1', outputPerMillionUsd: '2', cacheReadPerMilionUsd: '1' }
-  expect(reason(JSON.stringify({ models: { a } }), 'a')).toBe('has the unknown field cacheReadPerMilionUsd')
+  expect(reason(JSON.stringify({ models: { a } }), 'a')).toBe('must not have the unknown field cacheReadPerMilionUsd')
 })
 
 test('reads what it writes', () => {
@@ -154,35 +154,35 @@ test('reads what it writes', () => {
 })
 
 test.each([
-  ['openai/text-embedding-3-small', 'has no cost'],
-  ['anthropic/tiered', 'has several tiers; only one tier, for long prompts, is supported'],
-  ['anthropic/free', 'is listed as free'],
-  ['anthropic/audio', 'has a tier that does not depend on the prompt length, which is not supported'],
-  ['anthropic/half', 'has no price for output tokens'],
-  ['anthropic/negative', 'has the price -1 (input), which is not a number from 0 to 9999999.999999'],
-  ['anthropic/text', 'has the price "1" (input), which is not a number from 0 to 9999999.999999'],
-  ['anthropic/fine', 'has the price 1e-7 (input) with more than 6 decimals per million tokens'],
-  ['anthropic/euro', 'has prices in "EUR"; only USD is supported'],
+  ['openai/text-embedding-3-small', 'must have a cost'],
+  ['anthropic/tiered', 'must have at most one tier, for long prompts'],
+  ['anthropic/free', 'must not be listed as free'],
+  ['anthropic/audio', 'must not have a tier that does not depend on the prompt length'],
+  ['anthropic/half', 'must have a price for output tokens'],
+  ['anthropic/negative', 'has the price -1 (input), which must be a number from 0 to 9999999.999999'],
+  ['anthropic/text', 'has the price "1" (input), which must be a number from 0 to 9999999.999999'],
+  ['anthropic/fine', 'has the price 1e-7 (input), which must have at most 6 decimals per million tokens'],
+  ['anthropic/euro', 'must have prices in USD instead of "EUR"'],
 ])('%s has no usable price: it %s', (model, message) => {
   expect(price(JSON.stringify(modelsDev), model)).toBeUndefined()
   expect(reason(JSON.stringify(modelsDev), model)).toBe(message)
 })
 
 test.each([
-  ['no JSON', '{', /^is not JSON: /],
+  ['no JSON', '{', /^must be JSON: /],
   ['a list', '[]', /^must be a JSON object$/],
-  ['another object', '{"a":1}', /^has no prices in the format of models.dev, LiteLLM or Errand$/],
+  ['another object', '{"a":1}', /^must have prices in the format of models.dev, LiteLLM or Errand$/],
   [
     'an id twice',
     '{"a":{"input_cost_per_token":1e-6,"output_cost_per_token":1e-6},"a":{"input_cost_per_token":2e-6}}',
-    /^has the key "a" twice in one object$/,
+    /^must not have the key "a" twice in one object$/,
   ],
   [
     'a price twice',
     '{"models":{"a":{"inputPerMillionUsd":"1","inputPerMillionUsd":"2"}}}',
     /"inputPerMillionUsd" twice/,
   ],
-  ['another currency', '{"currency":"EUR","models":{}}', /^has prices in "EUR"; only USD is supported$/],
+  ['another currency', '{"currency":"EUR","models":{}}', /^must have prices in USD instead of "EUR"$/],
 ])('a file with %s is not a price list', (_, text, message) => {
   expect(() => readPriceList(text)).toThrow(message)
 })

@@ -21,7 +21,7 @@ function chatOf(prices: object, content: string | null = JSON.stringify(list)) {
 }
 
 const haiku = fromPriceList('anthropic/claude-haiku-4-5')
-const unreadable = 'agents: the price of "agent" cannot be read: '
+const unreadable = 'agents: the pricing of "agent" is invalid: '
 
 test('a markup multiplies each rate of the cost, rounded up', () => {
   const longContext = { aboveTokens: 1000, inputPerMillionUsd: '6', outputPerMillionUsd: '20' }
@@ -72,7 +72,7 @@ test('usage is split by the length of prompts if only the cost depends on it', (
   expect(providerCostOf(used, costs)).toBe(2000 * 6000 + 10 * 20_000)
   expect(() =>
     chatOf({ cost: { ...cost, longContext: tier }, pricing: { ...cost, longContext: { ...tier, aboveTokens: 9 } } }),
-  ).toThrow(`${unreadable}longContext.aboveTokens of price and cost must be equal`)
+  ).toThrow(`${unreadable}longContext.aboveTokens must be the same in pricing and cost`)
 })
 
 test('a list whose long prompts cost less than others stops the start', () => {
@@ -97,18 +97,18 @@ test.each([
   [
     'an unknown model',
     fromPriceList('anthropic/claude-haiku-4'),
-    'has no price for exactly "anthropic/claude-haiku-4"',
+    'does not have a price for "anthropic/claude-haiku-4"',
   ],
   ['an unknown model', fromPriceList('claude-haiku-4-5'), 'Did you mean "anthropic/claude-haiku-4-5"?'],
-  ['a missing rate', fromPriceList('half'), 'has no price for output tokens'],
-  ['a missing file', fromPriceList('half', { file: 'none.json' }), 'Could not read the price list: ENOENT'],
+  ['a missing rate', fromPriceList('half'), 'must have a price for output tokens'],
+  ['a missing file', fromPriceList('half', { file: 'none.json' }), 'Could not read the price list (ENOENT: '],
 ])('%s stops the start', (_, pricing, message) => {
   expect(() => chatOf({ pricing })).toThrow(unreadable)
   expect(() => chatOf({ pricing })).toThrow(message)
 })
 
 test('a broken list stops the start', () => {
-  expect(() => chatOf({ pricing: haiku }, '{')).toThrow('prices.json is not JSON')
+  expect(() => chatOf({ pricing: haiku }, '{')).toThrow('prices.json must be JSON')
   expect(() => chatOf({ pricing: haiku }, null)).toThrow('ENOENT')
 })
 
@@ -118,14 +118,14 @@ test.each([
   [
     'a markup without a cost',
     { pricing: costPlus({ markup: '1.3' }) },
-    `${unreadable}costPlus requires cost, the rates of the model provider`,
+    `${unreadable}costPlus requires cost. Set cost to the rates of the model provider`,
   ],
   ['a markup of zero', { cost, pricing: costPlus({ markup: '0' }) }, `${at}.pricing.costPlus.markup: must be a factor`],
   ['a markup in percent', { cost, pricing: costPlus({ markup: '30 %' }) }, `${at}.pricing.costPlus.markup: must be`],
   [
     'a cost with a markup',
     { cost: costPlus({ markup: '2' }), pricing: cost },
-    `${at}.cost: must have rates or priceList, not costPlus`,
+    `${at}.cost: must have rates or priceList instead of costPlus`,
   ],
   [
     'rates beside a list',
@@ -152,10 +152,14 @@ test('caching needs a rate of cache writes', () => {
       .rates
   }
   const written = { ...cost, cacheWritePerMillionUsd: '3.75' }
-  expect(() => open(cost)).toThrow(`${unreadable}caching requires cacheWritePerMillionUsd`)
-  expect(() => open(costPlus({ markup: '2' }), cost)).toThrow(`${unreadable}caching requires cacheWritePerMillionUsd`)
-  expect(() => open(written, undefined, '1h')).toThrow('caching requires cacheWrite1hPerMillionUsd')
-  expect(() => open({ ...written, longContext: tier })).toThrow('caching requires cacheWritePerMillionUsd')
+  expect(() => open(cost)).toThrow(`${unreadable}caching requires cacheWritePerMillionUsd. Set that rate`)
+  expect(() => open(costPlus({ markup: '2' }), cost)).toThrow(
+    `${unreadable}caching requires cacheWritePerMillionUsd. Set that rate`,
+  )
+  expect(() => open(written, undefined, '1h')).toThrow('caching requires cacheWrite1hPerMillionUsd. Set that rate')
+  expect(() => open({ ...written, longContext: tier })).toThrow(
+    'caching requires cacheWritePerMillionUsd. Set that rate',
+  )
   expect(open(written)).toMatchObject({ cacheWrite: 3_750_000 })
   expect(open(costPlus({ markup: '2' }), written)).toMatchObject({ cacheWrite: 7_500_000 })
 })

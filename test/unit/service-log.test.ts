@@ -16,9 +16,9 @@ test('logs full-disk errors once a minute with the skipped count, and other erro
   vi.advanceTimersByTime(60_000)
   log.warn({ err: Object.assign(new Error('no room'), { code: 'ENOSPC' }) }, 'the queue could not be read')
   expect(lines.map(({ linesSkipped, msg }) => [msg, linesSkipped])).toEqual([
-    ['the disk is full; free up space: a request failed', 0],
+    ['the disk is full. Free up space: a request failed', 0],
     ['a request failed', undefined],
     ['fine', undefined],
-    ['the disk is full; free up space: the queue could not be read', 4],
+    ['the disk is full. Free up space: the queue could not be read', 4],
   ])
 })

@@ -236,7 +236,12 @@ test('accepts any 2xx status, follows no redirects, and neither waits for nor st
   }
   expect(outcomes).toEqual({
     '/204': [200, 'succeeded', 204, null],
-    '/redirect': [200, 'failed', 302, 'The endpoint responded with a redirect. Redirects are not followed.'],
+    '/redirect': [
+      200,
+      'failed',
+      302,
+      "The endpoint responded with a redirect. Set the webhook's URL to the final URL.",
+    ],
     '/large': [200, 'succeeded', 200, null],
     '/endless': [200, 'succeeded', 200, null],
   })

@@ -124,9 +124,9 @@ test('does not send to a name that first resolves to a public, then a private ad
     const url = `http://${host}:${port}/`
     const sent = posts.send({ target: 'hook_1', userId: 'user_1', url, body: '{}', headers, signal })
     // Every target gets the same message. Otherwise users could find out which internal names exist.
-    await expect(sent).rejects.toThrow("The URL's host was not found or is not public.")
+    await expect(sent).rejects.toThrow("The URL's host is private or was not found. Use a public host.")
     const again = posts.send({ target: 'hook_1', userId: 'user_1', url, body: '{}', headers, signal })
-    await expect(again).rejects.toThrow("The URL's host was not found or is not public.")
+    await expect(again).rejects.toThrow("The URL's host is private or was not found. Use a public host.")
   }
   expect(names.names.has('rebinding.example.com')).toBe(true)
   expect(receiver.connections()).toBe(0)

@@ -34,7 +34,7 @@ export function AgentsAdminPage() {
     <>
       <PageHeader
         title="Agents"
-        description="All agents of the service and their prices, including those only some users see."
+        description="All agents of the service with their prices, including agents that only some users can see."
       />
       <Stack gap="lg">
         <QueryState

@@ -17,7 +17,7 @@ export function LinkOnce({ link: { expiresAt, url }, email, isMailed = false, ch
       <Text>
         {isMailed ? (
           <>
-            The link is being mailed to <b>{email}</b>. You can also pass it on yourself.
+            The link is being emailed to <b>{email}</b>. You can also share it yourself.
           </>
         ) : (
           <>
@@ -29,7 +29,7 @@ export function LinkOnce({ link: { expiresAt, url }, email, isMailed = false, ch
       <SecretBox value={url} label="Link" what="link" />
       <Text>
         The link works once, until <TimeText at={expiresAt} isExact />. You will not see it again. If you lose it,
-        create another to replace it. {children}
+        create another link. {children}
       </Text>
       <Group justify="flex-end">
         <Button onClick={onDone}>Done</Button>

@@ -47,7 +47,7 @@ export function AgentPage() {
           title="You do not have access to this agent"
           action={<PageLink href="/agents">View all agents</PageLink>}
         >
-          It was removed, or is only visible to other accounts.
+          It was removed, or only other accounts can see it.
         </EmptyState>
       ) : (
         <QueryState query={agent} skeleton={<Skeleton height={320} />}>

@@ -40,8 +40,7 @@ export function AgentsPage() {
           isEmpty={({ total }) => total === 0}
           empty={
             <EmptyState title="No agents available">
-              Agents are defined in the service configuration. Ask the operator of this service to make one visible to
-              you.
+              Ask the operator of this service to make an agent visible to you.
             </EmptyState>
           }
           skeleton={

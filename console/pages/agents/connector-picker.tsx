@@ -37,7 +37,7 @@ export function ConnectorPicker({ value, onChange, error }: ConnectorPickerProps
   return (
     <MultiSelect
       label="Connectors"
-      description="Services whose tools the agent can call, at no extra cost."
+      description="Services whose tools the agent can call at no extra cost."
       placeholder={value.length === 0 ? 'None' : ''}
       data={[
         ...data.connectors.map(({ id, name, status }) => ({ value: id, label: name + statusTexts[status] })),
@@ -48,7 +48,7 @@ export function ConnectorPicker({ value, onChange, error }: ConnectorPickerProps
       maxValues={connectorsMax}
       searchable={data.connectors.length > 8}
       hidePickedOptions
-      error={error ?? (gone.length > 0 ? 'Remove deleted connectors before you run this.' : undefined)}
+      error={error ?? (gone.length > 0 ? 'Remove the deleted connectors before you run this.' : undefined)}
     />
   )
 }

@@ -33,7 +33,7 @@ export function RunCost({ account, isMetered, priceUsd }: RunCostProps) {
       {cost}
       {left !== undefined && left >= 0 && `; balance after: ${usdText(formatUsd(left))}`}
       {left !== undefined && left < 0 && `; ${usdText(formatUsd(-left))} short`}
-      {isHeld && ` (${usdText(account.heldUsd)} held by chats)`}
+      {isHeld && ` (${usdText(account.heldUsd)} held for replies in progress)`}
     </Text>
   )
 }

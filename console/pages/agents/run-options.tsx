@@ -44,7 +44,7 @@ export function RunOptions({ errors, onChange, timeoutSeconds, value }: RunOptio
           <SimpleGrid cols={{ base: 1, sm: 3 }}>
             <TextInput
               label="Cap in USD"
-              description="Rejected if it would cost more."
+              description="The task is rejected if it would cost more."
               placeholder="No cap"
               inputMode="decimal"
               autoComplete="off"
@@ -54,7 +54,7 @@ export function RunOptions({ errors, onChange, timeoutSeconds, value }: RunOptio
             />
             <NativeSelect
               label="Start within"
-              description="Otherwise refunded."
+              description="The task is refunded if it does not start in time."
               data={waits}
               value={value.expiresInSeconds}
               onChange={(event) => set({ expiresInSeconds: event.currentTarget.value })}
@@ -62,7 +62,7 @@ export function RunOptions({ errors, onChange, timeoutSeconds, value }: RunOptio
             />
             <TextInput
               label="Timeout in seconds"
-              description="Refunded if exceeded."
+              description="The task fails and is refunded if it runs longer."
               placeholder={String(timeoutSeconds)}
               inputMode="decimal"
               autoComplete="off"
@@ -73,7 +73,7 @@ export function RunOptions({ errors, onChange, timeoutSeconds, value }: RunOptio
           </SimpleGrid>
           <TagsField
             label="Tags"
-            description="For finding the task later, such as order:1234. Press Enter after each one."
+            description="Names and values to find the task by, such as order:1234. Press Enter after each tag."
             value={value.tags}
             onChange={(tags) => set({ tags })}
             maxTags={tagsMax}

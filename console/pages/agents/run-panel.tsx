@@ -88,7 +88,7 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], tags = {},
             {form.mode === 'json' ? (
               <Textarea
                 label="Params"
-                description="A JSON object."
+                description="Enter a JSON object."
                 value={form.json.text}
                 error={form.json.problem}
                 onChange={(event) => form.setJson(event.currentTarget.value)}

@@ -35,7 +35,7 @@ export function useRun({ endpointId, form, connectorIds: first, tags }: RunOptio
       const body = JSON.stringify(input)
       const bytes = bytesOf(input) + envelopeBytes
       if (bytesMax !== undefined && bytes > bytesMax) {
-        throw new Error(`This run is ${sizeText(bytes)}. The maximum is ${sizeText(bytesMax)}. Shorten the input.`)
+        throw new Error(`The input is ${sizeText(bytes)}, but the maximum is ${sizeText(bytesMax)}. Shorten it.`)
       }
       if (intent.current.body !== body) intent.current = { body, key: newIdempotencyKey() }
       return client.tasks.create(input, { idempotencyKey: intent.current.key })

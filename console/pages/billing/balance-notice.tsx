@@ -11,8 +11,8 @@ export function BalanceNotice({ account }: { account: Account | undefined }) {
   if (owedUsd !== '0.0000') {
     return (
       <Alert color="red" title="Outstanding debt" icon={<ExclamationTriangleIcon aria-hidden />} variant="light">
-        A payment was refunded or disputed after <Money usd={owedUsd} fw={500} /> of it was spent. Add credit to resume
-        tasks and chats.
+        A payment was refunded or disputed after <Money usd={owedUsd} fw={500} /> of it was spent. Add credit to run
+        tasks and chats again.
       </Alert>
     )
   }

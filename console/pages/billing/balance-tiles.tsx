@@ -23,7 +23,7 @@ export function BalanceTiles({ account: { data, isPending } }: { account: UseQue
         label="Available"
         isLoading={isPending}
         value={data && <Money usd={subtractUsd(data.balanceUsd, data.heldUsd)} />}
-        note="Balance minus held amount"
+        note="Balance minus the held amount"
       />
     </StatTiles>
   )

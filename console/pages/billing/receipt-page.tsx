@@ -82,8 +82,8 @@ function ReceiptOf({ subject }: { subject: Subject }) {
           empty={
             <NoReceipt title="Receipt not found">
               {taskId === undefined
-                ? 'This chat turn has no charge. It may be in progress, have failed at no cost, or belong to another account.'
-                : 'This task has no charge. It may not exist, or belong to another account.'}
+                ? 'This chat turn has no charge in your account. It may be in progress or have failed at no cost.'
+                : 'This task has no charge in your account. Check the URL.'}
             </NoReceipt>
           }
           skeleton={<Skeleton height={420} />}

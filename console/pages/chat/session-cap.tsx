@@ -83,7 +83,7 @@ function CapForm({ session, onDone }: { session: Session; onDone: () => void }) 
             setEmpty(false)
             save.reset()
           }}
-          error={isEmpty ? 'Enter an amount, such as 1.50' : fields['maxCostUsd']}
+          error={isEmpty ? 'Enter an amount in USD, such as 1.50' : fields['maxCostUsd']}
         />
         <Group justify="flex-end" gap="xs">
           {maxCostUsd !== undefined && (
@@ -92,7 +92,7 @@ function CapForm({ session, onDone }: { session: Session; onDone: () => void }) 
             </Button>
           )}
           <Button type="submit" loading={save.isPending}>
-            Save
+            Save cap
           </Button>
         </Group>
       </Stack>

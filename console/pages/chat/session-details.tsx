@@ -56,7 +56,7 @@ export function SessionDetails({ agent, session }: SessionDetailsProps) {
       </Panel>
       <Panel title="Metadata">
         {Object.keys(metadata).length === 0 ? (
-          <Text c="dimmed">No metadata. Set it with PATCH /api/sessions.</Text>
+          <Text c="dimmed">No metadata. Set it with updateSession in the API.</Text>
         ) : (
           <JsonTree value={metadata} what="metadata" />
         )}
@@ -104,8 +104,8 @@ function EndPanel({ session: { id: sessionId, status } }: { session: Session }) 
       <Group gap="xs">
         {status === 'active' && (
           <ConfirmButton label="End chat" title="End this chat?" confirmLabel="End chat" onConfirm={complete}>
-            It will accept no more messages, here or through the API. A reply in progress finishes first. This cannot be
-            undone.
+            The chat stops accepting messages, here and through the API. A reply in progress finishes first. This cannot
+            be undone.
           </ConfirmButton>
         )}
         <ConfirmButton

@@ -54,7 +54,7 @@ function TitleForm({ session, onDone }: { session: Session; onDone: () => void }
         />
         <Group justify="flex-end">
           <Button type="submit" loading={save.isPending} disabled={title === ''}>
-            Save
+            Save title
           </Button>
         </Group>
       </Stack>

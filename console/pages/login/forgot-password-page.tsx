@@ -29,10 +29,11 @@ export function ForgotPasswordPage() {
   }
   if (request.isSuccess) {
     return (
-      <LoginFrame title="Check your mail">
+      <LoginFrame title="Check your email">
         <Stack align="center" ta="center">
           <Text role="status">
-            If an account with a password has this email address, a link was mailed to it. It works once, for an hour.
+            If an account with a password has this email address, we sent a link to it. The link works once, for an
+            hour.
           </Text>
           <PageLink href="/login">Go to login</PageLink>
         </Stack>
@@ -40,7 +41,7 @@ export function ForgotPasswordPage() {
     )
   }
   return (
-    <LoginFrame title="Forgot password" lead="We mail you a link to choose a new one.">
+    <LoginFrame title="Forgot password" lead="We will email you a link to choose a new password.">
       <form onSubmit={submit} noValidate>
         <Stack gap="md">
           {rest && (
@@ -64,7 +65,7 @@ export function ForgotPasswordPage() {
             error={error}
           />
           <Button type="submit" fullWidth loading={request.isPending}>
-            Mail me a link
+            Send link
           </Button>
           <PageLink href="/login" ta="center">
             Back to login

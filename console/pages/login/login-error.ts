@@ -5,7 +5,8 @@ const messages: Readonly<Record<string, string>> = {
   'email-unverified': 'Your email address is not verified with the provider. Verify it there and try again.',
   'sign-up-closed': 'You have no account here yet. Ask an admin for an invitation.',
   'domain-refused': 'Email addresses from this domain cannot log in here. Contact an admin.',
-  'email-taken': 'The account with this email address is linked to another login at the provider. Contact an admin.',
+  'email-taken':
+    'The account with this email address is linked to a different login at the provider. Contact an admin.',
   suspended: 'This account is suspended. Contact an admin.',
   expired: 'Login timed out. Try again.',
 }

@@ -17,7 +17,7 @@ const steps = [
   {
     id: 'chat',
     title: 'Start a chat',
-    text: 'Talk to an agent that remembers the conversation. Each message is charged by usage.',
+    text: 'Chat with an agent that remembers the conversation. Each message is charged by usage.',
     href: '/chat',
     label: 'Start a chat',
     Icon: ChatBubbleIcon,

@@ -116,7 +116,7 @@ function BlockedNotice({ until }: { until: string }) {
   return (
     <Alert color="yellow" variant="light" title="New tasks are blocked" icon={<ExclamationTriangleIcon aria-hidden />}>
       Too many tasks failed in a short time. You can create tasks again <TimeText at={until} />; chats still work. Check
-      your <PageLink href="/tasks?status=failed">failed tasks</PageLink>, or ask an admin to lift the block.
+      your <PageLink href="/tasks?status=failed">failed tasks</PageLink>, or ask an admin to unblock your account.
     </Alert>
   )
 }
@@ -130,7 +130,7 @@ function ConnectorsBlockedNotice({ until }: { until: string }) {
       icon={<ExclamationTriangleIcon aria-hidden />}
     >
       A task failed after calling a connector. You can create tasks with connectors again <TimeText at={until} />; other
-      tasks and chats still work. To continue sooner, ask an admin to lift the block.
+      tasks and chats still work. To continue sooner, ask an admin to unblock your account.
     </Alert>
   )
 }

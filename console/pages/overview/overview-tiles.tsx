@@ -44,7 +44,7 @@ function BalanceNote({ account: { balanceUsd, heldUsd, payments } }: { account: 
   if (usdUnits(heldUsd) > 0) {
     return (
       <>
-        <Money usd={heldUsd} /> held by chats, <Money usd={subtractUsd(balanceUsd, heldUsd)} /> available
+        <Money usd={heldUsd} /> held for replies, <Money usd={subtractUsd(balanceUsd, heldUsd)} /> available
       </>
     )
   }
@@ -62,7 +62,7 @@ function RefundNote({ refundedUsd }: { refundedUsd: string }) {
 }
 
 function failureNote({ executions, failures, failureRate }: ReturnType<typeof usageTotals>): string {
-  if (executions === 0 && failures === 0) return 'No runs'
+  if (executions === 0 && failures === 0) return 'No executions'
   if (failures === 0) return 'No failures'
   return `${count.format(failures)} failed${failureRate === undefined ? '' : `, ${failureRate}`}`
 }

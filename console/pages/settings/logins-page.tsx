@@ -149,7 +149,7 @@ function EndButton({ login: { id, current, userAgent } }: { login: Login }) {
         await queryClient.invalidateQueries({ queryKey: ['logins'] })
       }}
     >
-      That browser is logged out immediately.
+      The browser is logged out immediately.
     </ConfirmButton>
   )
 }

@@ -13,7 +13,7 @@ export function PasswordPage() {
     <>
       <PageHeader
         title="Password"
-        description="For logging in to this console. API keys keep working when you change it."
+        description="You use it to log in to this console. API keys keep working when you change it."
       />
       <QueryState query={account}>
         {({ email, hasPassword, isAdmin }) =>

@@ -56,8 +56,8 @@ export function CancelTask({ task, endpoint }: CancelTaskProps) {
         </Text>
         <Text>
           {isAtWork
-            ? 'The task stops now. Anything it already did in other systems is not undone. Canceling a running task counts as a failure: ten within ten minutes block the account temporarily.'
-            : 'It has not started and will not run.'}
+            ? 'The task stops now, but its effects in other systems are not undone. A canceled running task counts as a failure, and ten failures within ten minutes block the account temporarily.'
+            : 'The task has not started and will not run.'}
         </Text>
       </Stack>
     </ConfirmButton>
@@ -69,8 +69,8 @@ function reasonAgainst(
   endpoint: CancelTaskProps['endpoint'],
 ): string | undefined {
   if (cancelableUntil !== undefined) {
-    return 'The agent has called a connector or charged an event, so the task can no longer be canceled.'
+    return 'The agent has called a connector or charged an event, so you can no longer cancel the task.'
   }
   if (status !== 'processing' || endpoint?.cancel !== 'pending') return undefined
-  return 'The task has started. Tasks of this endpoint can only be canceled before that.'
+  return 'The task has started, and tasks of this endpoint can be canceled only before they start.'
 }

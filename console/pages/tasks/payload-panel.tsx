@@ -57,7 +57,7 @@ export function PayloadPanel({ title, what, taskId, part, value, isPreview, whol
       {!isWhole && (
         <Stack gap="sm" align="flex-start">
           <Text size="sm" c="dimmed">
-            Only the beginning is shown, because this is larger than the inline limit (16 KB by default).
+            Only the beginning is shown, because the data is larger than the inline limit (16 KB by default).
           </Text>
           <pre className={classes.preview} tabIndex={0} role="group" aria-label={`Beginning of ${what}`}>
             {String(value)}…

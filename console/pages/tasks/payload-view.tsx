@@ -136,7 +136,7 @@ function TextView({ text, what }: { text: string; what: string }) {
       </Box>
       {shown < text.length && (
         <Button size="xs" variant="default" mt="xs" onClick={() => setShown(shown * 4)}>
-          Show more of {text.length.toLocaleString('en')} characters
+          Show more of the {text.length.toLocaleString('en')} characters
         </Button>
       )}
     </Box>

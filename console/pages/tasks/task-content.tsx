@@ -128,7 +128,7 @@ function TaskDetails({ task, agent, hasEndpoint }: TaskDetailsProps) {
           ),
         ],
         ['Connectors', task.connectorIds && <TaskConnectors key="connectors" ids={task.connectorIds} />],
-        ['Time limit', task.timeoutSeconds !== undefined && secondsText(task.timeoutSeconds)],
+        ['Timeout', task.timeoutSeconds !== undefined && secondsText(task.timeoutSeconds)],
         ['Tags', task.tags && <TaskTags key="tags" tags={task.tags} />],
       ]}
     />

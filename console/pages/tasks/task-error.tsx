@@ -6,14 +6,14 @@ import { TaskFailure } from './task-failure.tsx'
 
 const meanings: Readonly<Record<string, string>> = {
   AGENT_ERROR: 'The agent reported an error.',
-  AGENT_TIMEOUT: 'The agent exceeded its time limit.',
+  AGENT_TIMEOUT: 'The agent exceeded its timeout.',
   CANCELED: 'You canceled this task.',
   EXPIRED: 'The task did not start in time.',
   CONNECTORS_BLOCKED: 'Tasks with connectors are blocked for this account.',
-  AGENT_INTERRUPTED: 'The service stopped the run. It is safe to run it again.',
+  AGENT_INTERRUPTED: 'The service interrupted the run. You can run the task again.',
   AGENT_UNAVAILABLE: 'The endpoint was removed before the task started.',
   AGENT_OUTPUT_INVALID: 'The agent returned an invalid result.',
-  AGENT_OUTPUT_TOO_LARGE: 'The result exceeded the size limit.',
+  AGENT_OUTPUT_TOO_LARGE: 'The result exceeded the maximum size.',
 }
 
 /** Matches the service's error message for an agent that called a tool outside the run's connectors. */

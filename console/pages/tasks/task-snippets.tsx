@@ -32,7 +32,7 @@ export function TaskSnippets({ task, request }: { task: Task; request: unknown }
           call={{ method: 'tasks.get', input: { taskId: task.id }, result: 'task' }}
         />
       ) : request === undefined ? (
-        <Text c="dimmed">Load all params above to see them here.</Text>
+        <Text c="dimmed">Load all params above to see them in the code.</Text>
       ) : (
         <>
           {isShortened && (

@@ -65,7 +65,7 @@ export function UsagePage() {
   const names = useKeyNames(groupBy === 'key')
   return (
     <>
-      <PageHeader title="Usage" description="What tasks and chats cost, per UTC day." />
+      <PageHeader title="Usage" description="Cost of tasks and chats, per UTC day." />
       <Stack gap="lg">
         <Group align="flex-end">
           <NameSelect label="Period" names={periods} value={String(days)} onChange={setPeriod} />
@@ -112,16 +112,16 @@ function Sums({ groupBy, names, usage: { days, groups = [], hours, runs = 0 } }:
     <Stack gap="lg">
       <StatTiles>
         <StatTile label={`Spent ${period}`} value={<Money usd={spentOf(totals)} />} note="Charges minus refunds" />
-        <StatTile label={`Executions ${period}`} value={countText(totals.executions)} note="Tasks and chats" />
+        <StatTile label={`Executions ${period}`} value={countText(totals.executions)} note="Tasks and chat turns" />
         <StatTile
           label="Failure rate"
-          value={failureRate(totals) ?? 'None ended'}
+          value={failureRate(totals) ?? 'No executions'}
           note={`${countText(totals.failures)} failed`}
         />
         <StatTile
           label="Balance lasts"
           value={!account ? undefined : left === undefined ? 'No spending' : lastsText(left)}
-          note="At the average rate since the first charge"
+          note="At the average spending since the first charge"
         />
       </StatTiles>
       {groups.length === 0 ? (
@@ -164,7 +164,7 @@ function Sums({ groupBy, names, usage: { days, groups = [], hours, runs = 0 } }:
             />
             <Text size="sm" c="dimmed" mt="xs">
               {groups.length >= groupsMax && `Top ${countText(groupsMax)} by charges. `}
-              {groupBy === 'tag' && 'A task with several tags counts for each. '}
+              {groupBy === 'tag' && 'A task with several tags counts for each tag. '}
               {groupBy !== 'model' && sourceText(groupBy, runs)}
             </Text>
           </Panel>
@@ -182,7 +182,7 @@ function lastsText(days: number): string {
 function sourceText(groupBy: GroupBy, runs: number): string {
   const what = groupBy === 'tag' ? 'Sums and times' : 'Times'
   const source = runs < runsMax ? 'all tasks of the period' : `the newest ${countText(runsMax)} tasks`
-  return `${what} are of ${source}, without chats. p95: 95% took at most this long.`
+  return `${what} cover ${source}, excluding chats. For p95, 95% took at most this long.`
 }
 
 type StepsTableProps = { dates: readonly string[]; series: readonly DaySeries[]; caption: string }
@@ -236,7 +236,7 @@ function columnsOf({ days, groupBy, nameOf }: ColumnsOf): Column<UsageGroup>[] {
     { id: 'executions', label: 'Executions', align: 'right', cell: ({ executions }) => countText(executions) },
     { id: 'failures', label: 'Failures', align: 'right', cell: ({ failures }) => countText(failures) },
     { id: 'rate', label: 'Failure rate', align: 'right', cell: (row) => failureRate(row) ?? '' },
-    ...(groupBy === 'model' ? [] : [times('run', 'Run p50 / p95'), times('wait', 'Wait p50 / p95')]),
+    ...(groupBy === 'model' ? [] : [times('run', 'Run time p50 / p95'), times('wait', 'Queue time p50 / p95')]),
     money('charged', 'Charged', ({ spentUsd }) => spentUsd),
     money('refunded', 'Refunded', ({ refundedUsd }) => refundedUsd),
     money('spent', 'Spent', spentOf),

@@ -2,6 +2,9 @@ import { basePath } from '../../app/service-url.ts'
 
 export async function readCsv(path: string): Promise<string> {
   const answer = await fetch(basePath + path, { headers: { Accept: 'text/csv' } })
-  if (!answer.ok) throw new Error(`The service responded with the status ${answer.status}. Try again.`)
+  if (!answer.ok)
+    throw new Error(
+      `Could not download the file, because the service responded with the status ${answer.status}. Try again.`,
+    )
   return await answer.text()
 }

@@ -42,10 +42,7 @@ function NumberControl(props: ControlProps<Field<NumberField>>) {
   const read = (next: number | string) => {
     if (next === '') onChange(undefined)
     else if (typeof next === 'number') onChange(next)
-    else
-      onChange(
-        new Unfinished(next, /^-?$/.test(next) ? 'Must be a number' : 'This number cannot be represented exactly'),
-      )
+    else onChange(new Unfinished(next, /^-?$/.test(next) ? 'Must be a number' : 'Must be a number with fewer digits'))
   }
   return (
     <NumberInput

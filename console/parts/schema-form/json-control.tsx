@@ -5,7 +5,7 @@ import { Unfinished } from './form-value.ts'
 import { readJson } from './read-json.ts'
 import classes from '../../pages/agents/agent.module.css'
 
-const hints = { object: 'A JSON object.', array: 'A JSON array.' }
+const hints = { object: 'Enter a JSON object.', array: 'Enter a JSON array.' }
 
 /** JSON input for fields that a form cannot express, and for values that do not fit the input of their field. */
 export function JsonControl({ isMisfit = false, ...props }: ControlProps & { isMisfit?: boolean }) {
@@ -13,7 +13,8 @@ export function JsonControl({ isMisfit = false, ...props }: ControlProps & { isM
   const [text, setText] = useState(() => toText(value))
   const { description, error, ...texts } = labelProps(props)
   const hint =
-    (field.kind === 'json' && field.expects && hints[field.expects]) || 'Any JSON value. Put strings in double quotes.'
+    (field.kind === 'json' && field.expects && hints[field.expects]) ||
+    'Enter any JSON value, with strings in double quotes.'
   const note = isMisfit ? 'Invalid value. Fix it or clear the field.' : hint
   const commit = (given: string) => {
     if (given.trim() === '') return onChange(undefined)

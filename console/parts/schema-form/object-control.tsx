@@ -53,7 +53,7 @@ export function ObjectFields({ Part, field, onChange, path, problems, value }: C
     onChange(Object.fromEntries([...own, ...(isObject(next) ? Object.entries(next) : [])]))
   }
   if (names.length === 0 && others.length === 0 && !field.takesOthers) {
-    return <Text c="dimmed">{path === '' ? 'This endpoint takes no params.' : 'No fields.'}</Text>
+    return <Text c="dimmed">{path === '' ? 'This endpoint does not have params.' : 'No fields.'}</Text>
   }
   return (
     <Stack gap="md">
@@ -90,7 +90,7 @@ const otherKeys: FormField = {
   kind: 'json',
   expects: 'object',
   label: 'Other fields',
-  description: 'Additional fields to send, as a JSON object.',
+  description: 'A JSON object with additional fields to send.',
   isNullable: false,
   initial: undefined,
 }

@@ -11,7 +11,7 @@ export async function readTextFile(
   const { name, size } = file
   const most = bytesMax === undefined ? Infinity : bytesMax - envelopeBytes
   const tooLarge = (bytes: string) => ({
-    problem: `${name} is ${bytes}. The maximum per run is ${sizeText(bytesMax ?? 0)}.`,
+    problem: `${name} is ${bytes}, but the maximum per run is ${sizeText(bytesMax ?? 0)}. Choose a smaller file.`,
   })
   if (size > most) return tooLarge(sizeText(size))
   const bytes = await file.arrayBuffer().catch(() => undefined)
@@ -22,7 +22,7 @@ export async function readTextFile(
       problem: `${name} is not UTF-8 text. Save it as plain text, Markdown, CSV or JSON in UTF-8 and try again.`,
     }
   }
-  if (text.trim() === '') return { problem: `${name} is empty.` }
+  if (text.trim() === '') return { problem: `${name} is empty. Choose another file.` }
   const sent = bytesOf(text)
   if (sent > most) return tooLarge(`${sizeText(size)} (${sizeText(sent)} when sent)`)
   return { text }

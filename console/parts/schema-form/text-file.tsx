@@ -36,7 +36,7 @@ export function TextFile({ label, text, onText, children }: TextFileProps) {
     if (!hasFiles(event)) return
     event.preventDefault()
     const { files } = event.dataTransfer
-    if (files.length > 1) return setFound({ of: text, problem: 'Choose only one file.' })
+    if (files.length > 1) return setFound({ of: text, problem: 'Several files were selected. Choose only one.' })
     if (files[0]) void take(files[0])
   }
   return (

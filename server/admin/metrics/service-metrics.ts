@@ -50,47 +50,49 @@ export class ServiceMetrics implements Meter {
     this.#counters = {
       requests: counter(
         'errand_http_requests_total',
-        'Completed requests by operation and status; status 499 is a client that disconnected before the response.',
+        'Completed requests by operation and status; status 499 means that the client disconnected before the response.',
         'operation',
         'status',
       ),
       refusals: counter('errand_refusals_total', 'Rejected or failed calls by error code.', 'code'),
-      runs: counter('errand_runs_total', 'Ended runs by kind (task, chat), end and agent.', 'kind', 'end', 'agent'),
-      taskFailures: counter('errand_task_failures_total', 'Tasks failed by their agent, by error code.', 'code'),
-      tokens: counter(
-        'errand_chat_tokens_total',
-        'Tokens of chats that were charged; completion includes reasoning.',
+      runs: counter(
+        'errand_runs_total',
+        'Ended runs by kind (task or chat), outcome and agent.',
         'kind',
+        'end',
+        'agent',
       ),
-      toolCalls: counter('errand_chat_tool_calls_total', 'Tool calls of chats that were charged.'),
-      chatCharged: counter('errand_chat_charged_usd_total', 'Amount charged for chats.', 'agent'),
+      taskFailures: counter('errand_task_failures_total', 'Tasks that their agent failed, by error code.', 'code'),
+      tokens: counter('errand_chat_tokens_total', 'Tokens of charged turns; completion includes reasoning.', 'kind'),
+      toolCalls: counter('errand_chat_tool_calls_total', 'Tool calls of charged turns.'),
+      chatCharged: counter('errand_chat_charged_usd_total', 'Amount charged for turns.', 'agent'),
       providerCost: counter(
         'errand_chat_provider_cost_usd_total',
-        "Cost of chats to the operator, at the agent's `cost`; includes chats that were free for users.",
+        "Provider cost of turns, at the agent's `cost`; includes turns that were free for users.",
         'agent',
       ),
       taskCharged: counter('errand_task_charged_usd_total', 'Amount charged for completed tasks.', 'agent'),
       taskProviderCost: counter(
         'errand_task_provider_cost_usd_total',
-        "Cost of tasks to the operator, at the agent's `cost`; includes failed tasks.",
+        "Provider cost of tasks, at the agent's `cost`; includes failed tasks.",
         'agent',
       ),
       writtenOff: counter(
         'errand_chat_written_off_usd_total',
-        'Chat cost beyond balances, caps and spending limits, which was not charged.',
+        'Cost of turns that exceeded a balance, cap or spending limit and was not charged.',
       ),
       commitFailures: counter(
         'errand_database_commit_failures_total',
-        'Database transactions that could not be committed; their requests got 503.',
+        'Database transactions that failed to commit; their requests were answered with 503.',
       ),
     }
     this.#histograms = {
       requests: histogram(
         'errand_http_request_duration_seconds',
-        'Time from the head of a request to the end of its response, excluding streams and long polls.',
+        "Time from a request's headers to the end of its response, excluding streams and long polls.",
         { buckets: requestSeconds, labelNames: ['operation'] },
       ),
-      runs: histogram('errand_run_duration_seconds', 'Time from the start of a run to its stored end.', {
+      runs: histogram('errand_run_duration_seconds', 'Time from the start of a run until its end is stored.', {
         buckets: runSeconds,
         labelNames: ['kind'],
       }),
@@ -99,7 +101,7 @@ export class ServiceMetrics implements Meter {
       }),
       commits: histogram(
         'errand_database_commit_duration_seconds',
-        'Time from the start of a database transaction to its commit on disk; one transaction contains the writes of many requests.',
+        'Time from the start of a database transaction until its commit is on disk; one transaction can contain the writes of many requests.',
         { buckets: commitSeconds },
       ),
     }

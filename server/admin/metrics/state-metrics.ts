@@ -29,24 +29,21 @@ export class StateMetrics {
       new Counter({ name, help, labelNames, registers })
     this.#gauges = {
       info: gauge('errand_info', 'Always 1; the version is a label.', 'version'),
-      accepting: gauge('errand_accepting', 'Whether new work is accepted: 0 while the service is stopping.'),
-      tasks: gauge('errand_tasks', 'Unfinished tasks; pending ones are queued.', 'status'),
+      accepting: gauge('errand_accepting', 'Whether the service accepts new work; 0 while it is stopping.'),
+      tasks: gauge('errand_tasks', 'Unfinished tasks by status; pending tasks are queued.', 'status'),
       running: gauge('errand_running', 'Runs in progress in this process.', 'kind'),
       inFlight: gauge('errand_requests_in_flight', 'Requests in progress, excluding streams.', 'kind'),
       connections: gauge('errand_http_connections', 'Open connections of clients.'),
-      threads: gauge('errand_agent_threads', 'Agent threads, by whether they respond.', 'responding'),
+      threads: gauge('errand_agent_threads', 'Agent threads, by whether they are responding.', 'responding'),
       delay: gauge(
         'errand_event_loop_delay_seconds',
         'Delay of timers in the main thread over the last few minutes.',
         'quantile',
       ),
-      databaseUp: gauge('errand_database_up', 'Whether the database is readable and its last write was committed.'),
+      databaseUp: gauge('errand_database_up', 'Whether the database can be read and its last write succeeded.'),
       databaseBytes: gauge('errand_database_bytes', 'Sizes of the database files.', 'file'),
       users: gauge('errand_users', 'Accounts, by state.', 'state'),
-      differences: gauge(
-        'errand_ledger_differences',
-        'Accounts and tasks that the last check of the ledger found wrong.',
-      ),
+      differences: gauge('errand_ledger_differences', 'Differences found by the last check of the ledger.'),
       checkedAt: gauge('errand_ledger_checked_timestamp_seconds', 'When the ledger was last checked, in Unix time.'),
       resident: gauge('process_resident_memory_bytes', 'Resident memory.'),
       heap: gauge('nodejs_heap_size_used_bytes', 'Heap in use by the main thread.'),
@@ -56,14 +53,10 @@ export class StateMetrics {
     this.#counters = {
       transactions: counter(
         'errand_transactions_total',
-        'Ledger transactions committed by this process, by type; given_back is the unused part of metered tasks.',
+        'Ledger transactions committed by this process, by type; given_back is the returned part of metered tasks.',
         'type',
       ),
-      usd: counter(
-        'errand_transactions_usd_total',
-        'Absolute amounts of these transactions, including negative adjustments.',
-        'type',
-      ),
+      usd: counter('errand_transactions_usd_total', 'Sum of the absolute amounts of these transactions.', 'type'),
       cpu: counter('process_cpu_seconds_total', 'CPU time of all threads.'),
     }
   }

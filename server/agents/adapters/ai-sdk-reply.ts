@@ -30,7 +30,7 @@ export function aiSdkReply(agent: AiSdkAgent | StreamFunction): (run: ChatRun) =
     }
     const metered: AiSdkCall['metered'] = (model) => {
       if (typeof model === 'string')
-        throw new Error(`Set the agent's model to an object: "${model}" cannot be metered.`)
+        throw new Error(`The model "${model}" cannot be metered, because it is a string. Pass a model object.`)
       return meteredModel(model, { modelCall, signal: abortSignal })
     }
     const latest = { role: 'user', content: message, ...(parts && { parts }) } as const

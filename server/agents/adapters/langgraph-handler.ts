@@ -59,7 +59,7 @@ export function meteringHandler({ modelCall, signal }: Pick<ChatRun, 'modelCall'
       if (open.bytes <= open.call.outputTokensMax * bytesPerToken) return
       this.wasCut = true
       await open.call.end({ finishReason: 'length' })
-      throw new Error('The model wrote more than its output limit.')
+      throw new Error('The model exceeded its output limit. Set the limit that this handler received on the model.')
     },
     handleLLMEnd: async ({ generations, llmOutput }: Foreign, runId: string) => {
       const message = generations.flat().at(-1)?.message

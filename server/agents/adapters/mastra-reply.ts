@@ -32,7 +32,9 @@ export function mastraReply(agent: MastraAgent): (run: ChatRun) => AsyncIterable
     let stepCount = 0
     await run.follow(fullStream, ({ payload, type }) => {
       if (type === 'step-start' && ++stepCount > callCount) {
-        throw new Error('The agent called a model that is not metered, because a processor replaced it.')
+        throw new Error(
+          'The agent called a model that is not metered, because a processor replaced it. Remove that processor.',
+        )
       }
       show(type, payload, run)
     })

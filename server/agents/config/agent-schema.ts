@@ -54,7 +54,7 @@ const eventPricing = z
   })
   .refine(({ events, maxUsd }) => Object.values(events).every((one) => parseUsd(one)! <= parseUsd(maxUsd)!), {
     path: ['maxUsd'],
-    error: 'must be at least the price of each event',
+    error: 'must be at least the highest price of an event',
     when: ({ issues }) => issues.length === 0,
   })
 
@@ -73,7 +73,7 @@ const eitherPrice = { priceUsd: price.optional(), pricing: eventPricing.optional
 function isPriced({ priceUsd, pricing }: { priceUsd?: unknown; pricing?: unknown }): boolean {
   return (priceUsd === undefined) !== (pricing === undefined)
 }
-const priced = 'must have exactly one of priceUsd and pricing'
+const priced = 'must have either priceUsd or pricing'
 
 export const contextTokensDefault = 128_000
 
@@ -126,7 +126,7 @@ const codeAgent = z.strictObject({
 const tokenPricing = z.strictObject({
   tokens: pricing,
   maxUsd: eventPrice,
-  events: z.never('is only for agents of kind code or http: model agents charge no events').optional(),
+  events: z.never('must be omitted, because model agents do not charge events').optional(),
 })
 
 const languageModel = valueThat<ModelAgentConfig['model']>(isLanguageModel, 'a language model object of the AI SDK')
@@ -186,7 +186,7 @@ const httpAgent = z.strictObject({
   url: httpUrl,
   secret: textThat(
     (text) => parseWebhookSecret(text) !== undefined,
-    'whsec_ followed by base64 of 24 to 64 bytes, as in Standard Webhooks',
+    'whsec_ followed by 24 to 64 bytes in base64, as in Standard Webhooks',
   ),
   endpoints: z.record(id, z.strictObject({ ...endpointBase, ...eitherPrice }).refine(isPriced, priced)).default({}),
   chat: z.strictObject({ ...chatBounds, pricing, cost: cost.optional() }).optional(),

@@ -182,7 +182,7 @@ function toPlans({ agents, defaultPlan, plans }: ParsedConfig): Plans {
   for (const [name, plan] of Object.entries(plans)) {
     const unknown = plan.agents?.find((agentId) => !agents.some(({ id }) => id === agentId))
     if (unknown !== undefined)
-      throw new ConfigError(`plans.${name}.agents: "${unknown}" is not an agent of this configuration`)
+      throw new ConfigError(`plans.${name}.agents: "${unknown}" must be the id of an agent in agents`)
     named.set(name, {
       executionsPerMinute: plan.executionsPerMinute ?? null,
       tasksAtWork: plan.tasksAtWork ?? null,
@@ -193,7 +193,7 @@ function toPlans({ agents, defaultPlan, plans }: ParsedConfig): Plans {
   }
   if (defaultPlan === undefined) return { ...noPlans, named }
   const byDefault = named.get(defaultPlan)
-  if (!byDefault) throw new ConfigError(`defaultPlan: "${defaultPlan}" is not the name of a plan in plans`)
+  if (!byDefault) throw new ConfigError(`defaultPlan: "${defaultPlan}" must be the name of a plan in plans`)
   return { named, byDefault, defaultName: defaultPlan }
 }
 
@@ -233,7 +233,9 @@ function toEndpoint(
       run: runOf(source, name),
     }
   } catch (error) {
-    throw new ConfigError(`agents: the schemas of "${endpointId}" cannot be used: ${messageOf(error)}`)
+    throw new ConfigError(
+      `agents: a schema of "${endpointId}" is unusable: ${messageOf(error)}. Use a Zod or JSON Schema`,
+    )
   }
 }
 
@@ -242,7 +244,7 @@ function withPrices<Value>(id: string, read: () => Value): Value {
     return read()
   } catch (error) {
     if (!(error instanceof PriceError)) throw error
-    throw new ConfigError(`agents: the price of "${id}" cannot be read: ${error.message}`)
+    throw new ConfigError(`agents: the pricing of "${id}" is invalid: ${error.message}`)
   }
 }
 
@@ -368,7 +370,7 @@ export function assertAgents(catalogue: Catalogue, { agentIds, email, path }: Na
     return agent !== undefined && (email === undefined || isVisibleTo(agent, email))
   }
   const at = agentIds?.findIndex((agentId) => !isKnown(agentId)) ?? -1
-  if (at >= 0) throw badField(`${path}[${at}]`, 'Agent not found')
+  if (at >= 0) throw badField(`${path}[${at}]`, 'Agent not found. GET /api/agents lists the available agents')
 }
 
 /** Returns the validation errors of the params, or an empty array. A schema that throws counts as an error. */
@@ -377,6 +379,11 @@ export async function checkParams(endpoint: Endpoint, params: unknown): Promise<
     const result = await endpoint.params.safeParseAsync(params)
     return result.success ? [] : issueDetails('params', result.error.issues)
   } catch {
-    return [{ path: 'params', message: "Could not be checked against the endpoint's schema" }]
+    return [
+      {
+        path: 'params',
+        message: "Could not be checked against the endpoint's schema. Ask the operator to fix the schema",
+      },
+    ]
   }
 }

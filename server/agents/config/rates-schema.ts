@@ -59,7 +59,7 @@ export const pricing = z.strictObject(fields).superRefine((rates, context) => {
   }
   for (const [old, name] of Object.entries(namesPerMillion) as [keyof typeof namesPerMillion, string][]) {
     if (rates[old] !== undefined && isPerMillion(rates))
-      fail([old], `must be ${name}, because other rates are per million tokens`)
+      fail([old], `must be replaced by ${name}, because other rates are per million tokens`)
   }
   for (const name of ['input', 'output'] as const) {
     if (rates[`${name}PerMillionUsd`] === undefined && rates[`${name}Per1kUsd`] === undefined)
@@ -72,7 +72,7 @@ export type ParsedPricing = z.output<typeof pricing>
 
 export const cost = pricing.refine(
   ({ costPlus }) => costPlus === undefined,
-  'must have rates or priceList, not costPlus',
+  'must have rates or priceList instead of costPlus',
 )
 
 const markupPattern = /^(\d{1,3})(?:\.(\d{1,4}))?$/

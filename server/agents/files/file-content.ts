@@ -24,17 +24,18 @@ export type KnownContent = { mediaType: string; image?: ImageSize }
 export function contentFault(mediaType: string, content: Buffer): string | undefined {
   const found = knownContent(content)
   if (isImageType(mediaType)) {
-    if (!imageTypes.includes(mediaType))
-      return `Must be one of ${imageTypes.join(', ')}: other image types are not supported`
-    if (!found?.image) return `Is not an image of a supported type (${imageTypes.join(', ')})`
-    return found.mediaType === mediaType ? undefined : `Contains ${found.mediaType}, not ${mediaType}`
+    if (!imageTypes.includes(mediaType)) return `Must be one of the supported image types: ${imageTypes.join(', ')}`
+    if (!found?.image) return `Must be an image of a supported type: ${imageTypes.join(', ')}`
+    return found.mediaType === mediaType
+      ? undefined
+      : `Must have the type ${mediaType}, but the file is ${found.mediaType}`
   }
-  if (mediaType === 'application/pdf' && found?.mediaType !== mediaType) return 'Is not a PDF file'
+  if (mediaType === 'application/pdf' && found?.mediaType !== mediaType) return 'Must be a PDF file'
   if (isTextType(mediaType) && (!isUtf8(content) || content.includes(0))) {
-    return `Must be UTF-8 text to have the type ${mediaType}`
+    return `Must be UTF-8 text, as its type ${mediaType} requires`
   }
   const isOther = found !== undefined && found.mediaType !== mediaType && !areAlike(found.mediaType, mediaType)
-  return isOther ? `Contains ${found.mediaType}, not ${mediaType}` : undefined
+  return isOther ? `Must have the type ${mediaType}, but the file is ${found.mediaType}` : undefined
 }
 
 /** Detects the type from the content. Returns undefined if it cannot be determined. */

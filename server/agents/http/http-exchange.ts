@@ -34,7 +34,7 @@ export async function post({ accept, connectMs, headMs, id, log, ...sent }: Post
   const { body, service, signal, traceparent, userId } = sent
   const { key, url } = service
   const onError = (error: unknown) => {
-    if (!signal.aborted) log("The connection to the agent's service failed", { code: codeOf(error) || 'UNKNOWN' })
+    if (!signal.aborted) log("the connection to the agent's service failed", { code: codeOf(error) || 'UNKNOWN' })
   }
   const lookups = { userId, places }
   const socket = await dialAgain(
@@ -81,7 +81,7 @@ async function dialAgain(options: Dial, log: AgentLog): Promise<Socket> {
     } catch (error) {
       const pauseMs = pausesMs[attempt - 1]
       if (signal.aborted || pauseMs === undefined) throw error
-      log("The request to the agent's service is being retried", {
+      log("retrying the request to the agent's service", {
         attempt: attempt + 1,
         reason: (error as Error).message,
       })

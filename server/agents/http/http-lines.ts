@@ -15,12 +15,14 @@ export async function* readLines(chunks: AsyncIterable<Buffer>, lineBytesMax: nu
       const text = decode(line)
       if (text !== '') yield text
       else if ((blankBytes += line.length + 1) > lineBytesMax) {
-        throw new AgentServiceError(`The agent's service sent more than ${megabytes(lineBytesMax)} of blank lines.`)
+        throw new AgentServiceError(
+          `The agent's service sent more than ${megabytes(lineBytesMax)} of blank lines. Send fewer of them.`,
+        )
       }
     }
     if (lines.isTooLong) {
       throw new AgentServiceError(
-        `The agent's service sent a line of more than ${megabytes(lineBytesMax)}, the maximum.`,
+        `The agent's service sent a line of more than ${megabytes(lineBytesMax)}. Split it into shorter lines.`,
       )
     }
   }
@@ -37,15 +39,19 @@ export function eventIn(line: string): { type?: unknown } {
   try {
     event = JSON.parse(line)
   } catch {
-    throw new AgentServiceError("The agent's service sent a line that is not JSON.")
+    throw new AgentServiceError("The agent's service sent a line that is not JSON. Send one JSON object per line.")
   }
   if (typeof event !== 'object' || event === null || Array.isArray(event)) {
-    throw new AgentServiceError("The agent's service sent a line that is not a JSON object.")
+    throw new AgentServiceError(
+      "The agent's service sent a line that is not a JSON object. Send one JSON object per line.",
+    )
   }
   const { message, type } = event as { type?: unknown; message?: unknown }
   if (type === 'error') {
     const hasReason = typeof message === 'string' && message !== ''
-    throw new AgentServiceError(hasReason ? message : "The agent's service reported an error without a message.")
+    throw new AgentServiceError(
+      hasReason ? message : "The agent's service reported an error without a message. Check the log of that service.",
+    )
   }
   return event
 }
@@ -55,6 +61,6 @@ function decode(line: Buffer): string {
   try {
     return decoder.decode(line).trim()
   } catch {
-    throw new AgentServiceError("The agent's service sent a line that is not UTF-8.")
+    throw new AgentServiceError("The agent's service sent a line that is not UTF-8. Encode its response in UTF-8.")
   }
 }

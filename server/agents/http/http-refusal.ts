@@ -20,7 +20,9 @@ export async function expectOk<Type extends string>(
 ): Promise<Type> {
   const { statusCode: status = 0 } = answer
   if (status >= 300 && status < 400 && status !== 304) {
-    throw new AgentServiceError(`The agent's service responded with ${status}. Redirects are not followed.`)
+    throw new AgentServiceError(
+      `The agent's service responded with the redirect ${status}. Set the agent's url to the final URL.`,
+    )
   }
   if (status !== 200) {
     const reason = await readReason(answer, limits)
@@ -31,7 +33,9 @@ export async function expectOk<Type extends string>(
   const known = contentTypes.find((type) => type === given)
   if (known !== undefined) return known
   const type = given ? `the content type ${clip(given, 100)}` : 'no content type'
-  throw new AgentServiceError(`The agent's service responded with ${type} instead of ${contentTypes.join(' or ')}.`)
+  throw new AgentServiceError(
+    `The agent's service responded with ${type}. Send the Content-Type ${contentTypes.join(' or ')}.`,
+  )
 }
 
 function contentTypeOf({ headers }: IncomingMessage): string {

@@ -30,6 +30,6 @@ export function toHttpService({ id, secret, url }: HttpAgentConfig): HttpService
   if (!parsed || !/^https?:$/.test(parsed.protocol))
     throw new TypeError(`The url of the agent "${id}" must be an http or https URL`)
   const key = parseWebhookSecret(secret)
-  if (!key) throw new TypeError(`The secret of the agent "${id}" must be whsec_ followed by base64 of 24 to 64 bytes`)
+  if (!key) throw new TypeError(`The secret of the agent "${id}" must be whsec_ followed by 24 to 64 bytes in base64`)
   return { url: parsed, key }
 }

@@ -62,11 +62,13 @@ async function followLines(answer: IncomingMessage, run: EndpointRun, limits: Ht
     } else {
       const shown = clip(JSON.stringify(type) ?? 'none', 100)
       throw new AgentServiceError(
-        `The agent's service sent a line of type ${shown}. The type must be progress, charge, result or error.`,
+        `The agent's service sent a line of type ${shown}. Use progress, charge, result or error.`,
       )
     }
   }
-  throw new AgentServiceError("The agent's service ended its response without a result line.")
+  throw new AgentServiceError(
+    "The agent's service ended its response without a result. Send a line of type result or error last.",
+  )
 }
 
 /** Lines up to this length cannot contain more values than the limit, so their values are not counted. */
@@ -75,15 +77,15 @@ const lightChars = 16_000
 function assertLight(json: Buffer, valuesMax: number): void {
   const heaviness = heavinessOf(json, valuesMax)
   if (heaviness === undefined) return
-  throw new ServiceOutputTooLargeError(`The agent's service answered with ${heaviness}.`)
+  throw new ServiceOutputTooLargeError(`The agent's service responded with ${heaviness}. Return a smaller result.`)
 }
 
 function parse(body: Buffer): unknown {
   if (body.length === 0)
-    throw new AgentServiceError("The agent's service responded with an empty body instead of JSON.")
+    throw new AgentServiceError("The agent's service responded with an empty body. Send the result as JSON.")
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch {
-    throw new AgentServiceError("The agent's service responded with a body that is not JSON.")
+    throw new AgentServiceError("The agent's service responded with a body that is not JSON. Send the result as JSON.")
   }
 }

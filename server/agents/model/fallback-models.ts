@@ -84,7 +84,7 @@ export class FallbackModels {
       } catch (thrown) {
         const error: unknown = thrown instanceof BrokenStartError ? thrown.cause : thrown
         if (isLast || signal?.aborted || this.#parts.isStopped?.() || !mayFallBack(thrown)) throw error
-        this.#parts.log(`the model ${model.modelId} cannot answer, so the next one is called`, {
+        this.#parts.log(`the model ${model.modelId} failed; calling the next model`, {
           reason: describeModelError(error),
         })
       }
@@ -102,7 +102,7 @@ export class FallbackModels {
     const done = new AbortController()
     const late = delay(beginMsMax, undefined, { ref: false, signal: done.signal }).then(
       () => {
-        throw new LateAnswerError(`The model did not start its answer within ${beginMsMax / 1000} seconds.`)
+        throw new LateAnswerError(`The model did not start its answer within ${beginMsMax / 1000} seconds. Try again.`)
       },
       () => new Promise<never>(() => {}),
     )
@@ -150,7 +150,7 @@ async function withBeginning(result: StreamResult): Promise<StreamResult> {
     if (done) break
     if (value.type === 'error') {
       void reader.cancel().catch(() => {})
-      throw new BrokenStartError('The stream starts with an error.', { cause: value.error })
+      throw new BrokenStartError("The model's stream started with an error. Try again.", { cause: value.error })
     }
     read.push(value)
     if (!before.has(value.type)) break

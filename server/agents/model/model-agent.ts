@@ -172,11 +172,13 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: Endpoint
     const marked = { ...agent, model: wrapLanguageModel({ model, middleware }) }
     const prompt: unknown = endpoint.prompt(params)
     if (typeof prompt !== 'string' || prompt === '')
-      throw new Error("The endpoint's prompt function did not return a non-empty string for these params.")
+      throw new Error(
+        "The endpoint's prompt function did not return a non-empty string for these params. Fix the function or the params.",
+      )
     // A fixed price cannot cover a prompt of arbitrary length.
     if (roughTokens(prompt) > contextTokens) {
       throw new Error(
-        `The prompt for these params is longer than the ${contextTokens} tokens this agent accepts. Shorten the params.`,
+        `The prompt for these params is longer than ${contextTokens} tokens, the maximum of this agent. Shorten the params.`,
       )
     }
     const stepsMax = agent.maxSteps ?? maxStepsDefault
@@ -217,10 +219,10 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: Endpoint
         const { finishReason, text } = await generateText(options)
         assertUsable(finishReason)
         if (finishReason === 'content-filter')
-          throw new Error("The model's provider blocked the answer with its content filter.")
+          throw new Error("The model provider's content filter blocked the answer. Change the input.")
         if (finishReason === 'length' && tokens?.isCallCut)
           return { text: text || measured!.text, reachedMaxCost: true }
-        if (text === '') throw new Error('The model returned no text.')
+        if (text === '') throw new Error('The model did not return any text. Try again or change the input.')
         return { text }
       }
       const output = Output.object({ schema })
@@ -315,6 +317,6 @@ function schemaWords(agent: ModelAgentConfig, schema: JsonSchema | undefined): s
 }
 
 function assertUsable(reason: FinishReason): void {
-  if (reason === 'error') throw new ModelFailure('The model stopped with an error.')
-  if (reason === 'interrupted') throw new ModelFailure("The model provider's response was cut off.")
+  if (reason === 'error') throw new ModelFailure('The model stopped with an error. Try again.')
+  if (reason === 'interrupted') throw new ModelFailure("The model provider's response was cut off. Try again.")
 }

@@ -79,34 +79,36 @@ function describe(thrown: unknown, depth = 0): string {
       return describeConnection(thrown)
     case 'AI_NoObjectGeneratedError':
     case 'AI_NoOutputGeneratedError':
-      return "The model's output does not match the schema of the endpoint."
+      return "The model's output does not match the endpoint's schema. Try again, or simplify the schema."
     // A stream chunk in an unexpected format, such as the error of a server that imitates the provider's API.
     case 'AI_TypeValidationError':
     case 'AI_JSONParseError': {
       const words = wordsOf(value)
-      return words ? `The model's provider failed: ${words}` : "The model provider's response is malformed."
+      return words ? `The model provider failed: ${words}` : "The model provider's response is malformed. Try again."
     }
   }
   if (text === '' && cause !== undefined) return describe(cause, depth + 1)
   const isOfStream = name === 'AI_StreamProviderError' || !(thrown instanceof Error)
-  return isOfStream && text !== '' ? `The model's provider failed: ${text}` : text
+  return isOfStream && text !== '' ? `The model provider failed: ${text}` : text
 }
 
 function describeStatus({ message, responseBody }: Shape, status: number): string {
   const words = wordsOf(responseBody) || (typeof message === 'string' ? message : '')
   return words
-    ? `The model's provider responded with ${status}: ${words}`
-    : `The model's provider responded with ${status}.`
+    ? `The model provider responded with ${status}: ${words}`
+    : `The model provider responded with the status ${status}. Try again, or check the provider.`
 }
 
 function describeConnection(error: Shape): string {
   const code = codeOf(error)
   if (typeof error.statusCode === 'number') {
     return code === ''
-      ? "The model provider's response is malformed."
-      : "The connection to the model's provider was lost during the answer."
+      ? "The model provider's response is malformed. Try again."
+      : 'The connection to the model provider was lost during the answer. Try again.'
   }
-  return code === '' ? "Could not reach the model's provider." : `Could not reach the model's provider (${code}).`
+  return code === ''
+    ? 'Could not reach the model provider. Try again.'
+    : `Could not reach the model provider (${code}). Try again.`
 }
 
 /** Returns the network error code from the chain of causes, such as ECONNREFUSED. */
@@ -138,7 +140,7 @@ const keyLike =
 
 function sentence(text: string): string {
   const line = text.replaceAll(address, '…').replaceAll(keyLike, '…').replaceAll(/\s+/g, ' ').trim()
-  if (line === '') return 'The model failed without a message.'
+  if (line === '') return 'The model failed without an error message. Try again.'
   if (line.length > textCharsMax) return `${line.slice(0, textCharsMax).toWellFormed()}…`
   return /[.!?…]$/.test(line) ? line : `${line}.`
 }

@@ -17,7 +17,7 @@ export async function measureTools(
     try {
       measured.set(catalogue.agent(agent.id)!, toolsAtMost(await definitionsOf(agent.tools as ToolSet)))
     } catch (error) {
-      throw new ConfigError(`agents: the tools of "${agent.id}" cannot be used: ${messageOf(error)}`)
+      throw new ConfigError(`agents: a tool of "${agent.id}" is invalid. Fix its schema: ${messageOf(error)}`)
     }
   }
 }

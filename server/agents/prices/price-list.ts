@@ -53,11 +53,12 @@ function parse(text: string): Entry {
   try {
     root = JSON.parse(text)
   } catch (error) {
-    throw new PriceListError(`is not JSON: ${messageOf(error)}`)
+    throw new PriceListError(`must be JSON: ${messageOf(error)}`)
   }
   if (!isEntry(root)) throw new PriceListError('must be a JSON object')
   const twice = repeatedKey(text)
-  if (twice !== undefined) throw new PriceListError(`has the key ${JSON.stringify(twice)} twice in one object`)
+  if (twice !== undefined)
+    throw new PriceListError(`must not have the key ${JSON.stringify(twice)} twice in one object`)
   return root
 }
 
@@ -82,7 +83,7 @@ function entriesOf(root: Entry): Listed[] {
     )
   }
   const priced = all.filter(([, entry]) => 'input_cost_per_token' in entry)
-  if (priced.length === 0) throw new PriceListError('has no prices in the format of models.dev, LiteLLM or Errand')
+  if (priced.length === 0) throw new PriceListError('must have prices in the format of models.dev, LiteLLM or Errand')
   // The first entry of LiteLLM's file only documents the fields.
   return priced.filter(([id]) => id !== 'sample_spec').map(([id, entry]) => [id, () => litellmPrice(entry)])
 }
@@ -92,11 +93,11 @@ function ownPrice(price: unknown): ListedPrice {
   const { longContext } = price
   const own = (of: Entry, others: readonly string[]): TokenPricing => {
     const unknown = Object.keys(of).find((name) => !(name in ownNames) && !others.includes(name))
-    if (unknown !== undefined) throw new PriceListError(`has the unknown field ${unknown}`)
+    if (unknown !== undefined) throw new PriceListError(`must not have the unknown field ${unknown}`)
     return tokens((name) => text(of[name], name), ownNames)
   }
   if (longContext === undefined) return own(price, [])
-  if (!isEntry(longContext)) throw new PriceListError('has a longContext that is not an object')
+  if (!isEntry(longContext)) throw new PriceListError('must have an object as longContext')
   return {
     ...own(price, ['longContext']),
     longContext: { aboveTokens: wholeTokens(longContext['aboveTokens']), ...own(longContext, ['aboveTokens']) },
@@ -106,7 +107,7 @@ function ownPrice(price: unknown): ListedPrice {
 /** Converts a models.dev entry, whose prices are in USD per million tokens. */
 function modelsDevPrice(entry: unknown): ListedPrice {
   const cost = isEntry(entry) ? entry['cost'] : undefined
-  if (!isEntry(cost)) throw new PriceListError('has no cost')
+  if (!isEntry(cost)) throw new PriceListError('must have a cost')
   assertUsd(cost['currency'] ?? 'USD')
   const base = providerPrice(tokens((name) => decimal(cost[name], name), modelsDevNames))
   const tiers = Array.isArray(cost['tiers']) ? (cost['tiers'] as unknown[]) : []
@@ -114,9 +115,9 @@ function modelsDevPrice(entry: unknown): ListedPrice {
   if (tiers.length === 0 && !isEntry(older)) return base
   const [tier = { ...(older as Entry), tier: { type: 'context', size: 200_000 } }, ...others] = tiers
   const { tier: of } = isEntry(tier) ? tier : {}
-  if (others.length > 0) throw new PriceListError('has several tiers; only one tier, for long prompts, is supported')
+  if (others.length > 0) throw new PriceListError('must have at most one tier, for long prompts')
   if (!isEntry(of) || (of['type'] ?? 'context') !== 'context')
-    throw new PriceListError('has a tier that does not depend on the prompt length, which is not supported')
+    throw new PriceListError('must not have a tier that does not depend on the prompt length')
   const long = longPrice(base, (name) => decimal((tier as Entry)[name], name), modelsDevNames)
   return { ...base, longContext: { aboveTokens: wholeTokens(of['size']), ...long } }
 }
@@ -129,12 +130,11 @@ function litellmPrice(entry: Entry): ListedPrice {
     return typeof value === 'number' ? decimal(value * 1_000_000, name) : decimal(value, name)
   }
   const base = providerPrice(tokens(rate, litellmNames))
-  if ('tiered_pricing' in entry)
-    throw new PriceListError('has several tiers; only one tier, for long prompts, is supported')
+  if ('tiered_pricing' in entry) throw new PriceListError('must have at most one tier, for long prompts')
   const found = Object.keys(entry).flatMap((name) => /_cost_per_token_above_(\d+)k_tokens$/.exec(name)?.[1] ?? [])
   const limits = [...new Set(found)]
   if (limits.length === 0) return base
-  if (limits.length > 1) throw new PriceListError('has several tiers; only one tier, for long prompts, is supported')
+  if (limits.length > 1) throw new PriceListError('must have at most one tier, for long prompts')
   const long = longPrice(base, (name) => rate(`${name}_above_${limits[0]}k_tokens`), litellmNames)
   return { ...base, longContext: { aboveTokens: Number(limits[0]) * 1000, ...long } }
 }
@@ -174,8 +174,8 @@ function tokens(rate: RateOf, names: Names): TokenPricing {
     return value === undefined ? [] : [[name, value] as const]
   })
   const { inputPerMillionUsd, outputPerMillionUsd, ...others } = Object.fromEntries(rates) as Partial<TokenPricing>
-  if (inputPerMillionUsd === undefined) throw new PriceListError('has no price for input tokens')
-  if (outputPerMillionUsd === undefined) throw new PriceListError('has no price for output tokens')
+  if (inputPerMillionUsd === undefined) throw new PriceListError('must have a price for input tokens')
+  if (outputPerMillionUsd === undefined) throw new PriceListError('must have a price for output tokens')
   return { inputPerMillionUsd, outputPerMillionUsd, ...others }
 }
 
@@ -185,7 +185,7 @@ function tokens(rate: RateOf, names: Names): TokenPricing {
  */
 function providerPrice({ cacheWrite1hPerMillionUsd, cacheWritePerMillionUsd, ...price }: TokenPricing): TokenPricing {
   const input = Number(price.inputPerMillionUsd)
-  if (input === 0 && Number(price.outputPerMillionUsd) === 0) throw new PriceListError('is listed as free')
+  if (input === 0 && Number(price.outputPerMillionUsd) === 0) throw new PriceListError('must not be listed as free')
   const isSurcharge = (rate: string | undefined) => rate !== undefined && Number(rate) >= input
   return {
     ...price,
@@ -220,28 +220,28 @@ function decimal(value: unknown, name: string): string | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value >= 10_000_000)
     throw new PriceListError(
-      `has the price ${JSON.stringify(value)} (${name}), which is not a number from 0 to 9999999.999999`,
+      `has the price ${JSON.stringify(value)} (${name}), which must be a number from 0 to 9999999.999999`,
     )
   const rate = Math.round(value * 1_000_000)
   if (Math.abs(rate / 1_000_000 - value) > value * tolerance)
-    throw new PriceListError(`has the price ${value} (${name}) with more than 6 decimals per million tokens`)
+    throw new PriceListError(`has the price ${value} (${name}), which must have at most 6 decimals per million tokens`)
   return writePerMillion(rate)
 }
 
 function text(value: unknown, name: string): string | undefined {
   if (value === undefined || (typeof value === 'string' && parsePerMillion(value) !== undefined)) return value
   throw new PriceListError(
-    `has the price ${JSON.stringify(value)} (${name}), which is not a string with a USD amount of at most six decimals`,
+    `has the price ${JSON.stringify(value)} (${name}), which must be a string with a USD amount of at most six decimals`,
   )
 }
 
 function wholeTokens(value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value
   throw new PriceListError(
-    `has the long-prompt threshold ${JSON.stringify(value)}, which is not a whole number above 0`,
+    `has the long-prompt threshold ${JSON.stringify(value)}, which must be a whole number above 0`,
   )
 }
 
 function assertUsd(currency: unknown): void {
-  if (currency !== 'USD') throw new PriceListError(`has prices in ${JSON.stringify(currency)}; only USD is supported`)
+  if (currency !== 'USD') throw new PriceListError(`must have prices in USD instead of ${JSON.stringify(currency)}`)
 }

@@ -27,9 +27,10 @@ export class PriceLists {
     const price = prices.get(model)
     if (price) return { price, version }
     const reason = unusable.get(model)
-    if (reason !== undefined) throw new PriceError(`The model "${model}" in ${path} ${reason}`)
+    if (reason !== undefined)
+      throw new PriceError(`The model "${model}" in ${path} ${reason}. Fix the price list or set the rates`)
     const hint = prices.size === 0 ? '' : `. Did you mean "${nearestOf(model, [...prices.keys()])}"?`
-    throw new PriceError(`${path} has no price for exactly "${model}"${hint}`)
+    throw new PriceError(`${path} does not have a price for "${model}"${hint}`)
   }
 
   #read(path: string): PriceList {
@@ -46,7 +47,9 @@ export function openPriceList(path: string): PriceList {
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    throw new PriceError(`Could not read the price list: ${messageOf(error)}`)
+    throw new PriceError(
+      `Could not read the price list (${messageOf(error)}). Check that the file exists and is readable`,
+    )
   }
   try {
     return readPriceList(text)

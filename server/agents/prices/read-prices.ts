@@ -24,7 +24,7 @@ export function readPrices({ caching, cost, pricing }: Declared, lists: PriceLis
   if (caching !== false && lists) assertCacheWrites(pricing.costPlus ? cost : pricing, { caching, lists })
   const costs = readCost(cost, lists)
   if (!pricing.costPlus) return { rates: withTierOf(costs, ratesOf(pricing, lists)), cost: costs }
-  if (!costs) throw new PriceError('costPlus requires cost, the rates of the model provider')
+  if (!costs) throw new PriceError('costPlus requires cost. Set cost to the rates of the model provider')
   const markup = parseMarkup(pricing.costPlus.markup)!
   const toolCall = pricing.toolCallUsd === undefined ? times(costs.toolCall, markup) : readRates(pricing).toolCall
   return { rates: { ...markedUp(costs, markup), toolCall }, cost: costs }
@@ -42,7 +42,7 @@ function ratesOf(declared: ParsedPricing, lists: PriceLists | null): ChatRates {
   const fault = tierFault(rates)
   if (fault)
     throw new PriceError(
-      `The rates of "${priceList.model}" for long prompts are lower than its other rates. Set the rates without priceList`,
+      `The rates of "${priceList.model}" for long prompts are lower than its other rates. Omit priceList and set the rates`,
     )
   return { ...rates, listVersion: version }
 }
@@ -54,7 +54,7 @@ function ratesOf(declared: ParsedPricing, lists: PriceLists | null): ChatRates {
 function withTierOf(costs: ChatRates | null, rates: ChatRates): ChatRates {
   const { longContext } = costs ?? {}
   if (!longContext || rates.longContext?.aboveTokens === longContext.aboveTokens) return rates
-  if (rates.longContext) throw new PriceError('longContext.aboveTokens of price and cost must be equal')
+  if (rates.longContext) throw new PriceError('longContext.aboveTokens must be the same in pricing and cost')
   const { longContext: _, toolCall: __, listVersion: ___, ...short } = rates
   return { ...rates, longContext: { aboveTokens: longContext.aboveTokens, ...short } }
 }
@@ -65,7 +65,7 @@ function assertCacheWrites(declared: ParsedPricing | undefined, { caching, lists
   const rates = declared?.priceList ? lists.priceOf(declared.priceList).price : declared
   const name = caching === '1h' ? 'cacheWrite1hPerMillionUsd' : 'cacheWritePerMillionUsd'
   const needed = [rates, ...(rates?.longContext ? [rates.longContext] : [])]
-  if (needed.some((one) => one?.[name] === undefined)) throw new PriceError(`caching requires ${name}`)
+  if (needed.some((one) => one?.[name] === undefined)) throw new PriceError(`caching requires ${name}. Set that rate`)
 }
 
 const markupUnits = 10_000n
@@ -87,7 +87,8 @@ function markedUp(rates: ChatRates, markup: number): ChatRates {
 
 function times(rate: number, markup: number): number {
   const product = Number((BigInt(rate) * BigInt(markup) + markupUnits - 1n) / markupUnits)
-  if (product > rateMax) throw new PriceError('The markup raises a rate above 9999999.999999 USD. Use a lower markup')
+  if (product > rateMax)
+    throw new PriceError('The markup raises a rate above 9999999.999999 USD. Lower costPlus.markup')
   return product
 }
 

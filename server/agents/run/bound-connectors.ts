@@ -13,7 +13,7 @@ export function boundConnectors(connectors: RunConnectors, tokensMax: number): R
   if (left < 0) {
     void connectors.close()
     throw new ConnectorError(
-      `The tool descriptions of the connectors are larger than the ${tokensMax} bytes this agent accepts. Allow fewer tools.`,
+      `The connectors' tool descriptions are larger than ${tokensMax} bytes, the maximum of this agent. Allow fewer tools.`,
     )
   }
   return callThrough(connectors, async (name, args) => {
@@ -50,7 +50,7 @@ export function boundPrompts(connectors: RunConnectors, tokensMax: number): Rese
     beginPrompt: () => {
       if (each > left) {
         throw new ConnectorError(
-          `The tool descriptions and results of the connectors, sent with every model call, exceed the ${tokensMax} bytes this agent accepts. Allow fewer tools.`,
+          `The connectors' tool descriptions and results exceed ${tokensMax} bytes, the maximum per model call of this agent. Allow fewer tools.`,
         )
       }
       left -= each
@@ -71,5 +71,7 @@ function answerTokens({ text: _text, ...sent }: ToolAnswer): number {
 
 /** Returns an error result instead of throwing, so that the model can report the problem or request less data. */
 function tooLong(left: number): ToolAnswer {
-  return toolError(`The tool's result is too large: only ${left} bytes are left for tool results in this run.`)
+  return toolError(
+    `The tool's result is too large: this run has ${left} bytes left for tool results. Request a smaller result.`,
+  )
 }

@@ -76,7 +76,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
   const agent = catalogue.agent(request.agentId)
   const config = agent?.chat
   if (!config) {
-    const message = `The agent ${request.agentId} does not support chat in the current configuration.`
+    const message = `The agent ${request.agentId} does not support chat any longer. Start a session with another agent.`
     return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
   }
   const stream: ReplyStream = new ReplyStream({
@@ -125,7 +125,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       if (stream.use.rates.toolCall > 0) await step.callTool()
     }
     connectors = countCalls(config.isModel ? bounded : reported(bounded, stream), openCall)
-    if (signal.aborted) return { kind: 'interrupted', message: 'The chat was stopped.' }
+    if (signal.aborted) return { kind: 'interrupted', message: 'The turn was stopped.' }
     const outputTokensMax = Math.min(params.maxTokens ?? config.maxOutputTokens, config.maxOutputTokens)
     const { contextTokens } = config
     const calls = new ModelCalls({ contextTokens, openCall, outputTokensMax, signal, steps: step, stream })
@@ -166,7 +166,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
   } catch (thrown) {
     over?.abort()
     if (signal.aborted) {
-      if (!connectors) return { kind: 'interrupted', message: 'The chat was stopped.' }
+      if (!connectors) return { kind: 'interrupted', message: 'The turn was stopped.' }
       // An error that the agent throws because it was stopped is not a failure.
       return completed(await summarize({ request, stream, signal }), step)
     }
@@ -306,7 +306,9 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
   if (typeof parts?.[Symbol.asyncIterator] !== 'function') {
     // If the agent returned a promise, prevent an unhandled rejection.
     void Promise.resolve(parts).catch(() => {})
-    throw new ReplyError("The agent's chat function did not return an async iterable. Make it an async generator.")
+    throw new ReplyError(
+      "The agent's chat function did not return an async iterable. Declare it as an async generator.",
+    )
   }
   const iterator = parts[Symbol.asyncIterator]()
   // Do not await: the agent's cleanup may take arbitrarily long.

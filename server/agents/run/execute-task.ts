@@ -40,7 +40,7 @@ export async function executeTask({
   const { endpointId, metering, taskId, timeoutMs, tokens: terms, traceparent, userId } = request
   const endpoint = catalogue.endpoint(endpointId)
   if (!endpoint) {
-    const message = `The endpoint ${endpointId} is not in the configuration.`
+    const message = `The endpoint ${endpointId} is no longer available. GET /api/agents lists the available endpoints.`
     return { kind: 'failed', error: { code: 'AGENT_UNAVAILABLE', message, details: '' } }
   }
   const charges = metering && new EventCharges(metering)
@@ -67,9 +67,10 @@ export async function executeTask({
     else pacer.note(json)
   }
   const charge: TaskRun['charge'] = (event, count = 1) => {
-    if (hasEnded || signal.aborted) throw new Error('charge: the run has ended, so nothing more can be charged')
+    if (hasEnded || signal.aborted)
+      throw new Error('charge: the run has ended. Charge events before the handler returns')
     if (!charges)
-      throw new Error('charge: this task has a fixed price. Configure `pricing` instead of `priceUsd` for its endpoint')
+      throw new Error('charge: this endpoint has a fixed price. Configure `pricing` instead of `priceUsd` for it')
     const charged = charges.charge(event, count)
     if (charged > 0) void forbidCancel().catch(() => {})
     return charged

@@ -88,11 +88,11 @@ export class ReplyStream {
       case 'usage':
         return this.#addUsage(part)
       case 'step':
-        throw new ReplyError('The agent yielded an unexpected step.')
+        throw new ReplyError('The agent yielded a step part, which only model agents can yield. Remove it.')
       default: {
         const { type } = part as { type: unknown }
         throw new ReplyError(
-          `The agent yielded a part of unknown type ${quote(type)}. The type must be text, reasoning, tool-call, tool-result, usage or step.`,
+          `The agent yielded a part of the unknown type ${quote(type)}. Use text, reasoning, tool-call, tool-result or usage.`,
         )
       }
     }
@@ -140,7 +140,10 @@ export class ReplyStream {
   }
 
   #addText(kind: 'text' | 'reasoning', delta: unknown): void {
-    if (typeof delta !== 'string') throw new ReplyError('The agent yielded a delta that is not a string.')
+    if (typeof delta !== 'string')
+      throw new ReplyError(
+        'The agent yielded a delta that is not a string. Yield { type: "text", delta } with a string.',
+      )
     if (delta === '') return
     // Hidden reasoning costs the same as visible reasoning.
     if (!this.use.isByCall) this.use.wrote(kind, delta)
@@ -154,12 +157,15 @@ export class ReplyStream {
 
   #addCall({ arguments: args, id, name }: Extract<ChatPart, { type: 'tool-call' }>): void {
     if (!isName(id))
-      throw new ReplyError(`The agent yielded a tool-call whose id is not a string of 1 to ${nameCharsMax} characters.`)
+      throw new ReplyError(
+        `The agent yielded a tool-call with an invalid id. Use a string of 1 to ${nameCharsMax} characters.`,
+      )
     if (!isName(name))
       throw new ReplyError(
-        `The agent yielded a tool-call whose name is not a string of 1 to ${nameCharsMax} characters.`,
+        `The agent yielded a tool-call with an invalid name. Use a string of 1 to ${nameCharsMax} characters.`,
       )
-    if (this.use.calls.has(id)) throw new ReplyError(`The agent yielded two tool-calls with the id ${quote(id)}.`)
+    if (this.use.calls.has(id))
+      throw new ReplyError(`The agent yielded two tool-calls with the id ${quote(id)}. Use a unique id for each.`)
     const json = writeObject(args, `the arguments of the tool-call ${quote(id)}`)
     this.use.calls.add(id)
     this.#openCalls.add(id)
@@ -173,7 +179,10 @@ export class ReplyStream {
 
   #addResult({ id, output }: Extract<ChatPart, { type: 'tool-result' }>): void {
     if (!this.#openCalls.delete(id)) {
-      throw new ReplyError(`The agent yielded a tool-result without a matching tool-call: ${quote(id)}.`, 'result')
+      throw new ReplyError(
+        `The agent yielded a tool-result with the unknown id ${quote(id)}. Use the id of an earlier tool-call.`,
+        'result',
+      )
     }
     const isObject = typeof output === 'object' && output !== null && !Array.isArray(output)
     const json = writeObject(isObject ? output : { result: output ?? null }, `the output of ${quote(id)}`, 'result')
@@ -197,20 +206,29 @@ export class ReplyStream {
       checkedCount(name, value)
     }
     if (reasoningTokens > completionTokens) {
-      throw new ReplyError('The agent reported more reasoningTokens than completionTokens.', 'usage')
+      throw new ReplyError(
+        'The agent reported more reasoningTokens than completionTokens. Include reasoning in completionTokens.',
+        'usage',
+      )
     }
     if (cachedPromptTokens + cacheWriteTokens > promptTokens) {
       throw new ReplyError(
-        'The agent reported cachedPromptTokens and cacheWriteTokens that together exceed promptTokens.',
+        'The agent reported more cachedPromptTokens and cacheWriteTokens than promptTokens. Include both in promptTokens.',
         'usage',
       )
     }
     if (cacheWrite1hTokens > cacheWriteTokens) {
-      throw new ReplyError('The agent reported more cacheWrite1hTokens than cacheWriteTokens.', 'usage')
+      throw new ReplyError(
+        'The agent reported more cacheWrite1hTokens than cacheWriteTokens. Include them in cacheWriteTokens.',
+        'usage',
+      )
     }
     const { reported } = this.use
     if (reported.promptTokens + promptTokens > tokensMax || reported.completionTokens + completionTokens > tokensMax) {
-      throw new ReplyError(`The agent reported more than ${tokensMax} tokens in one reply.`, 'usage')
+      throw new ReplyError(
+        `The agent reported more than ${tokensMax} tokens in one reply. Report the tokens of this reply only.`,
+        'usage',
+      )
     }
     this.use.report(callUse(counts, this.use.rates), part.isEstimated === true, step)
   }
@@ -243,7 +261,10 @@ export class ReplyStream {
   #grow(chars: number, about?: ReplyError['about']): void {
     this.#bytes += chars
     if (this.#bytes > this.#options.bytesMax) {
-      throw new ReplyError(`The agent replied with more than the allowed ${this.#options.bytesMax} bytes.`, about)
+      throw new ReplyError(
+        `The agent replied with more than ${this.#options.bytesMax} bytes, the maximum. Ask for a shorter reply.`,
+        about,
+      )
     }
   }
 }
@@ -265,14 +286,14 @@ export function checkedReason(reason: unknown): FinishReason | undefined {
   const known = finishReasons.find((one) => one === reason)
   if (known !== undefined || reason === undefined) return known
   throw new ReplyError(
-    `The agent reported the finishReason ${quote(reason)}. It must be ${finishReasons.join(', ')} or omitted.`,
+    `The agent reported the unknown finishReason ${quote(reason)}. Use ${finishReasons.join(', ')} or omit it.`,
   )
 }
 
 function checkedCount(name: string, value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= tokensMax) return value
   throw new ReplyError(
-    `The agent reported ${quote(value)} as ${name}. It must be a whole number from 0 to ${tokensMax}.`,
+    `The agent reported ${quote(value)} as ${name}. Report a whole number from 0 to ${tokensMax}.`,
     'usage',
   )
 }
@@ -286,11 +307,15 @@ function writeObject(value: unknown, what: string, about?: ReplyError['about']):
   try {
     json = JSON.stringify(value)
   } catch {
-    throw new ReplyError(`The agent yielded ${what}, which cannot be serialized as JSON.`, about)
+    throw new ReplyError(`JSON cannot represent ${what}. Yield plain JSON values.`, about)
   }
-  if (!json?.startsWith('{')) throw new ReplyError(`The agent yielded ${what}, which must be an object.`, about)
+  if (!json?.startsWith('{'))
+    throw new ReplyError(`The agent yielded ${what} as something other than an object. Yield an object.`, about)
   if (nesting(json) > nestingMax) {
-    throw new ReplyError(`The agent yielded ${what}, which is nested deeper than ${nestingMax} levels.`, about)
+    throw new ReplyError(
+      `The agent yielded ${what} with more than ${nestingMax} levels of nesting. Yield a flatter object.`,
+      about,
+    )
   }
   return json
 }

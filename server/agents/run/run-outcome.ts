@@ -61,7 +61,9 @@ export function describeThrown(thrown: unknown): TaskFailure {
       const cause = thrown.cause instanceof Error ? thrown.cause.message : ''
       return {
         code: 'AGENT_ERROR',
-        message: clip(String(thrown.message), textCharsMax) || 'The agent failed without a message.',
+        message:
+          clip(String(thrown.message), textCharsMax) ||
+          'The agent failed without an error message. Report this to its author.',
         details: clip(cause ? `${thrown.name}, caused by: ${cause}` : String(thrown.name), textCharsMax),
       }
     }
@@ -73,7 +75,7 @@ export function describeThrown(thrown: unknown): TaskFailure {
   } catch {
     return {
       code: 'AGENT_ERROR',
-      message: 'The agent threw a value that cannot be converted to a string.',
+      message: 'The agent threw a value that cannot be converted to a string. Throw an Error.',
       details: '',
     }
   }
@@ -88,19 +90,27 @@ export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
   const isPlain = typeof value === 'string' || (typeof value === 'object' && value !== null && !Array.isArray(value))
   let json: string | undefined
   if (typeof value === 'function' || typeof value === 'symbol') {
-    return failed('AGENT_OUTPUT_INVALID', `The agent returned a ${typeof value}, which JSON cannot represent.`, null)
+    return failed(
+      'AGENT_OUTPUT_INVALID',
+      `The agent returned a ${typeof value}, which JSON cannot represent. Return a JSON value.`,
+      null,
+    )
   }
   try {
     json = JSON.stringify(isPlain ? value : { result: value ?? null })
   } catch (error) {
     // V8 cannot build a string longer than half a gigabyte.
     if (error instanceof RangeError && /string length/i.test(error.message)) return tooLarge(bytesMax)
-    return failed('AGENT_OUTPUT_INVALID', 'The agent returned a value that cannot be serialized as JSON.', error)
+    return failed(
+      'AGENT_OUTPUT_INVALID',
+      'The agent returned a value that cannot be serialized as JSON. Return a JSON value.',
+      error,
+    )
   }
   if (json === undefined) {
     return failed(
       'AGENT_OUTPUT_INVALID',
-      'The agent returned a value that JSON cannot represent, such as a function.',
+      'The agent returned a value that JSON cannot represent, such as a function. Return a JSON value.',
       null,
     )
   }
@@ -110,7 +120,7 @@ export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
   if (nesting(json) > nestingMax) {
     return failed(
       'AGENT_OUTPUT_INVALID',
-      `The agent returned a value that is nested deeper than ${nestingMax} levels.`,
+      `The agent returned a value with more than ${nestingMax} levels of nesting. Return a flatter value.`,
       null,
     )
   }
@@ -118,7 +128,11 @@ export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
 }
 
 function tooLarge(bytesMax: number): RunOutcome {
-  return failed('AGENT_OUTPUT_TOO_LARGE', `The agent returned more than the allowed ${bytesMax} bytes of JSON.`, null)
+  return failed(
+    'AGENT_OUTPUT_TOO_LARGE',
+    `The agent returned more than ${bytesMax} bytes of JSON, the maximum. Return a smaller result.`,
+    null,
+  )
 }
 
 function failed(code: string, message: string, thrown: unknown): RunOutcome {

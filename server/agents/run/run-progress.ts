@@ -12,8 +12,7 @@ export function encodeProgress(given: unknown): string {
   if (typeof given !== 'object' || given === null)
     throw wrong('the argument must be an object, such as { fraction: 0.5 }')
   const unknown = Object.keys(given).find((name) => !fields.has(name))
-  if (unknown !== undefined)
-    throw wrong(`unknown field ${unknown.slice(0, 100)}. The fields are fraction, message and data`)
+  if (unknown !== undefined) throw wrong(`unknown field ${unknown.slice(0, 100)}. Use only fraction, message and data`)
   const { data, fraction, message } = given as Record<string, unknown>
   if (fraction !== undefined && !(typeof fraction === 'number' && fraction >= 0 && fraction <= 1)) {
     throw wrong('fraction must be a number from 0 to 1')
@@ -25,9 +24,9 @@ export function encodeProgress(given: unknown): string {
   if (data !== undefined) parts.push(`"data":${toJson(data)}`)
   const json = `{${parts.join(',')}}`
   if (Buffer.byteLength(json) > progressBytesMax) {
-    throw wrong(`at most ${progressBytesMax} bytes of JSON are allowed. Return large results in the response`)
+    throw wrong(`the argument must be at most ${progressBytesMax} bytes of JSON. Return large results in the response`)
   }
-  if (nesting(json) > nestingMax) throw wrong(`data must not be nested deeper than ${nestingMax} levels`)
+  if (nesting(json) > nestingMax) throw wrong(`data must have at most ${nestingMax} levels of nesting`)
   return json
 }
 

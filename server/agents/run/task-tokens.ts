@@ -61,7 +61,10 @@ export class TaskTokens {
       addUse(this.#used, dearestUse({ promptTokens: promptTokensMax, completionTokens }, rates))
     const isLong = isLongPrompt(promptTokensMax, rates)
     const most = outputWithin(this.#cap, { used: upTo(0), rates, isLong })
-    if (most < 1) throw new MaxCostError('The maximum cost of the task does not cover another model call.')
+    if (most < 1)
+      throw new MaxCostError(
+        'The maximum cost of the task does not cover another model call. Raise maxCostUsd or shorten the params.',
+      )
     const tokens = Math.min(outputTokensMax, most)
     this.isCallCut = tokens < outputTokensMax
     const next = dearestUse({ promptTokens: promptTokensMax + tokens, completionTokens: 1 }, rates)
@@ -71,7 +74,8 @@ export class TaskTokens {
 
   report({ isEstimated = false, ...counts }: Omit<Extract<ChatPart, { type: 'usage' }>, 'type'>): void {
     const wrong = Object.values(counts).find((value) => typeof value === 'number' && !isCount(value))
-    if (wrong !== undefined) throw new Error(`The model's provider reported ${String(wrong)} as a number of tokens.`)
+    if (wrong !== undefined)
+      throw new Error(`The model provider reported the invalid token count ${String(wrong)}. Try again.`)
     this.#used = addUse(this.#used, callUse(counts, ratesByModel(this.#rates)[this.#model] ?? this.#rates))
     this.#isEstimated ||= isEstimated
   }
@@ -79,7 +83,9 @@ export class TaskTokens {
   callTool(): void {
     const used = { ...this.#used, toolCalls: this.#used.toolCalls + 1 }
     if (this.#cap !== null && chatHold(used, this.#ratesMax) > this.#cap)
-      throw new MaxCostError('The maximum cost of the task does not cover another tool call.')
+      throw new MaxCostError(
+        'The maximum cost of the task does not cover another tool call. Raise maxCostUsd or shorten the params.',
+      )
     this.#used = used
   }
 

@@ -109,7 +109,7 @@ function createLog(runId: string): RunLog {
   const end = () => {
     const dropped = lines - logLinesPerRunMax
     if (dropped <= 0) return
-    const message = `${dropped} log lines of this run were dropped; a run logs at most ${logLinesPerRunMax}.`
+    const message = `Dropped ${dropped} log lines of this run; a run can log at most ${logLinesPerRunMax}.`
     send({ type: 'log', runId, message })
   }
   const log = (message: string, fields?: Record<string, unknown>) => {
@@ -119,7 +119,7 @@ function createLog(runId: string): RunLog {
       const json = JSON.stringify(fields)
       if (json !== undefined && json.length <= logCharsMax) safeFields = JSON.parse(json) as Record<string, unknown>
     } catch {
-      safeFields = { fields: 'cannot be written as JSON' }
+      safeFields = { fields: 'not serializable as JSON' }
     }
     send({
       type: 'log',

@@ -65,14 +65,16 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
         onResume: () => {},
         onDirty: (take) => setImmediate(() => take().forEach(onBatch)),
         onOverstay: () =>
-          onLog({ runId: request.turnId, message: 'An agent continues to run after its chat was stopped.' }),
+          onLog({ runId: request.turnId, message: 'An agent continues to run after its turn was stopped.' }),
       })
       return { outcome: outcome.then(afterBatches), credit: (chars) => window.credit(chars) }
     },
     countTokens: (text) => countTokens([text]),
     probe: (spec, signal) => probeConnector(spec, { signal, ...means }),
     prepare: () =>
-      Promise.reject(new Error('A configuration without a file cannot be reloaded. Pass the path of a file.')),
+      Promise.reject(
+        new Error('A configuration that was passed as an object cannot be reloaded. Pass the path of its file.'),
+      ),
     threads: () => [],
     close: async () => {},
   }

@@ -107,7 +107,7 @@ export class ThreadHandle {
       stream.setEncoding('utf8').on('data', (text: string) => this.#printed(text))
     }
     this.#worker.on('message', (messages: FromThread[]) => this.#received(messages))
-    this.#worker.on('messageerror', () => void this.end('a message from it could not be deserialized'))
+    this.#worker.on('messageerror', () => void this.end('it sent a message that could not be deserialized'))
     this.#worker.on('error', (error) => this.#ended(error.message))
     this.#worker.on('exit', () => this.#ended('it exited'))
   }
@@ -224,7 +224,7 @@ export class ThreadHandle {
 
   /** Ends a run because the service failed to answer one of its requests. */
   #unanswered(run: number): void {
-    this.#runs.get(run)?.onOutcome({ kind: 'interrupted', message: 'An internal error stopped the run.' })
+    this.#runs.get(run)?.onOutcome({ kind: 'interrupted', message: 'An internal error stopped the run. Try again.' })
     this.abort(run, { overstayMs })
   }
 
@@ -318,7 +318,7 @@ export class ThreadHandle {
     const dropped = this.#linesInMinute - linesPerMinuteMax
     this.#linesInMinute = 0
     if (dropped <= 0) return
-    const message = `${dropped} lines that agents printed outside of runs were dropped; ${linesPerMinuteMax} a minute are logged.`
+    const message = `Dropped ${dropped} lines that agents printed outside of runs; at most ${linesPerMinuteMax} per minute are logged.`
     this.#options.onLog({ runId: '', message })
   }
 
@@ -347,8 +347,9 @@ export class ThreadHandle {
 function outcomeOfEnd(reason: string, isOnly: boolean): RunOutcome {
   const outOfMemory = /memory/i.test(reason)
   if (isOnly && outOfMemory) {
-    const message = 'The agent exceeded the memory limit of its thread.'
+    const message =
+      'The agent exceeded the memory limit of its thread. Send less work per run, or ask the operator to raise agentThreadMemoryMb.'
     return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
   }
-  return { kind: 'interrupted', message: `The thread that the agent ran in ended: ${reason}` }
+  return { kind: 'interrupted', message: `The agent's thread ended during the run: ${reason}` }
 }

@@ -13,7 +13,7 @@ export const ClientToken = z
     agents: z.array(z.string()).nullable().describe('Ids of the agents that the token can run; null for all'),
     sessionId: z.string().nullable().describe('The only session that the token can access'),
     taskId: z.string().nullable().describe('The only task that the token can access'),
-    maxCostUsd: usd.nullable().describe('Cap on the total cost of its tasks and chats; null for none'),
+    maxCostUsd: usd.nullable().describe("Cap on the total cost of the token's tasks and turns; null for none"),
     usedUsd: usd.describe('Amount charged and held so far'),
     once: z.boolean().describe('Whether the token allows only one execution'),
     createdBy: z.string().describe('Id of the API key, login or platform key that created the token'),
@@ -31,19 +31,25 @@ export const CreateClientTokenInput = z.object({
     .max(3)
     .optional()
     .describe(
-      '`read`, `execute` and `pay` (to start top-ups), limited to the scopes of the credential that creates the token; `manage` includes `pay`. By default `read` and `execute`, as far as that credential has them',
+      '`read`, `execute` and `pay` (to start top-ups). The token cannot have scopes that its creator lacks; `manage` includes `pay`. Defaults to those of `read` and `execute` that its creator has',
     ),
   agents: z
     .array(resourceId)
     .min(1)
     .max(agentsMax)
     .optional()
-    .describe('Ids of the agents that the token can run in tasks, sessions and chats; all by default'),
-  sessionId: resourceId.optional().describe('Limits the token to this session, with its messages and chats'),
+    .describe('Ids of the agents that the token can run in tasks and sessions; all by default'),
+  sessionId: resourceId.optional().describe('Limits the token to this session, with its messages and turns'),
   taskId: resourceId.optional().describe('Limits the token to this task'),
-  maxCostUsd: maxCostUsd.optional().describe('Cap on the total cost of its tasks and chats; none by default'),
-  expiresInSeconds: z.number().int().min(1).max(tokenSecondsMax).default(600).describe('Lifetime of the token'),
-  once: z.boolean().default(false).describe('Allows only one execution'),
+  maxCostUsd: maxCostUsd.optional().describe("Cap on the total cost of the token's tasks and turns; none by default"),
+  expiresInSeconds: z
+    .number()
+    .int()
+    .min(1)
+    .max(tokenSecondsMax)
+    .default(600)
+    .describe('Lifetime of the token, in seconds'),
+  once: z.boolean().default(false).describe('Whether the token allows only one execution'),
 })
 
 export const CreatedClientToken = ClientToken.extend({

@@ -25,14 +25,14 @@ export const clientTokensRouter = (parts: { catalogue: Catalogue; people: LoginA
           tags,
           summary: 'Create a client token',
           description:
-            "A short-lived token, at most one hour, for a user's browser or another client. It can do no more than the credential that creates it, and ends with that credential. The response contains the token itself, which is never shown again.",
+            "Creates a token for a user's browser or another client, valid for at most an hour. It cannot have more permissions than the credential that creates it, and ends with that credential. The response contains the token itself, which is never shown again.",
           protect: true,
           successDescription: 'The new token.',
           errorResponses: {
             400: 'The body is invalid.',
-            403: 'Permission is missing, or the token would exceed the permissions of its creator.',
+            403: 'The caller lacks permission, or the token would exceed the permissions of its creator.',
             404: 'The session or the task was not found.',
-            409: 'The account has too many client tokens.',
+            409: 'The account already has the maximum number of client tokens.',
             413: 'The body is too large.',
             415: 'The body is not JSON.',
           },
@@ -58,7 +58,8 @@ export const clientTokensRouter = (parts: { catalogue: Catalogue; people: LoginA
           operationId: 'listClientTokens',
           tags,
           summary: "List the user's active client tokens, newest first",
-          description: 'Includes tokens created by other keys, logins and platform keys, but no token itself.',
+          description:
+            'Includes tokens created by other keys, logins and platform keys. Never returns the tokens themselves.',
           protect: true,
           successDescription: 'One page of active tokens and the total.',
           errorResponses: { 400: 'A parameter is invalid.' },

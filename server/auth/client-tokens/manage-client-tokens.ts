@@ -61,7 +61,7 @@ export async function revokeClientToken(
   { tokenId, userId }: { userId: string; tokenId: string },
 ): Promise<ClientToken> {
   const record = await store.platform.revokeToken({ userId, tokenId })
-  if (!record) throw new ErrandError('NOT_FOUND', 'Client token not found')
+  if (!record) throw new ErrandError('NOT_FOUND', 'Client token not found. Check the id.')
   return (await toClientTokens(store, [record]))[0]!
 }
 
@@ -71,7 +71,7 @@ function scopesOf(caller: Caller, { scopes }: TokenInput): CallerScope[] {
   const mayPay = caller.scopes.includes('manage')
   const beyond = asked.find((scope) => !caller.scopes.includes(scope) && !(scope === 'pay' && mayPay))
   if (beyond === undefined && asked.length > 0) return asked
-  const message = `A client token cannot have scopes that its creator lacks: remove "${beyond ?? 'read'}".`
+  const message = `A client token cannot have scopes that its creator lacks. Remove "${beyond ?? 'read'}".`
   throw new ErrandError('FORBIDDEN', message)
 }
 
@@ -82,7 +82,7 @@ function maxCostOf({ maxCostUsd, once, sessionId, taskId }: TokenInput, scopes: 
     ['once', once],
   ] as const) {
     if (isGiven && taskId !== undefined)
-      throw badField(field, 'Must be omitted if taskId is set, because such a token cannot create tasks or chats')
+      throw badField(field, 'Must be omitted if taskId is set, because such a token cannot start executions')
     if (isGiven && !scopes.includes('execute')) throw badField(field, 'Requires the scope "execute"')
   }
   return maxCostUsd === undefined ? null : must(parseUsd(maxCostUsd), 'the schema accepts only valid amounts')
@@ -94,7 +94,7 @@ function agentsOf({ agents: own }: Caller, { agents }: TokenInput): string[] | n
   if (beyond === undefined) return asked && [...asked]
   throw new ErrandError(
     'FORBIDDEN',
-    `A client token cannot run agents that its creator cannot run: remove "${beyond}".`,
+    `A client token cannot run agents that its creator cannot run. Remove "${beyond}".`,
   )
 }
 
@@ -108,7 +108,7 @@ function makerOf({ credential }: Caller): string {
   if (credential.kind === 'key') return credential.keyId
   if (credential.kind === 'login') return credential.loginId
   if (credential.kind === 'acting') return credential.platformKeyId
-  throw new Error('only an API key, a login or a platform key can create client tokens')
+  throw new Error('Client tokens cannot create client tokens. Use an API key, a login or a platform key.')
 }
 
 async function toClientTokens(store: Store, records: readonly ClientTokenRecord[]): Promise<ClientToken[]> {

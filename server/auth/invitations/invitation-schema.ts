@@ -33,8 +33,8 @@ export const CreateInvitationInput = z.object({
 })
 
 export const CreatedInvitation = Invitation.extend({
-  url: z.string().describe('The link for the invited person, shown only once. Anyone who has it can use it, once'),
-  isMailed: z.boolean().describe('Whether the service also mails the link to the person'),
+  url: z.string().describe('The link for the invited person, shown only once. It works once, for anyone who has it'),
+  isMailed: z.boolean().describe('Whether the service also mails the link to the invited person'),
 }).meta({ id: 'CreatedInvitation' })
 
 export const ListInvitationsInput = z.object(pageInput)
@@ -51,5 +51,5 @@ export const AcceptInvitationInput = z.object({ token, password: NewPassword })
 export const PasswordResetInput = z.object({ email: Email })
 
 export const PasswordLink = z
-  .object({ url: z.string().describe('Shown only once'), expiresAt: isoTimestamp })
+  .object({ url: z.string().describe('The link, shown only once'), expiresAt: isoTimestamp })
   .meta({ id: 'PasswordLink' })

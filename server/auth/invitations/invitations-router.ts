@@ -55,7 +55,7 @@ export const invitationsRouter = (people: LoginAccess) =>
           operationId: 'listInvitations',
           tags,
           summary: 'List invitations and password links, newest first (admins)',
-          description: 'The links themselves are shown only when they are created.',
+          description: 'A link itself is shown only when it is created.',
           protect: true,
           successDescription: 'One page of invitations and links, and the total.',
           errorResponses: { 400: 'A parameter is invalid.', 403: adminOnly },
@@ -96,7 +96,7 @@ export const invitationsRouter = (people: LoginAccess) =>
           operationId: 'checkInvitation',
           tags,
           summary: 'Get the purpose of a link',
-          description: 'Used by the page that a link opens. Does not use up the link.',
+          description: 'For the page that a link opens. Does not use up the link.',
           protect: false,
           successDescription: 'The purpose of the link and the email address it is for.',
           errorResponses: { ...bodyErrors, 404: 'The link is unknown, already used or expired.' },
@@ -116,13 +116,13 @@ export const invitationsRouter = (people: LoginAccess) =>
           tags,
           summary: 'Mail a link to set a new password',
           description:
-            'The link works once, for an hour. The response is the same whether or not the address belongs to an account, and a user gets a limited number of links per day.',
+            'The link works once, for an hour. The response does not reveal whether the address belongs to an account. The number of links per user and day is limited.',
           protect: false,
-          successDescription: 'A link was mailed if the address belongs to an account with a password.',
+          successDescription: 'A link was mailed if an account with a password has this address.',
           errorResponses: {
             ...bodyErrors,
             404: 'The service sends no mail.',
-            429: 'Too many requests for this address or from this client.',
+            429: 'There were too many requests for this address or from this client.',
           },
         },
       })
@@ -139,7 +139,7 @@ export const invitationsRouter = (people: LoginAccess) =>
           operationId: 'acceptInvitation',
           tags,
           summary: 'Accept an invitation or set a password with a link, and log in',
-          description: 'A link works once. The browser is then logged in to the account.',
+          description: 'Each link works once. The browser is then logged in to the account.',
           protect: false,
           successDescription: 'The login. Its cookie is set.',
           errorResponses: {

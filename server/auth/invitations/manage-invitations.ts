@@ -56,7 +56,7 @@ export async function createInvitation(
     mail: mails?.seal(url),
   })
   if (created.outcome === 'refused') {
-    throw new ErrandError('CONFLICT', `A user with the email address ${email} already exists.`)
+    throw new ErrandError('CONFLICT', `A user with the email address ${email} already exists. Use a different address.`)
   }
   mails?.wake()
   const { id: invitationId } = created.invitation
@@ -71,7 +71,7 @@ export async function createPasswordLink(
   { browser, caller, userId }: { browser: Browser; caller: Caller; userId: string },
 ): Promise<z.output<typeof PasswordLink>> {
   const user = await store.getUser(userId)
-  if (!user) throw new ErrandError('NOT_FOUND', 'User not found')
+  if (!user) throw new ErrandError('NOT_FOUND', 'User not found. Check the id.')
   const { token, tokenHash } = newSecretToken()
   const expiresAt = clock.now() + passwordLinkLifeMs
   const draft = { kind: 'password', email: user.email, isAdmin: user.isAdmin, credit: 0, userId } as const
@@ -88,12 +88,16 @@ export async function requestPasswordReset(
   { clock, log, logins, mails, store }: LoginAccess,
   { browser, email }: { browser: Browser; email: string },
 ) {
-  if (!mails) throw new ErrandError('NOT_FOUND', 'This service sends no mail. Ask an admin for a link.')
+  if (!mails) throw new ErrandError('NOT_FOUND', 'This service does not send email. Ask an admin for a link.')
   const place = resets.open(email)
   if (place.hold(1)) {
-    throw new ErrandError('SERVICE_UNAVAILABLE', 'The service is busy. Try again in a few seconds.', {
-      retryAfterSeconds: 5,
-    })
+    throw new ErrandError(
+      'SERVICE_UNAVAILABLE',
+      'The service is processing too many requests for links. Try again in a few seconds.',
+      {
+        retryAfterSeconds: 5,
+      },
+    )
   }
   try {
     const { token, tokenHash } = newSecretToken()
@@ -104,7 +108,9 @@ export async function requestPasswordReset(
     const [requested] = await Promise.all([requesting, setTimeout(resetMs)])
     if (requested.outcome === 'refused') {
       const retryAfterSeconds = secondsUntil(requested.until, clock.now())
-      throw new ErrandError('LOGIN_THROTTLED', 'Too many requests. Wait before you try again.', { retryAfterSeconds })
+      throw new ErrandError('LOGIN_THROTTLED', 'There were too many requests for a link. Wait before you try again.', {
+        retryAfterSeconds,
+      })
     }
     if (requested.userId !== null) {
       mails.wake()
@@ -113,14 +119,15 @@ export async function requestPasswordReset(
   } finally {
     place.release()
   }
-  return { message: 'If an account with a password has this email address, a link was mailed to it.' }
+  return { message: 'If an account with a password has this email address, the service sent a link to it.' }
 }
 
 export async function revokeInvitation(
   { log, store }: LoginAccess,
   { caller, invitationId }: { caller: Caller; invitationId: string },
 ) {
-  if (!(await store.revokeInvitation(invitationId))) throw new ErrandError('NOT_FOUND', 'Invitation not found')
+  if (!(await store.revokeInvitation(invitationId)))
+    throw new ErrandError('NOT_FOUND', 'Invitation not found. Check the id.')
   log.info({ adminId: caller.userId, invitationId }, 'an admin revoked a link')
   return { message: 'The link no longer works.' }
 }
@@ -159,7 +166,7 @@ export async function acceptInvitation(
     if (accepted.reason === 'unknown') throw unusable()
     if (accepted.reason === 'suspended')
       throw new ErrandError('FORBIDDEN', 'This account is suspended. Contact an admin.')
-    throw new ErrandError('CONFLICT', `A user with the email address ${email} already exists.`)
+    throw new ErrandError('CONFLICT', `A user with the email address ${email} already exists. Use a different address.`)
   }
   const { userId } = accepted
   const login = { userId, method: 'invitation', provider: null, forget: null } as const

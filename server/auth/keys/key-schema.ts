@@ -19,13 +19,13 @@ export const Key = z
     lastUsedAt: isoTimestamp.nullable(),
     limitUsd: usd.nullable().describe('Spending limit of the key per period; null if there is none'),
     limitReset: z.enum(limitResets).nullable().describe('How often `limitUsd` resets, in UTC; weeks start on Monday'),
-    usedUsd: usd.nullable().describe('Amount charged and held in this period; null without `limitUsd`'),
+    usedUsd: usd.nullable().describe('Amount charged and held in this period; null if there is no `limitUsd`'),
     resetsAt: isoTimestamp.nullable().describe('When the current period ends; null if `limitUsd` never resets'),
     executionsPerMinute: z
       .number()
       .int()
       .nullable()
-      .describe("Maximum tasks and chats per UTC minute; null if only the user's limit applies"),
+      .describe("Maximum tasks and turns per UTC minute; null if only the user's limit applies"),
     agents: z.array(z.string()).nullable().describe('Ids of the agents that the key can run; null for all'),
     rotationDue: z.boolean().describe('True when the key is in use and older than 90 days'),
   })
@@ -33,22 +33,22 @@ export const Key = z
 export type Key = z.output<typeof Key>
 
 const limits = {
-  limitUsd: maxCostUsd.describe('Spending limit of the key, charged plus held, per period of `limitReset`'),
+  limitUsd: maxCostUsd.describe('Maximum amount charged and held per period of `limitReset`'),
   limitReset: z
     .enum(limitResets)
-    .describe('How often `limitUsd` resets, in UTC; weeks start on Monday. `never` if omitted'),
+    .describe('How often `limitUsd` resets, in UTC; weeks start on Monday. Defaults to `never`'),
   executionsPerMinute: z
     .number()
     .int()
     .min(1)
     .max(executionsPerMinuteMax)
-    .describe("Maximum tasks and chats per UTC minute, in addition to the user's limit"),
+    .describe("Maximum tasks and turns per UTC minute, in addition to the user's limit"),
   agents: agentIds.describe('Ids of the agents that the key can run; all by default'),
 }
 
 const resetOfLimit = {
   path: ['limitReset'],
-  message: 'Requires limitUsd: it says how often that limit resets',
+  message: 'Must be omitted if limitUsd is omitted',
 }
 
 export const CreateKeyInput = z
@@ -59,8 +59,14 @@ export const CreateKeyInput = z
       .min(1)
       .max(scopes.length)
       .optional()
-      .describe('Limited to the scopes of the credential that creates the key; by default all of those'),
-    expiresInDays: z.number().int().min(1).max(3650).optional().describe('The key never expires by default'),
+      .describe('The key cannot have scopes that its creator lacks. Defaults to all scopes of its creator'),
+    expiresInDays: z
+      .number()
+      .int()
+      .min(1)
+      .max(3650)
+      .optional()
+      .describe('Days until the key expires; never by default'),
     limitUsd: limits.limitUsd.optional(),
     limitReset: limits.limitReset.optional(),
     executionsPerMinute: limits.executionsPerMinute.optional(),
@@ -78,7 +84,7 @@ export const UpdateKeyInput = z
     agents: limits.agents.nullable().optional(),
   })
   .refine((input) => Object.entries(input).some(([name, value]) => name !== 'keyId' && value !== undefined), {
-    message: 'Send at least one of limitUsd, limitReset, executionsPerMinute and agents',
+    message: 'Must have at least one of limitUsd, limitReset, executionsPerMinute and agents',
   })
   .refine(({ limitReset, limitUsd }) => limitReset === undefined || limitUsd !== null, resetOfLimit)
 

@@ -36,8 +36,8 @@ export const keysRouter = ({ catalogue, people }: { catalogue: Catalogue; people
           successDescription: 'The new key.',
           errorResponses: {
             400: 'The body is invalid.',
-            403: 'Permission is missing.',
-            409: 'The account has too many keys.',
+            403: 'The caller lacks permission.',
+            409: 'The account already has the maximum number of keys.',
             413: 'The body is too large.',
             415: 'The body is not JSON.',
           },
@@ -63,7 +63,7 @@ export const keysRouter = ({ catalogue, people }: { catalogue: Catalogue; people
           tags,
           summary: "List the caller's API keys, newest first",
           description:
-            'Each includes the last four characters of the key. The key itself is shown only when it is created.',
+            'Each item includes the last four characters of the key. The key itself is shown only when it is created.',
           protect: true,
           successDescription: 'One page of keys and the total.',
           errorResponses: { 400: 'A parameter is invalid.' },
@@ -101,14 +101,14 @@ export const keysRouter = ({ catalogue, people }: { catalogue: Catalogue; people
           tags,
           summary: 'Change the limits of an API key',
           description:
-            'Omitted fields stay unchanged; null removes a limit. Applies from the next execution, also to keys linked to this one by rotation. Chats in progress continue within the new limit.',
+            'Omitted fields stay unchanged; null removes a limit. Applies from the next execution, also to keys linked to this one by rotation. Turns in progress continue within the new limits.',
           protect: true,
           successDescription: 'The updated key.',
           errorResponses: {
             400: 'The body is invalid.',
-            403: 'Permission is missing.',
+            403: 'The caller lacks permission.',
             404: 'The key was not found.',
-            409: 'The key is revoked or expired, or has no limit that could reset.',
+            409: 'The key is revoked or expired, or `limitReset` was sent for a key without `limitUsd`.',
             413: 'The body is too large.',
             415: 'The body is not JSON.',
           },
@@ -164,7 +164,7 @@ export const keysRouter = ({ catalogue, people }: { catalogue: Catalogue; people
           successDescription: 'The new key.',
           errorResponses: {
             400: 'The body is invalid.',
-            403: 'Permission is missing.',
+            403: 'The caller lacks permission.',
             404: 'The key was not found.',
             409: 'The key is revoked or expired.',
             413: 'The body is too large.',

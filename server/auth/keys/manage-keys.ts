@@ -52,7 +52,7 @@ export async function updateKey(
   const now = clock.now()
   if (!isLive(known, now)) throw new ErrandError('CONFLICT', 'This API key is revoked or expired. Create a new one.')
   if (limitReset !== undefined && limitUsd === undefined && known.spendLimit === null) {
-    throw new ErrandError('CONFLICT', 'This API key has no spending limit that could reset. Send limitUsd too.')
+    throw new ErrandError('CONFLICT', 'This API key does not have a spending limit to reset. Send limitUsd too.')
   }
   const changes: UpdateKey['changes'] = {
     ...(limitUsd !== undefined &&
@@ -118,7 +118,7 @@ export function draftKey(draft: { userId: string; name: string; scopes: Scope[];
 function assertWithin(caller: Caller, scopes: readonly Scope[]): void {
   const beyond = scopes.find((scope) => !caller.scopes.includes(scope))
   if (!beyond) return
-  throw new ErrandError('FORBIDDEN', `A key cannot have scopes that its creator lacks: remove "${beyond}".`)
+  throw new ErrandError('FORBIDDEN', `A key cannot have scopes that its creator lacks. Remove "${beyond}".`)
 }
 
 function isLive({ expiresAt, revokedAt }: KeyRecord, now: EpochMs): boolean {
@@ -133,13 +133,12 @@ function notRotatable(): ErrandError {
 /** A key with limits may neither create other keys nor change the limits of existing ones. */
 function assertUnlimited({ agents, limits }: Caller): void {
   if (agents === null && limits === null) return
-  const message =
-    'An API key with its own limits cannot create or change keys. Use a key without limits or a browser login.'
+  const message = 'An API key with limits cannot create or change keys. Use a key without limits or a browser login.'
   throw new ErrandError('FORBIDDEN', message)
 }
 
 function notFound(): ErrandError {
-  return new ErrandError('NOT_FOUND', 'API key not found')
+  return new ErrandError('NOT_FOUND', 'API key not found. Check the id.')
 }
 
 async function toKeys(store: Store, keys: readonly KeyRecord[], now: EpochMs): Promise<Key[]> {

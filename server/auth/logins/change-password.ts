@@ -20,19 +20,19 @@ export async function changePassword(
   const { from, passwordHash } = await withHashRoom(email, async (inTurn) => {
     const user = await admitAttempt(parts, {
       attempt,
-      refusal: 'Too many wrong passwords. Wait before you try again.',
+      refusal: 'There were too many wrong passwords. Wait before you try again.',
     })
     const current = user?.passwordHash ?? null
     if (current === null) {
-      throw new ErrandError('CONFLICT', 'This account has no password. An admin can create a link to set one.')
+      throw new ErrandError('CONFLICT', 'This account does not have a password. Ask an admin for a link to set one.')
     }
     if (!(await inTurn(() => isPassword(input.currentPassword, current)))) {
-      throw badField('currentPassword', 'Is not the current password')
+      throw badField('currentPassword', 'Must be the current password')
     }
     return { from: current, passwordHash: await inTurn(() => hashPassword(input.newPassword)) }
   })
   if (!(await store.setPassword({ userId, passwordHash, from, keepLoginId: loginId, forget: attempt }))) {
-    throw new ErrandError('CONFLICT', 'The password was changed by another request. Try again with the new password.')
+    throw new ErrandError('CONFLICT', 'Another request changed the password. Try again with the new password.')
   }
   parts.log.info({ requestId: browser.about.requestId, userId }, 'a person changed the password')
   return { message: 'Password changed. All other logins of this account were ended.' }

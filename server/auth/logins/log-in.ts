@@ -51,14 +51,14 @@ export function assertLoginAllowed(
   if (!origins.mayLogIn) {
     throw new ErrandError(
       'FORBIDDEN',
-      'Logging in requires HTTPS, but the base URL is http. Set ERRAND_BASE_URL to an https URL.',
+      'Logging in requires HTTPS, but the base URL is an http URL. Set ERRAND_BASE_URL to an https URL.',
     )
   }
   origins.assert(request)
   if (request.headers['trpc-accept'] === 'application/jsonl') {
     throw badField(
       'trpc-accept',
-      'Must not be application/jsonl for a login: a streamed response cannot set the login cookie',
+      'Must not be application/jsonl, because a streamed response cannot set the login cookie',
     )
   }
 }
@@ -92,7 +92,7 @@ async function logInPerson(parts: LoginAccess, { browser, input, onFound }: LogI
   const { isRight, user } = await withHashRoom(input.email, async (inTurn) => {
     const found = await admitAttempt(parts, {
       attempt,
-      refusal: 'Too many login attempts. Wait before you try again.',
+      refusal: 'There were too many login attempts. Wait before you try again.',
     })
     if (found) onFound(found.id)
     const fits = await inTurn(() => isPassword(input.password, found?.passwordHash ?? null))
@@ -100,12 +100,13 @@ async function logInPerson(parts: LoginAccess, { browser, input, onFound }: LogI
   })
   const passwordHash = user?.passwordHash ?? null
   if (!isRight || !user || passwordHash === null) {
-    throw new ErrandError('UNAUTHORIZED', 'The email address or password is wrong.')
+    throw new ErrandError('UNAUTHORIZED', 'The email address or password is wrong. Check both and try again.')
   }
   if (user.suspendedAt !== null) throw new ErrandError('FORBIDDEN', 'This account is suspended. Contact an admin.')
   const login = { userId: user.id, method: 'password', provider: null, forget: attempt } as const
   const created = await beginLogin(parts, { browser, login: { ...login, ifPasswordHash: passwordHash } })
-  if (!created) throw new ErrandError('UNAUTHORIZED', 'The email address or password is wrong.')
+  if (!created)
+    throw new ErrandError('UNAUTHORIZED', 'The email address or password is wrong. Check both and try again.')
   return { userId: user.id, email: user.email, expiresAt: isoTime(created.expiresAt) }
 }
 

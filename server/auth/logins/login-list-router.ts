@@ -18,7 +18,7 @@ export const loginsRouter = (people: LoginAccess) =>
           operationId: 'listLogins',
           tags,
           summary: "List the browser logins of the caller's account, newest first",
-          description: 'Only active logins are listed.',
+          description: 'Lists only active logins.',
           protect: true,
           successDescription: 'One page of active logins, and the total.',
           errorResponses: { 400: 'A parameter is invalid.' },
@@ -47,7 +47,7 @@ export const loginsRouter = (people: LoginAccess) =>
       .mutation(
         withScope('manage', async ({ ctx, input }) => {
           const ended = await people.store.endLogin({ userId: ctx.caller.userId, loginId: input.loginId })
-          if (!ended) throw new ErrandError('NOT_FOUND', 'Login not found')
+          if (!ended) throw new ErrandError('NOT_FOUND', 'Login not found. Check the id.')
           return { message: 'The login was ended.' }
         }),
       ),
@@ -60,7 +60,7 @@ export const loginsRouter = (people: LoginAccess) =>
           operationId: 'endLogins',
           tags,
           summary: "End all browser logins of the caller's account",
-          description: 'This includes the login that makes the request. API keys stay valid.',
+          description: 'Also ends the login of this request. API keys stay valid.',
           protect: true,
           successDescription: 'All logins were ended.',
           errorResponses: {},

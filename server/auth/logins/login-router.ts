@@ -20,9 +20,9 @@ export const loginRouter = (people: LoginAccess) =>
           operationId: 'getLoginOptions',
           tags,
           summary: 'Get the ways to log in',
-          description: 'Used by the login page.',
+          description: 'For the login page.',
           protect: false,
-          successDescription: 'The providers of single sign-on, and whether a password can be reset.',
+          successDescription: 'The single sign-on providers, and whether users can reset their password.',
           errorResponses: { 400: 'The request is malformed.' },
         },
       })
@@ -51,7 +51,7 @@ export const loginRouter = (people: LoginAccess) =>
             403: 'The account is suspended, or the request does not come from a page of the service.',
             413: 'The body is too large.',
             415: 'The body is not JSON.',
-            429: 'Too many login attempts.',
+            429: 'There were too many login attempts.',
           },
         },
       })
@@ -70,10 +70,10 @@ export const loginRouter = (people: LoginAccess) =>
           summary: 'Log out',
           description: 'Ends the login whose cookie the request carries.',
           protect: true,
-          successDescription: 'The login was ended and its cookie removed.',
+          successDescription: 'The login was ended, and its cookie was removed.',
           errorResponses: {
             400: 'The body is invalid.',
-            403: 'The caller has no browser login.',
+            403: 'The caller does not have a browser login.',
             413: 'The body is too large.',
             415: 'The body is not JSON.',
           },

@@ -30,7 +30,7 @@ export const LoggedIn = z
   .object({
     userId: z.string(),
     email: z.string(),
-    expiresAt: isoTimestamp.describe('When the login expires, even if it is in use'),
+    expiresAt: isoTimestamp.describe('When the login expires, even if it is used until then'),
   })
   .meta({ id: 'LoggedIn' })
 export type LoggedIn = z.output<typeof LoggedIn>

@@ -14,7 +14,7 @@ export async function logOut(
   const { userId } = caller
   const loginId = loginIdOf(caller)
   if (loginId === undefined)
-    throw new ErrandError('FORBIDDEN', 'Only a browser login can log out. To stop an API key from working, revoke it.')
+    throw new ErrandError('FORBIDDEN', 'Only a browser login can log out. To end an API key, revoke it.')
   await store.endLogin({ userId, loginId })
   log.info({ requestId: browser.about.requestId, userId, loginId }, 'a person logged out')
   browser.setCookies.push(logins.cookie.remove())

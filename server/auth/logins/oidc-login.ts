@@ -57,11 +57,12 @@ export function createOidcLogin(parts: OidcParts): (routed: OidcRequest) => Prom
   return async (routed) => {
     const { providerId = '' } = routed.params
     const client = clients.get(providerId)
-    if (!client) throw new ErrandError('NOT_FOUND', 'Single sign-on provider not found.')
+    if (!client)
+      throw new ErrandError('NOT_FOUND', 'Single sign-on provider not found. GET /api/login lists the providers.')
     if (!logins.origins.mayLogIn) {
       throw new ErrandError(
         'FORBIDDEN',
-        'Logging in requires HTTPS, but the base URL is http. Set ERRAND_BASE_URL to an https URL.',
+        'Logging in requires HTTPS, but the base URL is an http URL. Set ERRAND_BASE_URL to an https URL.',
       )
     }
     const flow = { ...parts, client, cookie, providerId }
@@ -79,7 +80,7 @@ async function begin({ client, clock, cookie, log, logins, providerId, vault }: 
   const begun = await client.begin(redirectUri).catch((error: unknown) => {
     log.warn(
       { requestId: routed.about.requestId, err: error, provider: providerId },
-      'a single sign-on provider could not be used',
+      'could not use a single sign-on provider',
     )
     return undefined
   })

@@ -13,7 +13,7 @@ export const NewPassword = z
   .max(passwordCharsMax, `Must have at most ${passwordCharsMax} characters`)
   .meta({ format: 'password' })
 /** A password as typed at login. Accepts every password that any version of the service has allowed. */
-export const TypedPassword = z.string().min(1, 'Is required').max(1024).meta({ format: 'password' })
+export const TypedPassword = z.string().min(1, 'Must not be empty').max(1024).meta({ format: 'password' })
 
 /** Dummy hash, so that rejecting an unknown email address takes as long as rejecting a wrong password. */
 const nobodysHash = '$argon2id$v=19$m=19456,t=2,p=1$Mi6SpFH27e0b98ek7COc0Q$Ut9KjCRw889zxM0adlmSMly5nQy7qJDLY4hblA+uar4'

@@ -19,14 +19,14 @@ export function readActingUser({ headers }: IncomingMessage): UserRef | undefine
   if (given === undefined) return undefined
   // Node joins repeated headers with commas.
   if (typeof given !== 'string' || given.includes(',')) {
-    throw badField(field, 'Must be sent once; write a comma in an external id as %2C')
+    throw badField(field, 'Must be sent only once. Write a comma in an external id as %2C')
   }
   if (!/^[\x21-\x7e]{1,2000}$/.test(given)) {
-    throw badField(field, 'Must be a user id, or ext: followed by a percent-encoded external id')
+    throw badField(field, 'Must be a user id, or ext: followed by the percent-encoded external id')
   }
   if (!given.startsWith(external)) return { userId: given }
   const externalId = decodeSegment(given.slice(external.length))
-  if (externalId === undefined) throw badField(field, 'The percent-encoding is invalid')
+  if (externalId === undefined) throw badField(field, 'Must have valid percent-encoding')
   const flaw = flawOfExternalId(externalId)
   if (flaw !== undefined) throw badField(field, flaw)
   return { externalId }

@@ -8,7 +8,7 @@ const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]
 /** Returns why an external id is invalid, or undefined if it is valid. Ids are compared exactly, including case. */
 export function flawOfExternalId(text: string): string | undefined {
   if (text.length === 0 || text.length > charsMax) return `Must be 1 to ${charsMax} characters`
-  if (unseen.test(text)) return 'Must not contain control characters or invisible characters'
+  if (unseen.test(text)) return 'Must not contain control or invisible characters'
   if (text !== text.trim()) return 'Must not start or end with a space'
   if (text !== text.normalize('NFC')) return 'Must be in Unicode normalization form NFC'
   // Clients remove these segments from a URL path before they send it.

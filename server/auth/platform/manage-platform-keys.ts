@@ -71,7 +71,7 @@ export async function revokePlatformKey(
 ): Promise<PlatformKey> {
   await store.platform.revokeKey(keyId)
   const key = await store.platform.getKey(keyId)
-  if (!key) throw new ErrandError('NOT_FOUND', 'Platform key not found')
+  if (!key) throw new ErrandError('NOT_FOUND', 'Platform key not found. Check the id.')
   log.info({ adminId, platformKeyId: keyId }, 'a platform key was revoked')
   return toPlatformKey(key)
 }

@@ -23,9 +23,9 @@ export const PlatformKey = z
       .describe('IP addresses and networks allowed to use the key; null for all'),
     creditPerDayUsd: usd
       .nullable()
-      .describe('Credit limit per UTC day, which also applies separately to taking credit back; null for none'),
-    creditedTodayUsd: usd.describe('Amount credited today (UTC)'),
-    takenTodayUsd: usd.describe('Amount taken back today (UTC)'),
+      .describe('Maximum credit per UTC day. The same limit applies separately to taking credit back. Null for none'),
+    creditedTodayUsd: usd.describe('Amount credited in the current UTC day'),
+    takenTodayUsd: usd.describe('Amount taken back in the current UTC day'),
     createdAt: isoTimestamp,
     expiresAt: isoTimestamp.nullable(),
     revokedAt: isoTimestamp.nullable(),
@@ -51,8 +51,8 @@ export const CreatePlatformKeyInput = z.object({
     .describe('IP addresses and networks allowed to use the key; all by default'),
   creditPerDayUsd: maxCostUsd
     .optional()
-    .describe('Credit limit per UTC day, which also applies separately to taking credit back; none by default'),
-  expiresInDays: z.number().int().min(1).max(3650).optional().describe('The key never expires by default'),
+    .describe('Maximum credit per UTC day. The same limit applies separately to taking credit back. None by default'),
+  expiresInDays: z.number().int().min(1).max(3650).optional().describe('Days until the key expires; never by default'),
 })
 
 export const CreatedPlatformKey = PlatformKey.extend({

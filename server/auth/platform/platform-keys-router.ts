@@ -24,12 +24,12 @@ export const platformKeysRouter = (people: LoginAccess) =>
           tags,
           summary: 'Create a platform key (admins)',
           description:
-            'For the server of a product built on the service. The key has no content of its own and cannot create platform keys. The response contains the key itself, which is never shown again.',
+            'For the server of a product built on the service. A platform key cannot create platform keys and owns no tasks or sessions. The response contains the key itself, which is never shown again.',
           protect: true,
           successDescription: 'The new key.',
           errorResponses: {
             400: 'The body is invalid.',
-            409: 'There are too many platform keys.',
+            409: 'The service already has the maximum number of platform keys.',
             413: 'The body is too large.',
             415: 'The body is not JSON.',
             ...adminOnly,
@@ -48,7 +48,7 @@ export const platformKeysRouter = (people: LoginAccess) =>
           operationId: 'listPlatformKeys',
           tags,
           summary: 'List platform keys, newest first (admins)',
-          description: 'Includes what each key can do and how much it has credited today.',
+          description: "Includes each key's scopes and the amount it credited today.",
           protect: true,
           successDescription: 'One page of keys and the total.',
           errorResponses: { 400: 'A parameter is invalid.', ...adminOnly },
@@ -66,8 +66,7 @@ export const platformKeysRouter = (people: LoginAccess) =>
           operationId: 'revokePlatformKey',
           tags,
           summary: 'Revoke a platform key (admins)',
-          description:
-            'Takes effect with the next request and also ends client tokens created with the key. Idempotent.',
+          description: 'Takes effect with the next request. Also ends client tokens created with the key. Idempotent.',
           protect: true,
           successDescription: 'The revoked key.',
           errorResponses: { 400: 'A parameter is invalid.', 404: 'The key was not found.', ...adminOnly },

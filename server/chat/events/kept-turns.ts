@@ -181,7 +181,7 @@ export class KeptTurns {
         if (isComplete && seq === ring.lastSeq) this.#written.delete(held)
       }
     } catch (error) {
-      this.#log.error({ err: error }, 'could not store events of chats; retrying')
+      this.#log.error({ err: error }, 'could not store stream events; retrying')
     }
     for (const { isFollowed } of this.#written) this.#soon(isFollowed ? followedWriteMs : writeMs)
   }
@@ -254,5 +254,5 @@ function withinBound(pieces: readonly StoredPiece[]): { droppedSeq: number; stor
 }
 
 export function turnNotFound(): ErrandError {
-  return new ErrandError('NOT_FOUND', 'Turn not found')
+  return new ErrandError('NOT_FOUND', 'Turn not found. Check the id.')
 }

@@ -131,6 +131,6 @@ function assertReached(caller: Pick<Caller, 'credential'>, sessionId: string): v
 }
 
 function tooManyReaders(): ErrandError {
-  const message = `This account already has ${readersMax} requests reading chats, the maximum. Retry when one of them has ended.`
+  const message = `This account already has ${readersMax} requests reading replies, the maximum. Retry when one of them has ended.`
   return new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: fullRetrySeconds })
 }

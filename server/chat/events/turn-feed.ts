@@ -165,7 +165,6 @@ class FeedReader implements TurnReader {
 }
 
 export function eventsGone(): ErrandError {
-  const message =
-    "These events are no longer stored. Read the session's messages and the transactions of the turn instead."
+  const message = "These events are no longer stored. Read the session's messages and the turn's transactions instead."
   return new ErrandError('EVENTS_EXPIRED', message)
 }

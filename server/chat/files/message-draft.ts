@@ -110,7 +110,8 @@ async function readFile(part: FilePart, of: OfFile, parts: DraftParts): Promise<
   if (given !== undefined) assertAccepted(given, of)
   const found = payloadId === undefined ? undefined : await readOwn(payloadId, of, parts)
   const mediaType = given ?? found?.mediaType
-  if (mediaType === undefined) throw badField(`${path}.mediaType`, 'Is required with data, for example "image/png"')
+  if (mediaType === undefined)
+    throw badField(`${path}.mediaType`, 'Must be set if data is set, for example "image/png"')
   if (found && found.mediaType !== mediaType) {
     throw badField(`${path}.mediaType`, `Must be ${found.mediaType}, the type of that file, or omitted`)
   }
@@ -133,7 +134,9 @@ function plainType(mediaType: string, path: string): string {
 function assertAccepted(mediaType: string, { chat: { accepts }, path }: OfFile): void {
   if (isAccepted(mediaType, accepts)) return
   const problem =
-    accepts.length === 0 ? 'This agent accepts no files' : `This agent accepts ${accepts.join(', ')}, not ${mediaType}`
+    accepts.length === 0
+      ? 'Must be omitted, because this agent does not accept files'
+      : `Must be a type that this agent accepts: ${accepts.join(', ')}`
   throw badField(`${path}.mediaType`, problem)
 }
 
@@ -152,7 +155,7 @@ function decoded(
 /** Reserves memory before a file is read into it. Throws 503 if there is not enough. */
 function takeBytes(place: Place, bytes: number): void {
   if (!place.hold(place.amount + bytes)) return
-  const message = 'The service is processing too many files. Send the message again.'
+  const message = 'The service is processing too many files. Send the message again in a few seconds.'
   throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 5 })
 }
 
@@ -179,7 +182,7 @@ async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store 
   const record = await store.findPayload(payloadId)
   const only = boundSessionOf(caller)
   const isReached = record?.userId === caller.userId && (only === null || record.sessionId === only)
-  if (!record || !isReached) throw badField(path, 'File not found')
+  if (!record || !isReached) throw badField(path, 'Must be the payloadId of a file in one of your messages')
   const mediaType = record.mediaType ?? jsonType
   assertAccepted(mediaType, of)
   const filename = record.filename ?? undefined
@@ -191,7 +194,7 @@ async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store 
   // Reading a stored file is as much work as decoding a file from the request.
   await of.onLarge()
   const found = await payloads.openStream(payloadId)
-  if (!found) throw badField(path, 'File not found')
+  if (!found) throw badField(path, 'Must be the payloadId of a file in one of your messages')
   if (found.bytes > limits.fileBytesMax) throw tooLarge(path, limits.fileBytesMax)
   takeBytes(of.place, found.bytes)
   const content = await payloads.readBytes(payloadId, record.digest)

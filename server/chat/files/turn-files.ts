@@ -168,7 +168,7 @@ export class TurnFiles {
       return record && (await payloads.readBytes(payloadId, record.digest))
     } catch (error) {
       if (error instanceof ErrandError) throw error
-      log.error({ err: error, payloadId }, 'a file of a message could not be read; the agent continues without it')
+      log.error({ err: error, payloadId }, 'could not read a file of a message; the agent continues without it')
       return undefined
     }
   }
@@ -182,7 +182,7 @@ export class TurnFiles {
       } catch (error) {
         // The file may be an orphan now. The background job removes orphans later.
         await payloads.release(id)
-        log.warn({ err: error, payloadId: id }, 'a file of a message could not be looked up')
+        log.warn({ err: error, payloadId: id }, 'could not look up a file of a message')
       }
     }
   }

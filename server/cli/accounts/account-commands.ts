@@ -46,7 +46,7 @@ function addUsers(users: Command): void {
     .option('--spend-per-day-usd <amount>', 'spending limit per UTC day', orNone(String))
     .option('--agents <ids>', 'comma-separated ids of the agents that the user can run', orNone(listOf))
     .option('--config <file>', variables.ERRAND_CONFIG.meaning)
-    .option('--force', 'set the plan even if it is not in the configuration')
+    .option('--force', 'set the plan even if the configuration does not have it')
     .action(lazily(async () => (await import('./user-limits.ts')).setPlan))
   ofUser(users.command('credit'))
     .description("add to a user's balance; a negative amount is an adjustment")
@@ -56,8 +56,8 @@ function addUsers(users: Command): void {
     .action(lazily(async () => (await import('./user-commands.ts')).creditUser))
   withCursor(ofUser(users.command('tasks')))
     .description("list a user's tasks, newest first")
-    .option('--status <status>', 'only tasks in this state: pending, processing, completed or failed')
-    .option('--outcome <outcome>', 'only tasks that ended like this: completed, failed, canceled or expired')
+    .option('--status <status>', 'only tasks with this status: pending, processing, completed or failed')
+    .option('--outcome <outcome>', 'only tasks with this outcome: completed, failed, canceled or expired')
     .option('--agent-id <id>', 'only tasks of this agent')
     .action(lazily(async () => (await import('./user-lists.ts')).listTasks))
   withCursor(ofUser(users.command('transactions')))
@@ -73,7 +73,7 @@ function addKeys(keys: Command): void {
     .description('create an API key and print it once')
     .requiredOption('--name <name>', 'what the key is for')
     .option('--scopes <scopes>', 'comma-separated: read, execute, manage (all by default)', listOf)
-    .option('--expires-in-days <days>', 'never by default', wholeNumber)
+    .option('--expires-in-days <days>', 'days until the key expires (never by default)', wholeNumber)
     .option('--limit-usd <amount>', 'spending limit of the key per period')
     .option(
       '--limit-reset <period>',
@@ -106,7 +106,7 @@ function addPlatformKeys(keys: Command): void {
       listOf,
     )
     .option('--credit-per-day-usd <amount>', 'credit limit per UTC day (none by default)')
-    .option('--expires-in-days <days>', 'never by default', wholeNumber)
+    .option('--expires-in-days <days>', 'days until the key expires (never by default)', wholeNumber)
     .action(lazily(async () => (await import('./platform-key-commands.ts')).createOwnKey))
   withOffset(common(keys.command('list')))
     .description('list platform keys, newest first')
@@ -117,11 +117,11 @@ function addPlatformKeys(keys: Command): void {
 }
 
 function ofUser(command: Command): Command {
-  return common(command).requiredOption('--user <user>', 'id, email address or external id of the user')
+  return common(command).requiredOption('--user <user>', 'user id, email address or external id')
 }
 
 function withKey(command: Command, list: string): Command {
-  return command.requiredOption('--key-id <id>', `the id that \`${list} list\` shows`)
+  return command.requiredOption('--key-id <id>', `key id from \`${list} list\``)
 }
 
 function withPassword(command: Command): Command {
@@ -140,7 +140,7 @@ function withOffset(command: Command): Command {
 
 function withCursor(command: Command): Command {
   return withLimit(command)
-    .option('--after <cursor>', 'the `next` of the previous page')
+    .option('--after <cursor>', 'the `next` value from the previous page')
     .option('--created-after <time>', 'only items created after this ISO 8601 time')
     .option('--created-before <time>', 'only items created before this ISO 8601 time')
 }

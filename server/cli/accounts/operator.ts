@@ -34,10 +34,13 @@ export async function findUserId({ store }: Parts, { user }: { user: string }): 
   const byExternalId = await store.platform.findUser({ externalId: user })
   const id = (byEmail ?? byExternalId)?.id
   if (id === undefined) {
-    throw new ErrandError('NOT_FOUND', `--user: No user has the id, email address or external id "${user}".`)
+    throw new ErrandError(
+      'NOT_FOUND',
+      `--user: No user has the id, email address or external id "${user}". Run \`errand users list\`.`,
+    )
   }
   if (byExternalId && byExternalId.id !== id) {
-    const message = `--user: "${user}" is the email address of ${id} and the external id of ${byExternalId.id}. Use one of these ids.`
+    const message = `--user: "${user}" is the email address of ${id} and the external id of ${byExternalId.id}. Pass one of these ids.`
     throw new ErrandError('CONFLICT', message)
   }
   return id

@@ -9,7 +9,7 @@ export type PasswordOptions = { password?: string | true; passwordStdin?: boolea
 /** Returns the password from the prompt, standard input or the option. Returns undefined if neither option is set. */
 export async function readPassword({ password, passwordStdin }: PasswordOptions): Promise<string | undefined> {
   if (passwordStdin) {
-    if (typeof password === 'string') throw new UsageError('--password: must be omitted with --password-stdin.')
+    if (typeof password === 'string') throw new UsageError('--password: must be omitted if --password-stdin is set.')
     return (await text(process.stdin)).replace(/\r?\n$/, '')
   }
   if (password !== true) {
@@ -17,15 +17,18 @@ export async function readPassword({ password, passwordStdin }: PasswordOptions)
     return password
   }
   if (!process.stdin.isTTY) {
-    throw new UsageError('--password: needs a terminal to ask for the password. Pipe it to --password-stdin.')
+    throw new UsageError(
+      '--password: requires a terminal to ask for the password. Pipe the password to --password-stdin.',
+    )
   }
   const typed = await ask('Password: ')
-  if (typed !== (await ask('Repeat the password: '))) throw new UsageError('--password: the passwords do not match.')
+  if (typed !== (await ask('Repeat the password: ')))
+    throw new UsageError('--password: the passwords do not match. Run the command again.')
   return typed
 }
 
 const exposed =
-  '--password: other users of this machine can see the password in the process list. Omit it to be asked, or use --password-stdin.'
+  '--password: other users of this machine can see the password in the process list. Omit the value to be asked, or use --password-stdin.'
 
 function ask(question: string): Promise<string> {
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })
@@ -40,7 +43,7 @@ function ask(question: string): Promise<string> {
     // Ctrl+C and Ctrl+D close the interface without a line.
     lines.once('close', () => {
       process.stderr.write('\n')
-      reject(new UsageError('--password: no password was entered.'))
+      reject(new UsageError('--password: no password was entered. Run the command again.'))
     })
   })
 }

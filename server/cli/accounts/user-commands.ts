@@ -17,13 +17,16 @@ type OfUser = Common & { user: string }
 
 export async function createUser(options: Common & PasswordOptions & { email: string; admin?: boolean }) {
   const { email } = options
-  if (!Email.safeParse(email).success) throw new UsageError(`--email: "${email}" is not a valid email address.`)
+  if (!Email.safeParse(email).success) throw new UsageError(`--email: "${email}" must be an email address.`)
   const password = await readPassword(options)
   const passwordHash = password === undefined ? null : await hashChecked({ email, password })
   const user = await withParts({ ...options, mayCreate: true }, async (parts) => {
     const created = await parts.store.createUser({ email, passwordHash, isAdmin: options.admin === true })
     if (created.outcome === 'refused') {
-      throw new ErrandError('CONFLICT', `--email: A user with the email address ${email} already exists.`)
+      throw new ErrandError(
+        'CONFLICT',
+        `--email: a user with the email address ${email} already exists. Use a different address.`,
+      )
     }
     return await admin.getUser(parts, { caller: operator, userId: created.userId })
   })
@@ -38,7 +41,7 @@ export async function setPassword(options: OfUser & PasswordOptions) {
     const password = must(await readPassword({ password: true, ...options }), 'the command always reads a password')
     const passwordHash = await hashChecked({ email, password })
     if (!(await parts.store.setPassword({ userId, passwordHash, from, keepLoginId: null }))) {
-      const message = 'The password was changed at the same time by someone else. Check this before you try again.'
+      const message = 'Another request changed the password at the same time. Check that before you try again.'
       throw new ErrandError('CONFLICT', message)
     }
     return await admin.getUser(parts, { caller: operator, userId })

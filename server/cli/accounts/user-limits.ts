@@ -18,7 +18,8 @@ type Options = Common & { user: string; plan?: string; config?: string; force?: 
 export async function setPlan(options: Options): Promise<void> {
   const limits = parseInput(OwnLimitsInput, withoutNone(options))
   const plan = options.plan === 'none' ? null : options.plan
-  if (plan === undefined && Object.keys(limits).length === 0) throw new UsageError('Set --plan or at least one limit.')
+  if (plan === undefined && Object.keys(limits).length === 0)
+    throw new UsageError('No option was set. Set --plan or at least one limit.')
   if (plan !== undefined && plan !== null) await checkPlan(plan, options)
   const user = await withParts(options, async (parts) => {
     const userId = await findUserId(parts, options)
@@ -45,7 +46,7 @@ async function checkPlan(plan: string, { config, force = false }: Options): Prom
   }
   const { named } = new Catalogue(await loadConfigFile(file), null).plans
   if (named.has(plan)) return
-  const message = `--plan: ${file} has no plan "${plan}"; its plans are ${[...named.keys()].join(', ') || 'none'}.`
-  if (!force) throw new UsageError(`${message} Use one of them, or --force.`)
+  const message = `--plan: ${file} does not have the plan "${plan}". Its plans are ${[...named.keys()].join(', ') || 'none'}.`
+  if (!force) throw new UsageError(`${message} Use one of these or --force.`)
   process.stderr.write(`errand: warning: ${message} The default plan applies until the file has a plan of that name.\n`)
 }

@@ -58,7 +58,7 @@ export async function beginSignIn(
   const { oauth, requests, store, vault } = parts
   const { id: connectorId, updatedAt: ifUpdatedAt, userId } = connector
   const url = connector.authType === 'oauth' ? connector.url : null
-  if (url === null) throw badField('connectorId', 'Must be the id of a connector whose auth type is oauth')
+  if (url === null) throw badField('connectorId', 'Must be the id of a connector with the auth type oauth')
   const { generateRandomCodeVerifier, generateRandomState } = await import('oauth4webapi')
   try {
     const found = await discover({ requests, userId, url })
@@ -82,11 +82,11 @@ export async function beginSignIn(
     const target = { client, resource, server }
     const authorizationUrl = await oauth.authorizationUrl({ ...target, userId }, { codeVerifier, scope, state })
     if (authorizationUrl.length > addressCharsMax)
-      throw new ConnectorError(`The sign-in URL is longer than ${addressCharsMax} characters.`)
+      throw new ConnectorError(`The sign-in URL is longer than ${addressCharsMax} characters. Use another auth type.`)
     const flow: Flow = { ...target, codeVerifier, loginId: loginIdOf(caller) ?? null, scope }
     const sealed = vault.seal({ flow: JSON.stringify(flow) }, flowOwner({ userId, connectorId }, stateHash))
     const begun = await store.grants.begin({ userId, connectorId, stateHash, sealed, lifeMs, ifUpdatedAt })
-    if (!begun) throw new ErrandError('CONFLICT', 'The connector was changed by another request. Try again.')
+    if (!begun) throw new ErrandError('CONFLICT', 'Another request changed the connector. Try again.')
     return { authorizationUrl, expiresAt: isoTime(begun.expiresAt) }
   } catch (error) {
     if (!(error instanceof ConnectorError)) throw error
@@ -185,7 +185,7 @@ async function clientFor(parts: SignInParts, asked: ClientFor): Promise<KnownCli
   if (known?.isOwn && known.redirectUri === redirectUri && !(await store.grants.isPending(of))) return known
   if (server.registration_endpoint === undefined) {
     throw new ConnectorError(
-      `The authorization server does not support automatic client registration. Register a client there with the redirect URI ${redirectUri}, and set its clientId in the connector's auth.`,
+      `The authorization server does not support automatic client registration. Register a client with the redirect URI ${redirectUri} there, and set its clientId in the connector's auth.`,
     )
   }
   return await oauth.register(server, { redirectUri, scope, userId })
@@ -204,7 +204,7 @@ function openGiven(vault: SecretVault, { id: connectorId, sealed, userId }: Conn
     return sealed === null ? {} : vault.open(sealed, { userId, connectorId })
   } catch (error) {
     if (!(error instanceof SealedSecretsError)) throw error
-    throw new ConnectorError('Its secrets can no longer be decrypted. Enter them again.')
+    throw new ConnectorError('The stored secrets can no longer be decrypted. Enter them again.')
   }
 }
 

@@ -60,7 +60,10 @@ export class GrantTokens {
         // A new sign-in with the same scope would not help, because its token would have the same permissions.
         const scope = addedScope(kept.scope, refusal.scopeNeeded)
         if (scope === null)
-          return { failure: 'The server rejected the call because the sign-in does not permit it (HTTP 403).' }
+          return {
+            failure:
+              'The server rejected the call, because the sign-in does not permit it (HTTP 403). Sign in with more permissions.',
+          }
         const message = 'The server requires more permissions than the sign-in granted. Sign in again to grant them.'
         await this.#end(grant, { client: kept, message, scope })
         continue
@@ -68,8 +71,8 @@ export class GrantTokens {
       if (refreshToken === undefined) {
         if (!isRefused && leftMs > 0) return current
         const message = isRefused
-          ? 'The server no longer accepts the access token, and there is no refresh token.'
-          : 'The sign-in has expired, and there is no refresh token.'
+          ? 'The server no longer accepts the access token, and there is no refresh token. Sign in again.'
+          : 'The sign-in has expired, and there is no refresh token. Sign in again.'
         await this.#end(grant, { client: kept, message })
         continue
       }
@@ -83,7 +86,7 @@ export class GrantTokens {
       }
       // Another node or another call is exchanging the token.
       if (!isRefused && leftMs > 0) return current
-      if (performance.now() > until) return { failure: 'Refreshing its access token takes too long. Try again.' }
+      if (performance.now() > until) return { failure: 'Refreshing the access token took too long. Try again.' }
       await new Promise((resolve) => setTimeout(resolve, waitMs))
     }
   }
@@ -91,7 +94,7 @@ export class GrantTokens {
   /** Renews the token of a run in progress. Never rejects. */
   async renew({ scopeNeeded, version, ...of }: Parameters<RenewToken>[0]): Promise<TokenResult> {
     return await this.tokenFor(of, { version, scopeNeeded }).catch(() => ({
-      failure: 'Its access token could not be refreshed. Try again.',
+      failure: 'Could not refresh the access token. Try again.',
     }))
   }
 
@@ -128,7 +131,7 @@ export class GrantTokens {
         return null
       }
       await store.grants.release({ ...of, version })
-      if (error instanceof ConnectorError) return `Its access token could not be refreshed. ${error.message}`
+      if (error instanceof ConnectorError) return `Could not refresh the access token. ${error.message}`
       throw error
     }
     const sealed = this.seal(of, { ...kept, tokens })
@@ -159,8 +162,8 @@ export class GrantTokens {
   async #whyNot(of: ConnectorOf): Promise<string> {
     const connector = await this.#parts.store.getConnector(of)
     const reason = connector?.status === 'needs_sign_in' ? (connector.statusMessage ?? '') : ''
-    const advice = `sign in to it in the console, or with POST /api/connectors/${of.connectorId}/sign-in`
-    return `It needs a sign-in: ${advice}.${reason === '' ? '' : ` ${reason}`}`
+    const advice = `Use the console or POST /api/connectors/${of.connectorId}/sign-in`
+    return `The connector needs a sign-in.${reason === '' ? '' : ` ${reason}`} ${advice}.`
   }
 }
 

@@ -82,7 +82,7 @@ export class OAuthClient {
       const { client_id: clientId, client_secret: clientSecret, token_endpoint_auth_method: method } = given
       if (clientId.length > secretCharsMax)
         throw new ConnectorError(
-          `The authorization server returned a client id of more than ${secretCharsMax} characters.`,
+          `The authorization server returned a client id of more than ${secretCharsMax} characters. Report this to its operator.`,
         )
       if (typeof clientSecret !== 'string' || method === 'none') {
         return { clientId, method: 'none', isOwn: true, redirectUri } as const
@@ -215,11 +215,13 @@ function secretBasic(clientSecret: string): ClientAuth {
 
 function toTokens({ access_token, expires_in, refresh_token, token_type }: TokenEndpointResponse): Tokens {
   if (token_type !== 'bearer')
-    throw new ConnectorError('The authorization server returned a token that is not a bearer token.')
+    throw new ConnectorError(
+      'The authorization server returned a token that is not a bearer token. Report this to its operator.',
+    )
   for (const token of [access_token, refresh_token ?? 'none']) {
     if (token.length > secretCharsMax || !/^[!-~]+$/.test(token)) {
       throw new ConnectorError(
-        `The authorization server returned a token that is longer than ${secretCharsMax} characters or not visible ASCII.`,
+        `The authorization server returned a token that is not 1 to ${secretCharsMax} visible ASCII characters. Report this to its operator.`,
       )
     }
   }
@@ -250,11 +252,13 @@ async function told<Result>(
       const { error, error_description: description = '' } = thrown
       const words = [plain(error), plain(description)].filter(Boolean).join(': ')
       const of = thrown instanceof ResponseBodyError ? denials[error] : undefined
-      const sentence = `The authorization server returned an error (${words}).`
+      const sentence = `The authorization server returned an error (${words}). Sign in again.`
       throw of === undefined ? new ConnectorError(sentence) : new DeniedError(of, sentence)
     }
     const reason = thrown instanceof Error ? plain(thrown.message.replaceAll('"', '')) : ''
-    throw new ConnectorError(`The response of the authorization server is invalid (${reason}).`)
+    throw new ConnectorError(
+      `The response of the authorization server is invalid (${reason}). Report this to its operator.`,
+    )
   }
 }
 

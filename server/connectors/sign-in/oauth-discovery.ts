@@ -50,7 +50,9 @@ export async function discover(asked: DiscoveryRequest): Promise<Discovered> {
     ? await readServer(asked, described.authorization_servers[0]!)
     : await readServer(asked, origin, endpointsAt(origin))
   if (!server.code_challenge_methods_supported?.includes('S256')) {
-    throw new ConnectorError('The authorization server does not declare support for PKCE with S256, which is required.')
+    throw new ConnectorError(
+      'The authorization server does not declare support for PKCE with S256, which is required. Use another auth type.',
+    )
   }
   return {
     resource: described?.resource ?? withoutHash(asked.url),
@@ -96,13 +98,15 @@ async function readResource(asked: DiscoveryRequest, named: string | null) {
     const described = await read(ResourceMetadata, answer, "The metadata of the connector's server")
     if (!covers(described.resource, asked.url)) {
       throw new ConnectorError(
-        "The server's metadata describes another URL than the connector has. Change the connector's URL to it.",
+        "The server's metadata is for a different URL than the connector's. Change the connector's URL to that URL.",
       )
     }
     return described
   }
   if (named !== null)
-    throw new ConnectorError("The metadata at the URL given by the connector's server could not be read.")
+    throw new ConnectorError(
+      "Could not read the metadata at the URL that the connector's server returned. Report this to its operator.",
+    )
   return undefined
 }
 
@@ -121,7 +125,7 @@ async function readServer(
   otherwise?: ServerMetadata,
 ): Promise<ServerMetadata> {
   const { requests, userId } = asked
-  const { origin, pathname } = requests.check(issuer, "The authorization server given by the connector's server")
+  const { origin, pathname } = requests.check(issuer, "The authorization server of the connector's server")
   const path = pathname.replace(/\/$/, '')
   const places = [
     `${origin}/.well-known/oauth-authorization-server${path}`,
@@ -135,14 +139,16 @@ async function readServer(
     // Otherwise the metadata could belong to another server, which would then receive this server's codes and secrets
     // (mix-up attack).
     if (URL.parse(server.issuer)?.href !== new URL(issuer).href) {
-      throw new ConnectorError('The metadata of the authorization server is for a different issuer.')
+      throw new ConnectorError(
+        'The metadata of the authorization server is for a different issuer. Report this to its operator.',
+      )
     }
     // Check this URL too, because the browser will open it.
     requests.check(server.authorization_endpoint, 'The authorization endpoint')
     return server
   }
   if (otherwise) return otherwise
-  throw new ConnectorError('The authorization server has no readable metadata.')
+  throw new ConnectorError('The authorization server does not have readable metadata. Report this to its operator.')
 }
 
 function endpointsAt(origin: string): ServerMetadata {
@@ -160,7 +166,9 @@ async function read<Shape extends z.ZodType>(shape: Shape, answer: Response, wha
   const parsed = shape.safeParse(json)
   if (parsed.success) return parsed.data
   const field = parsed.error.issues[0]?.path.join('.') ?? ''
-  throw new ConnectorError(`${what} is invalid${field === '' ? '' : ` (${field})`}.`)
+  throw new ConnectorError(
+    `${what} is invalid${field === '' ? '' : ` (${field})`}. Report this to the operator of that server.`,
+  )
 }
 
 /** Adds `offline_access` if the server supports it, because such servers otherwise issue no refresh token. */

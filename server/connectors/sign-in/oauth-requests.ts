@@ -43,10 +43,13 @@ export class OAuthRequests {
   /** Parses the URL. Throws if it is not allowed, as far as that is visible without a DNS lookup. */
   check(address: string, what: string): URL {
     const url = URL.parse(address)
-    if (!url || !/^https?:$/.test(url.protocol)) throw new ConnectorError(`${what} is not an https URL.`)
-    if (url.username !== '' || url.password !== '') throw new ConnectorError(`${what} must not contain credentials.`)
+    if (!url || !/^https?:$/.test(url.protocol))
+      throw new ConnectorError(`${what} is not an https URL. Report this to the operator of that server.`)
+    if (url.username !== '' || url.password !== '')
+      throw new ConnectorError(`${what} contains credentials in its URL. Report this to the operator of that server.`)
     if (isPrivateHost(url, this.#privateHosts)) return url
-    if (url.protocol !== 'https:') throw new ConnectorError(`${what} is not an https URL.`)
+    if (url.protocol !== 'https:')
+      throw new ConnectorError(`${what} is not an https URL. Report this to the operator of that server.`)
     if (namesPrivateAddress(url)) throw noPublicHost()
     return url
   }
@@ -54,7 +57,9 @@ export class OAuthRequests {
   async #send(address: string, request: OAuthRequest & { userId: string; isWhole: boolean }): Promise<Response> {
     const { body = null, headers = {}, isWhole, method = 'GET', userId } = request
     const url = this.check(address, 'A URL given by the authorization server')
-    const late = new ConnectorError(`The authorization server did not answer within ${requestMs / 1000} seconds.`)
+    const late = new ConnectorError(
+      `The authorization server did not answer within ${requestMs / 1000} seconds. Try again.`,
+    )
     const controller = new AbortController()
     const timer = setTimeout(() => controller.abort(late), requestMs)
     const { signal } = controller
@@ -65,7 +70,8 @@ export class OAuthRequests {
       const sent = { method, headers, body: body === null ? null : String(body) }
       const answer = await exchange({ peer, url, ...sent, agent, signal })
       const status = must(answer.statusCode, 'a response has a status')
-      if (status < 200 || status > 599) throw new ConnectorError(`The authorization server answered HTTP ${status}.`)
+      if (status < 200 || status > 599)
+        throw new ConnectorError(`The authorization server responded with HTTP ${status}. Try again later.`)
       const head = new Headers()
       for (const [name, values = []] of Object.entries(answer.headersDistinct)) {
         for (const value of values) head.append(name, value)
@@ -91,6 +97,6 @@ export class OAuthRequests {
 
 function noPublicHost(): ConnectorError {
   return new ConnectorError(
-    'The authorization server named a URL whose host does not exist or is private. Only the operator can allow private hosts.',
+    'The authorization server returned a URL with a private or unknown host. Ask the operator to allow the host.',
   )
 }

@@ -50,7 +50,9 @@ export class AnswerMeter {
         // Reset the length of the last string, because the colon of an event field does not follow a JSON name.
         textBytes = 0
         if (this.#isEvents && ++lines > linesMax) {
-          throw new ConnectorError(`The connector answered with more than ${linesMax} lines of events.`)
+          throw new ConnectorError(
+            `The connector answered with more than ${linesMax} lines of events. Request a smaller answer.`,
+          )
         }
         if (this.#isEvents && isLineEmpty) {
           held = 0
@@ -71,11 +73,11 @@ export class AnswerMeter {
       } else if (byte === colon) {
         if (textBytes - 1 > jsonNameBytesMax) {
           throw new ConnectorError(
-            `The connector answered with a property name of more than ${jsonNameBytesMax} bytes.`,
+            `The connector answered with a property name of more than ${jsonNameBytesMax} bytes. Report this to its operator.`,
           )
         }
       } else if ((byte === comma || byte === openBrace || byte === openBracket) && ++values > valuesMax) {
-        throw new ConnectorError(`The connector answered with more than ${valuesMax} values.`)
+        throw new ConnectorError(`The connector answered with more than ${valuesMax} values. Request a smaller answer.`)
       }
     }
     this.#state = { held, isEscaped, isInString, isLineEmpty, lines, textBytes, values }

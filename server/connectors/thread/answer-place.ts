@@ -20,8 +20,8 @@ export class AnswerPlace {
     const refusal = this.#place.hold(bytes)
     if (refusal === 'full') throw noRoom()
     if (refusal) {
-      const most = `${this.#perUser / 1024 / 1024} MB of incomplete answers, and less while the service is busy`
-      throw new ConnectorError(`Your connectors can have at most ${most}. Call fewer tools at the same time.`)
+      const most = `${this.#perUser / 1024 / 1024} MB of incomplete answers, or less while the service is busy`
+      throw new ConnectorError(`Your connectors can have at most ${most}. Call fewer tools in parallel.`)
     }
   }
 
@@ -32,5 +32,7 @@ export class AnswerPlace {
 }
 
 function noRoom(): ConnectorError {
-  return new ConnectorError('The service has no memory for more incomplete answers. Call fewer tools at the same time.')
+  return new ConnectorError(
+    'The service does not have memory for more incomplete answers. Call fewer tools in parallel.',
+  )
 }

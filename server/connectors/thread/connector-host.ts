@@ -67,7 +67,7 @@ export class ConnectorHost {
       port.on('message', (message: FromConnectors) => {
         if (message.type === 'probed') end(message.outcome)
       })
-      port.on('close', () => end({ kind: 'interrupted', message: 'The service stopped during the check.' }))
+      port.on('close', () => end({ kind: 'interrupted', message: 'The service stopped during the check. Try again.' }))
       port.postMessage({ type: 'probe', spec } satisfies ToConnectors)
       if (signal.aborted) onAbort()
     })
@@ -93,7 +93,7 @@ export class ConnectorHost {
     for (const stream of [worker.stdout, worker.stderr]) stream.resume()
     worker.on('message', (message: FromConnectorThread) => {
       if (message.type === 'uncaught') {
-        return onWarning(`Uncaught error in the connector thread: ${message.name}`)
+        return onWarning(`uncaught error in the connector thread: ${message.name}`)
       }
       const { of, request } = message
       void renew(of).then((result) =>
@@ -111,7 +111,7 @@ export class ConnectorHost {
     worker.on('exit', () => {
       clearInterval(watch)
       if (this.#worker === worker) this.#worker = undefined
-      if (!this.#isClosed) onWarning(`The connector thread ended and is being replaced: ${reason}`)
+      if (!this.#isClosed) onWarning(`the connector thread ended and is being replaced: ${reason}`)
     })
     return worker
   }

@@ -67,7 +67,9 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
         const next = redirected(outgoing, answer)
         if (next === null) return toResponse(answer, { ...options, method: outgoing.method, signal })
         if (redirects === redirectsMax) {
-          throw new ConnectorError(`The connector redirects more than ${redirectsMax} times.`)
+          throw new ConnectorError(
+            `The connector redirects more than ${redirectsMax} times. Set its URL to the final URL.`,
+          )
         }
         answer.destroy()
         outgoing = next
@@ -88,7 +90,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       return await follow(outgoing, signal)
     },
     close: () => {
-      closing.abort(new ConnectorError('The connection to this connector was closed.'))
+      closing.abort(new ConnectorError('The connection to this connector was closed. Try again.'))
       for (const kept of origins.values()) kept.destroy()
     },
   }
@@ -107,7 +109,7 @@ async function toOutgoing(input: string | URL | Request, init: RequestInit | und
 
 function parseUrl(text: string): URL {
   const url = URL.parse(text)
-  if (url === null) throw new ConnectorError(`${ownAddress} is not a valid URL.`)
+  if (url === null) throw new ConnectorError(`${ownAddress} is invalid. Correct the URL.`)
   return url
 }
 
@@ -117,7 +119,7 @@ function toHeaders(init: RequestInit['headers']): Headers {
     for (const [name, value] of headers) validateHeaderValue(name, value)
     return headers
   } catch {
-    throw new ConnectorError('A header of this connector has an invalid name or value. Correct its headers.')
+    throw new ConnectorError('A header of this connector has an invalid name or value. Correct the header.')
   }
 }
 
@@ -161,17 +163,17 @@ function checkUrl(url: URL, { privateHosts, subject }: UrlRules): void {
 
 function checkCredentials({ password, username }: URL, subject: string): void {
   if (username !== '' || password !== '') {
-    throw new ConnectorError(`${subject} must not contain a user name or password.`)
+    throw new ConnectorError(`${subject} contains a user name or password. Remove them from the URL.`)
   }
 }
 
 function noHttps(subject: string): ConnectorError {
-  return new ConnectorError(`${subject} must start with https://.`)
+  return new ConnectorError(`${subject} does not start with https://. Use an https URL.`)
 }
 
 function noPublicHost(subject: string): ConnectorError {
   return new ConnectorError(
-    `${subject} names a host that was not found or is not public, and the operator does not allow it.`,
+    `${subject} has a host that is private or was not found. Use a public host, or ask the operator to allow this one.`,
   )
 }
 
@@ -185,11 +187,11 @@ function redirected(outgoing: Outgoing, { headers, statusCode = 0 }: IncomingMes
   const isRead = outgoing.method === 'GET' || outgoing.method === 'HEAD'
   if (!isRead && statusCode < 307) {
     throw new ConnectorError(
-      `The connector redirects with the status ${statusCode}, which would change the request method. Only 307 and 308 are followed.`,
+      `The connector redirects with the status ${statusCode}, which would change the request method. Set its URL to the final URL.`,
     )
   }
   const url = URL.parse(location, outgoing.url)
-  if (url === null) throw new ConnectorError(`${otherAddress} is not a valid URL.`)
+  if (url === null) throw new ConnectorError(`${otherAddress} is invalid. Set the connector's URL to the final URL.`)
   if (url.origin === outgoing.url.origin) return { ...outgoing, url }
   const kept = [...outgoing.headers].filter(([name]) => isHarmless(name))
   return { ...outgoing, url, headers: new Headers(kept) }
@@ -207,7 +209,7 @@ type AnswerRules = Pick<GuardedFetchOptions, 'answers' | 'bytesMax'> & { method:
 function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules): Response {
   const status = must(answer.statusCode, 'a response has a status')
   if (status === 101) throw unanswered(peer)
-  if (status > 599) throw new ConnectorError(`The connector answered with the status ${status}.`)
+  if (status > 599) throw new ConnectorError(`The connector responded with the status ${status}. Test the connector.`)
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(answer.headersDistinct)) {
     for (const value of values) headers.append(name, value)

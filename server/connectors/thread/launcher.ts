@@ -110,7 +110,7 @@ class Launcher {
       onGone(this)
       this.#process.kill('SIGKILL')
       rmSync(folder, { recursive: true, force: true })
-      const error = new Error('The process that starts connector servers has ended.')
+      const error = new Error('The process that starts connector servers has ended. Restart the service.')
       isReady.reject(error)
       for (const { reject } of this.#started.values()) reject(error)
       // The watchdogs have killed the servers.

@@ -120,7 +120,8 @@ export class McpConnection {
         const ask: typeof globalThis.fetch = async (input, init) =>
           watchEnd(withoutRefusal(await send(input, init)), init)
         const reply: typeof globalThis.fetch = async (input, init) => {
-          if (replies === repliesMax) throw new ConnectorError('The server sends too many requests at the same time.')
+          if (replies === repliesMax)
+            throw new ConnectorError('The server sent too many requests at the same time. Report this to its operator.')
           replies++
           return await ask(input, init).finally(() => replies--)
         }
@@ -145,17 +146,30 @@ export class McpConnection {
         (thrown: unknown) => {
           if (thrown instanceof ConnectorError) throw thrown
           // Use a fixed message, because the server's message may be long and contain secrets.
-          throw this.#describe(new ConnectorError('The server answered with an error when asked for its tools.'), 0)
+          throw this.#describe(
+            new ConnectorError('The server returned an error instead of its tools. Report this to its operator.'),
+            0,
+          )
         },
       )
       // Check the size first, because tools are sent to a model in every step and stay in memory for the whole run.
       const json = JSON.stringify(listed.tools)
       chars += json.length
       if (chars > toolsCharsMax) {
-        throw this.#describe(new ConnectorError(`Its tool descriptions have more than ${toolsCharsMax} characters.`), 0)
+        throw this.#describe(
+          new ConnectorError(
+            `The server's tool descriptions have more than ${toolsCharsMax} characters. Use a server with fewer tools.`,
+          ),
+          0,
+        )
       }
       if (isTooDeep(json))
-        throw this.#describe(new ConnectorError(`Its tool descriptions are nested deeper than ${levelsMax} levels.`), 0)
+        throw this.#describe(
+          new ConnectorError(
+            `The server's tool descriptions have more than ${levelsMax} levels of nesting. Report this to its operator.`,
+          ),
+          0,
+        )
       found.push(...listed.tools.map(toTool))
       cursor = listed.nextCursor
       if (cursor === undefined) break
@@ -166,7 +180,7 @@ export class McpConnection {
   /** Throws a ConnectorError if the server does not respond. */
   async call(name: string, args: Record<string, unknown>): Promise<ToolAnswer> {
     const client = this.#client
-    if (!client) throw this.#describe(new ConnectorError('The connection is closed.'), this.#callMs)
+    if (!client) throw this.#describe(new ConnectorError('The connection is closed. Try again.'), this.#callMs)
     try {
       const call = { name, arguments: args }
       const answered = await this.#answered(this.#callMs, (options) => client.callTool({ ...call, options }))
@@ -204,7 +218,7 @@ export class McpConnection {
     let timer: NodeJS.Timeout | undefined
     const onEnd = (error?: unknown) => {
       if (error !== undefined) return ended.reject(error)
-      const early = new ConnectorError('The server ended its answer before it was complete.')
+      const early = new ConnectorError('The server ended its response before it was complete. Try again.')
       timer ??= setTimeout(() => ended.reject(early), lateMs)
     }
     try {
@@ -248,13 +262,15 @@ function isProtocolError(thrown: unknown): boolean {
 
 function describeFailure(thrown: unknown, limitMs: number): string {
   const { message = '', statusCode: status } = thrown as { message?: string; statusCode?: number }
-  if (status === 401 || status === 403) return `The server rejected the credentials (HTTP ${status}).`
-  if (status === 404 || status === 405) return `There is no MCP server at this URL (HTTP ${status}).`
-  if (status !== undefined && (status < 200 || status > 299)) return `The server answered HTTP ${status}.`
-  if (/timed out/i.test(message)) return `The server did not answer within ${limitMs / 1000} seconds.`
-  if (/connection closed/i.test(message)) return 'The server closed the connection.'
+  if (status === 401 || status === 403)
+    return `The server rejected the credentials (HTTP ${status}). Update them in the connector.`
+  if (status === 404 || status === 405) return `There is no MCP server at this URL (HTTP ${status}). Correct the URL.`
+  if (status !== undefined && (status < 200 || status > 299))
+    return `The server responded with HTTP ${status}. Try again later.`
+  if (/timed out/i.test(message)) return `The server did not respond within ${limitMs / 1000} seconds. Try again.`
+  if (/connection closed/i.test(message)) return 'The server closed the connection. Try again.'
   if (/abort/i.test(message)) return 'The run was stopped.'
-  return 'The server violated the Model Context Protocol.'
+  return 'The server violated the Model Context Protocol. Report this to its operator.'
 }
 
 /**

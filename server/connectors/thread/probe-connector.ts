@@ -27,7 +27,7 @@ export async function probeConnector(
     }
   } catch (thrown) {
     const isOurs = thrown instanceof ConnectorError || thrown instanceof ConnectorsUnavailableError
-    const message = isOurs ? thrown.message : `Connector "${spec.name}": The check failed.`
+    const message = isOurs ? thrown.message : `Connector "${spec.name}": The check failed. Try again.`
     return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
   }
 }

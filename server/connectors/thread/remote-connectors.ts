@@ -103,7 +103,7 @@ class RemoteRun implements RunConnectors {
   async close(): Promise<void> {
     if (this.#end) return
     this.#send({ type: 'close', run: this.#number })
-    this.end(new ConnectorError('The connectors of this run are closed.'))
+    this.end(new ConnectorError('The connectors of this run are closed. Call tools before the run ends.'))
   }
 
   end(error: Error): void {

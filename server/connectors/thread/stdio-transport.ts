@@ -32,10 +32,11 @@ const stderrBytesMax = 2048
  */
 const settleMs = 100
 
-const closed = "The connection to the connector's server is closed."
-const garbled = "The connector's server wrote something other than MCP messages to its standard output."
-const inputClosed = "The connector's server closed its input."
-const outputClosed = "The connector's server closed its output."
+const closed = "The connection to the connector's server is closed. Try again."
+const garbled =
+  "The connector's server wrote something other than MCP messages to its standard output. Make it log to standard error."
+const inputClosed = "The connector's server closed its standard input. Check the server's log."
+const outputClosed = "The connector's server closed its standard output. Check the server's log."
 
 /**
  * Runs an MCP server and exchanges JSON-RPC messages with it, one per line. It starts once and ends once: on `close`,
@@ -166,7 +167,7 @@ export class StdioTransport implements MCPTransport {
     this.#closed = Promise.all([closing(stdin), areRead])
     void exited.then(async ({ code, signal }) => {
       const how = code === null ? `was ended by ${signal}` : `exited with code ${code}`
-      this.#exit = `The connector's server ${how} before it answered.`
+      this.#exit = `The connector's server ${how} before it answered. Check the server's log.`
       this.#options.onGone?.(pid)
       this.#failSoon(this.#exit)
       await areRead
@@ -189,7 +190,8 @@ export class StdioTransport implements MCPTransport {
     for (const line of this.#lines.split(chunk)) {
       if (this.#isOver) return
       const heaviness = heavinessOf(line, valuesMax)
-      if (heaviness !== undefined) return this.#fail(`The connector's server sent a message with ${heaviness}.`)
+      if (heaviness !== undefined)
+        return this.#fail(`The connector's server sent a message with ${heaviness}. Request a smaller answer.`)
       const text = line.toString().trim()
       const message = this.#parse(text)
       if (message) this.#deliver(message)
@@ -197,7 +199,9 @@ export class StdioTransport implements MCPTransport {
     }
     if (this.#lines.isTooLong) {
       const { lineBytesMax } = this.#options
-      return this.#fail(`The connector's server sent a message of more than ${lineBytesMax} bytes.`)
+      return this.#fail(
+        `The connector's server sent a message of more than ${lineBytesMax} bytes. Request a smaller answer.`,
+      )
     }
     try {
       this.#answer?.hold(this.#lines.begunBytes)
@@ -263,5 +267,5 @@ function describeSpawn(error: unknown, cwd: string): string {
     if (code === 'EACCES') return 'its command is not executable'
     return `the system returned ${code}`
   }
-  return `The connector's server could not be started: ${reason()}.`
+  return `Could not start the connector's server: ${reason()}. Ask the operator to fix its configuration.`
 }

@@ -18,7 +18,7 @@ export function toToolAnswer(result: object, secrets: readonly string[]): ToolAn
     structuredContent?: unknown
     toolResult?: unknown
   }
-  const tooDeep = `The tool's answer is nested deeper than ${levelsMax} levels.`
+  const tooDeep = `The tool's answer has more than ${levelsMax} levels of nesting. Request a simpler answer.`
   let parts: Content
   try {
     // Servers with the protocol's first version return a bare value.
@@ -26,7 +26,7 @@ export function toToolAnswer(result: object, secrets: readonly string[]): ToolAn
     // Check the size before doing anything else with the result.
     const json = JSON.stringify([parts, structuredContent])
     if (json.length > answerCharsMax) {
-      return answerError(`The tool answered with more than ${answerCharsMax} characters.`, [])
+      return answerError(`The tool answered with more than ${answerCharsMax} characters. Request a shorter answer.`, [])
     }
     // An agent would fail if it returned a deeper value as its own result.
     if (nesting(json) > levelsMax) return answerError(tooDeep, [])

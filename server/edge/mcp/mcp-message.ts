@@ -70,7 +70,7 @@ export function idOf(body: unknown): RequestId | null {
  * McpError for an invalid message.
  */
 export function readMessage(body: unknown, headers: IncomingHttpHeaders): McpMessage | undefined {
-  if (Array.isArray(body)) throw invalid('Batches are not supported. Send each message in its own request.')
+  if (Array.isArray(body)) throw invalid('Batches are not supported. Send each message in a separate request.')
   if (!isFields(body) || body['jsonrpc'] !== '2.0') throw invalid('Must be a JSON-RPC 2.0 message.')
   const { id, method, params = {} } = body
   if (method === undefined && ('result' in body || 'error' in body)) return undefined
@@ -109,7 +109,7 @@ function currentOf({ id, meta, method, params }: McpMessage, headers: IncomingHt
 
 function assertSame(header: string, sent: string | undefined, inBody: string): void {
   if (sent === inBody) return
-  const message = `The header ${header} must match the message: ${sent === undefined ? 'it is missing' : 'they differ'}.`
+  const message = `The header ${header} ${sent === undefined ? 'is missing' : 'differs from the message'}. Send it with the value in the message.`
   throw new McpError(errorCodes.headerMismatch, message, { status: 400 })
 }
 

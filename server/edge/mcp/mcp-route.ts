@@ -170,7 +170,7 @@ async function answerTo(host: Host, call: McpCall): Promise<Fields | WaitingCall
   if (!isCurrent && method === 'ping') return {}
   if (!isCurrent && method === 'tasks/result') return await waitForTask(host, ctx, { left, message })
   const status = isCurrent ? 404 : 200
-  throw new McpError(errorCodes.methodNotFound, 'Method not found.', { status })
+  throw new McpError(errorCodes.methodNotFound, 'This method does not exist. Check the method name.', { status })
 }
 
 type Waited = { message: McpMessage; waiting: WaitingCall }
@@ -179,7 +179,7 @@ async function hold(routed: RoutedRequest, { message, waiting }: Waited): Promis
   for (;;) {
     const step = await waiting.next()
     if ('progress' in step) continue
-    const result = step.result ?? failure('The call was canceled.', {})
+    const result = step.result ?? failure('The client canceled the call.', {})
     if (!routed.response.destroyed) await restForm.answer(routed, envelope(message, result))
     return
   }

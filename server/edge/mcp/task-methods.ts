@@ -74,7 +74,8 @@ export async function cancelCalled(
   const { status } = await readTask(of, context, taskId)
   const isOver = status === 'completed' || status === 'failed'
   if (isOver && isCurrent) return {}
-  if (isOver) throw invalidParams(`The task cannot be canceled, because it has the status ${status}.`)
+  if (isOver)
+    throw invalidParams(`The task cannot be canceled, because its status is ${status}. Read its result with tasks/get.`)
   try {
     const task = (await of.procedures.cancel({ context, input: { taskId }, signal: undefined })) as Task
     return isCurrent ? {} : shown(task)

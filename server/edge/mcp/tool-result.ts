@@ -22,7 +22,10 @@ export async function resultOf(parts: Stored, task: Task): Promise<ToolResult> {
   const meta = { taskId, costUsd }
   if (prunedAt !== undefined) {
     const code = error && { refundedUsd, code: error.code }
-    return failure(`The contents of this task were deleted on ${prunedAt}.`, { ...meta, ...code })
+    return failure(`The contents of this task were deleted on ${prunedAt}. Call the tool again for a new result.`, {
+      ...meta,
+      ...code,
+    })
   }
   if (error) {
     const details = error.details === '' || error.details === error.message ? '' : ` ${error.details}`

@@ -51,7 +51,11 @@ export class Tools {
     const endpoint = typeof name === 'string' ? this.#current.endpoints.get(name) : undefined
     const isTheirs = endpoint && agentsFor(this.#catalogue, caller).some(({ id }) => id === endpoint.agentId)
     if (isTheirs) return endpoint
-    throw invalidParams(typeof name === 'string' ? `Unknown tool: ${name.slice(0, 128)}` : 'name: Must be a string.')
+    throw invalidParams(
+      typeof name === 'string'
+        ? `Unknown tool ${name.slice(0, 128)}. Call tools/list for the available tools.`
+        : 'name: Must be a string.',
+    )
   }
 }
 

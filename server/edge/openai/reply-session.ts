@@ -26,7 +26,8 @@ export async function continuedSession(
   { caller, model, param, sessionId }: Continued,
 ): Promise<ReplyPlace> {
   const session = await store.getSession({ userId: caller.userId, sessionId })
-  if (!session) throw new WireError('NOT_FOUND', 'Session not found', param === undefined ? {} : { param })
+  if (!session)
+    throw new WireError('NOT_FOUND', 'Session not found. Check the id.', param === undefined ? {} : { param })
   if (session.agentId !== model) throw badParam('model', `Must be ${session.agentId}, the agent of the session`)
   return { open: () => Promise.resolve({ sessionId }), setting: {} }
 }

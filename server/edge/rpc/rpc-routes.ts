@@ -87,7 +87,7 @@ function callsOf(path: string): string[] {
 
 /** Throws unless the caller has access to at least one of the calls. Called before the inputs are parsed. */
 function assertSomeCall(calls: readonly string[], caller: AnyCaller): void {
-  let refusal = new ErrandError('NOT_FOUND', 'There is no such operation.')
+  let refusal = new ErrandError('NOT_FOUND', 'This operation does not exist. Check its name.')
   for (const [index, name] of calls.entries()) {
     try {
       return accessChecks.get(name)?.(caller)

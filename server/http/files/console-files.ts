@@ -109,7 +109,7 @@ export function openConsoleFiles({ basePath = '', folder = builtFolder }: Consol
       const built = await load()
       if (!built) return sendMissing(routed)
       const asset = built.assets.get(routed.path)
-      if (!asset) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
+      if (!asset) throw new ErrandError('NOT_FOUND', 'This path does not exist. Check the URL.')
       sendOwn(routed, asset)
     },
     async serveUnknown(routed, isPage) {
@@ -214,6 +214,6 @@ function pageHeaders(nonce: string): Record<string, string> {
 
 function sendMissing({ headers, response }: RoutedRequest): void {
   const text =
-    'The web console is not built. Run `npm start`, or `npx vite build --config console/vite.config.ts`, in the folder of Errand; the API works without it.\n'
+    "The web console is not built, but the API works. Run `npm start` or `npx vite build --config console/vite.config.ts` in Errand's folder.\n"
   respond(response, { status: 503, type: plainText, text, headers })
 }

@@ -32,9 +32,12 @@ export function createMetricsPage({
       throw token === null
         ? new ErrandError(
             'FORBIDDEN',
-            'Without a token, only this machine can read the metrics, and only if the base URL is loopback. Set ERRAND_METRICS_TOKEN and send it as a bearer token.',
+            'Without a token, the metrics are available only on this machine and with a loopback base URL. Set ERRAND_METRICS_TOKEN and send it as a bearer token.',
           )
-        : new ErrandError('UNAUTHORIZED', 'Send the header Authorization: Bearer <ERRAND_METRICS_TOKEN>.')
+        : new ErrandError(
+            'UNAUTHORIZED',
+            'The metrics require a token. Send the header Authorization: Bearer <ERRAND_METRICS_TOKEN>.',
+          )
     }
     respond(response, { status: 200, type: contentType, text: await read(), headers })
   }

@@ -38,12 +38,13 @@ export async function servePayload(
   if (!isValid) {
     throw new ErrandError(
       'FORBIDDEN',
-      'The link is invalid or has expired. Read the task or the messages again to get a new one.',
+      'The link is invalid or has expired. Read the task or the messages again to get a new link.',
     )
   }
   const record = await store.findPayload(payloadId)
   const found = record && (await payloads.openStream(payloadId))
-  if (!found) throw new ErrandError('NOT_FOUND', 'The payload no longer exists.')
+  if (!found)
+    throw new ErrandError('NOT_FOUND', 'The payload no longer exists. Create the task or send the file again.')
   const { digest } = record
   if (digest && digest.bytes !== found.bytes) throw new PayloadDamage(payloadId)
   // A payload never changes, so its id serves as the ETag.
@@ -59,7 +60,7 @@ export async function servePayload(
   if (request.method === 'HEAD') return void response.writeHead(200, tagged).end()
   const place = downloads.open(record.userId ?? '')
   if (place.hold(1)) {
-    const message = `At most ${downloads.perUser} simultaneous payload downloads per account are allowed. Retry when one has ended.`
+    const message = `At most ${downloads.perUser} concurrent payload downloads per account are allowed. Retry when one has ended.`
     throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
   }
   const chunks = checkedChunks(found.stream(), { payloadId, digest })

@@ -62,8 +62,8 @@ export class BodyPlace {
   hold(bytes: number): void {
     const isLarge = bytes > smallBodyBytesMax
     const refusal = (isLarge ? this.#large : this.#small).hold(bytes)
-    if (refusal === 'share') throw noRoom('Too many of your requests are in progress. Try again in a moment.')
-    if (refusal) throw noRoom('Too many large requests are in progress. Try again in a moment.')
+    if (refusal === 'share') throw noRoom('Too many of your requests are in progress. Try again in a few seconds.')
+    if (refusal) throw noRoom('Too many large requests are in progress. Try again in a few seconds.')
     if (isLarge) this.#small.release()
   }
 

@@ -91,7 +91,7 @@ export class JsonMeasure {
       case openBracket:
         if (++this.#values > jsonValuesMax) return tooMany(jsonValuesMax, 'values')
         return ++this.#level > jsonLevelsMax
-          ? `The request body is nested deeper than ${jsonDepthMax} levels.`
+          ? `The request body has more than ${jsonDepthMax} levels of nesting. Send a flatter object.`
           : undefined
       case closeBrace:
       case closeBracket:

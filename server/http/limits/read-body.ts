@@ -15,10 +15,16 @@ const jsonType = /^application\/json(?:[ ]*;[ ]*charset=(?:utf-8|"utf-8"))?$/i
 function assertJsonType(request: IncomingMessage): void {
   const { 'content-type': type, 'content-encoding': encoding } = request.headers
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new ErrandError('UNSUPPORTED_MEDIA_TYPE', `Content-Encoding "${encoding}" is not supported; send plain JSON.`)
+    throw new ErrandError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      `The Content-Encoding "${encoding}" is not supported. Send plain JSON.`,
+    )
   }
   if (type === undefined || !jsonType.test(type)) {
-    throw new ErrandError('UNSUPPORTED_MEDIA_TYPE', 'The Content-Type must be application/json, in UTF-8.')
+    throw new ErrandError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      'The Content-Type is not supported. Send application/json in UTF-8.',
+    )
   }
 }
 
@@ -56,12 +62,17 @@ async function collect({ bytesMax, owner, request, response, room }: ReadBody): 
       place?.arrived()
       resolve(body)
     })
-    request.once('error', () => refuse(badField('', 'The connection was closed before the request body was complete.')))
+    request.once('error', () =>
+      refuse(badField('', 'The connection was closed before the request body was complete. Send the request again.')),
+    )
   })
 }
 
 function tooLarge(bytesMax: number): ErrandError {
-  return new ErrandError('PAYLOAD_TOO_LARGE', `The request body is larger than the allowed ${bytesMax} bytes.`)
+  return new ErrandError(
+    'PAYLOAD_TOO_LARGE',
+    `The request body is larger than ${bytesMax} bytes, the maximum. Send a smaller request.`,
+  )
 }
 
 const byteOrderMark = Buffer.from('\ufeff')
@@ -88,8 +99,8 @@ export async function readBodyText(read: ReadBody): Promise<string> {
 }
 
 async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<string> {
-  if (bytes.length === 0) throw badField('', 'The request body is empty; send a JSON object.')
-  if (!isUtf8(bytes)) throw badField('', 'The request body is not valid UTF-8.')
+  if (bytes.length === 0) throw badField('', 'The request body is empty. Send a JSON object.')
+  if (!isUtf8(bytes)) throw badField('', 'The request body is not valid UTF-8. Send JSON in UTF-8.')
   // JSON does not allow a byte order mark, and not every later parser would report it.
   if (bytes.subarray(0, 3).equals(byteOrderMark))
     throw badField('', 'The request body starts with a byte order mark. Send JSON without it.')
@@ -123,7 +134,7 @@ export async function readJsonBody(read: ReadBody): Promise<unknown> {
   try {
     value = JSON.parse(text)
   } catch (error) {
-    throw badField('', `The request body is not valid JSON: ${describe(error)}`)
+    throw badField('', `The request body is not valid JSON. Fix this error: ${describe(error)}`)
   }
   const isLarge = text.length > smallBodyBytesMax
   if (isLarge) await requestTurn(read.request, read.owner)

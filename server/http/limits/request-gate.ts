@@ -97,9 +97,13 @@ function callsIn({ url = '' }: IncomingMessage): number {
 }
 
 export function overloaded(): ErrandError {
-  return new ErrandError('SERVICE_UNAVAILABLE', 'The service is overloaded. Nothing was done; try again later.', {
-    retryAfterSeconds,
-  })
+  return new ErrandError(
+    'SERVICE_UNAVAILABLE',
+    'The service is overloaded and did not process the request. Try again later.',
+    {
+      retryAfterSeconds,
+    },
+  )
 }
 
 /**

@@ -25,7 +25,7 @@ export async function assertSameSecret(
   if ([current, ...previous].some((secret) => secretCheck(secret) === agreed)) return
   throw new StoreOpenError(
     ownDir === null
-      ? 'ERRAND_SECRET: must be the same secret as on the other nodes of this database.'
+      ? 'ERRAND_SECRET: must have the same value as on the other nodes of this database.'
       : `The secret does not match this database, whose connector secrets are encrypted with another one. Restore the original file "secret" to ${ownDir}, or set ERRAND_SECRET to its previous value. If the secret is lost, run \`errand secret rotate --lost\` to continue without it.`,
   )
 }

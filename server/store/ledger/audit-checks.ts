@@ -15,7 +15,7 @@ export const auditChecks = ({ digest }: Dialect): readonly LedgerCheck[] => [
           WHERE hash <> digest`,
   },
   {
-    what: 'the audit log ends with its newest row',
+    what: 'the newest row of the audit log is present',
     isMoney: false,
     sql: `SELECT NULL AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
           FROM (SELECT (SELECT value FROM settings WHERE name = '${auditHead}') AS head,

@@ -17,15 +17,15 @@ const measures: readonly Measure[] = [
     ofTask: `CASE WHEN ${isFailure} THEN 1 ELSE 0 END`,
     ofTurn: `CASE outcome WHEN 'failed' THEN 1 ELSE 0 END`,
   },
-  { what: 'what ended executions were charged', sum: 'charged', ofTask: 'cost', ofTurn: 'cost' },
+  { what: 'the amount charged for ended executions', sum: 'charged', ofTask: 'cost', ofTurn: 'cost' },
   {
-    what: 'what was refunded',
+    what: 'the refunded amount',
     sum: 'refunded',
     ofTask: `CASE status WHEN 'failed' THEN cost ELSE 0 END`,
     ofTurn: '0',
   },
   {
-    what: 'what providers charge',
+    what: 'the provider cost',
     sum: 'provider_cost',
     ofTask: 'coalesce(provider_cost, 0)',
     ofTurn: 'coalesce(provider_cost, 0)',
@@ -37,7 +37,7 @@ const all = ['executions', 'failures', 'charged', 'refunded', 'written_off', 'pr
 
 export const bookChecks = (): readonly LedgerCheck[] => [
   ...measures.map(({ ofTask, ofTurn, sum, what }): LedgerCheck => ({
-    what: `${what} is the sum over the days of the books`,
+    what: `${what} equals the sum of the daily books`,
     isMoney: false,
     sql: `SELECT "userId", NULL AS "taskId", sum(expected) AS expected, sum(actual) AS actual FROM (
               SELECT user_id AS "userId", sum(${ofTask}) AS expected, 0 AS actual
@@ -47,7 +47,7 @@ export const bookChecks = (): readonly LedgerCheck[] => [
             GROUP BY "userId" HAVING sum(expected) <> sum(actual)`,
   })),
   {
-    what: 'the totals of closed days and months are the sums over their days',
+    what: 'the totals of closed days and months equal the sums of their days',
     isMoney: false,
     sql: `SELECT NULL AS "userId", NULL AS "taskId", expected, actual FROM (
             SELECT sum(${all}) AS actual, (SELECT coalesce(sum(${all}), 0) FROM book_days
@@ -56,7 +56,7 @@ export const bookChecks = (): readonly LedgerCheck[] => [
           WHERE expected <> actual`,
   },
   {
-    what: 'what was written off is the sum over the days of the books',
+    what: 'the written-off amount equals the sum of the daily books',
     isMoney: false,
     sql: `SELECT "userId", NULL AS "taskId", sum(expected) AS expected, sum(actual) AS actual FROM (
             SELECT user_id AS "userId", count AS expected, 0 AS actual FROM counters WHERE kind = 'written-off'

@@ -59,35 +59,35 @@ const tellsOfTopup = (dialect: Dialect) =>
  */
 export const endChecks = (dialect: Dialect): readonly LedgerCheck[] => [
   {
-    what: 'a task that has ended has its event',
+    what: 'each ended task has its event',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", k.id AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual
           FROM tasks k LEFT JOIN events e ON e.id = 'evt' || substr(k.id, 5)
           WHERE k.completed_at > ${since} AND ${hasEvent('k')} AND NOT ${tellsOfTask(dialect)}`,
   },
   {
-    what: 'a settled chat turn has its event',
+    what: 'each settled turn has its event',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual
           FROM turns k LEFT JOIN events e ON e.id = 'evt' || substr(k.id, 5)
           WHERE k.settled_at > ${since} AND ${hasEvent('k')} AND NOT ${tellsOfTurn(dialect)}`,
   },
   {
-    what: 'a credit has its event',
+    what: 'each credit has its event',
     isMoney: false,
     sql: `SELECT t.user_id AS "userId", NULL AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual
           FROM transactions t LEFT JOIN events e ON e.id = 'evt' || substr(t.id, 4)
           WHERE t.type = 'credit' AND t.created_at > ${since} AND NOT ${tellsOfCredit(dialect)}`,
   },
   {
-    what: 'a spend window of a key that refused something has its event',
+    what: 'each spend window of a key that rejected a request has its event',
     isMoney: false,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM spend_windows w
           LEFT JOIN events e ON e.user_id = w.user_id AND e.created_at = w.reached_at AND e.type = 'key.limit_reached'
           WHERE w.reached_at > ${since} AND e.id IS NULL`,
   },
   {
-    what: 'a balance that fell below what its owner wants to be told of has its event',
+    what: 'each fall of a balance below its threshold has its event',
     isMoney: false,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM accounts a
           LEFT JOIN events e ON e.user_id = a.user_id AND e.created_at = a.low_at AND e.type = 'balance.low'
@@ -95,14 +95,14 @@ export const endChecks = (dialect: Dialect): readonly LedgerCheck[] => [
           WHERE a.low_at > ${since} AND e.id IS NULL`,
   },
   {
-    what: 'a paid top-up has its event',
+    what: 'each paid top-up has its event',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual
           FROM topups k LEFT JOIN events e ON e.id = 'evt' || substr(k.id, 4)
           WHERE k.paid_at > ${since} AND NOT ${tellsOfTopup(dialect)}`,
   },
   {
-    what: 'every event of a task, a chat turn, a credit or a payment is of one that took place',
+    what: 'each event of a task, turn, credit or payment matches a stored one',
     isMoney: false,
     sql: `SELECT e.user_id AS "userId", NULL AS "taskId", 0 AS expected, 1 AS actual
           FROM events e

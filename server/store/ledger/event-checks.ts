@@ -14,20 +14,20 @@ const paymentTypes = "'payment.succeeded', 'payment.failed', 'payment.refunded',
 export const eventChecks = ({ digest, entries, position }: Dialect): readonly LedgerCheck[] => [
   {
     // Skips events with a null digest, which were written by versions without digests.
-    what: 'an event says what it said when it was written',
+    what: 'each event is unchanged since it was written',
     isMoney: false,
     sql: `SELECT user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM events
           WHERE digest <> ${digest(`id || ' ' || user_id || ' ' || type || ' ' || created_at || ' ' || body`)}`,
   },
   {
-    what: 'an event has a delivery to each webhook that it was written for',
+    what: 'each event has a delivery to each of its webhooks',
     isMoney: false,
     sql: `SELECT e.user_id AS "userId", NULL AS "taskId", e.deliveries AS expected, count(d.event_id) AS actual
           FROM events e LEFT JOIN deliveries d ON d.event_id = e.id WHERE e.deliveries IS NOT NULL
           GROUP BY e.id, e.user_id, e.deliveries HAVING count(d.event_id) <> e.deliveries`,
   },
   {
-    what: 'a delivery is of an event, to a webhook of its user or the platform, or the URL that its task names',
+    what: "each delivery has an event, and goes to a webhook of its user or the platform, or to its task's URL",
     isMoney: false,
     sql: `SELECT coalesce(e.user_id, w.user_id) AS "userId", k.id AS "taskId", 1 AS expected, 0 AS actual
           FROM deliveries d LEFT JOIN events e ON e.id = d.event_id LEFT JOIN webhooks w ON w.id = d.webhook_id
@@ -37,7 +37,7 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
               ELSE coalesce(d.url <> k.webhook_url, true) OR ${position}(d.target, d.webhook_id || ' ') <> 1 END`,
   },
   {
-    what: 'a delivery that succeeded was answered with success, and one that failed was attempted',
+    what: 'each successful delivery has a success status, and each failed delivery was attempted',
     isMoney: false,
     sql: `SELECT e.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
           FROM deliveries d JOIN events e ON e.id = d.event_id
@@ -46,7 +46,7 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
   },
   {
     // Skips top-ups with null in `events`, because earlier versions did not record their events.
-    what: 'a top-up has each event that it caused',
+    what: 'each change of a top-up has its event',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
           FROM topups k, ${entries('k.events')} AS n LEFT JOIN events e ON e.id = n.key
@@ -55,7 +55,7 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
               AND e.type IN (${paymentTypes}) AND ${position}(e.body, '"data":{' || ${fields({ topupId: 'k.id' })}) > 0, false)`,
   },
   {
-    what: 'every event of a payment was caused by a top-up of its user',
+    what: 'each payment event belongs to a top-up of its user',
     isMoney: false,
     sql: `SELECT e.user_id AS "userId", NULL AS "taskId", 0 AS expected, 1 AS actual
           FROM events e LEFT JOIN (SELECT k.user_id, n.key AS id FROM topups k, ${entries('k.events')} AS n
@@ -65,7 +65,7 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
   },
   {
     // Mails are deleted earlier than events, so the event of a mail must still exist.
-    what: 'a mail is to a user, and one about an event has that event',
+    what: 'each mail has a user, and each mail about an event has that event',
     isMoney: false,
     sql: `SELECT m.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM mails m
           LEFT JOIN users u ON u.id = m.user_id LEFT JOIN events e ON e.id = 'evt' || substr(m.id, 5)
@@ -75,7 +75,7 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
   {
     // Does not compare times: `expiry_noted_at` is the time of the session's last activity, while the event was
     // created later, when the expiry was recorded.
-    what: 'a session whose expiry was noticed has its event',
+    what: 'each session with a recorded expiry has its event',
     isMoney: false,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM sessions s
           LEFT JOIN (SELECT DISTINCT user_id, substr(body, ${position}(body, '"data":')) AS data FROM events

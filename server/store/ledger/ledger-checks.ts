@@ -31,7 +31,7 @@ export type DifferenceRow = { userId: string | null; taskId: string | null; expe
 
 /** Returns the difference to report if a check fails because of a damaged value. The other checks still run. */
 export function uncheckable({ what }: { what: string }, error: unknown): LedgerDifference {
-  return { userId: null, what, expected: 'values that can be read', actual: messageOf(error) }
+  return { userId: null, what, expected: 'readable values', actual: messageOf(error) }
 }
 
 export function ledgerDifference(check: { what: string; isMoney: boolean }, row: DifferenceRow): LedgerDifference {

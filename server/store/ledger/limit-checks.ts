@@ -18,7 +18,7 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
   {
     // Skips deleted windows. A window is deleted with the key or token that owns it, or long after the end of its
     // period.
-    what: 'every spend window that a task or turn counts in is there',
+    what: 'each spend window of a task or turn exists',
     isMoney: true,
     sql: `SELECT c.user_id AS "userId", NULL AS "taskId", sum(c.cost) AS expected, 0 AS actual FROM (
             SELECT k.user_id, n.key AS owner_id, CAST(n.value AS bigint) AS starts_at,
@@ -33,7 +33,7 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           GROUP BY c.user_id, c.owner_id, c.starts_at`,
   },
   {
-    what: 'a spend window belongs to the account of its key, client token or user',
+    what: 'each spend window belongs to the account of its key, client token or user',
     isMoney: false,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
           FROM spend_windows w JOIN (${owners}) AS o ON o.id = w.owner_id WHERE o.user_id <> w.user_id`,
@@ -41,7 +41,7 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
   {
     // A window that began around the time of a limit change may have the previous limit. If the spend exceeds the
     // key's limit, the window's limit equals the spend.
-    what: 'the limit of a spend window is that of its key, unless it was changed since',
+    what: 'the limit of each spend window is that of its key, unless the key was changed since',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", k.spend_limit AS expected, w.spend_limit AS actual
           FROM api_keys k JOIN spend_windows w ON w.owner_id = coalesce(k.counts_as, k.id)
@@ -49,14 +49,14 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
             AND coalesce(k.limited_at + ${inFlightMsMax} <= w.starts_at, true)`,
   },
   {
-    what: 'the limit of a spend window is the cap of its client token',
+    what: "the limit of each client token's spend window is the token's cap",
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", coalesce(t.max_cost, ${unlimitedSpend}) AS expected, w.spend_limit AS actual
           FROM client_tokens t JOIN spend_windows w ON w.owner_id = t.id
           WHERE w.spend_limit <> coalesce(t.max_cost, ${unlimitedSpend})`,
   },
   {
-    what: 'the limit of a spend window is not below what its user may spend a day',
+    what: "the limit of each user's spend window is at least the user's daily limit",
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", a.per_day AS expected, w.spend_limit AS actual
           FROM (SELECT user_id, CAST(${field('limits', 'spendPerDay')} AS bigint) AS per_day
@@ -64,21 +64,21 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           JOIN spend_windows w ON w.owner_id = a.user_id WHERE w.spend_limit < a.per_day`,
   },
   {
-    what: 'a key that took the place of another counts as the same',
+    what: 'each rotated key counts as the key that it replaced',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
           FROM api_keys k JOIN api_keys n ON n.id = k.replaced_by
           WHERE coalesce(n.counts_as <> coalesce(k.counts_as, k.id), true) OR n.user_id <> k.user_id`,
   },
   {
-    what: 'a client token for one execution that has spent something is used',
+    what: 'each client token for one execution is marked as used if it has spent',
     isMoney: false,
     sql: `SELECT t.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
           FROM client_tokens t JOIN spend_windows w ON w.owner_id = t.id
           WHERE t.is_once = 1 AND t.used_at IS NULL AND w.charged + w.held > 0`,
   },
   {
-    what: 'what a platform key has credited on its last day is the sum of its credits',
+    what: 'the amount that a platform key credited on its last day equals the sum of its credits',
     isMoney: true,
     sql: `SELECT NULL AS "userId", NULL AS "taskId", coalesce(sum(c.amount), 0) AS expected, k.credited AS actual
           FROM platform_keys k LEFT JOIN (
@@ -89,7 +89,7 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           GROUP BY k.id, k.credited HAVING coalesce(sum(c.amount), 0) <> k.credited`,
   },
   {
-    what: 'what a platform key has taken back on its last day is the sum of what it took back',
+    what: 'the amount that a platform key took back on its last day equals the sum of its adjustments',
     isMoney: true,
     sql: `SELECT NULL AS "userId", NULL AS "taskId", coalesce(sum(c.amount), 0) AS expected, k.taken AS actual
           FROM platform_keys k LEFT JOIN (
@@ -100,7 +100,7 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           GROUP BY k.id, k.taken HAVING coalesce(sum(c.amount), 0) <> k.taken`,
   },
   {
-    what: 'a credit that counts for a platform key counts for one that is there, on one of its days',
+    what: 'each credit counted for a platform key belongs to an existing key and one of its days',
     isMoney: true,
     sql: `SELECT c.user_id AS "userId", NULL AS "taskId", 0 AS expected, c.amount AS actual FROM (
             SELECT t.user_id, n.key AS key_id, CAST(n.value AS bigint) AS day, t.amount

@@ -12,14 +12,14 @@ const digitsOf = (field: Dialect['field'], name: string) =>
 // Except for JSON access, the SQL of these checks is the same on both engines.
 export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[] => [
   {
-    what: 'the balance is the sum of the transactions',
+    what: 'the balance equals the sum of the transactions',
     isMoney: true,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", coalesce(sum(t.amount), 0) AS expected, a.balance AS actual
           FROM accounts a LEFT JOIN transactions t ON t.user_id = a.user_id
           GROUP BY a.user_id HAVING coalesce(sum(t.amount), 0) <> a.balance`,
   },
   {
-    what: 'what platform keys credited and did not take back is the sum of their transactions, and not below zero',
+    what: 'the net credit from platform keys equals the sum of their transactions and is not negative',
     isMoney: true,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", coalesce(t.amount, 0) AS expected, a.platform_credited AS actual
           FROM accounts a LEFT JOIN (SELECT user_id, sum(amount) AS amount FROM transactions
@@ -27,13 +27,13 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           WHERE coalesce(t.amount, 0) <> a.platform_credited OR a.platform_credited < 0`,
   },
   {
-    what: 'every transaction has an account',
+    what: 'each transaction has an account',
     isMoney: true,
     sql: `SELECT t.user_id AS "userId", t.task_id AS "taskId", 0 AS expected, t.amount AS actual
           FROM transactions t LEFT JOIN accounts a ON a.user_id = t.user_id WHERE a.user_id IS NULL`,
   },
   {
-    what: 'balanceAfterUsd is the running sum',
+    what: 'balanceAfterUsd equals the running sum of the transactions',
     isMoney: true,
     sql: `SELECT "userId", NULL AS "taskId", expected, actual FROM (
             SELECT user_id AS "userId", balance_after AS actual,
@@ -41,14 +41,14 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           WHERE expected <> actual`,
   },
   {
-    what: 'a task has one charge equal to its cost and what was given back of it',
+    what: 'each task has one charge equal to its cost plus its returned part',
     isMoney: true,
     sql: `SELECT k.user_id AS "userId", k.id AS "taskId", -k.cost - k.given_back AS expected, coalesce(t.amount, 0) AS actual
           FROM tasks k LEFT JOIN transactions t ON t.task_id = k.id AND t.task_id IS NOT NULL AND t.type = 'task_charge'
           WHERE t.amount IS NULL OR t.amount <> -k.cost - k.given_back OR t.user_id <> k.user_id`,
   },
   {
-    what: 'a failed task has one refund equal to its cost, and no other task has one',
+    what: 'each failed task has one refund equal to its cost, and no other task has a refund',
     isMoney: true,
     sql: `SELECT k.user_id AS "userId", k.id AS "taskId",
                  CASE k.status WHEN 'failed' THEN k.cost ELSE 0 END AS expected, coalesce(t.amount, 0) AS actual
@@ -57,14 +57,14 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
              OR t.amount IS NOT NULL AND (t.amount <> k.cost OR t.user_id <> k.user_id)`,
   },
   {
-    what: 'what was given back of a task is one adjustment, and no other adjustment belongs to a task',
+    what: 'the returned part of each task is one adjustment, and no other adjustment belongs to a task',
     isMoney: true,
     sql: `SELECT k.user_id AS "userId", k.id AS "taskId", k.given_back AS expected, coalesce(t.amount, 0) AS actual
           FROM tasks k LEFT JOIN transactions t ON t.task_id = k.id AND t.task_id IS NOT NULL AND t.type = 'adjustment'
           WHERE coalesce(t.amount, 0) <> k.given_back OR t.user_id <> k.user_id`,
   },
   {
-    what: 'a metered task that is completed costs the events that it used, at the prices that it was admitted with',
+    what: 'the cost of each completed metered task equals its events at the prices of its admission',
     isMoney: true,
     sql: `SELECT "userId", "taskId", expected, actual FROM (
             SELECT user_id AS "userId", id AS "taskId", cost AS actual,
@@ -74,7 +74,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           WHERE expected <> actual`,
   },
   {
-    what: 'a token-priced task that is completed costs its tokens, rounded up, and at most its charge',
+    what: 'the cost of each completed token-priced task equals its tokens, rounded up, and is at most its charge',
     isMoney: true,
     sql: `SELECT "userId", "taskId", CASE WHEN exact < charge THEN exact ELSE charge END AS expected, actual FROM (
             SELECT user_id AS "userId", id AS "taskId", cost AS actual, cost + given_back AS charge,
@@ -84,14 +84,14 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           WHERE actual <> CASE WHEN exact < charge THEN exact ELSE charge END`,
   },
   {
-    what: 'every charge and refund belongs to a task',
+    what: 'each task charge and refund belongs to a task',
     isMoney: true,
     sql: `SELECT t.user_id AS "userId", t.task_id AS "taskId", 0 AS expected, t.amount AS actual
           FROM transactions t LEFT JOIN tasks k ON k.id = t.task_id
           WHERE (t.type IN ('task_charge', 'task_refund') OR t.task_id IS NOT NULL) AND k.id IS NULL`,
   },
   {
-    what: 'a settled chat turn has one charge equal to its cost, unless it failed for nothing, and no other turn has one',
+    what: 'each settled turn has one charge equal to its cost, unless it failed at no cost, and no other turn has a charge',
     isMoney: true,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", -coalesce(k.cost, 0) AS expected, coalesce(t.amount, 0) AS actual
           FROM turns k LEFT JOIN transactions t ON t.turn_id = k.id AND t.turn_id IS NOT NULL
@@ -99,7 +99,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
              OR t.amount IS NOT NULL AND (t.amount <> -k.cost OR t.user_id <> k.user_id OR t.type <> 'chat_charge')`,
   },
   {
-    what: 'the exact cost of a chat with what was carried to it is charged, written off or carried on, in billionths of a USD',
+    what: 'the exact cost of each turn plus the amount carried to it is charged, written off or carried on, in billionths of a USD',
     isMoney: false,
     sql: `SELECT "userId", NULL AS "taskId", expected, actual FROM (
             SELECT user_id AS "userId", ${digitsOf(field, 'carriedAfterUsd')} AS actual,
@@ -109,7 +109,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           WHERE expected <> actual OR actual >= ${billionthsPerUnit}`,
   },
   {
-    what: 'what is carried to a chat is what the chat before it left, in billionths of a USD',
+    what: 'the amount carried to each turn equals the amount that the previous turn left, in billionths of a USD',
     isMoney: false,
     sql: `SELECT "userId", NULL AS "taskId", expected, actual FROM (
             SELECT user_id AS "userId", ${digitsOf(field, 'carriedBeforeUsd')} AS actual,
@@ -118,7 +118,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           WHERE expected <> actual`,
   },
   {
-    what: 'an account carries what its last chat left, in billionths of a USD',
+    what: 'the amount that each account carries equals the amount that its last turn left, in billionths of a USD',
     isMoney: false,
     sql: `SELECT "userId", NULL AS "taskId", expected, actual FROM (
             SELECT a.user_id AS "userId", a.carried AS actual,
@@ -128,21 +128,21 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           WHERE expected <> actual`,
   },
   {
-    what: 'every chat charge belongs to a turn, and to its session',
+    what: 'each turn charge belongs to a turn and to its session',
     isMoney: true,
     sql: `SELECT t.user_id AS "userId", NULL AS "taskId", 0 AS expected, t.amount AS actual
           FROM transactions t LEFT JOIN turns k ON k.id = t.turn_id AND k.session_id = t.session_id
           WHERE t.type = 'chat_charge' AND k.id IS NULL`,
   },
   {
-    what: 'no chat turn holds or costs more than its cap',
+    what: 'no turn holds or costs more than its cap',
     isMoney: true,
     sql: `SELECT user_id AS "userId", NULL AS "taskId", max_cost AS expected, coalesce(cost, held) AS actual
           FROM turns WHERE coalesce(cost, held) > max_cost`,
   },
   {
     // Charges of a deleted session still contain its id, so check only existing sessions.
-    what: 'what a session has spent is the sum of its charges',
+    what: 'the amount that each session has spent equals the sum of its charges',
     isMoney: true,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", coalesce(-sum(t.amount), 0) AS expected, s.spent AS actual
           FROM sessions s LEFT JOIN transactions t
@@ -150,7 +150,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           GROUP BY s.id, s.user_id, s.spent HAVING coalesce(-sum(t.amount), 0) <> s.spent`,
   },
   {
-    what: 'what a session has spent and its open turn holds is within its cap',
+    what: 'the amount that each session has spent, plus the hold of its open turn, is within its cap',
     isMoney: true,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", s.max_cost AS expected,
                  s.spent + coalesce(sum(k.held), 0) AS actual
@@ -160,7 +160,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           GROUP BY s.id, s.user_id, s.max_cost, s.spent HAVING s.spent + coalesce(sum(k.held), 0) > s.max_cost`,
   },
   {
-    what: 'what an account holds is what its open turns hold',
+    what: 'the amount that each account holds equals the holds of its open turns',
     isMoney: true,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", coalesce(sum(k.held), 0) AS expected, a.held AS actual
           FROM accounts a LEFT JOIN turns k ON k.user_id = a.user_id AND k.settled_at IS NULL
@@ -168,7 +168,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
   },
   {
     // Skips windows that a task or turn refers to but that were already deleted.
-    what: 'what is charged in a spend window is the sum of what its tasks and turns cost',
+    what: 'the amount charged in each spend window equals the cost of its tasks and turns',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", coalesce(sum(c.cost), 0) AS expected, w.charged AS actual
           FROM spend_windows w LEFT JOIN (
@@ -182,7 +182,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
   },
   {
     // When the reset period of a limit changes, the hold of an open turn is carried over too.
-    what: 'what is carried over to a spend window was spent by executions of its period that count in other windows',
+    what: 'the amount carried over to each spend window was spent in its period by executions of other windows',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", 0 AS expected, w.carried AS actual
           FROM spend_windows w
@@ -192,7 +192,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
             WHERE k.user_id = w.user_id AND k.created_at >= w.starts_at AND k.counted_in IS NOT NULL)`,
   },
   {
-    what: 'what is held in a spend window is what its open turns hold',
+    what: 'the amount held in each spend window equals the holds of its open turns',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", coalesce(sum(c.held), 0) AS expected, w.held AS actual
           FROM spend_windows w LEFT JOIN (
@@ -203,13 +203,13 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           GROUP BY w.owner_id, w.starts_at, w.user_id, w.held HAVING coalesce(sum(c.held), 0) <> w.held`,
   },
   {
-    what: 'what is charged and held in a spend window is within its limit',
+    what: 'the amount charged and held in each spend window is within its limit',
     isMoney: true,
     sql: `SELECT user_id AS "userId", NULL AS "taskId", spend_limit AS expected, charged + held AS actual
           FROM spend_windows WHERE charged + held > spend_limit`,
   },
   {
-    what: 'no client token has spent more than its cap',
+    what: 'no client token has exceeded its cap',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", t.max_cost AS expected, w.charged + w.held AS actual
           FROM client_tokens t JOIN spend_windows w ON w.owner_id = t.id
@@ -218,7 +218,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
   {
     // Debt is the part of a refunded or disputed top-up that the balance could not cover. Money that becomes
     // available pays debt first.
-    what: 'what is owed is what was taken back of top-ups and not paid',
+    what: 'the owed amount equals the unpaid part of refunded and disputed top-ups',
     isMoney: true,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", coalesce(k.taken, 0) + coalesce(t.paid, 0) AS expected,
                  a.owed AS actual
@@ -230,13 +230,13 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           WHERE coalesce(k.taken, 0) + coalesce(t.paid, 0) <> a.owed`,
   },
   {
-    what: 'nobody owes who has something free',
+    what: 'no account with an available balance owes money',
     isMoney: true,
     sql: `SELECT user_id AS "userId", NULL AS "taskId", held AS expected, balance AS actual
           FROM accounts WHERE owed > 0 AND balance > held`,
   },
   {
-    what: 'a paid top-up has one credit equal to its amount, and no other top-up has one',
+    what: 'each paid top-up has one credit equal to its amount, and no other top-up has a credit',
     isMoney: true,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", CASE k.status WHEN 'paid' THEN k.amount ELSE 0 END AS expected,
                  coalesce(t.amount, 0) AS actual
@@ -245,20 +245,20 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
              OR t.amount IS NOT NULL AND (t.amount <> k.amount OR t.user_id <> k.user_id)`,
   },
   {
-    what: 'refunds and disputes of a top-up together are at most its amount',
+    what: 'the refunds and disputes of each top-up are together at most its amount',
     isMoney: true,
     sql: `SELECT user_id AS "userId", NULL AS "taskId", amount AS expected, refunded + disputed AS actual
           FROM topups WHERE refunded + disputed > amount`,
   },
   {
-    what: 'every transaction of a top-up belongs to one that is paid, and to its user',
+    what: 'each top-up transaction belongs to a paid top-up of its user',
     isMoney: true,
     sql: `SELECT t.user_id AS "userId", NULL AS "taskId", 0 AS expected, t.amount AS actual
           FROM transactions t LEFT JOIN topups k ON k.id = t.topup_id AND k.user_id = t.user_id AND k.status = 'paid'
           WHERE t.topup_id IS NOT NULL AND (k.id IS NULL OR t.type NOT IN ('credit', 'topup_reversal'))`,
   },
   {
-    what: "the total of a user's tasks by agent and status is counted right",
+    what: 'the counted tasks of each user by agent and status are correct',
     isMoney: false,
     sql: `SELECT "userId", NULL AS "taskId", sum(n) AS expected, sum(c) AS actual FROM (
             SELECT user_id AS "userId", agent_id AS part, status, count(*) AS n, 0 AS c FROM tasks GROUP BY 1, 2, 3
@@ -266,7 +266,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           GROUP BY "userId", part, status HAVING sum(n) <> sum(c)`,
   },
   {
-    what: "the total of a user's transactions by type is counted right",
+    what: 'the counted transactions of each user by type are correct',
     isMoney: false,
     sql: `SELECT "userId", NULL AS "taskId", sum(n) AS expected, sum(c) AS actual FROM (
             SELECT user_id AS "userId", type AS part, count(*) AS n, 0 AS c FROM transactions GROUP BY 1, 2

@@ -8,7 +8,7 @@ const dayMs = 86_400_000
 
 export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
   {
-    what: 'every user has an account, and every account a user',
+    what: 'each user has an account, and each account has a user',
     isMoney: false,
     sql: `SELECT u.id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
           FROM users u LEFT JOIN accounts a ON a.user_id = u.id WHERE a.user_id IS NULL
@@ -16,7 +16,7 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           FROM accounts a LEFT JOIN users u ON u.id = a.user_id WHERE u.id IS NULL`,
   },
   {
-    what: 'a charge has the time of its task or turn',
+    what: 'each charge has the time of its task or turn',
     isMoney: false,
     sql: `SELECT t.user_id AS "userId", k.id AS "taskId", coalesce(k.created_at, u.settled_at) AS expected,
                  t.created_at AS actual
@@ -24,7 +24,7 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           WHERE t.type IN ('task_charge', 'chat_charge') AND t.created_at <> coalesce(k.created_at, u.settled_at)`,
   },
   {
-    what: 'every block of an account lasts as long as it was set for',
+    what: 'each block of an account has its configured duration',
     isMoney: false,
     sql: `SELECT user_id AS "userId", NULL AS "taskId", blocked_at + block_seconds * 1000 AS expected,
                  blocked_until AS actual
@@ -32,7 +32,7 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
             AND coalesce(blocked_until < blocked_at + block_seconds * 1000, true)`,
   },
   {
-    what: 'every failure that counts toward a block is of a task that failed',
+    what: 'each failure counted toward a block belongs to a failed task',
     isMoney: false,
     sql: `SELECT f.user_id AS "userId", NULL AS "taskId", coalesce(k.failed, 0) AS expected, f.counted AS actual
           FROM (SELECT user_id, count(*) AS counted, max(failed_at) AS failed_at
@@ -46,7 +46,7 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
   {
     // The count can be higher than the size of the stored payloads, because deleting a session deletes its payloads.
     // Payloads from versions without this count are not included.
-    what: 'an account counts at least the payloads that are there of its day',
+    what: 'each account counts at least its stored payloads of the day',
     isMoney: false,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", sum(p.bytes) AS expected, a.payload_bytes AS actual
           FROM accounts a
@@ -58,7 +58,7 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           GROUP BY a.user_id, a.payload_bytes HAVING sum(p.bytes) > a.payload_bytes`,
   },
   {
-    what: 'a session has as many messages as it counts',
+    what: 'the message count of each session equals its number of messages',
     isMoney: false,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", coalesce(m.n, 0) AS expected, s.message_count AS actual
           FROM sessions s LEFT JOIN (SELECT session_id, count(*) AS n FROM messages GROUP BY session_id) AS m
@@ -66,14 +66,14 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           WHERE s.message_count <> coalesce(m.n, 0)`,
   },
   {
-    what: 'every message belongs to a session',
+    what: 'each message belongs to a session',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 0 AS expected, 1 AS actual
           FROM messages m LEFT JOIN sessions s ON s.id = m.session_id LEFT JOIN turns k ON k.id = m.turn_id
           WHERE s.id IS NULL`,
   },
   {
-    what: 'a replaced turn has earlier messages in the session',
+    what: 'each replaced turn has earlier messages in its session',
     isMoney: false,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
           FROM messages m JOIN sessions s ON s.id = m.session_id
@@ -81,14 +81,14 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
             WHERE e.session_id = m.session_id AND e.seq < m.seq AND e.turn_id = m.replaces)`,
   },
   {
-    what: 'a session continues a session of the same user and agent',
+    what: 'each continued session has the same user and agent',
     isMoney: false,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", 0 AS expected, 1 AS actual
           FROM sessions s JOIN sessions e ON e.id = s.continues
           WHERE e.user_id <> s.user_id OR e.agent_id <> s.agent_id`,
   },
   {
-    what: 'the open turn of a session is open, and an open turn is that of its session',
+    what: "the open turn of each session is open, and each open turn is its session's",
     isMoney: false,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
           FROM sessions s LEFT JOIN turns k ON k.id = s.open_turn_id AND k.session_id = s.id AND k.settled_at IS NULL
@@ -97,7 +97,7 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           WHERE k.settled_at IS NULL AND (coalesce(s.open_turn_id <> k.id, true) OR s.user_id <> k.user_id)`,
   },
   {
-    what: "the total of a user's sessions by agent is counted right",
+    what: 'the counted sessions of each user by agent are correct',
     isMoney: false,
     sql: `SELECT "userId", NULL AS "taskId", sum(n) AS expected, sum(c) AS actual FROM (
             SELECT user_id AS "userId", agent_id, is_completed, count(*) AS n, 0 AS c FROM sessions GROUP BY 1, 2, 3
@@ -106,7 +106,7 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           GROUP BY "userId", agent_id, is_completed HAVING sum(n) <> sum(c)`,
   },
   {
-    what: 'a task is listed under its tags, and under no others',
+    what: 'each task is listed under exactly its tags',
     isMoney: false,
     sql: `SELECT t.user_id AS "userId", t.id AS "taskId", 1 AS expected, 0 AS actual
           FROM tasks t CROSS JOIN ${entries('t.tags')} AS e
@@ -119,7 +119,7 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
             (SELECT 1 FROM ${entries('t.tags')} AS e WHERE e.key || ':' || e.value = g.tag)`,
   },
   {
-    what: 'the recharge in progress of a user is an unpaid top-up of theirs, and no other automatic one is open',
+    what: "each user's recharge in progress is the user's only open automatic top-up",
     isMoney: false,
     sql: `SELECT p.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM payment_accounts p
           LEFT JOIN topups k ON k.id = p.recharge_topup_id AND k.user_id = p.user_id AND k.is_auto = 1
@@ -131,7 +131,7 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
   },
   {
     // Skips sessions that were deleted while their idempotency key is still stored.
-    what: 'an idempotency key names what its user created with it',
+    what: 'each idempotency key refers to a resource that its user created',
     isMoney: false,
     sql: `SELECT i.user_id AS "userId", k.id AS "taskId", 1 AS expected, 0 AS actual FROM idempotency_keys i
           LEFT JOIN tasks k ON k.id = i.resource_id LEFT JOIN turns u ON u.id = i.resource_id
@@ -144,7 +144,7 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
             ELSE true END`,
   },
   {
-    what: 'no quote has admitted both a task and a turn',
+    what: 'no quote was used for both a task and a turn',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", k.id AS "taskId", 1 AS expected, 2 AS actual
           FROM tasks k JOIN turns u ON u.quote_id = k.quote_id AND u.quote_id IS NOT NULL

@@ -28,7 +28,7 @@ export function* openExternalUser(tx: Tx, { email, externalId, keyId }: External
   if (known) return { outcome: 'found', userId: known.id }
   const made = yield* createUser(tx, { email, passwordHash: null, isAdmin: false, externalId })
   if (made.outcome === 'created' && keyId !== null && !(yield* countUser(tx, keyId))) {
-    const message = `This platform key has created ${usersPerPlatformKeyMax} users, the maximum. Use another one.`
+    const message = `This platform key has created ${usersPerPlatformKeyMax} users, the maximum. Use another platform key.`
     throw new ErrandError('CONFLICT', message)
   }
   return made

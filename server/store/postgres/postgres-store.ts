@@ -126,7 +126,9 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
       )
     },
     backup: async () => {
-      throw new UsageError('A PostgreSQL database is backed up by its own tools, for example pg_dump.')
+      throw new UsageError(
+        'This command backs up only SQLite. Back up a PostgreSQL database with its own tools, such as pg_dump.',
+      )
     },
     close: () => {
       closing ??= (async () => {

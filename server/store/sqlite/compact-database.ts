@@ -8,7 +8,10 @@ import { databaseFile, lockDataDir, openConnection } from './database.ts'
  */
 export function compactDatabase(dataDir: string): { bytesBefore: number; bytesAfter: number } {
   const file = databaseFile(dataDir)
-  if (!existsSync(file)) throw new StoreOpenError(`${dataDir} has no Errand database.`)
+  if (!existsSync(file))
+    throw new StoreOpenError(
+      `${dataDir} does not have an Errand database. Choose another folder with --data or ERRAND_DATA_DIR.`,
+    )
   const lock = lockDataDir(dataDir)
   try {
     const db = openConnection(dataDir, 5000)

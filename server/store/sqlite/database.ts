@@ -44,7 +44,9 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Database
     db.pragma(`busy_timeout = ${busyTimeoutMs}`)
   } catch (error) {
     db.close()
-    throw new StoreOpenError(`The database ${databaseFile(dataDir)} cannot be opened: ${messageOf(error)}`)
+    throw new StoreOpenError(
+      `Could not open the database ${databaseFile(dataDir)} (${messageOf(error)}). Run errand doctor.`,
+    )
   }
   return db
 }
@@ -62,7 +64,7 @@ export function lockDataDir(dataDir: string): { release: () => void } {
     lock.close()
     if (codeOf(error) === 'SQLITE_BUSY') {
       throw new StoreOpenError(
-        `Another Errand server is running on the data directory ${dataDir}. Stop it, or choose another directory with --data.`,
+        `Another Errand server is using the data directory ${dataDir}. Stop it, or choose another directory with --data.`,
       )
     }
     throw error

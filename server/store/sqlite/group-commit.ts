@@ -191,7 +191,7 @@ export class GroupCommit {
     } catch (rollbackError) {
       return this.#stopForGood(batch, rollbackError)
     }
-    rejectAll(batch, unavailable('The database could not be written, so nothing was changed. Try again.', error))
+    rejectAll(batch, unavailable('Could not write to the database, so nothing was changed. Try again.', error))
   }
 
   #stopForGood(batch: readonly Entry[], cause: unknown): void {
@@ -217,7 +217,7 @@ export class GroupCommit {
     this.#isScheduled = false
     this.#busySince = undefined
     this.#tried({ commands: batch.length, isDurable: false, syncMs: 0 })
-    rejectAll(batch, unavailable('The database could not be written, so nothing was changed. Try again.', error))
+    rejectAll(batch, unavailable('Could not write to the database, so nothing was changed. Try again.', error))
   }
 
   /**
@@ -238,7 +238,7 @@ export class GroupCommit {
     } catch (probeError) {
       return this.#stopForGood(batch, probeError)
     }
-    rejectAll(batch, unavailable('The database could not be written. Retry with the same Idempotency-Key.', error))
+    rejectAll(batch, unavailable('Could not write to the database. Retry with the same Idempotency-Key.', error))
   }
 }
 

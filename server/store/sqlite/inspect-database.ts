@@ -42,7 +42,7 @@ export function inspectDatabase(dataDir: string): DatabaseFacts | undefined {
       setting: (name) => settings.find((row) => row.name === name)?.value,
     }
   } catch (error) {
-    throw new Error(`${file} cannot be read: ${messageOf(error)}`, { cause: error })
+    throw new Error(`Could not read ${file} (${messageOf(error)}). Check its permissions.`, { cause: error })
   } finally {
     db?.close()
   }

@@ -49,9 +49,9 @@ function isOnlyOurs(dataDir: string): boolean {
 
 export function describeClosed({ closed, left }: { closed: string[]; left: string[] }): string | undefined {
   const told = [
-    closed.length > 0 && `other users of this machine could read ${listed(closed)}; the permissions were restricted`,
+    closed.length > 0 && `other users of this machine could read ${listed(closed)}; restricted the permissions`,
     left.length > 0 &&
-      `other users of this machine can read ${listed(left)}, and this process cannot change the permissions`,
+      `other users of this machine can read ${listed(left)}. Change the permissions, because this process cannot`,
   ]
   return told.filter(Boolean).join('; ') || undefined
 }

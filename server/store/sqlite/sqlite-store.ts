@@ -67,7 +67,7 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
   if (!existsSync(databaseFile(dataDir))) {
     if (mustExist)
       throw new StoreOpenError(
-        `${dataDir} has no Errand database. Choose another folder with --data or ERRAND_DATA_DIR.`,
+        `${dataDir} does not have an Errand database. Choose another folder with --data or ERRAND_DATA_DIR.`,
       )
     makeFolder(dataDir)
   }

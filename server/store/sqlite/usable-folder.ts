@@ -20,12 +20,12 @@ export function assertUsable(dataDir: string): void {
 
 function describe(path: string, code: string): string {
   const another = 'or choose another folder with --data or ERRAND_DATA_DIR'
-  if (code === 'EROFS') return `${path} is on a read-only file system: mount it writable, ${another}.`
+  if (code === 'EROFS') return `${path} is on a read-only file system. Mount it writable, ${another}.`
   const uid = process.getuid?.()
   const owner = statSync(path, { throwIfNoEntry: false })?.uid
   const whose = uid !== undefined && owner !== undefined && owner !== uid
   const why = whose
     ? `it belongs to the user ${owner}, but this process runs as the user ${uid}`
-    : 'its permissions forbid it'
-  return `Cannot read and write ${path}, because ${why}: fix this for the whole data directory (chown -R, chmod -R u+rwX), ${another}.`
+    : 'its permissions do not allow that'
+  return `Cannot read and write ${path}, because ${why}. Fix the whole data directory (chown -R, chmod -R u+rwX), ${another}.`
 }

@@ -251,7 +251,7 @@ export function* claimTask(tx: Tx, taskId: string, limits: StoreLimits): Op<Clai
 }
 
 function connectorsBlocked(until: EpochMs): TaskFailure {
-  const message = `A task that had called a connector failed, so tasks with connectors are blocked until ${isoTime(until)}.`
+  const message = `A task that had called a connector failed, so tasks with connectors are blocked until ${isoTime(until)}. Create the task again after that.`
   return { code: 'CONNECTORS_BLOCKED', message, details: '' }
 }
 

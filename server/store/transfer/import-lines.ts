@@ -16,7 +16,7 @@ const batchRows = 500
 const batchBytes = 1_048_576
 /** Maximum size of a line. A payload is a single line in base64. */
 const lineBytesMax = 268_435_456
-const incomplete = 'The export is incomplete or was changed. Export again.'
+const incomplete = 'The export is incomplete or was changed. Create a new export.'
 
 export type Lines = AsyncGenerator<Buffer, void>
 
@@ -67,7 +67,10 @@ export async function importLines(
     try {
       await db.insert(table, batch)
     } catch (error) {
-      throw new Error(`The database rejects rows of the table "${table.name}": ${messageOf(error)}.`, { cause: error })
+      throw new Error(
+        `The database rejects rows of the table "${table.name}" (${messageOf(error)}). Create a new export.`,
+        { cause: error },
+      )
     }
     await Promise.all(contents.map((content, at) => keepContent(payloadOf(batch[at]!), content)))
     rows[table.name]! += batch.length

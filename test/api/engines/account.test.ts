@@ -160,7 +160,7 @@ test('returns 403 for a key without the scope read', async () => {
   expect(status).toBe(403)
   expect(body).toEqual({
     error: 'Forbidden',
-    message: 'This API key has no permission for this operation: it lacks the scope "read".',
+    message: 'This API key lacks permission for this operation. Use a credential with the scope "read".',
     statusCode: 403,
     code: 'FORBIDDEN',
   })

@@ -205,7 +205,7 @@ test('returns 403 with the balance and required amount and writes nothing', asyn
   expect(status).toBe(403)
   expect(body).toEqual({
     error: 'Insufficient balance',
-    message: 'Balance 1.2344 USD is lower than the required 1.2345 USD.',
+    message: 'The balance of 1.2344 USD is lower than the required 1.2345 USD. Add credit.',
     statusCode: 403,
     code: 'INSUFFICIENT_BALANCE',
   })
@@ -218,7 +218,12 @@ test('returns 404 for an agent hidden from the caller; allowed users can run it'
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const { status, body } = await service.createTask(key, 'hidden.echo')
   expect(status).toBe(404)
-  expect(body).toEqual({ error: 'Not found', message: 'Agent endpoint not found', statusCode: 404, code: 'NOT_FOUND' })
+  expect(body).toEqual({
+    error: 'Not found',
+    message: 'Agent endpoint not found. GET /api/agents lists the available endpoints.',
+    statusCode: 404,
+    code: 'NOT_FOUND',
+  })
   await expectNothingWritten(service, key, '1.0000')
   const friend = await service.createPerson({ email: 'Friend@Example.com' })
   expect(await service.runTask(friend.key, 'hidden.echo', { a: 1 })).toMatchObject({ response: { a: 1 } })
@@ -232,7 +237,7 @@ test('returns 403 for a key without the scope execute', async () => {
   expect(status).toBe(403)
   expect(body).toEqual({
     error: 'Forbidden',
-    message: 'This API key has no permission for this operation: it lacks the scope "execute".',
+    message: 'This API key lacks permission for this operation. Use a credential with the scope "execute".',
     statusCode: 403,
     code: 'FORBIDDEN',
   })
@@ -247,7 +252,7 @@ test('returns 404 for an unknown endpoint or connector', async () => {
   expect(unknown.status).toBe(404)
   expect(unknown.body).toEqual({
     error: 'Not found',
-    message: 'Agent endpoint not found',
+    message: 'Agent endpoint not found. GET /api/agents lists the available endpoints.',
     statusCode: 404,
     code: 'NOT_FOUND',
   })
@@ -259,7 +264,7 @@ test('returns 404 for an unknown endpoint or connector', async () => {
   expect(connector.status).toBe(404)
   expect(connector.body).toEqual({
     error: 'Not found',
-    message: 'Connector not found: con_1',
+    message: 'Connector con_1 not found. GET /api/connectors lists your connectors.',
     statusCode: 404,
     code: 'CONNECTOR_NOT_FOUND',
   })
@@ -274,7 +279,7 @@ test('returns 413 for an oversized body and 415 for a non-JSON body', async () =
   expect(large.status).toBe(413)
   expect(large.body).toEqual({
     error: 'Payload too large',
-    message: 'The request body is larger than the allowed 200 bytes.',
+    message: 'The request body is larger than 200 bytes, the maximum. Send a smaller request.',
     statusCode: 413,
     code: 'PAYLOAD_TOO_LARGE',
   })
@@ -282,7 +287,7 @@ test('returns 413 for an oversized body and 415 for a non-JSON body', async () =
   expect(text.status).toBe(415)
   expect(text.body).toEqual({
     error: 'Unsupported media type',
-    message: 'The Content-Type must be application/json, in UTF-8.',
+    message: 'The Content-Type is not supported. Send application/json in UTF-8.',
     statusCode: 415,
     code: 'UNSUPPORTED_MEDIA_TYPE',
   })
@@ -325,7 +330,7 @@ test('returns 503 without a charge while stopping; reads work until running task
   expect(headers.get('retry-after')).toBe('5')
   expect(body).toEqual({
     error: 'Service unavailable',
-    message: 'The service is stopping and accepts no new work. Try again.',
+    message: 'The service is stopping and does not accept new work. Try again later.',
     statusCode: 503,
     code: 'SERVICE_UNAVAILABLE',
   })

@@ -50,7 +50,7 @@ test('an MCP client that reads a pruned task learns that its contents were delet
   clock.advance(8 * dayMs)
   await pruneAll(service)
   const { body } = await sendCurrent(service, 'tasks/get', { taskId }, { key })
-  const text = `The contents of this task were deleted on ${new Date(clock.now()).toISOString()}.`
+  const text = `The contents of this task were deleted on ${new Date(clock.now()).toISOString()}. Call the tool again for a new result.`
   expect(body.result.result).toMatchObject({ content: [{ type: 'text', text }], isError: true })
   await service.stop()
 })
@@ -75,7 +75,7 @@ test('the service logs at the start what it will delete', async () => {
   const service = await startService({ config: configOf({ tasksDays: 90 }), log })
   expect(infos).toContainEqual([
     { tasksDays: 90, sessionsDays: undefined },
-    'retention is on: the contents of tasks and sessions are deleted after this many days',
+    'retention is on; the contents of tasks and sessions are deleted after this many days',
   ])
   await service.stop()
 })

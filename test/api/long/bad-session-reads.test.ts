@@ -46,7 +46,7 @@ test.each(operations)('%s returns 404 for well-formed but unknown ids', async (_
     sessionId.toUpperCase(),
     long(200),
   ]) {
-    await expectRefused(guarded, { status: 404, message: /^Session not found$/ }, () => sendTo(id))
+    await expectRefused(guarded, { status: 404, message: /^Session not found\. Check the id\.$/ }, () => sendTo(id))
   }
 })
 

@@ -57,7 +57,10 @@ test.each([
 test.each(['nope', ' one', 'one ', 'ONE', 'one\\u0000', 'one/', '*', 'оne', `' OR 1=1 --`, '../one', long(200)])(
   'returns 404 for the unknown agent %j',
   async (agentId) => {
-    await expectCreateRefused({ status: 404, message: /^Agent not found$/ }, `"agentId":"${agentId}"`)
+    await expectCreateRefused(
+      { status: 404, message: /^Agent not found\. GET \/api\/agents lists the available agents\.$/ },
+      `"agentId":"${agentId}"`,
+    )
   },
 )
 
@@ -99,7 +102,7 @@ test.each(['""', `"${long(121)}"`, '"a\\nb"', '"\\u0000"', '"\\ud800"', '1', '[]
 test('a new session cannot continue an active, unknown or invalid session', async () => {
   const create = (continues: string) => `"agentId":"one","continues":${continues}`
   await expectCreateRefused({ status: 400, field: 'continues' }, create(`"${sessionId}"`))
-  await expectCreateRefused({ status: 404, message: /^Session not found$/ }, create('"ses_unknown"'))
+  await expectCreateRefused({ status: 404, message: /^Session not found\. Check the id\.$/ }, create('"ses_unknown"'))
   for (const id of ['""', 'null', '1', `"${long(201)}"`]) {
     await expectCreateRefused({ status: 400, field: 'continues' }, create(id))
   }
@@ -110,7 +113,7 @@ test.each([
   ['objects', '{"a":'.repeat(100_000) + '1' + '}'.repeat(100_000)],
   ['arrays, 101 levels', '['.repeat(99) + ']'.repeat(99)],
 ])('returns 400 for metadata nested too deeply: %s', async (_title, value) => {
-  const expected = { status: 400, message: /nested/ }
+  const expected = { status: 400, message: /nesting/ }
   await expectCreateRefused(expected, `"agentId":"one","metadata":{"a":${value}}`)
   await expectUpdateRefused(expected, `"metadata":{"a":${value}}`)
 })

@@ -63,7 +63,7 @@ function chat(service: TestService, { key }: Person, body: object): Promise<Chat
 
 /** Expects a 400 that names the quote, as for any invalid string. */
 function expectForeign({ body, status }: Answer): void {
-  const message = 'Must be a quote created for this request. Request a new one'
+  const message = 'Must be a quote for this request. Request a new quote'
   expect([status, body.details]).toEqual([400, [{ path: 'quoteId', message }]])
 }
 
@@ -116,7 +116,7 @@ test('a quote admits one task: simultaneous or later reuse gets 409', async () =
   const late = await create(service, person, { quoteId })
   expect([late.status, late.body]).toMatchObject([
     409,
-    { code: 'CONFLICT', message: 'The quote has already been used. Request a new one.' },
+    { code: 'CONFLICT', message: 'The quote has already been used. Request a new quote.' },
   ])
   expect((await service.get('/api/tasks', person.key)).body.total).toBe(1)
   expect((await service.get('/api/account', person.key)).body.balanceUsd).toBe('9.9900')
@@ -142,7 +142,7 @@ test('a quote is valid for ten minutes and is then rejected with 409', async () 
   expect((await create(service, person, { quoteId: quoteIds[0] })).status).toBe(200)
   clock.advance(1)
   const { body, status } = await create(service, person, { quoteId: quoteIds[1] })
-  expect([status, body.message]).toEqual([409, 'The quote has expired. Request a new one.'])
+  expect([status, body.message]).toEqual([409, 'The quote has expired. Request a new quote.'])
   expect((await service.get('/api/tasks', person.key)).body.total).toBe(1)
   await service.stop()
 })
@@ -205,7 +205,7 @@ test('a rejected task leaves its quote usable, and a cap below the price rejects
     {
       error: 'Budget reached',
       code: 'BUDGET_REACHED',
-      message: 'At least 0.0100 USD is required, but maxCostUsd leaves only 0.0099 USD. Raise it.',
+      message: 'At least 0.0100 USD is required, but maxCostUsd leaves only 0.0099 USD. Raise maxCostUsd.',
     },
   ])
   for (const maxCostUsd of ['0', '0.0000', '0.0099']) {
@@ -304,7 +304,7 @@ test('a quote admits one chat in its session, and the quoted cap ends that chat'
   expect((await (await chat(service, person, { sessionId, quoteId })).end()).type).toBe('done')
   expect(await post({ sessionId, quoteId })).toMatchObject({
     status: 409,
-    body: { message: 'The quote has already been used. Request a new one.' },
+    body: { message: 'The quote has already been used. Request a new quote.' },
   })
   const capped = await quote({ maxCostUsd: '0.0300' })
   expect(capped).toMatchObject({ holdUsd: '0.0300', worstCaseUsd: '0.0300' })
@@ -314,7 +314,7 @@ test('a quote admits one chat in its session, and the quoted cap ends that chat'
   clock.advance(lifeMs)
   expect(await post({ sessionId, quoteId: late.quoteId })).toMatchObject({
     status: 409,
-    body: { message: 'The quote has expired. Request a new one.' },
+    body: { message: 'The quote has expired. Request a new quote.' },
   })
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
   await service.stop()

@@ -165,7 +165,7 @@ test('returns 405 with Allow for other methods and 404 for other paths', async (
     expect(headers.get('allow')).toBe('GET, HEAD, OPTIONS')
     expect(body).toEqual({
       error: 'Method not allowed',
-      message: 'POST is not allowed here. The Allow header lists the methods that are.',
+      message: 'The method POST is not allowed for this path. Use a method that the Allow header lists.',
       statusCode: 405,
       code: 'METHOD_NOT_ALLOWED',
     })
@@ -176,7 +176,7 @@ test('returns 405 with Allow for other methods and 404 for other paths', async (
     const { body, status } = await service.get(path)
     expect([status, body], path).toEqual([
       404,
-      { error: 'Not found', message: 'There is nothing at this path.', statusCode: 404, code: 'NOT_FOUND' },
+      { error: 'Not found', message: 'This path does not exist. Check the URL.', statusCode: 404, code: 'NOT_FOUND' },
     ])
   }
   await service.stop()

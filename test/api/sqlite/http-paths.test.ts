@@ -85,7 +85,9 @@ test.each([
   'undefined',
   'x'.repeat(200),
 ])('returns 404 for the well-formed but unknown id %j', async (id) => {
-  await expectRefused(guarded, { status: 404, message: /^Task not found$/ }, () => send(`GET /api/tasks/${id}`))
+  await expectRefused(guarded, { status: 404, message: /^Task not found\. Check the id\.$/ }, () =>
+    send(`GET /api/tasks/${id}`),
+  )
 })
 
 test.each([

@@ -66,7 +66,7 @@ test('debug logs one line per request, with ids linking its task, run and chat',
   expect(more).toEqual([])
   expect(ofChat).toMatchObject({ userId, sessionId, turnId: expect.stringMatching(/^turn_/), status: 200 })
   const { requestId: chatRequest, turnId } = ofChat!
-  expect(named('a chat ended')).toMatchObject([{ requestId: chatRequest, turnId, sessionId, userId, agentId: 'talk' }])
+  expect(named('a turn ended')).toMatchObject([{ requestId: chatRequest, turnId, sessionId, userId, agentId: 'talk' }])
   expect(requests.at(-1)).toMatchObject({ operation: 'page', path: '/nothing/of/ours', status: 404 })
   expect(new Set(requests.map((line) => line.requestId)).size).toBe(7)
   await service.stop()
@@ -90,7 +90,7 @@ test('info logs only failed tasks and chats', async () => {
   await chat.all()
   expect(lines()).toHaveLength(2)
   expect(named('a task failed')).toMatchObject([{ taskId: failed.id, code: 'AGENT_ERROR', endpointId: 'test.fail' }])
-  expect(named('a chat failed')).toMatchObject([{ sessionId, userId, agentId: 'talk', code: 'AGENT_ERROR' }])
+  expect(named('a turn failed')).toMatchObject([{ sessionId, userId, agentId: 'talk', code: 'AGENT_ERROR' }])
   expect(JSON.stringify(lines())).not.toContain('a text of the agent')
   await service.stop()
 })

@@ -54,7 +54,9 @@ test.for(places)(
 
       const end = expectOneEnd(await reader.all(), 'error')
       expect(end).toMatchObject({ error: { code: 'AGENT_ERROR' } })
-      expect(end.error.message).toMatch(/^Connector "Killed": .* was ended by SIGKILL before it answered\.$/)
+      expect(end.error.message).toMatch(
+        /^Connector "Killed": .* was ended by SIGKILL before it answered\. Check the server's log\.$/,
+      )
       expectSentence(end.error.message)
       await expectPaidFor(talker, end)
       expectOneEnd(await beside.all(), 'done')
@@ -143,7 +145,8 @@ test.for(places)(
     ].map(async (task) => {
       const taskId = await createTask(world, person, task)
       if (task.connectorIds === wellIds) {
-        const message = /^The connectors of this run took 5 seconds in total, which is the maximum\.$/
+        const message =
+          /^The connectors of this run took 5 seconds in total, the maximum\. Run a task with fewer tool calls\.$/
         return await expectToldOnly(world, person, { taskId, message })
       }
       expect(await endOf(world, person, taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_TIMEOUT' } })
@@ -218,7 +221,10 @@ test('a task whose connector is deleted before it runs fails and is refunded', a
   const { status } = await world.service.request('DELETE', `/api/connectors/${waitedFor}`, { key: person.key })
   expect(status).toBe(200)
   letGo()
-  await expectTaskFailed(world, person, { taskId, message: /^Connector "con_\w+": It was deleted\. Run without it\.$/ })
+  await expectTaskFailed(world, person, {
+    taskId,
+    message: /^Connector "con_\w+": The connector was deleted\. Run without it\.$/,
+  })
   await expectSound(world)
   await world.stop()
 })
@@ -235,7 +241,7 @@ test('runs whose secrets cannot be decrypted fail with an error that says so', a
     dataDir,
     secrets: () => ({ current: 'another secret of the tests', previous: [] }),
   })
-  const message = /^Connector "Waited for": Its secrets can no longer be decrypted. Enter them again\.$/
+  const message = /^Connector "Waited for": The stored secrets can no longer be decrypted. Enter them again\.$/
   await expectTaskFailed(second, person, { taskId, message })
   const talker = await talkWith(second, { agentId: 'code', connectorIds: [waitedFor], person })
   const end = expectOneEnd(await talker.chat('[]'), 'error')

@@ -109,7 +109,7 @@ test('oversized tool descriptions fail the run with a clear error before any pro
   const connectorIds = [await connect(world, person, { name: 'Wordy', url: server.origin })]
   const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
   const message =
-    'The tool descriptions of the connectors are larger than the 500000 bytes this agent accepts. Allow fewer tools.'
+    "The connectors' tool descriptions are larger than 500000 bytes, the maximum of this agent. Allow fewer tools."
   const end = expectOneEnd(await talker.chat('Hello'), 'error')
   expect(end).toMatchObject({ error: { code: 'AGENT_ERROR', message }, costUsd: '0.0000' })
   const taskId = await createTask(world, person, { endpointId: 'model.call', params: { calls: [] }, connectorIds })
@@ -129,11 +129,9 @@ test('reports oversized tool results to the model, in tasks and chats', async ()
   const connectorIds = [await connect(world, person, { name: 'Wordy', url: server.origin })]
   const params = { calls: [{ name: 'use' }] }
   const response = await completeTask(world, person, { endpointId: 'model.call', params, connectorIds })
-  expect(response.text).toMatch(
-    /The tool's result is too large: only \d{5} bytes are left for tool results in this run/,
-  )
+  expect(response.text).toMatch(/The tool's result is too large: this run has \d{5} bytes left for tool results/)
   const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
-  expect(textOf(await talker.chat(JSON.stringify(params.calls)))).toMatch(/too large.*\d{6} bytes are left/)
+  expect(textOf(await talker.chat(JSON.stringify(params.calls)))).toMatch(/too large.*\d{6} bytes left/)
   for (const { messages } of world.provider.bodies) expect(JSON.stringify(messages).length).toBeLessThan(5000)
   await expectSound(world)
   await world.stop()

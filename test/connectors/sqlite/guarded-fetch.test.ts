@@ -24,14 +24,14 @@ import {
 afterEach(stopAll)
 
 const isPrivate =
-  'The URL of this connector names a host that was not found or is not public, and the operator does not allow it.'
-const noHttps = 'The URL of this connector must start with https://.'
+  'The URL of this connector has a host that is private or was not found. Use a public host, or ask the operator to allow this one.'
+const noHttps = 'The URL of this connector does not start with https://. Use an https URL.'
 const echo: Answer = (response, { body }) => response.setHeader('Content-Type', 'application/json').end(body)
 
 /** Unassigned IPv6 unicast space: packets arrive nowhere. */
 const unrouted = '2d00::1'
 const noConnection =
-  /^(Could not (?:establish a secure connection|connect) to the connector(?: within 0.1 seconds)?)\.$/
+  /^(Could not (?:establish a secure connection|connect) to the connector(?: within 0.1 seconds)?)\. Try again later\.$/
 
 async function refusalOf(guard: GuardedFetch, url: string | URL | Request, init?: RequestInit): Promise<string> {
   const error: unknown = await guard.fetch(url, init).then(
@@ -105,7 +105,7 @@ test.each(['a\nb', 'a\u0001b', '☃'])('rejects a header value invalid in HTTP w
   const server = await startServer(echo)
   const init = post('{}', { Authorization: `secret${value}` })
   expect(await refusalOf(openGuardFor([server]), server.origin, init)).toBe(
-    'A header of this connector has an invalid name or value. Correct its headers.',
+    'A header of this connector has an invalid name or value. Correct the header.',
   )
   expect(server.connections).toEqual([])
 })
@@ -254,11 +254,17 @@ test.each([
   ['file:///etc/passwd', noHttps],
   ['data:text/plain,hello', noHttps],
   ['unix:/var/run/docker.sock', noHttps],
-  ['https://user@mcp.example/', 'The URL of this connector must not contain a user name or password.'],
-  ['https://:secret@mcp.example/', 'The URL of this connector must not contain a user name or password.'],
-  ['mcp.example', 'The URL of this connector is not a valid URL.'],
-  ['/mcp', 'The URL of this connector is not a valid URL.'],
-  ['https://[fe80::1%25eth0]/', 'The URL of this connector is not a valid URL.'],
+  [
+    'https://user@mcp.example/',
+    'The URL of this connector contains a user name or password. Remove them from the URL.',
+  ],
+  [
+    'https://:secret@mcp.example/',
+    'The URL of this connector contains a user name or password. Remove them from the URL.',
+  ],
+  ['mcp.example', 'The URL of this connector is invalid. Correct the URL.'],
+  ['/mcp', 'The URL of this connector is invalid. Correct the URL.'],
+  ['https://[fe80::1%25eth0]/', 'The URL of this connector is invalid. Correct the URL.'],
 ])('rejects %s before any lookup', async (url, message) => {
   const lookup = answering(unrouted)
   expect(await refusalOf(openGuard({ lookup }), url)).toBe(message)
@@ -268,7 +274,7 @@ test.each([
 test('rejects credentials in the URL of an allowed host too', async () => {
   const server = await startServer(echo)
   const url = server.origin.replace('//', '//user:secret@')
-  expect(await refusalOf(openGuardFor([server]), url)).toMatch('must not contain a user name or password')
+  expect(await refusalOf(openGuardFor([server]), url)).toMatch('contains a user name or password')
 })
 
 test('reports an unknown name, or a name without addresses, as not found', async () => {
@@ -283,15 +289,17 @@ test('reports a refused connection without its address', async () => {
   const guard = openGuard({ lookup: answering('127.0.0.1'), privateHosts: ['mcp.internal'] })
   await stopAll()
   const again = openGuard({ lookup: answering('127.0.0.1'), privateHosts: ['mcp.internal'] })
-  expect(await refusalOf(again, `http://mcp.internal:${server.port}/`)).toBe('The connector refused the connection.')
+  expect(await refusalOf(again, `http://mcp.internal:${server.port}/`)).toBe(
+    'The connector refused the connection. Check that it is running.',
+  )
   expect(await refusalOf(guard, `http://mcp.internal:${server.port}/`)).toBe(
-    'The connection to this connector was closed.',
+    'The connection to this connector was closed. Try again.',
   )
 })
 
 test('the connect timeout covers the DNS lookup and the TLS handshake', async () => {
   const silent = await startTcpServer(() => {})
-  const late = 'Could not connect to the connector within 0.05 seconds.'
+  const late = 'Could not connect to the connector within 0.05 seconds. Try again later.'
   const guard = openGuardFor([silent], { connectMs: 50 })
   expect(await refusalOf(guard, silent.origin.replace('http', 'https'))).toBe(late)
   await gone(silent.connections[0]!)
@@ -317,7 +325,7 @@ opensslTest(`sends nothing to a server whose certificate is untrusted or for ano
       setDefaultCACertificates(before)
     }
   }
-  const message = 'The connector has no trusted certificate for 127.0.0.1.'
+  const message = 'The connector does not have a trusted certificate for 127.0.0.1. Install one there.'
   expect(refusals).toEqual([message, message])
   expect(server.requests).toEqual([])
 })
@@ -326,7 +334,7 @@ opensslTest(`environment variables cannot disable certificate checks`, async () 
   const server = await startServer(echo, { tls: makeCertificate('IP:127.0.0.1') })
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
   try {
-    expect(await refusalOf(openGuardFor([server]), server.origin, post())).toMatch('no trusted certificate')
+    expect(await refusalOf(openGuardFor([server]), server.origin, post())).toMatch('trusted certificate')
   } finally {
     delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
   }

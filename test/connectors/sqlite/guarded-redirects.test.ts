@@ -40,7 +40,7 @@ async function failureOf(request: Promise<Response>): Promise<string> {
 }
 
 const isPrivate =
-  'The URL that this connector redirects to names a host that was not found or is not public, and the operator does not allow it.'
+  'The URL that this connector redirects to has a host that is private or was not found. Use a public host, or ask the operator to allow this one.'
 
 /** URLs with private addresses, on ports that are not allowed. */
 const forbidden = (server: TestServer) => [
@@ -86,13 +86,16 @@ test('checks every redirect hop, not only the first', async () => {
 })
 
 test.each([
-  ['http://8.8.8.8/', 'The URL that this connector redirects to must start with https://.'],
-  ['http://mcp.example/', 'The URL that this connector redirects to must start with https://.'],
-  ['ftp://mcp.example/', 'The URL that this connector redirects to must start with https://.'],
-  ['file:///etc/passwd', 'The URL that this connector redirects to must start with https://.'],
-  ['data:text/plain,hello', 'The URL that this connector redirects to must start with https://.'],
-  ['https://u:p@mcp.example/', 'The URL that this connector redirects to must not contain a user name or password.'],
-  ['http://[', 'The URL that this connector redirects to is not a valid URL.'],
+  ['http://8.8.8.8/', 'The URL that this connector redirects to does not start with https://. Use an https URL.'],
+  ['http://mcp.example/', 'The URL that this connector redirects to does not start with https://. Use an https URL.'],
+  ['ftp://mcp.example/', 'The URL that this connector redirects to does not start with https://. Use an https URL.'],
+  ['file:///etc/passwd', 'The URL that this connector redirects to does not start with https://. Use an https URL.'],
+  ['data:text/plain,hello', 'The URL that this connector redirects to does not start with https://. Use an https URL.'],
+  [
+    'https://u:p@mcp.example/',
+    'The URL that this connector redirects to contains a user name or password. Remove them from the URL.',
+  ],
+  ['http://[', "The URL that this connector redirects to is invalid. Set the connector's URL to the final URL."],
 ])('rejects a redirect to %s', async (location, message) => {
   const server = await startServer(redirectTo(location))
   const lookup = answering('127.0.0.1')
@@ -155,7 +158,7 @@ test.each([301, 302, 303])('rejects %s for a POST or DELETE but follows it for a
     request.url === '/' ? redirectTo('/next', status)(response, request) : echo(response, request),
   )
   const guard = openGuardFor([server])
-  const message = `The connector redirects with the status ${status}, which would change the request method. Only 307 and 308 are followed.`
+  const message = `The connector redirects with the status ${status}, which would change the request method. Set its URL to the final URL.`
   expect(await failureOf(guard.fetch(server.origin, post()))).toBe(message)
   expect(await failureOf(guard.fetch(server.origin, { method: 'DELETE' }))).toBe(message)
   expect(server.requests).toHaveLength(2)
@@ -172,7 +175,7 @@ test('follows three redirects but not a fourth or a loop', async () => {
   const asked = server.requests.length
   for (const path of ['/4', '/9']) {
     expect(await failureOf(guard.fetch(server.origin + path, post()))).toBe(
-      'The connector redirects more than 3 times.',
+      'The connector redirects more than 3 times. Set its URL to the final URL.',
     )
   }
   expect(server.requests.length - asked).toBe(8)

@@ -25,7 +25,7 @@ const connectTo = (mode: string, limits: { openMs?: number; callMs?: number }): 
   return McpConnection.open(spec, { signal: new AbortController().signal, bounds, ...limits })
 }
 
-const late = (seconds: number) => `Connector "Silent": The server did not answer within ${seconds} seconds.`
+const late = (seconds: number) => `Connector "Silent": The server did not respond within ${seconds} seconds. Try again.`
 
 test('gives up on a server that does not answer initialize, and ends it', async () => {
   await expect(connectTo('no-answer', { openMs: 100 })).rejects.toThrow(late(0.1))

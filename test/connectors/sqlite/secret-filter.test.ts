@@ -72,5 +72,5 @@ test('rejects oversized input before searching it for secrets', () => {
 test('turns an extremely nested result into an error message', () => {
   let deep: unknown[] = []
   for (let level = 0; level < 1_000_000; level++) deep = [deep]
-  expect(toToolAnswer({ content: [], structuredContent: deep }, ['a-secret']).text).toMatch(/nested deeper than/)
+  expect(toToolAnswer({ content: [], structuredContent: deep }, ['a-secret']).text).toMatch(/levels of nesting/)
 })

@@ -21,7 +21,7 @@ testConsole(
     await table.getByText('Logged in').first().waitFor()
     expect(await table.getByText('Limits changed').count()).toBe(0)
     await page.getByLabel('User ID').fill(userId)
-    await page.getByText('No acts', { exact: true }).waitFor()
+    await page.getByText('No entries', { exact: true }).waitFor()
     expect(new URL(page.url()).searchParams.get('userId')).toBe(userId)
   },
   { isAdmin: true },

@@ -94,7 +94,7 @@ testConsole(
     const { invitations } = await opened.service.app.store.listInvitations({ limit: 1, offset: 0 })
     await opened.service.app.store.revokeInvitation(invitations[0]!.id)
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
-    await page.getByText('It was already accepted or revoked').waitFor()
+    await page.getByText('Could not revoke the link, because it was already accepted or revoked').waitFor()
     await page.getByText('No invitations yet').waitFor()
   },
   { isAdmin: true },

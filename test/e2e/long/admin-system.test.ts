@@ -17,7 +17,7 @@ testConsole(
   async (opened) => {
     const { key } = await opened.service.createPerson()
     const page = await opened.open('/admin/system')
-    await page.getByText('Balanced').waitFor()
+    await page.getByText('Consistent').waitFor()
     await page.getByText('run in the main thread').waitFor()
     await opened.check('admin-system')
     expect((await opened.service.createTask(key, 'demo.wait', { seconds: 0 })).status).toBe(200)
@@ -35,7 +35,7 @@ testConsole(
         .replace('"differences":0', '"differences":2')
       await route.fulfill({ response, body: sick })
     })
-    await page.getByRole('heading', { name: 'Problem: The ledger does not add up: 2 differences' }).waitFor()
+    await page.getByRole('heading', { name: 'Problem: The ledger has 2 differences' }).waitFor()
     await page.getByRole('heading', { name: 'Problem: Agent thread 1 does not respond' }).waitFor()
     await page.getByRole('row', { name: 'Thread 1 Not responding 3' }).waitFor()
     await page.getByText('3 issues need attention').waitFor()

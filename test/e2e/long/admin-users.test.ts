@@ -191,7 +191,7 @@ testConsole(
     await page.getByLabel('Amount in USD').fill('99999999999')
     await page.getByRole('button', { name: 'Add credit' }).click()
     await page.locator('input[name="amountUsd"]:focus').waitFor()
-    const most = 'You can add at most $99,999,998,992.50: the maximum balance is $100,000,000,000.00.'
+    const most = 'You can add at most $99,999,998,992.50, because the maximum balance is $100,000,000,000.00.'
     await page.getByText(most).first().waitFor()
     expect(sent).toEqual([])
 

@@ -36,7 +36,11 @@ testConsole('rejects a binary or oversized file immediately, names it, and sends
     ['photo.png', binary, 'photo.png is not UTF-8 text'],
     ['latin.csv', Buffer.from('Grüße', 'latin1'), 'latin.csv is not UTF-8 text'],
     ['wide.txt', Buffer.from('Hello', 'utf16le'), 'wide.txt is not UTF-8 text'],
-    ['large.txt', 'a word '.repeat(1_800_000), 'large.txt is 12.0 MB. The maximum per run is 10.0 MB.'],
+    [
+      'large.txt',
+      'a word '.repeat(1_800_000),
+      'large.txt is 12.0 MB, but the maximum per run is 10. Choose a smaller file.0 MB.',
+    ],
     ['quotes.txt', '"'.repeat(6_000_000), 'quotes.txt is 5.7 MB (11.4 MB when sent). The maximum per run'],
     ['blank.txt', ' \n', 'blank.txt is empty.'],
   ] as const) {
@@ -62,7 +66,7 @@ testConsole('accepts a file by button or by drop, and runs with it', async (open
     { name: 'a.txt', text: 'One.' },
     { name: 'b.txt', text: 'Two.' },
   ])
-  await page.getByText('Choose only one file.').waitFor()
+  await page.getByText('Several files were selected. Choose only one.').waitFor()
   expect(await box.inputValue()).toBe(words)
   await drop([{ name: 'dropped.txt', text: `Dropped. ${words}` }])
   await page.getByText('Filled from dropped.txt').waitFor()
@@ -79,7 +83,7 @@ testConsole(
     const { box, page, sent } = await openForm(opened)
     await box.fill('a word '.repeat(4000))
     await page.getByRole('button', { name: /^Run for/ }).click()
-    await page.getByText('This run is 28.4 KB. The maximum is 19.5 KB. Shorten the input.').waitFor()
+    await page.getByText('The input is 28.4 KB, but the maximum is 19.5 KB. Shorten it.').waitFor()
     await opened.check('agent-run-too-large')
     expect(sent).toEqual([])
   },

@@ -101,7 +101,7 @@ testConsole(
   'connectors can be selected if there are any, and are sent with the task',
   async (opened) => {
     const page = await opened.open('/agents/services?endpoint=services.tools')
-    await page.getByText('This endpoint takes no params.').waitFor()
+    await page.getByText('This endpoint does not have params.').waitFor()
     expect(await page.getByLabel('Connectors').count()).toBe(0)
     const connectorId = await page.evaluate(async () => {
       const answer = await fetch('/api/connectors', {
@@ -121,7 +121,7 @@ testConsole(
     await page.getByRole('textbox', { name: 'Tool' }).fill('search')
     await runButton(page).click()
     await page.waitForURL('**/tasks/task_*')
-    await page.getByText('No connector of this run has a tool named "search".').waitFor()
+    await page.getByText('No connector of this run has the tool "search". Call one of the listed tools.').waitFor()
     await page.getByText('A task can only call tools of its selected connectors').waitFor()
     expect(await page.getByText('Details:').count(), 'nothing but the name of a class').toBe(0)
     await opened.check('task-no-tool')

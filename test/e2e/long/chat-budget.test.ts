@@ -14,7 +14,7 @@ testConsole(
     await page.getByRole('button', { name: 'Set cap' }).click()
     const dialog = page.getByRole('dialog', { name: 'Chat cap' })
     await dialog.getByRole('button', { name: 'Save' }).click()
-    await dialog.getByText('Enter an amount, such as 1.50').waitFor()
+    await dialog.getByText('Enter an amount in USD, such as 1.50').waitFor()
     const amount = dialog.getByLabel('Cap in USD')
     await amount.fill('much')
     await amount.press('Enter')

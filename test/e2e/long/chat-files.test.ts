@@ -54,7 +54,7 @@ testConsole(
     ])
     await page
       .getByRole('alert')
-      .filter({ hasText: 'tool.zip is application/zip. This agent accepts image/*, text/*.' })
+      .filter({ hasText: 'tool.zip has the type application/zip. This agent accepts image/*, text/*.' })
       .waitFor()
     await page.getByRole('button', { name: 'Remove notes.txt' }).waitFor()
     const thumbnail = page.getByRole('img', { name: 'field.png' })
@@ -112,7 +112,7 @@ testConsole(
     await page.getByLabel('Files to attach').setInputFiles([upload('fake.png', 'image/png', Buffer.from('no image'))])
     opened.allow(/400/)
     await send(page, 'Look.')
-    await page.getByRole('alert').filter({ hasText: 'Is not an image' }).first().waitFor()
+    await page.getByRole('alert').filter({ hasText: 'Must be an image' }).first().waitFor()
     await page.getByRole('button', { name: 'Remove fake.png' }).click()
     expect(await messageBox(page).inputValue()).toBe('Look.')
     await page.getByLabel('Files to attach').setInputFiles([upload('real.png', 'image/png', picture)])

@@ -106,7 +106,7 @@ testConsole(
     await opened.check('admin-user-tasks')
     await page.getByRole('textbox', { name: 'Outcome' }).click()
     await page.getByRole('option', { name: 'Completed' }).click()
-    await page.getByText('No such tasks.').waitFor()
+    await page.getByText('No tasks with this outcome.').waitFor()
     await page.getByRole('tab', { name: 'Chats' }).click()
     await page.getByRole('table', { name: 'User chats' }).getByText('assistant').waitFor()
     await opened.check('admin-user-chats')

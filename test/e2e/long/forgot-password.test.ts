@@ -9,13 +9,13 @@ testConsole(
     await opened.open('/login', page)
     await page.getByRole('link', { name: 'Forgot password?' }).click()
     await page.waitForURL('**/forgot-password')
-    await page.getByRole('button', { name: 'Mail me a link' }).click()
+    await page.getByRole('button', { name: 'Send link' }).click()
     await page.getByText('Enter your email').waitFor()
     expect(await page.evaluate(() => document.activeElement?.getAttribute('name'))).toBe('email')
     await opened.check('forgot-password', page)
     await page.getByLabel('Email').fill(opened.visitor.email)
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Check your mail' }).waitFor()
+    await page.getByRole('heading', { name: 'Check your email' }).waitFor()
     await opened.check('forgot-password-sent', page)
 
     await expect

@@ -75,7 +75,7 @@ testConsole(
       .getByRole('row', { name: /demo\.fail.*refunded \$0\.0100/ })
       .first()
       .waitFor()
-    expect(await tile(page, 'Balance').textContent()).toMatch(/\$\d\.\d{4} held by chats, \$2\d\.\d{4} available/)
+    expect(await tile(page, 'Balance').textContent()).toMatch(/\$\d\.\d{4} held for replies, \$2\d\.\d{4} available/)
     await opened.check('overview-blocked')
     writeFileSync(file, '')
     await chat

@@ -27,7 +27,7 @@ testConsole('changing the password ends all other logins, but not the current on
   await page.getByText('The passwords do not match').waitFor()
   await again!.fill('another long secret')
   await page.getByRole('button', { name: 'Change password' }).click()
-  await page.getByText('Is not the current password').waitFor()
+  await page.getByText('Must be the current password').waitFor()
   await page.waitForFunction(() => document.activeElement?.getAttribute('name') === 'currentPassword')
 
   // Uses only the keyboard from here on.

@@ -120,7 +120,7 @@ testConsole(
 
     await page.getByRole('button', { name: 'Turn off' }).click()
     await dialog.getByRole('button', { name: 'Turn off' }).click()
-    await page.getByText('You turned it off').waitFor()
+    await page.getByText('You turned the webhook off').waitFor()
     await page.getByRole('button', { name: 'Send test event' }).click()
     await page.getByText('Test event: delivered, HTTP 200.').waitFor()
     await page.getByText(/(50% of the last 2|66% of the last 3) deliveries/).waitFor()

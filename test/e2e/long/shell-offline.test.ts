@@ -17,7 +17,7 @@ testConsole('a page not yet loaded reports that it is offline, and appears once 
   await opened.check('no-connection')
   await nav.getByRole('link', { name: 'Settings' }).click()
   await page.getByRole('alert').getByText('No connection').waitFor()
-  expect(await page.getByText('may have been updated').count()).toBe(0)
+  expect(await page.getByText('This page failed to load').count()).toBe(0)
   await page.context().setOffline(false)
   await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
   await nav.getByRole('link', { name: 'Billing' }).click()

@@ -61,7 +61,7 @@ testConsole(
     await page.getByRole('link', { name: 'Run again' }).click()
     const form = page.getByRole('form', { name: /^Run / })
     await form.getByText(gone).waitFor()
-    await form.getByText('Remove deleted connectors').waitFor()
+    await form.getByText('Remove the deleted connectors').waitFor()
     await opened.check('run-again-deleted-connector')
   },
   { config },

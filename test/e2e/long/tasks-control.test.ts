@@ -144,16 +144,16 @@ testConsole(
     const atWork = await create(opened, { endpointId: 'long.once' })
     const waiting = await create(opened, { endpointId: 'long.once', expiresInSeconds: 3600 })
     await opened.open(`/tasks/${atWork}`)
-    await page.getByText('can only be canceled before').waitFor()
+    await page.getByText('can be canceled only before').waitFor()
     expect(await page.getByRole('button', { name: 'Cancel task' }).isDisabled()).toBe(true)
     await opened.open(`/tasks/${waiting}`)
     await page.getByText('Expires if not started').waitFor()
     await page.getByRole('button', { name: 'Cancel task' }).click()
     const dialog = page.getByRole('dialog', { name: 'Cancel this task?' })
-    await dialog.getByText('It has not started and will not run.').waitFor()
+    await dialog.getByText('The task has not started and will not run.').waitFor()
     // The task starts while the dialog is open.
     release()
-    await page.getByText('can only be canceled before').or(dialog).first().waitFor()
+    await page.getByText('can be canceled only before').or(dialog).first().waitFor()
     await opened.open(`/tasks/${atWork}`)
     await page.getByText('Completed', { exact: true }).first().waitFor()
     release()
@@ -170,7 +170,7 @@ testConsole(
     const read = async () => (await service.get(`/api/tasks/${taskId}`, key)).body
     await expect.poll(async () => (await read()).cancelableUntil).toBeTruthy()
     await opened.open(`/tasks/${taskId}`)
-    await page.getByText('the task can no longer be canceled').waitFor()
+    await page.getByText('you can no longer cancel the task').waitFor()
     expect(await page.getByRole('button', { name: 'Cancel task' }).isDisabled()).toBe(true)
 
     opened.allow(/status of 409/)
@@ -188,7 +188,7 @@ testConsole(
     await expect.poll(async () => (await service.get(`/api/tasks/${other}`, key)).body.cancelableUntil).toBeTruthy()
     const dialog = page.getByRole('dialog', { name: 'Cancel this task?' })
     await dialog.getByRole('button', { name: 'Cancel task' }).click()
-    await page.getByText('the task can no longer be canceled').waitFor()
+    await page.getByText('you can no longer cancel the task').waitFor()
   },
   { config, limits: { drainSeconds: 0 } },
 )
@@ -264,7 +264,7 @@ testConsole(
     await page.getByRole('button', { name: 'Run for $0.0100' }).click()
     await page.waitForURL('**/tasks/task_*')
     await page.getByRole('link', { name: 'order: 9' }).waitFor()
-    await page.getByText('Time limit').waitFor()
+    await page.getByText('Timeout').waitFor()
   },
   { config, limits: { taskConcurrency: 0 } },
 )

@@ -166,9 +166,9 @@ testConsole(
       .waitFor()
     await opened.check('task-large')
     await page.getByText('Run it again').click()
-    await page.getByText('Load all params above to see them here.').waitFor()
+    await page.getByText('Load all params above to see them in the code.').waitFor()
     await page.getByRole('button', { name: 'Load all' }).first().click()
-    await page.getByRole('button', { name: /^Show more of 72,024 characters/ }).waitFor()
+    await page.getByRole('button', { name: /^Show more of the 72,024 characters/ }).waitFor()
 
     const downloading = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Download the result' }).click()

@@ -110,8 +110,8 @@ test('the environment adds a provider to those in the config file', () => {
 test('an environment error names the invalid variable', () => {
   const env = { ERRAND_OIDC_ISSUER: 'https://idp.example', ERRAND_OIDC_CLIENT_ID: 'errand' }
   const wrong: [changes: NodeJS.ProcessEnv, text: string][] = [
-    [{ ERRAND_OIDC_CLIENT_ID: undefined }, 'ERRAND_OIDC_CLIENT_ID: is required with ERRAND_OIDC_ISSUER'],
-    [{ ERRAND_OIDC_CLIENT_ID: '' }, 'ERRAND_OIDC_CLIENT_ID: is required with ERRAND_OIDC_ISSUER'],
+    [{ ERRAND_OIDC_CLIENT_ID: undefined }, 'ERRAND_OIDC_CLIENT_ID: must be set if ERRAND_OIDC_ISSUER is set'],
+    [{ ERRAND_OIDC_CLIENT_ID: '' }, 'ERRAND_OIDC_CLIENT_ID: must be set if ERRAND_OIDC_ISSUER is set'],
     [{ ERRAND_OIDC_ISSUER: 'idp.example' }, 'ERRAND_OIDC_ISSUER: must be an https URL'],
     [{ ERRAND_OIDC_CREATE_ACCOUNTS: 'yes' }, 'ERRAND_OIDC_CREATE_ACCOUNTS: must be true or false'],
   ]

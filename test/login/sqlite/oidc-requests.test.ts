@@ -16,7 +16,11 @@ test('login URLs accept only GET; an unknown provider returns 404', async () => 
   const unknown = ['/login/oidc/nobody', '/login/oidc/nobody/callback', '/login/oidc/__proto__', '/login/oidc/Corp']
   for (const path of unknown) {
     const { body, status } = await on.service.get(path)
-    expect([path, status, body.message]).toEqual([path, 404, 'Single sign-on provider not found.'])
+    expect([path, status, body.message]).toEqual([
+      path,
+      404,
+      'Single sign-on provider not found. GET /api/login lists the providers.',
+    ])
   }
   expect(on.provider.asked).toEqual([])
   await on.stop()
@@ -179,7 +183,7 @@ test('rejects logins if the base URL would send cookies unencrypted', async () =
     const { body, headers, status } = await on.service.get(path)
     expect([status, body.message]).toEqual([
       403,
-      'Logging in requires HTTPS, but the base URL is http. Set ERRAND_BASE_URL to an https URL.',
+      'Logging in requires HTTPS, but the base URL is an http URL. Set ERRAND_BASE_URL to an https URL.',
     ])
     expect(headers.getSetCookie()).toEqual([])
   }

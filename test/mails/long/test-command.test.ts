@@ -9,8 +9,10 @@ test('the test command reports whether the mail server accepts a mail', async ()
   expect(await send('me@example.com')).toMatch(/^127\.0\.0\.1:\d+ accepted a mail to me@example\.com\./)
   expect(catcher.to('me@example.com')).toMatchObject([{ subject: 'Test mail' }])
   catcher.refuse = () => 550
-  expect(await send('me@example.com')).toMatch(/^1 errand: Could not send the mail: .*550/)
-  expect(await send('me@example.com', {})).toMatch(/^2 errand: ERRAND_SMTP_URL: is required/)
-  expect(await send('me')).toMatch(/^2 errand: "me" is not an email address/)
+  expect(await send('me@example.com')).toMatch(
+    /^1 errand: Could not send the mail \(.*550.*\)\. Check ERRAND_SMTP_URL\./,
+  )
+  expect(await send('me@example.com', {})).toMatch(/^2 errand: ERRAND_SMTP_URL: must be set/)
+  expect(await send('me')).toMatch(/^2 errand: "me" must be an email address/)
   await catcher.stop()
 })

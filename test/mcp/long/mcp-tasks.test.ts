@@ -65,7 +65,10 @@ test('a task can be canceled once, and not after it has ended', async () => {
   await expect.poll(() => runsOf(gate), soon).toBe(1)
   const cancel = async () => (await send(service, 'tasks/cancel', { taskId }, { key })).body
   expect((await cancel()).result).toMatchObject({ taskId, status: 'cancelled' })
-  expect((await cancel()).error).toMatchObject({ code: -32_602, message: expect.stringContaining('cannot be canceled') })
+  expect((await cancel()).error).toMatchObject({
+    code: -32_602,
+    message: expect.stringContaining('cannot be canceled'),
+  })
   expect(await moneyOf(service, key)).toEqual([charge, refund])
   await expectClean(service)
   await service.stop()
@@ -126,7 +129,7 @@ test("another user's task is reported as unknown, and reading a task needs the s
   for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel']) {
     for (const id of [taskId, 'task_01m8324g3796xx8n4nen2zhvqk']) {
       const { body } = await send(service, method, { taskId: id }, { key: stranger.key })
-      expect(body.error, method).toMatchObject({ code: -32_602, message: 'Task not found' })
+      expect(body.error, method).toMatchObject({ code: -32_602, message: 'Task not found. Check the id.' })
     }
     for (const id of [undefined, 7, '', 'x'.repeat(10_000)]) {
       expect((await send(service, method, { taskId: id }, { key })).body.error.code, method).toBe(-32_602)
@@ -138,7 +141,7 @@ test("another user's task is reported as unknown, and reading a task needs the s
   const call = { name: 'desk_fail', arguments: {}, task: {} }
   expect((await send(service, 'tools/call', call, { key: caller })).body.result).toMatchObject({
     isError: true,
-    content: [{ text: expect.stringMatching(/lacks the scope "read"\. Nothing was charged/) }],
+    content: [{ text: expect.stringMatching(/with the scope "read"\. Nothing was charged/) }],
   })
   expect((await service.get('/api/tasks', key)).body.tasks).toHaveLength(1)
   expect(await beginCurrent(service, caller, 'desk_fail', {})).toMatchObject({

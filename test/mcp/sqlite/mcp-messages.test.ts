@@ -228,7 +228,13 @@ test('an unknown or hidden tool, or arguments that are not an object, are protoc
   for (const tool of ['desk_none', 'private_echo', 'desk.wait', '', 'x'.repeat(10_000)]) {
     expect(await callTool(guarded.service, tool, {}, { key: key() })).toMatchObject({
       status: 200,
-      body: { id: 1, error: { code: -32_602, message: expect.stringMatching(/^Unknown tool: .{0,128}$/) } },
+      body: {
+        id: 1,
+        error: {
+          code: -32_602,
+          message: expect.stringMatching(/^Unknown tool .{0,128}\. Call tools\/list for the available tools\.$/),
+        },
+      },
     })
   }
   for (const params of [

@@ -30,35 +30,35 @@ const both: Failure[] = [
   {
     what: 'repeated 429',
     script: refuse(429, 'Rate limit reached.'),
-    message: /^The model's provider responded with 429: Rate limit reached\.$/,
+    message: /^The model provider responded with 429: Rate limit reached\.$/,
     calls: 3,
   },
   {
     what: 'repeated 500',
     script: refuse(500, 'The server had an error'),
-    message: /^The model's provider responded with 500: The server had an error\.$/,
+    message: /^The model provider responded with 500: The server had an error\.$/,
     calls: 3,
   },
   {
     what: '500 with an HTML page',
     script: sendBytes(['<html><h1>nginx</h1></html>'], { status: 500, type: 'text/html' }),
-    message: /^The model's provider responded with 500: Internal Server Error\.$/,
+    message: /^The model provider responded with 500: Internal Server Error\.$/,
     calls: 3,
   },
   {
     what: '401 with a message that contains the key and a URL',
     script: refuse(401, badKey),
-    message: /^The model's provider responded with 401: Incorrect API key provided: …/,
+    message: /^The model provider responded with 401: Incorrect API key provided: …/,
   },
   {
     what: '400 for a context that is too long',
     script: refuse(400, "This model's maximum context length is 8192 tokens.", { type: 'invalid_request_error' }),
-    message: /^The model's provider responded with 400: This model's maximum context length is 8192 tokens\.$/,
+    message: /^The model provider responded with 400: This model's maximum context length is 8192 tokens\.$/,
   },
   {
     what: "404 in another server's format",
     script: sendBytes(['{"detail":"Model stub-1 not found"}'], { status: 404 }),
-    message: /^The model's provider responded with 404: Model stub-1 not found\.$/,
+    message: /^The model provider responded with 404: Model stub-1 not found\.$/,
   },
 ]
 
@@ -66,12 +66,12 @@ const ofStreams: Failure[] = [
   {
     what: 'invalid usage figures',
     script: reply({ text: ['Half '], usage: { prompt_tokens: -5, completion_tokens: 1 } }),
-    message: /must be a whole number from 0 to/,
+    message: /Report a whole number from 0 to/,
   },
   {
     what: 'an error event at the beginning',
     script: sendBytes(['data: {"error":{"message":"No capacity","type":"server_error"}}\n\n']),
-    message: /^The model's provider failed: No capacity\.$/,
+    message: /^The model provider failed: No capacity\.$/,
   },
   {
     what: 'an error event in the middle',
@@ -79,17 +79,17 @@ const ofStreams: Failure[] = [
       { text: ['Half '] },
       sendLast({ error: { message: 'Overloaded, see https://status.example.com/x now', code: 503 } }),
     ),
-    message: /^The model's provider responded with 503: Overloaded, see … now\.$/,
+    message: /^The model provider responded with 503: Overloaded, see … now\.$/,
   },
   {
     what: 'an error event of a different form',
     script: replyThen({ text: ['Half '] }, sendLast({ error: 'out of memory' })),
-    message: /^The model's provider failed: out of memory\.$/,
+    message: /^The model provider failed: out of memory\.$/,
   },
   {
     what: 'a connection lost in the middle',
     script: replyThen({ text: ['Half '] }, cut),
-    message: /^The connection to the model's provider was lost/,
+    message: /^The connection to the model provider was lost/,
   },
   {
     what: 'a response that ends in the middle without an error',
@@ -99,7 +99,7 @@ const ofStreams: Failure[] = [
   {
     what: 'an event that is not JSON',
     script: replyThen({ text: ['Half '] }, sendBytesOn('data: {"choices": [nonsense\n\n')),
-    message: /^The model provider's response is malformed\.$/,
+    message: /^The model provider's response is malformed\. Try again\.$/,
   },
   {
     what: 'an HTML page instead of a stream',
@@ -112,13 +112,13 @@ const ofWholes: Failure[] = [
   {
     what: 'a truncated response',
     script: cutWhole,
-    message: /^The connection to the model's provider was lost|Could not reach/,
+    message: /^The connection to the model provider was lost|Could not reach/,
     calls: 3,
   },
   {
     what: 'a response that is not JSON',
     script: sendBytes(['{"choices": ['], { type: 'application/json' }),
-    message: /^The model provider's response is malformed\.$/,
+    message: /^The model provider's response is malformed\. Try again\.$/,
   },
   {
     what: 'a response without choices',
@@ -133,7 +133,7 @@ const ofWholes: Failure[] = [
   {
     what: 'endless tool calls',
     script: reply({ calls: [{ id: 'a', name: 'weather', args: '{"city":"Bern"}' }] }),
-    message: /returned no text/,
+    message: /did not return any text/,
     calls: 3,
   },
 ]
@@ -186,7 +186,7 @@ test('a step that fails after successful steps yields one error, no charge and a
     reply({ text: ['I look. '], calls: [{ id: 'a', name: 'weather', args: '{"city":"Bern"}' }] }),
     refuse(401, 'No more.'),
   )
-  const events = await expectFailedChat(talker, /^The model's provider responded with 401: No more\.$/)
+  const events = await expectFailedChat(talker, /^The model provider responded with 401: No more\.$/)
   expect(events.map(({ type }) => type)).toEqual(['assistant_delta', 'tool_call', 'tool_result', 'error'])
   await expectSound(world, talker)
   await world.stop()
@@ -200,10 +200,10 @@ test('a disconnecting or unreachable provider fails after retries, without revea
   const other = await Talker.create(gone.service, { agentId: 'model' })
   world.provider.play(cut)
   await Promise.all([
-    expectFailedChat(talker, /^Could not reach the model's provider \([A-Z_]+\)\.$/),
-    expectFailedChat(other, /^Could not reach the model's provider \(ECONNREFUSED\)\.$/),
+    expectFailedChat(talker, /^Could not reach the model provider \([A-Z_]+\)\. Try again\.$/),
+    expectFailedChat(other, /^Could not reach the model provider \(ECONNREFUSED\)\. Try again\.$/),
     expectFailedTask(gone.service, other.person, {
-      message: /Could not reach the model's provider \(ECONNREFUSED\)\.$/,
+      message: /Could not reach the model provider \(ECONNREFUSED\)\. Try again\.$/,
     }),
   ])
   expect(world.provider.requests).toHaveLength(3)

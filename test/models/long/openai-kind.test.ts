@@ -85,7 +85,7 @@ test('an agent of kind openai retries a busy server, and describes a server that
   await expectFailedChat(talker, /lost|closed the connection/)
   const person = await world.service.createPerson()
   await world.provider.stop()
-  await expectFailedTask(world.service, person, { message: /^Could not reach the model's provider/ })
+  await expectFailedTask(world.service, person, { message: /^Could not reach the model provider/ })
   await world.service.stop()
 })
 

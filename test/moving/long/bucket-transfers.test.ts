@@ -129,7 +129,7 @@ function transfersTo(s3: S3Server, server: PostgresServer): void {
     await runErrand(['export', '--to', file, '--data', dataDir], ofBucket)
     const env = { ERRAND_SECRET: secret, ERRAND_DATABASE_URL: await server.newDatabase({ isEmpty: true }) }
     expect(await failureOf(runErrand(['import', file], env))).toBe(
-      `2 errand: ERRAND_PAYLOADS_S3_BUCKET: is required, because the payloads are in the bucket "${bucket.bucket}"\n`,
+      `2 errand: ERRAND_PAYLOADS_S3_BUCKET: must be set, because the payloads are in the bucket "${bucket.bucket}"\n`,
     )
     await runErrand(['import', file], { ...env, ...ofBucket })
     const node = await startProcess({ dataDir, env: { ...env, ...ofBucket } })
@@ -172,7 +172,7 @@ function transfersTo(s3: S3Server, server: PostgresServer): void {
       if (/^PUT \S*\/pay_/.test(data.toString('latin1'))) relay.cut()
       return data
     })
-    expect(await fails()).toMatch(/^1 errand: The payload could not be stored, so nothing was changed\. Try again\.\n$/)
+    expect(await fails()).toMatch(/^1 errand: Could not store the payload, so nothing was changed\. Try again\.\n$/)
     relay.spoil(undefined)
     relay.heal()
     expect(await usersIn([], env)).toEqual([])
@@ -181,7 +181,7 @@ function transfersTo(s3: S3Server, server: PostgresServer): void {
     // Another installation finds the mark of this one in the bucket.
     const other = { ERRAND_DATABASE_URL: await server.newDatabase({ isEmpty: true }) }
     expect(await fails({ ...other, ERRAND_SECRET: 'the secret of somebody else' })).toMatch(
-      /^1 errand: The bucket .* is in use by an installation with another secret: .*\n$/,
+      /^1 errand: The bucket .* is in use by an installation with another secret\. .*\n$/,
     )
     await relay.close()
     rmSync(dataDir, { recursive: true })

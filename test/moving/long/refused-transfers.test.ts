@@ -9,7 +9,7 @@ import { runErrand, startProcess } from '../../support/test-process.ts'
 import { newDataDir, startService } from '../../support/test-service.ts'
 import { linesOf, refusal, usersIn, withChecksum } from '../transfer-runs.ts'
 
-const incomplete = '1 errand: The export is incomplete or was changed. Export again.\n'
+const incomplete = '1 errand: The export is incomplete or was changed. Create a new export.\n'
 const otherVersion = '1 errand: Another version of Errand wrote this export. Import it with that version.\n'
 
 /** Creates a data directory with one user, and exports it. */
@@ -89,7 +89,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
       [
         'a removed parent',
         [header, ...rows.toSpliced(1, 1)].join(''),
-        /^1 errand: The database rejects rows of the table "accounts": .*foreign key.*\n$/i,
+        /^1 errand: The database rejects rows of the table "accounts" \(.*foreign key.*\)\. Create a new export\.\n$/i,
       ],
       ['a line after the end', [...lines, end].join(''), incomplete],
       ['a later format', lines.join('').replace('"version":1', '"version":2'), otherVersion],
@@ -105,7 +105,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
       [
         'a wrong balance',
         withChecksum(changed(lines, 'accounts', balanceOf)).join(''),
-        /^1 errand: The ledger is inconsistent \(\d differences\)\. The first violated rule is ".*"\. Run `errand ledger verify`\.\n$/,
+        /^1 errand: The ledger has \d differences\. The first failed check is ".*"\. Run `errand ledger verify`\.\n$/,
       ],
     ]
     const target = newDataDir()
@@ -150,14 +150,16 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
       ['import', file],
     ]) {
       expect(await refusal([...args, '--data', own])).toMatch(
-        /^1 errand: Another Errand server is running on the data directory .*\n$/,
+        /^1 errand: Another Errand server is using the data directory .*\n$/,
       )
     }
     await service.end('SIGTERM')
     const database = new Database(join(own, 'errand.db'))
     database.exec('UPDATE accounts SET balance = balance + 1')
     database.close()
-    expect(await refusal(['export', '--to', out, '--data', own])).toMatch(/^1 errand: The ledger is inconsistent .*\n$/)
+    expect(await refusal(['export', '--to', out, '--data', own])).toMatch(
+      /^1 errand: The ledger has \d+ differences\. .*\n$/,
+    )
     expect(existsSync(out)).toBe(false)
     expect(await runErrand(['users', 'list', '--data', own])).toContain('person@example.com')
 
@@ -184,11 +186,11 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
       ['import', file],
     ]) {
       const said = await refusal(args, { ERRAND_DATABASE_URL: url.href })
-      expect(said).toMatch(/^1 errand: The database cannot be reached: .*\n$/)
+      expect(said).toMatch(/^1 errand: Could not reach the database \(.*\)\. Check ERRAND_DATABASE_URL\.\n$/)
       expect(said).not.toContain('hunter22')
     }
     expect(await refusal(['export', '--data', join(own, 'none')])).toMatch(
-      /^1 errand: .* has no Errand database\. Choose .*\n$/,
+      /^1 errand: .* does not have an Errand database\. Choose .*\n$/,
     )
     expect(existsSync(join(own, 'none'))).toBe(false)
     for (const folder of [dataDir, own]) rmSync(folder, { recursive: true })
@@ -211,7 +213,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
     const args = ['export', '--to', file, '--data', dataDir]
     const [missing, damaged] = ids.slice(0, 2).sort()
     expect(await refusal(args)).toBe(
-      `1 errand: 2 payloads are missing or damaged: ${missing}, ${damaged}. If they are in a bucket, set its ERRAND_PAYLOADS_S3_ variables. Otherwise restore them from a backup, or leave them behind with --without-damaged.\n`,
+      `1 errand: 2 payloads are missing or damaged: ${missing}, ${damaged}. If they are in a bucket, set its ERRAND_PAYLOADS_S3_ variables. Otherwise restore them from a backup, or skip them with --without-damaged.\n`,
     )
     expect(existsSync(file)).toBe(false)
 
@@ -244,10 +246,10 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
     await runErrand(['import', file], env)
     expect(await runErrand(['users', 'list'], env)).toContain('person@example.com')
     expect(await refusal(['secret', 'rotate'], env)).toMatch(
-      /^1 errand: ERRAND_SECRET: is required with ERRAND_DATABASE_URL/,
+      /^1 errand: ERRAND_SECRET: must be set if ERRAND_DATABASE_URL is set/,
     )
     const next = { ...env, ERRAND_SECRET: 'the-secret-after-the-move' }
-    const isNot = /^1 errand: ERRAND_SECRET: must be the same secret as on the other nodes of this database\.\n$/
+    const isNot = /^1 errand: ERRAND_SECRET: must have the same value as on the other nodes of this database\.\n$/
     expect(await refusal(['secret', 'rotate'], next)).toMatch(isNot)
     await runErrand(['secret', 'rotate'], { ...next, ERRAND_SECRET_PREVIOUS: first })
     await runErrand(['secret', 'rotate'], next)

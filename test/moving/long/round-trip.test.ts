@@ -96,7 +96,10 @@ await describePostgres('export and import', (server) => {
     const { deliveries } = (await service.get(`${ofWebhook}/deliveries`, rich.key)).body
     expect(deliveries).toMatchObject([{ type: 'task.failed', status: 'pending' }])
     const tested = await expectStatus(200, service.post(`${ofWebhook}/test`, {}, { key: rich.key }))
-    expect(tested).toMatchObject({ status: 'failed', error: 'The endpoint refused the connection.' })
+    expect(tested).toMatchObject({
+      status: 'failed',
+      error: 'The endpoint refused the connection. Check that it is running.',
+    })
     const browser = new Browser(service)
     for (const [name, value] of filled.cookies) browser.cookies.set(name, value)
     expect((await browser.get('/api/account')).body.email).toBe(rich.email)

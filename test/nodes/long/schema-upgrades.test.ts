@@ -19,7 +19,7 @@ test('a newer node does not start while an older node runs, and the older node c
   const start = () => startNewer().catch((error: Error) => error.message)
 
   const whileIdle = await start()
-  expect(whileIdle).toMatch(/the server exited with 1: errand: .* which an older version of Errand still uses/)
+  expect(whileIdle).toMatch(/the server exited with 1: errand: .* but an older version of Errand is still using it/)
   expect(whileIdle).toMatch(/127\.0\.0\.1 \(pid [\d, ]+\)\. Stop every node and command of the older version/)
   const files = signalFiles(dataDir)
   const client = new ProcessClient(older.url, key)

@@ -59,7 +59,10 @@ test("DELETE at one node stops another node's chat, charges its usage and delete
   const answer = await second.request('DELETE', `/api/sessions/${talker.sessionId}`, { key: talker.key })
   expect(answer.status).toBe(200)
   const { costUsd, error } = expectOneEnd(await reader.all(), 'error')
-  expect(error).toEqual({ code: 'AGENT_INTERRUPTED', message: 'The session was deleted.' })
+  expect(error).toEqual({
+    code: 'AGENT_INTERRUPTED',
+    message: 'The session was deleted during the reply. Create a new session.',
+  })
   expect(await talker.charges()).toMatchObject([{ type: 'chat_charge', amountUsd: `-${costUsd}` }])
   expect(Number(costUsd)).toBeGreaterThan(0)
   for (const node of [first, second]) {

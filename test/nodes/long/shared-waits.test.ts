@@ -52,7 +52,7 @@ test('a node without signals warns once, and still answers long polls and runs q
   const proxy = await startDeafProxy(databaseUrl)
   const deaf = await start({ ...front, databaseUrl: proxy.url, log })
   const { key, userId } = await deaf.createPerson()
-  await expect.poll(() => warnings, soon).toEqual([expect.stringMatching(/Notifications .* do not arrive/)])
+  await expect.poll(() => warnings, soon).toEqual([expect.stringMatching(/notifications .* do not arrive/)])
   const files = signalFiles(nodes[0]!.dataDir)
   const { taskId } = (await deaf.createTask(key, 'rogue.hold', files)).body
   await untilBegun(files)

@@ -27,7 +27,11 @@ test('a pending task whose endpoint was removed fails with AGENT_UNAVAILABLE and
     status: 'failed',
     endpointId: 'rogue.thread',
     response: null,
-    error: { code: 'AGENT_UNAVAILABLE', message: 'The endpoint rogue.thread is no longer offered.', details: '' },
+    error: {
+      code: 'AGENT_UNAVAILABLE',
+      message: 'The endpoint rogue.thread is no longer available. GET /api/agents lists the available endpoints.',
+      details: '',
+    },
     startedAt: expect.any(String),
     completedAt: expect.any(String),
   })

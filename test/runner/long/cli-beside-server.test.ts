@@ -102,7 +102,7 @@ test('ledger verify exits 1 and names the difference after a manual balance chan
   await runErrand(['users', 'create', '--email', email, '--data', dataDir])
   await runErrand(['users', 'credit', '--user', email, '--amount-usd', '5.00', '--data', dataDir])
   expect(await runErrand(['ledger', 'verify', '--data', dataDir])).toBe(
-    '1 account, 1 transaction: the ledger adds up.\n',
+    '1 account, 1 transaction: the ledger is consistent.\n',
   )
   await queryRows(dataDir, 'UPDATE accounts SET balance = balance + 1')
   const verified = await runErrand(['ledger', 'verify', '--data', dataDir, '--json']).catch((error: unknown) => error)
@@ -110,7 +110,7 @@ test('ledger verify exits 1 and names the difference after a manual balance chan
   const { differences } = JSON.parse((verified as { stdout: string }).stdout)
   expect(differences).toContainEqual({
     userId: expect.any(String),
-    what: 'the balance is the sum of the transactions',
+    what: 'the balance equals the sum of the transactions',
     expected: '5.0000',
     actual: '5.0001',
   })

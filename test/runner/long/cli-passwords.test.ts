@@ -72,7 +72,10 @@ test('warns about a password on the command line, and needs a terminal to prompt
     code: 2,
   })
   const asked = pipe(dataDir, set.slice(0, -2), '')
-  await expect(asked).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining('Pipe it to --password-stdin') })
+  await expect(asked).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Pipe the password to --password-stdin'),
+  })
   rmSync(dataDir, { recursive: true })
 })
 
@@ -89,7 +92,9 @@ testNeeding('script', missingCommand('script', '--version'))(
     expect(await type(dataDir, set, ['correct horse 2', 'correct horse 3'])).toMatch(
       /^Password: \r\nRepeat the password: \r\nerrand: --password: the passwords do not match\.\r\n$/,
     )
-    expect(await type(dataDir, set, ['\u0003'])).toContain('--password: no password was entered.')
+    expect(await type(dataDir, set, ['\u0003'])).toContain(
+      '--password: no password was entered. Run the command again.',
+    )
     expect(await fits(dataDir, 'correct horse 1')).toBe(true)
     rmSync(dataDir, { recursive: true })
   },

@@ -12,7 +12,7 @@ test('the doctor finds a ledger that does not add up', async () => {
   expect(findingOf(report, 'database')).toMatchObject({ status: 'ok' })
   expect(findingOf(report, 'ledger')).toMatchObject({
     status: 'problem',
-    message: expect.stringContaining('does not add up'),
+    message: expect.stringContaining('is inconsistent'),
   })
 })
 

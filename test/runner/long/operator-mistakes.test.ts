@@ -16,7 +16,9 @@ test('sets a plan missing from the configuration only with --force', async () =>
     runErrand(['users', 'plan', ...of, '--plan', name, '--config', config, '--json', ...more])
   await expect(plan('padi')).rejects.toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/"message":"--plan: .* has no plan \\"padi\\"; its plans are free, paid\./),
+    stderr: expect.stringMatching(
+      /"message":"--plan: .* does not have the plan \\"padi\\". Its plans are free, paid\./,
+    ),
   })
   expect(await queryRows(dataDir, 'SELECT plan FROM accounts')).toEqual([{ plan: null }])
   expect(JSON.parse(await plan('paid'))).toMatchObject({ plan: 'paid' })
@@ -37,7 +39,7 @@ test('reports unknown ERRAND_ variables with the nearest setting', async () => {
   const args = ['doctor', '--data', newDataDir(), '--port', '0', '--json']
   const { checks } = JSON.parse(await runErrand(args, { ERRAND_DATA_DRI: '/x' })) as { checks: object[] }
   const message: unknown = expect.stringContaining(
-    'ERRAND_DATA_DRI is not an Errand setting; did you mean ERRAND_DATA_DIR?',
+    'ERRAND_DATA_DRI is not an Errand setting. Did you mean ERRAND_DATA_DIR?',
   )
   expect(checks).toContainEqual({ name: 'variables', status: 'warning', message })
 })

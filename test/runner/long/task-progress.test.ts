@@ -92,12 +92,12 @@ test('invalid progress throws an explanation and the run keeps the previous prog
     'a fraction above 1': 'progress: fraction must be a number from 0 to 1',
     'a fraction that is none': 'progress: fraction must be a number from 0 to 1',
     'a message that is no text': 'progress: message must be a string',
-    'a field that it has not': 'progress: unknown field percent. The fields are fraction, message and data',
+    'a field that it has not': 'progress: unknown field percent. Use only fraction, message and data',
     'a megabyte': expect.stringMatching(/^progress: at most 4096 bytes of JSON are allowed/),
     'a circle': expect.stringMatching(/^progress: data must be JSON: /),
     'a bigint': expect.stringMatching(/^progress: data must be JSON: /),
     'a function': 'progress: data must be JSON, not a function',
-    depths: 'progress: data must not be nested deeper than 500 levels',
+    depths: 'progress: data must have at most 500 levels of nesting',
   })
   expect(progress).toEqual({ message: 'before', at: time })
   await service.stop()

@@ -72,17 +72,25 @@ test('accepts an empty reply, and a reply with Content-Length', async () => {
 })
 
 test.each<[string, string, string]>([
-  ['is not JSON', 'data: {}', "The agent's service sent a line that is not JSON."],
-  ['is truncated', hello.slice(0, -5), "The agent's service sent a line that is not JSON."],
-  ['is a number', '7', "The agent's service sent a line that is not a JSON object."],
-  ['is an array', '[]', "The agent's service sent a line that is not a JSON object."],
-  ['is null', 'null', "The agent's service sent a line that is not a JSON object."],
+  ['is not JSON', 'data: {}', "The agent's service sent a line that is not JSON. Send one JSON object per line."],
+  [
+    'is truncated',
+    hello.slice(0, -5),
+    "The agent's service sent a line that is not JSON. Send one JSON object per line.",
+  ],
+  ['is a number', '7', "The agent's service sent a line that is not a JSON object. Send one JSON object per line."],
+  ['is an array', '[]', "The agent's service sent a line that is not a JSON object. Send one JSON object per line."],
+  ['is null', 'null', "The agent's service sent a line that is not a JSON object. Send one JSON object per line."],
   ['is an error', '{"type":"error","message":"The model is away."}', 'The model is away.'],
-  ['is an error without a message', '{"type":"error"}', "The agent's service reported an error without a message."],
+  [
+    'is an error without a message',
+    '{"type":"error"}',
+    "The agent's service reported an error without a message. Check the log of that service.",
+  ],
   [
     'is an error with a number',
     '{"type":"error","message":5}',
-    "The agent's service reported an error without a message.",
+    "The agent's service reported an error without a message. Check the log of that service.",
   ],
 ])('a line that %s fails the turn after the earlier parts, ignoring the rest', async (_, line, failure) => {
   expect(await outcomeOfAnswer(replyWith(`${hello}\n`, `${line}\n`, `${hello}\n`))).toEqual({
@@ -101,7 +109,7 @@ test.each<[string, ServiceAnswer, string, number]>([
       response.writeHead(200, streaming)
       response.write(`${hello}\n`, () => response.socket!.end())
     },
-    'closed the connection before its answer was complete.',
+    'closed the connection before its response was complete. Try again.',
     1,
   ],
   [
@@ -110,7 +118,7 @@ test.each<[string, ServiceAnswer, string, number]>([
       response.writeHead(200, streaming)
       response.write(`${hello}\n${hello}`, () => response.socket!.end())
     },
-    'closed the connection before its answer was complete.',
+    'closed the connection before its response was complete. Try again.',
     1,
   ],
   [
@@ -119,21 +127,26 @@ test.each<[string, ServiceAnswer, string, number]>([
       response.writeHead(200, { ...streaming, 'Content-Length': 1000 })
       response.write(`${hello}\n`, () => response.socket!.end())
     },
-    'closed the connection before its answer was complete.',
+    'closed the connection before its response was complete. Try again.',
     1,
   ],
   [
     'is JSON',
     answerWith(200, hello),
-    'responded with the content type application/json instead of application/x-ndjson.',
+    'responded with the content type application/json. Send the Content-Type application/x-ndjson.',
     0,
   ],
   ['is a rejection', answerWith(429, '{"message":"Slowly."}'), 'responded with 429: Slowly.', 0],
-  ['is a redirect', answerWith(307, '', { Location: '/' }), 'responded with 307. Redirects are not followed.', 0],
+  [
+    'is a redirect',
+    answerWith(307, '', { Location: '/' }),
+    "responded with the redirect 307. Set the agent's url to the final URL.",
+    0,
+  ],
   [
     'is not UTF-8',
     replyWith(`${hello}\n`, Buffer.from('{"type":"text","delta":"\xff"}\n', 'latin1')),
-    'sent a line that is not UTF-8.',
+    'sent a line that is not UTF-8. Encode its response in UTF-8.',
     1,
   ],
 ])('a reply that %s fails the turn', async (_, answer, ending, parts) => {
@@ -150,13 +163,13 @@ test('rejects a reply delimited by connection close, which could be truncated', 
   expect(await outcomeOf(service)).toEqual({
     parts: [],
     failure:
-      "The agent's service sent a reply that is neither chunked nor has a Content-Length. Send it with Transfer-Encoding: chunked.",
+      "The agent's service sent a reply without Transfer-Encoding and Content-Length. Send it with Transfer-Encoding: chunked.",
   })
 })
 
 test.each([
-  ['line', `{"type":"text","delta":"`, 'x'.repeat(65_536), 'a line of more than 10 MB, the maximum'],
-  ['sequence of blank lines', '', '\n'.repeat(65_536), 'more than 10 MB of blank lines'],
+  ['line', `{"type":"text","delta":"`, 'x'.repeat(65_536), 'a line of more than 10 MB. Split it into shorter lines.'],
+  ['sequence of blank lines', '', '\n'.repeat(65_536), 'more than 10 MB of blank lines. Send fewer of them.'],
 ])('an endless %s fails the turn and closes the connection', async (_, start, more, what) => {
   const left = Promise.withResolvers<void>()
   const service = await startAgentService(async (response) => {
@@ -167,7 +180,7 @@ test.each([
   })
   const { failure, parts } = await readReply(httpReply(agentAt(service.url))(chatRun()))
   expect(parts).toEqual([helloPart])
-  expect(failure).toBe(`The agent's service sent ${what}.`)
+  expect(failure).toBe(`The agent's service sent ${what}`)
   await left.promise
   await service.stop()
 })
@@ -177,7 +190,10 @@ test('a late first response fails the turn; a started reply may take longer', as
   const slow = await startAgentService((response) => void response.once('close', left.resolve))
   const chat = { run: chatRun(), limits: { ...httpLimits, chatHeadMs: 100 } }
   const silent = await readReply(runHttpChat({ service: toHttpService(agentAt(slow.url)), ...chat }))
-  expect(silent).toEqual({ parts: [], failure: "The agent's service did not start to answer within 0.1 seconds." })
+  expect(silent).toEqual({
+    parts: [],
+    failure: "The agent's service did not start to respond within 0.1 seconds. Try again later.",
+  })
   await left.promise
   await slow.stop()
 

@@ -70,17 +70,25 @@ test.each([
 const sent = "The agent's service"
 test.each([
   ['an error line', [{ type: 'error', message: 'No text.' }], 'No text.'],
-  ['an unknown event', [{ type: 'charge', event: 'word' }], 'charge: the endpoint has no price for this event'],
-  ['a negative count', [{ type: 'charge', event: 'page', count: -1 }], 'charge: the count must be a whole number'],
   [
-    'an unknown type',
-    [{ type: 'delta', delta: 'x' }],
-    `${sent} sent a line of type "delta". The type must be progress,`,
+    'an unknown event',
+    [{ type: 'charge', event: 'word' }],
+    'charge: the endpoint does not have a price for this event',
   ],
-  ['a line without a type', [{}], `${sent} sent a line of type none. The type must be`],
-  ['a missing result', [{ type: 'progress' }], `${sent} ended its response without a result line.`],
-  ['an empty response', [], `${sent} ended its response without a result line.`],
-  ['a line that is not an object', [7], `${sent} sent a line that is not a JSON object.`],
+  ['a negative count', [{ type: 'charge', event: 'page', count: -1 }], 'charge: the count must be a whole number'],
+  ['an unknown type', [{ type: 'delta', delta: 'x' }], `${sent} sent a line of type "delta". Use progress,`],
+  ['a line without a type', [{}], `${sent} sent a line of type none. Use progress`],
+  [
+    'a missing result',
+    [{ type: 'progress' }],
+    `${sent} ended its response without a result. Send a line of type result or error last.`,
+  ],
+  ['an empty response', [], `${sent} ended its response without a result. Send a line of type result or error last.`],
+  [
+    'a line that is not an object',
+    [7],
+    `${sent} sent a line that is not a JSON object. Send one JSON object per line.`,
+  ],
 ])('%s fails the task with a reason', async (_, events, failure) => {
   expect((await outcomeOf(lines(...events))) as { failure: string }).toMatchObject({
     failure: expect.stringContaining(failure),
@@ -99,12 +107,12 @@ test('a line that is too long or has too many values fails before parsing', asyn
   const long = lines({ type: 'result', result: 'x'.repeat(2_000_000) })
   expect(await outcome(long, { lineBytesMax: 1_000_000 })).toMatch(/sent a line of more than/)
   const heavy = lines({ type: 'result', result: Array.from({ length: 20_000 }, () => 0) })
-  expect(await outcome(heavy, { taskValuesMax: 10_000 })).toMatch(/answered with more than 10000 values/)
+  expect(await outcome(heavy, { taskValuesMax: 10_000 })).toMatch(/responded with more than 10000 values/)
   const cut: ServiceAnswer = (response) => {
     response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
     response.write('{"type":"progress"}\n', () => response.destroy())
   }
-  expect(await outcome(cut, {})).toMatch(/closed the connection before its answer was complete/)
+  expect(await outcome(cut, {})).toMatch(/closed the connection before its response was complete/)
 })
 
 /** Starts a service that sends lines until the client leaves. */

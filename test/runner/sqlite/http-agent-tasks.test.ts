@@ -95,23 +95,27 @@ test.each<[string, ServiceAnswer, string]>([
   ],
   ['201', answerWith(201, '{}'), 'responded with 201.'],
   ['204', answerWith(204, ''), 'responded with 204.'],
-  ['an empty body', answerWith(200, ''), 'responded with an empty body instead of JSON.'],
-  ['invalid JSON', answerWith(200, '{"a":1'), 'responded with a body that is not JSON.'],
-  ['invalid UTF-8', answerWith(200, Buffer.from([0x22, 0xff, 0x22])), 'responded with a body that is not JSON.'],
+  ['an empty body', answerWith(200, ''), 'responded with an empty body. Send the result as JSON.'],
+  ['invalid JSON', answerWith(200, '{"a":1'), 'responded with a body that is not JSON. Send the result as JSON.'],
+  [
+    'invalid UTF-8',
+    answerWith(200, Buffer.from([0x22, 0xff, 0x22])),
+    'responded with a body that is not JSON. Send the result as JSON.',
+  ],
   [
     'HTML',
     answerWith(200, '<p>Hello</p>', { 'Content-Type': 'text/html; charset=utf-8' }),
-    'responded with the content type text/html instead of application/json or application/x-ndjson.',
+    'responded with the content type text/html. Send the Content-Type application/json or application/x-ndjson.',
   ],
   [
     'no content type',
     (response) => void response.writeHead(200).end('{}'),
-    'responded with no content type instead of application/json or application/x-ndjson.',
+    'responded with no content type. Send the Content-Type application/json or application/x-ndjson.',
   ],
   [
     'gzip',
     answerWith(200, '{}', { 'Content-Encoding': 'gzip' }),
-    'compressed its answer, although the request did not allow compression.',
+    'sent a compressed response. Turn compression off there.',
   ],
   [
     'more than 50 MB according to Content-Length',
@@ -119,7 +123,7 @@ test.each<[string, ServiceAnswer, string]>([
       response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': 50 * 1024 * 1024 + 1 })
       response.write('"')
     },
-    'answered with more than 50 MB.',
+    'responded with more than 50 MB. Return a smaller response.',
   ],
   [
     'a body cut off between chunks',
@@ -127,7 +131,7 @@ test.each<[string, ServiceAnswer, string]>([
       response.writeHead(200, { 'Content-Type': 'application/json' })
       response.write('{}', () => response.socket!.end())
     },
-    'closed the connection before its answer was complete.',
+    'closed the connection before its response was complete. Try again.',
   ],
   [
     'a body cut off before the announced length',
@@ -135,22 +139,26 @@ test.each<[string, ServiceAnswer, string]>([
       response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': 10 })
       response.write('{}', () => response.socket!.destroy())
     },
-    'closed the connection before its answer was complete.',
+    'closed the connection before its response was complete. Try again.',
   ],
-  ['no bytes', (response) => void response.socket!.destroy(), 'closed the connection without an answer.'],
+  ['no bytes', (response) => void response.socket!.destroy(), 'closed the connection without a response. Try again.'],
 ])('a response of %s fails the task', async (_, answer, ending) => {
   expect(await outcomeOfAnswer(answer)).toEqual({ failure: `The agent's service ${ending}` })
 })
 
 test.each<[string, string, string]>([
-  ['another protocol', 'SSH-2.0-OpenSSH_9.9\r\n', 'answered with something other than HTTP.'],
-  ['truncated headers', 'HTTP/1.1 200 OK\r\nContent-Ty', 'closed the connection without an answer.'],
+  ['another protocol', 'SSH-2.0-OpenSSH_9.9\r\n', 'sent a response that is not HTTP. Check the URL.'],
+  ['truncated headers', 'HTTP/1.1 200 OK\r\nContent-Ty', 'closed the connection without a response. Try again.'],
   [
     'a chunk without a size',
     'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
-    'closed the connection before its answer was complete.',
+    'closed the connection before its response was complete. Try again.',
   ],
-  ['endless headers', `HTTP/1.1 200 OK\r\n${'X: y\r\n'.repeat(10_000)}`, 'answered with something other than HTTP.'],
+  [
+    'endless headers',
+    `HTTP/1.1 200 OK\r\n${'X: y\r\n'.repeat(10_000)}`,
+    'sent a response that is not HTTP. Check the URL.',
+  ],
   [
     'an upgrade',
     'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n',
@@ -171,7 +179,9 @@ test.each([301, 302, 303, 307, 308])(
   async (status) => {
     const target = await startAgentService(answerWith(200, '{}'))
     const outcome = await outcomeOfAnswer(answerWith(status, '', { Location: target.url }))
-    expect(outcome.failure).toBe(`The agent's service responded with ${status}. Redirects are not followed.`)
+    expect(outcome.failure).toBe(
+      `The agent's service responded with the redirect ${status}. Set the agent's url to the final URL.`,
+    )
     expect(target.connections).toHaveLength(0)
     await target.stop()
   },
@@ -187,14 +197,14 @@ test('aborts an endless body at the size limit and closes the connection', async
   const limits = { ...httpLimits, taskBytesMax: 1024 * 1024 }
   const task = { service: toHttpService(agentAt(service.url)), agentId: 'remote', name: 'count', limits }
   await expect(runHttpTask({ ...task, run: taskRun() })).rejects.toThrow(
-    "The agent's service answered with more than 1 MB.",
+    "The agent's service responded with more than 1 MB. Return a smaller response.",
   )
   await left.promise
   await service.stop()
 })
 
 test('rejects responses with too many values before parsing, but accepts long strings', async () => {
-  const failure = "The agent's service answered with more than 3000000 values."
+  const failure = "The agent's service responded with more than 3000000 values. Return a smaller result."
   const numbers = `[${'0,'.repeat(3_000_000)}0]`
   const lists = `{"a":[${'[],'.repeat(1_500_000)}0]}`
   expect(await outcomeOfAnswer(answerWith(200, numbers))).toEqual({ failure })

@@ -78,7 +78,7 @@ test('a denied refresh ends the sign-in, refunds the running task and rejects ne
   )
   const taskId = await createTask(world, owner, task(connectorId))
   await expectTaskFailed(world, owner, {
-    message: /needs a sign-in: .*The sign-in is no longer valid.*invalid_grant/,
+    message: /needs a sign-in\. .*The sign-in is no longer valid.*invalid_grant/,
     taskId,
   })
   const now = await read(service, owner, connectorId)
@@ -122,7 +122,10 @@ test('a failed refresh request fails the run but keeps the sign-in', async () =>
   mcp.check = () => false
   oauth.rogue.set('/token', (_request, response) => response.writeHead(503).end())
   const failed = await check(service, owner, connectorId)
-  expect(failed).toMatchObject({ status: 'failed', statusMessage: expect.stringMatching(/could not be refreshed/) })
+  expect(failed).toMatchObject({
+    status: 'failed',
+    statusMessage: expect.stringMatching(/Could not refresh the access token/),
+  })
   oauth.rogue.clear()
   mcp.check = isGood
   expect(await check(service, owner, connectorId)).toMatchObject({ status: 'ok' })

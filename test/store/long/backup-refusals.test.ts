@@ -38,7 +38,7 @@ test('rejects a backup over an existing file or payload folder without leaving f
     mkdirSync(into)
     writeFileSync(join(into, taken), 'precious')
     expect(await refusalOf(join(into, 'backup.db'))).toBe(
-      `1 errand: ${join(into, taken)} already exists. Choose a new file for the backup.\n`,
+      `1 errand: ${join(into, taken)} already exists. Choose another name for the backup.\n`,
     )
     expect(readdirSync(into)).toEqual([taken])
     expect(readFileSync(join(into, taken), 'utf8')).toBe('precious')
@@ -51,7 +51,7 @@ test('rejects a backup into a missing folder or from a folder without a database
     `1 errand: The folder ${missing} for the backup does not exist. Create it first.\n`,
   )
   expect(await refusalOf(join(folder, 'backup.db'), missing)).toBe(
-    `1 errand: ${missing} has no Errand database. Choose another folder with --data or ERRAND_DATA_DIR.\n`,
+    `1 errand: ${missing} does not have an Errand database. Choose another folder with --data or ERRAND_DATA_DIR.\n`,
   )
   expect(readdirSync(folder).filter((name) => name.startsWith('backup') || name === 'missing')).toEqual([])
 })
@@ -67,7 +67,7 @@ test.for([
   try {
     const refusal = await refusalOf(join(disk, 'backup.db'))
     expect(refusal).toBe(
-      `1 errand: The disk of ${disk} has no space for the backup, so the incomplete backup was removed. Free up space or choose another folder.\n`,
+      `1 errand: The disk of ${disk} does not have enough space for the backup. Free up space or choose another folder.\n`,
     )
     expect(readdirSync(disk)).toEqual([])
   } finally {
@@ -88,7 +88,7 @@ test('lists missing or damaged payloads, exits with 1 and backs up everything el
   const file = join(folder, 'of-hurt.db')
   const refusal = await refusalOf(file, hurt)
   expect(refusal.split('\n').at(-2)).toBe(
-    `errand: The backup lacks payloads that are missing or damaged: ${ids.join(', ')}. Restore them from an earlier backup.`,
+    `errand: Some payloads are missing or damaged and are not in the backup: ${ids.join(', ')}. Restore them from an earlier backup.`,
   )
   expect(refusal).toMatch(/^1 /)
   const copied = globSync(`${file}.payloads/*/*.json`).map((path) => basename(path))

@@ -45,7 +45,7 @@ test.each([
   expect(globSync('errand.db*', { cwd: dataDir }).sort()).toEqual(['errand.db', 'errand.db-shm', 'errand.db-wal'])
   expect(open()).toEqual([])
   await store.close()
-  expect(warnings).toEqual([`other users of this machine could read ${dataDir}; the permissions were restricted`])
+  expect(warnings).toEqual([`other users of this machine could read ${dataDir}; restricted the permissions`])
 })
 
 test('makes restored files private, including payloads in folders readable by others', async () => {
@@ -62,7 +62,7 @@ test('makes restored files private, including payloads in folders readable by ot
   expect(open()).toEqual([])
   await store.close()
   expect(warnings).toEqual([
-    `other users of this machine could read ${paths[0]} and 4 more; the permissions were restricted`,
+    `other users of this machine could read ${paths[0]} and 4 more; restricted the permissions`,
   ])
   expect(readFileSync(join(dataDir, 'payloads/ab/pay_1.json'), 'utf8')).toBe('{}')
 })
@@ -73,7 +73,7 @@ test('leaves a folder shared by all users unchanged with a warning, but protects
   expect(modeOf(dataDir)).toBe(0o1777)
   expect(open()).toEqual([dataDir])
   expect(warnings).toEqual([
-    `other users of this machine can read ${dataDir}, and this process cannot change the permissions`,
+    `other users of this machine can read ${dataDir}. Change the permissions, because this process cannot`,
   ])
 })
 
@@ -101,7 +101,7 @@ test('servers and commands leave no data or backup files readable by other users
   expect(copies.filter((path) => (modeOf(path) & 0o077) !== 0)).toEqual([])
   expect(await server.end('SIGTERM')).toBe(0)
   expect(server.log().match(/other users of this machine could read/g)).toHaveLength(1)
-  expect(server.log()).toContain(`could read ${dataDir} and 2 more; the permissions were restricted`)
+  expect(server.log()).toContain(`could read ${dataDir} and 2 more; restricted the permissions`)
 })
 
 test('leaves the permissions of a folder with foreign files unchanged, but protects its own files', async () => {

@@ -235,7 +235,7 @@ test('the error names the file and a command that recovers everything before the
   const untouched = readFileSync(file)
   const refusal = new StoreOpenError(
     `The log ${file} is damaged after byte ${cutAt}, and ${commits - kept} later commits are readable behind the ` +
-      'damage. Restore a backup, or truncate the log there while nothing uses it, and continue without what follows: ' +
+      'damage. Restore a backup, or stop Errand and truncate the log, which loses the later commits: ' +
       `truncate -s ${cutAt} '${file}'`,
   )
   expect(() => openConnection(dataDir, 0)).toThrow(refusal)
@@ -270,7 +270,7 @@ test('suggests emptying a fully checkpointed log, but does not suggest truncatin
   begun.return?.()
   reader.close()
   writer.close()
-  expect(() => openConnection(moved, 0)).toThrow('so the log cannot be truncated.')
+  expect(() => openConnection(moved, 0)).toThrow('The log cannot be truncated, because')
 })
 
 test('finds no damage in a log that a running server is writing', () => {

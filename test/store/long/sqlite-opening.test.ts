@@ -47,7 +47,7 @@ test('rejects a second server on a data directory, and the first keeps running',
   const first = openSqliteStore(options)
   expect(() => openSqliteStore(options)).toThrow(StoreOpenError)
   expect(() => openSqliteStore(options)).toThrow(
-    `Another Errand server is running on the data directory ${dataDir}. Stop it, or choose another directory with --data.`,
+    `Another Errand server is using the data directory ${dataDir}. Stop it, or choose another directory with --data.`,
   )
   expect(await createUser(first)).toMatch(/^user_/)
   await first.close()
@@ -279,6 +279,6 @@ test('a command and a starting server do not make each other fail', async () => 
 test('exactly one of several simultaneously started servers runs', async () => {
   const answers = await openAtOnce(['server', 'server', 'server'])
   expect(answers.filter((answer) => answer === 'created')).toHaveLength(1)
-  const refusal = `Another Errand server is running on the data directory ${dataDir}. Stop it, or choose another directory with --data.`
+  const refusal = `Another Errand server is using the data directory ${dataDir}. Stop it, or choose another directory with --data.`
   expect(answers.filter((answer) => answer === refusal)).toHaveLength(2)
 })

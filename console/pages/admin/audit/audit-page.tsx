@@ -34,7 +34,7 @@ export function AuditPage() {
     <>
       <PageHeader
         title="Audit log"
-        description="Logins, and changes to users, keys, credit, limits and invitations. Rows cannot be changed."
+        description="Logins, and changes to users, keys, credit, limits and invitations. Entries cannot be changed."
       />
       <Stack gap="lg">
         <Group align="flex-end">
@@ -59,7 +59,7 @@ export function AuditPage() {
         <QueryState
           query={log}
           isEmpty={({ pages }) => pages.every(({ acts }) => acts.length === 0)}
-          empty={<EmptyState title="No acts">Change the filters to see other acts.</EmptyState>}
+          empty={<EmptyState title="No entries">Change the filters to see other entries.</EmptyState>}
           skeleton={<Skeleton height={360} />}
         >
           {({ pages }) => (
@@ -94,7 +94,7 @@ const columns: Column<AuditAct>[] = [
   },
   {
     id: 'actor',
-    label: 'By',
+    label: 'Actor',
     cell: ({ actor, actorId }) =>
       actor === 'user' && actorId !== null ? (
         <PageLink href={`/admin/users/${actorId}`}>{actorId}</PageLink>
@@ -102,6 +102,6 @@ const columns: Column<AuditAct>[] = [
         `${actorNames[actor]}${actorId === null ? '' : ` ${actorId}`}`
       ),
   },
-  { id: 'client', label: 'From', cell: ({ client: address }) => address ?? '—' },
+  { id: 'client', label: 'IP address', cell: ({ client: address }) => address ?? '—' },
   { id: 'change', label: 'Change', cell: ({ change }) => (change === '{}' ? '—' : <Code>{change}</Code>) },
 ]

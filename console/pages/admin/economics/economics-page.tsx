@@ -39,7 +39,7 @@ export function EconomicsPage() {
     <>
       <PageHeader
         title="Economics"
-        description="Tasks and chats that ended in the period: what users paid, and what the model providers charge."
+        description="Revenue and provider cost of the tasks and chat turns that ended in the period."
       />
       <Stack gap="lg">
         <Group align="flex-end">
@@ -95,10 +95,14 @@ function Totals({ economics: { total } }: { economics: Economics }) {
       <StatTile
         label="Provider cost"
         value={<Money usd={total.providerCostUsd} />}
-        note="Agents with a known cost only"
+        note="Only for agents with a configured cost"
       />
       <StatTile label="Margin" value={<Money usd={total.marginUsd} />} note="Revenue minus provider cost" />
-      <StatTile label="Written off" value={<Money usd={total.writtenOffUsd} />} note="Cost beyond balances and caps" />
+      <StatTile
+        label="Written off"
+        value={<Money usd={total.writtenOffUsd} />}
+        note="Cost beyond balances, caps and limits"
+      />
     </StatTiles>
   )
 }

@@ -111,8 +111,8 @@ function RevokeButton({ invitation, now }: { invitation: Invitation; now: number
       }}
     >
       {isExpired
-        ? 'It has expired. This only removes it from the list.'
-        : 'The link stops working immediately. You can create another at any time.'}
+        ? 'The link has expired. This only removes it from the list.'
+        : 'The link stops working immediately. You can create another link at any time.'}
     </ConfirmButton>
   )
 }
@@ -127,6 +127,6 @@ async function revoke(invitationId: string): Promise<void> {
     notifyDone(message)
   } catch (error) {
     if (!(error instanceof ErrandClientError) || error.status !== 404) throw error
-    notifyError('It was already accepted or revoked', error)
+    notifyError('Could not revoke the link, because it was already accepted or revoked', error)
   }
 }

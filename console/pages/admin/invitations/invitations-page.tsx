@@ -37,7 +37,7 @@ export function InvitationsPage() {
     <>
       <PageHeader
         title="Invitations"
-        description="Links for creating an account or setting a password, newest first. You share them yourself: the service sends no email."
+        description="Links for creating an account or setting a password, newest first. Share them yourself, because the service does not send email."
         actions={inviteButton}
       />
       <Stack gap="lg">

@@ -41,7 +41,7 @@ export function AdminOverviewPage() {
   if (isForAdminsOnly(economics.error)) return <AdminsOnlyPage />
   return (
     <>
-      <PageHeader title="Admin" description="What the service earns, what fails, and what runs now. Days are in UTC." />
+      <PageHeader title="Admin" description="Revenue, failures and work in progress. Days are in UTC." />
       <Stack gap="lg">
         <QueryState query={system} skeleton={<Skeleton height={50} />}>
           {(known) => <SystemHealth system={known} />}
@@ -119,7 +119,7 @@ function Earned({ label, sums }: EarnedProps) {
     <StatTile
       label={label}
       value={<Money usd={sums?.revenueUsd ?? '0.0000'} />}
-      note={sums ? `Margin ${usdText(formatUsd(roundedUnits(sums.marginUsd)))}` : 'Nothing ended'}
+      note={sums ? `Margin ${usdText(formatUsd(roundedUnits(sums.marginUsd)))}` : 'No executions'}
     />
   )
 }

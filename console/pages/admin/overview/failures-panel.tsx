@@ -31,7 +31,7 @@ export function FailuresPanel({ groupBy }: { groupBy: GroupBy }) {
       <QueryState
         query={economics}
         isEmpty={({ groups }) => !groups.some(({ failures }) => failures > 0)}
-        empty={<EmptyState title="No failures">Canceled and expired tasks do not count.</EmptyState>}
+        empty={<EmptyState title="No failures">Canceled and expired tasks are not included.</EmptyState>}
         skeleton={<Skeleton height={200} />}
       >
         {({ groupCount, groups }) => (
@@ -45,7 +45,7 @@ export function FailuresPanel({ groupBy }: { groupBy: GroupBy }) {
                 .slice(0, rowsMax)}
               rowKey={({ value }) => value}
             />
-            {groupCount > groups.length && `Among the ${countText(groups.length)} with the highest charges.`}
+            {groupCount > groups.length && `Only includes the ${countText(groups.length)} with the highest charges.`}
           </>
         )}
       </QueryState>

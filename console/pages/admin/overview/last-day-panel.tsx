@@ -29,7 +29,7 @@ const columns: readonly Column<System['lastDay']['hours'][number]>[] = [
   { id: 'queued', label: 'Longest queue', align: 'right', cell: ({ queued }) => countText(queued) },
   {
     id: 'wait',
-    label: 'Wait p95',
+    label: 'Queue time p95',
     align: 'right',
     cell: ({ waitP95Ms }) => (waitP95Ms === null ? '' : durationText(waitP95Ms)),
   },

@@ -12,7 +12,7 @@ export function NewestFailures({ system: { newestFailures } }: { system: System 
   return (
     <Panel title={title}>
       {newestFailures.length === 0 ? (
-        <EmptyState title="No failures">Canceled and expired tasks do not count.</EmptyState>
+        <EmptyState title="No failures">Canceled and expired tasks are not included.</EmptyState>
       ) : (
         <DataTable caption={title} columns={columns} rows={newestFailures} rowKey={({ taskId }) => taskId} opensRows />
       )}

@@ -64,7 +64,7 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
         {rest && <ErrorNotice title="Could not create the platform key" error={error} />}
         <TextInput
           label="Name"
-          description="For example, the product that uses the key"
+          description="For example, the name of the product that uses the key."
           maxLength={100}
           autoComplete="off"
           data-autofocus
@@ -77,7 +77,7 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
         />
         <Checkbox.Group
           label="Scopes"
-          description="Select only what the product needs"
+          description="Select only the scopes that the product needs."
           value={scopes}
           onChange={(values) => {
             setScopes(values as PlatformScope[])
@@ -108,7 +108,7 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
         {hasCredit && (
           <TextInput
             label="Credit limit per day in USD"
-            description="Maximum credit the key can grant per UTC day, and separately take back. Leave empty for no limit."
+            description="Maximum credit that the key can grant, and maximum credit that it can take back, per UTC day. Leave empty for no limit."
             inputMode="decimal"
             autoComplete="off"
             leftSection="$"

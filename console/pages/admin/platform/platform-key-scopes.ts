@@ -4,14 +4,14 @@ export type PlatformScope = PlatformKey['scopes'][number]
 
 export const platformScopeTexts: readonly { scope: PlatformScope; label: string; text: string }[] = [
   { scope: 'users', label: 'Users', text: 'Create, read and suspend non-admin users, and revoke their API keys.' },
-  { scope: 'credit', label: 'Credit', text: 'Add to or deduct from their balances.' },
+  { scope: 'credit', label: 'Credit', text: 'Add credit to their balances and deduct it.' },
   { scope: 'limits', label: 'Limits', text: 'Set their plans and limits.' },
   {
     scope: 'act',
     label: 'Act',
     text: 'Read data, run tasks and chat on their behalf, and create API keys and client tokens for them.',
   },
-  { scope: 'pay', label: 'Pay', text: 'Start top-ups on their behalf, together with Act.' },
+  { scope: 'pay', label: 'Pay', text: 'Start top-ups on their behalf. Requires Act.' },
   { scope: 'webhooks', label: 'Webhooks', text: 'Manage webhooks that receive the events of all non-admin users.' },
   { scope: 'economics', label: 'Economics', text: 'Read revenue, provider cost and margin of the service.' },
 ]

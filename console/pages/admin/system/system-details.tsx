@@ -45,7 +45,7 @@ export function SystemDetails({ system }: { system: System }) {
         <LedgerPanel ledger={system.ledger} />
         <Panel
           title="Event loop delay"
-          actions={<StatusBadge status={hasDelay ? 'warning' : 'ok'} label={hasDelay ? 'Late' : 'Normal'} />}
+          actions={<StatusBadge status={hasDelay ? 'warning' : 'ok'} label={hasDelay ? 'Delayed' : 'Normal'} />}
         >
           <Figures
             isPaired
@@ -55,8 +55,8 @@ export function SystemDetails({ system }: { system: System }) {
             ]}
           />
           <Text size="sm" c="dimmed" mt="sm">
-            How long work waits for the main thread, over the last five minutes. The first minute after a start is not
-            rated.
+            Time that work waits for the main thread, over the last five minutes. The first minute after a start is not
+            included.
           </Text>
         </Panel>
         <Panel title="Memory and disk">
@@ -79,8 +79,8 @@ export function SystemDetails({ system }: { system: System }) {
         <Panel title="Mail">
           <Figures
             of={[
-              { name: 'Waiting', value: count.format(system.mail.waiting) },
-              { name: 'Given up', value: count.format(system.mail.failed), note: 'In the last four days' },
+              { name: 'Queued', value: count.format(system.mail.waiting) },
+              { name: 'Failed', value: count.format(system.mail.failed), note: 'In the last four days' },
             ]}
           />
           <Text size="sm" c="dimmed" mt="sm" style={{ overflowWrap: 'anywhere' }}>
@@ -106,7 +106,7 @@ export function SystemDetails({ system }: { system: System }) {
               rowKey={({ id }) => String(id)}
             />
             <Text mt="sm" c="dimmed">
-              Each runs all of the {agents}. A thread blocked past a task's time limit is replaced automatically.
+              Each runs all of the {agents}. A thread that is blocked past a task's timeout is replaced automatically.
             </Text>
           </>
         )}
@@ -127,7 +127,7 @@ function ServicePanel({ system: { accepting, nodeVersion, startedAt, uptimeSecon
           ['Node', nodeVersion],
           ['Uptime', lengthText(uptimeSeconds)],
           ['Started', <TimeText key="started" at={startedAt} isExact />],
-          ['New tasks', accepting ? 'Accepted' : 'Rejected, because the service is stopping'],
+          ['New tasks', accepting ? 'Accepted' : 'Rejected because the service is stopping'],
         ]}
       />
     </Panel>
@@ -136,7 +136,7 @@ function ServicePanel({ system: { accepting, nodeVersion, startedAt, uptimeSecon
 
 function LedgerPanel({ ledger }: { ledger: System['ledger'] }) {
   const badge = ledger && (
-    <StatusBadge status={ledger.ok ? 'ok' : 'failed'} label={ledger.ok ? 'Balanced' : 'Differs'} />
+    <StatusBadge status={ledger.ok ? 'ok' : 'failed'} label={ledger.ok ? 'Consistent' : 'Inconsistent'} />
   )
   return (
     <Panel title="Ledger" actions={badge ?? <StatusBadge status="pending" label="Checking" />}>

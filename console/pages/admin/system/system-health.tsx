@@ -21,7 +21,7 @@ export function SystemHealth({ system }: { system: System }) {
             <div key={problem.title} className={classes.problem} data-serious={problem.isSerious || undefined}>
               <Group gap={6}>
                 <Title order={2} fz="md">
-                  {problem.isSerious ? 'Problem' : 'Attention'}: {problem.title}
+                  {problem.isSerious ? 'Problem' : 'Warning'}: {problem.title}
                 </Title>
               </Group>
               <Text>{problem.whatToDo}</Text>
@@ -34,6 +34,6 @@ export function SystemHealth({ system }: { system: System }) {
 }
 
 function titleOf(problems: readonly Problem[]): string {
-  if (problems.length === 0) return 'All is well'
+  if (problems.length === 0) return 'No issues found'
   return problems.length === 1 ? '1 issue needs attention' : `${problems.length} issues need attention`
 }

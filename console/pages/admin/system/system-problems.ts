@@ -33,11 +33,11 @@ function ledgerProblems({ ledger }: System): Problem[] {
   const { differences } = ledger
   return [
     {
-      title: `The ledger does not add up: ${differences} ${differences === 1 ? 'difference' : 'differences'}`,
+      title: `The ledger has ${differences} ${differences === 1 ? 'difference' : 'differences'}`,
       isSerious: true,
       whatToDo:
-        'Make a backup, then run “npm run errand -- ledger verify” on the server to list each balance, transaction or ' +
-        'task that differs. Balances were changed outside the service, or the database is damaged.',
+        'The database was changed outside the service or is damaged. Make a backup, then run ' +
+        '“npm run errand -- ledger verify” on the server to list the differences.',
     },
   ]
 }
@@ -48,7 +48,8 @@ function mailProblems({ mail }: System): Problem[] {
     {
       title: `Mail is delayed: ${countText(mail.waiting)} waiting`,
       isSerious: false,
-      whatToDo: 'It is retried automatically. See the last error below, and run “npm run errand -- mail test ADDRESS”.',
+      whatToDo:
+        'The service retries automatically. See the last error below, and run “npm run errand -- mail test ADDRESS”.',
     },
   ]
 }
@@ -61,8 +62,8 @@ function threadProblems({ agentThreads }: System): Problem[] {
       isSerious: true,
       whatToDo:
         running === 0
-          ? 'It is replaced automatically within seconds. If this recurs, check the service log.'
-          : `An agent blocks everything else in this thread (${running} in total). The thread is ` +
+          ? 'The thread is replaced automatically within seconds. If this happens again, check the service log.'
+          : `An agent blocks the other runs of this thread (${running} in total). The thread is ` +
             'replaced when one of them times out. Find the agent in the running tasks and make it yield.',
     }))
 }
@@ -74,7 +75,7 @@ function loadProblems(system: System): Problem[] {
     problems.push({
       title: 'The service is stopping',
       isSerious: false,
-      whatToDo: 'It accepts no new tasks and lets running ones finish. Start it again after it has stopped.',
+      whatToDo: 'The service rejects new tasks and lets running tasks finish. Start it again after it has stopped.',
     })
   }
   if (agents.length === 0) {
@@ -95,7 +96,7 @@ function loadProblems(system: System): Problem[] {
       title: `${countText(tasks.pending)} tasks are queued`,
       isSerious: false,
       whatToDo:
-        'Tasks arrive faster than they finish. Raise taskConcurrency if the machine has capacity, or add agentThreads.',
+        'Tasks arrive faster than they finish. Raise taskConcurrency or agentThreads if the machine has capacity.',
     })
   }
   if (isLate(system)) {
@@ -103,15 +104,15 @@ function loadProblems(system: System): Problem[] {
       title: 'Responses are slow',
       isSerious: delay.p99 >= lateMs.serious,
       whatToDo:
-        'Something blocks the main thread. Check the load of the machine, and whether agents run in ' +
-        'their own threads.',
+        'The main thread is blocked. Check the load of the machine, and whether agents run in their own threads.',
     })
   }
   if (database.walBytes >= walBytesMax) {
     problems.push({
       title: 'The database log has grown',
       isSerious: false,
-      whatToDo: 'A long-running read, for example by a backup, keeps the log from shrinking. It shrinks afterwards.',
+      whatToDo:
+        'A long-running read, for example by a backup, prevents the log from shrinking. The log shrinks when the read ends.',
     })
   }
   return problems

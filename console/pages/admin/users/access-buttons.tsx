@@ -23,7 +23,7 @@ export function SuspendButton({ user: { email, isSuspended }, isOwn, onConfirm }
       onConfirm={onConfirm}
     >
       {isOwn && <OwnWarning>You will be logged out immediately. Only another admin can undo this.</OwnWarning>}
-      Effective immediately:
+      Takes effect immediately:
       <List mt={4} spacing={4}>
         <List.Item>All browsers are logged out.</List.Item>
         <List.Item>API keys are rejected.</List.Item>

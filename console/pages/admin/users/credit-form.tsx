@@ -59,7 +59,7 @@ export function CreditForm({ user }: { user: User }) {
   const submit = (event: FormEvent) => {
     event.preventDefault()
     const errors: Errors = {
-      ...(units === undefined && { amountUsd: 'Enter an amount in USD above zero with at most four decimals' }),
+      ...(units === undefined && { amountUsd: 'Enter an amount in USD above zero, with at most four decimals' }),
       ...(obstacle !== undefined && { amountUsd: obstacle }),
       ...(input.reason === '' && { reason: 'Enter a reason' }),
     }
@@ -95,7 +95,9 @@ export function CreditForm({ user }: { user: User }) {
               error={credit.error}
             />
             {isUnknown && (
-              <Text mt="xs">Check the transactions, or submit again without changes: it is applied only once.</Text>
+              <Text mt="xs">
+                Check the transactions, or submit the form again without changes. The change is applied only once.
+              </Text>
             )}
           </Box>
         )}
@@ -174,11 +176,11 @@ function obstacleOf(user: User, units: number): string | undefined {
   const balance = usdUnits(user.balanceUsd)
   const held = usdUnits(user.heldUsd)
   if (balance + units > balanceMax) {
-    return `You can add at most ${usdText(formatUsd(balanceMax - balance))}: the maximum balance is ${usdText(formatUsd(balanceMax))}.`
+    return `You can add at most ${usdText(formatUsd(balanceMax - balance))}, because the maximum balance is ${usdText(formatUsd(balanceMax))}.`
   }
   if (balance + units >= held) return undefined
   const most = `You can deduct at most ${usdText(formatUsd(balance - held))}`
-  return held === 0 ? `${most}.` : `${most}: ${usdText(user.heldUsd)} is held by chats.`
+  return held === 0 ? `${most}.` : `${most}, because ${usdText(user.heldUsd)} is held for replies in progress.`
 }
 
 type AfterItProps = { user: User; way: Way; units: number | undefined; obstacle: string | undefined }

@@ -12,7 +12,7 @@ export function UserBalance({ user }: { user: User }) {
       <Figures
         of={[
           { name: 'Balance', value: <Money usd={balanceUsd} /> },
-          { name: 'Held for chats', value: <Money usd={heldUsd} /> },
+          { name: 'Held for replies', value: <Money usd={heldUsd} /> },
           { name: 'Available', value: <Money usd={subtractUsd(balanceUsd, heldUsd)} /> },
           ...(owedUsd === '0.0000'
             ? []
@@ -20,7 +20,7 @@ export function UserBalance({ user }: { user: User }) {
           {
             name: 'Total written off',
             value: <Money usd={writtenOffUsd} />,
-            note: 'Chat cost beyond the balance, a cap or a limit',
+            note: 'Cost of chat turns beyond the balance, a cap or a limit',
           },
         ]}
       />

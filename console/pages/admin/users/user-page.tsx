@@ -118,14 +118,14 @@ function BlockNotice({ user }: { user: User }) {
     >
       {isBlocked && (
         <Text>
-          New tasks of this account are rejected until <TimeText at={blockedUntil!} isExact />. Chats still work.
-          Unblocking allows tasks immediately and resets the failure count.
+          New tasks of this account are rejected until <TimeText at={blockedUntil!} isExact />. Chats still work. If you
+          unblock the user, tasks are accepted immediately and the failure count is reset.
         </Text>
       )}
       {hasBlockedConnectors && (
         <Text>
           A task failed after calling a connector, so new tasks with connectors are rejected until{' '}
-          <TimeText at={connectorsBlockedUntil!} isExact />. Unblocking allows them again.
+          <TimeText at={connectorsBlockedUntil!} isExact />. If you unblock the user, they are accepted immediately.
         </Text>
       )}
       <Button
@@ -136,7 +136,7 @@ function BlockNotice({ user }: { user: User }) {
         onClick={() => unblock.mutate()}
         mb={unblock.error ? 'sm' : 0}
       >
-        Unblock
+        Unblock user
       </Button>
       {unblock.error && <ErrorNotice title="Could not unblock the account" error={unblock.error} />}
     </Alert>

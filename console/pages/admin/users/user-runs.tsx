@@ -35,7 +35,11 @@ export function UserRuns({ userId }: { userId: string }) {
       <div className={classes.filter}>
         <NameSelect label="Outcome" names={outcomeNames} value={outcome ?? ''} onChange={setOutcome} />
       </div>
-      <QueryState query={tasks} isEmpty={({ total }) => total === 0} empty={<Text c="dimmed">No such tasks.</Text>}>
+      <QueryState
+        query={tasks}
+        isEmpty={({ total }) => total === 0}
+        empty={<Text c="dimmed">No tasks with this outcome.</Text>}
+      >
         {({ tasks: rows, total }) => (
           <div aria-busy={tasks.isPlaceholderData} className={tasks.isPlaceholderData ? classes.stale : undefined}>
             {rows.length === 0 ? (

@@ -75,8 +75,8 @@ function Facts({ task }: { task: UserTask }) {
             ['Task ID', <CopyText key="id" value={task.id} what="task ID" />],
             ['Created', <TimeText key="created" at={createdAt} isExact />],
             // `startedAt` is the start of the last attempt.
-            ['Queued', startedAt !== undefined && attempt === 1 && between(createdAt, startedAt)],
-            ['Ran', startedAt !== undefined && completedAt !== undefined && between(startedAt, completedAt)],
+            ['Queue time', startedAt !== undefined && attempt === 1 && between(createdAt, startedAt)],
+            ['Run time', startedAt !== undefined && completedAt !== undefined && between(startedAt, completedAt)],
             ['Ended', completedAt !== undefined && <TimeText key="ended" at={completedAt} isExact />],
             ['Attempts', attempt],
             ['API key', keyId !== undefined && <CopyText key="key" value={keyId} what="key ID" />],

@@ -54,7 +54,7 @@ export function UsersPage() {
         </Group>
       }
     >
-      Search for any part of the address, or invite the user.
+      Search for another part of the address, or invite the user.
     </EmptyState>
   )
   return (

@@ -86,7 +86,7 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
           }}
         />
         <Text size="sm" c="dimmed">
-          Between {usdText(minUsd)} and {usdText(maxUsd)}. You pay on Stripe. This service never receives your card
+          Between {usdText(minUsd)} and {usdText(maxUsd)}. You pay on Stripe, so this service never receives your card
           number.
         </Text>
       </Stack>

@@ -24,11 +24,11 @@ export function chooseFiles(
     const name = file.name === '' ? 'The file' : file.name
     if (!isAccepted(mediaType, accepts)) {
       errors.push(
-        `${name} is ${mediaType === '' ? 'of an unknown type' : mediaType}. This agent accepts ${accepts.join(', ')}.`,
+        `${name} has ${mediaType === '' ? 'an unknown type' : `the type ${mediaType}`}. This agent accepts ${accepts.join(', ')}.`,
       )
-    } else if (file.size === 0) errors.push(`${name} is empty.`)
+    } else if (file.size === 0) errors.push(`${name} is empty. Choose another file.`)
     else if (attached.length + chosen.length >= filesMax)
-      errors.push(`${name}: a message can have at most ${filesMax} files.`)
+      errors.push(`${name} was not attached. A message can have at most ${filesMax} files.`)
     else if (bytes + encodedBytes(file) > bodyBytesMax) {
       const most = sizeText(Math.floor(((bodyBytesMax - restBytes) / 4) * 3))
       errors.push(`${name} is ${sizeText(file.size)}. The files of a message can total at most ${most}.`)

@@ -46,7 +46,7 @@ export function ChatOptions({ chat, params, sessionId }: ChatOptionsProps) {
         <Stack gap="sm">
           <ParamInput
             label="Temperature"
-            description="0 is focused, 2 is varied."
+            description="Use 0 for focused replies and 2 for varied replies."
             min={0}
             max={2}
             step={0.1}
@@ -67,7 +67,7 @@ export function ChatOptions({ chat, params, sessionId }: ChatOptionsProps) {
           />
           <Group justify="space-between" wrap="nowrap">
             <Text size="sm" c="dimmed">
-              Applies to messages you send here.
+              These options apply to the messages that you send on this page.
             </Text>
             <Button
               size="compact-sm"
@@ -75,7 +75,7 @@ export function ChatOptions({ chat, params, sessionId }: ChatOptionsProps) {
               flex="none"
               onClick={() => changeDraft(sessionId, { params: {} })}
             >
-              Reset
+              Reset options
             </Button>
           </Group>
         </Stack>

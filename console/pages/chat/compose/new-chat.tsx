@@ -40,7 +40,7 @@ export function NewChat() {
         isEmpty={(all) => !all.some(isOffered)}
         empty={
           <EmptyState title="No chat agents">
-            None of the agents in your plan support chat. Run their endpoints as tasks:{' '}
+            No agent in your plan supports chat. You can run tasks instead:{' '}
             <PageLink href="/agents" inherit underline="always">
               view agents
             </PageLink>
@@ -81,7 +81,7 @@ function NewChatForm({ agents }: { agents: readonly Agent[] }) {
           {() => (
             <TextInput
               label="Cap in USD"
-              description="For all messages of this chat. You can raise it later."
+              description="Maximum total cost of this chat. You can raise it later."
               placeholder="No cap"
               inputMode="decimal"
               autoComplete="off"
@@ -191,7 +191,7 @@ function ConnectorChoice({ error, onChange, value }: ChoiceProps<string[]>) {
   if (failure) {
     return (
       <Text size="sm" c="dimmed">
-        Could not load your connectors. The chat starts without them.
+        Could not load your connectors. You can start the chat without them.
       </Text>
     )
   }

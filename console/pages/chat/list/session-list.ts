@@ -36,7 +36,7 @@ export function useSessionList() {
 }
 
 export function titleOf({ messageCount, title }: Pick<SessionListItem, 'messageCount' | 'title'>): string {
-  return title ?? (messageCount === 0 ? 'No messages yet' : 'Untitled')
+  return title ?? (messageCount === 0 ? 'No messages yet' : 'Untitled chat')
 }
 
 /** Loads all agents that the account may use. The operator's configuration limits their number. */

@@ -67,7 +67,7 @@ export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps)
         </Text>
         <ReplyParts parts={parts} isOpen={isUnderWay} />
         {isUnderWay && <Progress phase={live.phase} hasParts={parts.length > 0} costSoFar={costSoFar} />}
-        {!isUnderWay && !note && parts.length === 0 && <Text c="dimmed">Empty reply.</Text>}
+        {!isUnderWay && !note && parts.length === 0 && <Text c="dimmed">The reply is empty.</Text>}
         {note && (
           <ReplyNotice
             note={note}
@@ -96,7 +96,11 @@ type ProgressProps = { phase: LiveExchange['phase']; hasParts: boolean; costSoFa
 
 function Progress({ costSoFar, hasParts, phase }: ProgressProps) {
   const text =
-    phase === 'settling' ? 'Checking what was stored and charged…' : hasParts ? 'Writing…' : 'Waiting for the reply…'
+    phase === 'settling'
+      ? 'Checking the stored reply and its charge…'
+      : hasParts
+        ? 'Writing…'
+        : 'Waiting for the reply…'
   return (
     <div className={classes.progress}>
       <Loader size={12} type="dots" aria-hidden />

@@ -51,7 +51,7 @@ export function RefusalNotice({ refusal: { at, error }, sessionId, onDismiss, on
       <div role="alert">
         <Text inherit style={{ overflowWrap: 'anywhere' }}>
           {code === 'SESSION_BUSY'
-            ? 'A message from another tab or the API is being answered. Wait for that reply, then send yours.'
+            ? 'The agent is replying to a message from another tab or the API. Wait for that reply, then send your message.'
             : code === 'RATE_LIMIT_EXCEEDED' && error instanceof ErrandClientError
               ? withUsdTexts(error.message)
               : errorText(error)}{' '}

@@ -20,9 +20,7 @@ const heading =
 /** Shows HTML as text, and images as links, because the page must not load anything from other hosts. */
 const components: Components = {
   a: ({ children, href = '' }) => <ReplyLink href={href}>{children}</ReplyLink>,
-  img: ({ alt, src }) => (
-    <ReplyLink href={typeof src === 'string' ? src : ''}>Picture{alt ? `: ${alt}` : ''}</ReplyLink>
-  ),
+  img: ({ alt, src }) => <ReplyLink href={typeof src === 'string' ? src : ''}>Image{alt ? `: ${alt}` : ''}</ReplyLink>,
   pre: ({ node }) => {
     const code = node?.children[0]
     const text = code?.type === 'element' && code.children[0]?.type === 'text' ? code.children[0].value : ''

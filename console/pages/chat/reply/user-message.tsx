@@ -16,7 +16,7 @@ export function UserMessage({ text }: { text: string }) {
       {isLonger && (
         <div>
           <Button size="compact-sm" variant="default" mt={6} onClick={() => setShownMax(shownMax + moreChars)}>
-            Show more of {text.length.toLocaleString('en')} characters
+            Show more of the {text.length.toLocaleString('en')} characters
           </Button>
         </div>
       )}

@@ -223,7 +223,7 @@ export class LiveChat {
 
   #refuse({ files, message, replaced }: Sent, error: unknown): void {
     rememberSent(this.sessionId, undefined)
-    const note = { code: 'REFUSED', message: 'The service rejected it.', costUsd: undefined, requestId: undefined }
+    const note = { code: 'REFUSED', message: 'The message was rejected.', costUsd: undefined, requestId: undefined }
     // If the message was resent unchanged, the conversation still contains it.
     const isBack = replaced?.isSame || putBack(this.sessionId, message, files)
     if (isBack) this.#set({ exchange: undefined })
@@ -241,7 +241,7 @@ export class LiveChat {
     this.#following = undefined
     renewSession(this.sessionId)
     if (!isBusyRefusal(this.#state.refusal)) return
-    this.#set({ refusal: undefined, announcement: 'The other reply is complete. You can send yours.' })
+    this.#set({ refusal: undefined, announcement: 'The other reply is complete. You can send now.' })
   }
 
   async #follow(): Promise<void> {

@@ -77,7 +77,7 @@ export function AddConnectorForm({ servers, onAdded, onCancel }: AddConnectorFor
         {isByUrl ? (
           <TextInput
             label="URL"
-            description="Public https URL of an MCP server (streamable HTTP)"
+            description="Public https URL of an MCP server (streamable HTTP)."
             placeholder="https://mcp.example.com/mcp"
             type="url"
             autoComplete="off"
@@ -108,7 +108,7 @@ export function AddConnectorForm({ servers, onAdded, onCancel }: AddConnectorFor
         )}
         <TextInput
           label="Name"
-          description="Distinguishes tools with the same name"
+          description="Agents see this name together with the names of the tools."
           maxLength={60}
           autoComplete="off"
           value={draft.name}

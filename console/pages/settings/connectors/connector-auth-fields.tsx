@@ -47,10 +47,10 @@ export function ConnectorAuthFields({ draft, onChange, errors, isByUrl, kept }: 
           label="Token"
           description={
             isKept
-              ? 'Leave empty to keep the current one'
+              ? 'Leave empty to keep the current token.'
               : isByUrl
-                ? 'Stored encrypted and never shown again'
-                : 'Passed to the server when it starts. Stored encrypted and never shown again'
+                ? 'Stored encrypted and never shown again.'
+                : 'Passed to the server when it starts, stored encrypted and never shown again.'
           }
           autoComplete="off"
           value={token}
@@ -61,8 +61,8 @@ export function ConnectorAuthFields({ draft, onChange, errors, isByUrl, kept }: 
       {authType === 'oauth' && (
         <>
           <Text size="sm" c="dimmed">
-            You sign in after adding the connector. Most servers register Errand automatically: leave the client fields
-            empty for those{isKept ? ', or to keep the current one' : ''}.
+            You sign in after adding the connector. Most servers register Errand automatically, so you can leave the
+            client fields empty{isKept ? ' or keep the current client' : ''}.
           </Text>
           <TextInput
             label="Client ID"
@@ -103,8 +103,8 @@ function HeaderFields({ draft: { headers }, onChange, errors, isKept }: HeaderFi
       <Stack gap="sm">
         <Text size="sm" c="dimmed">
           {isKept
-            ? 'Leave empty to keep the current ones. New headers replace all of them.'
-            : 'Sent with every request. Stored encrypted and never shown again.'}
+            ? 'Leave empty to keep the current token.s. New headers replace all of them.'
+            : 'Sent with every request. Stored encrypted and never shown again..'}
         </Text>
         {headers.map(({ id, name, value }, at) => (
           <div key={id} className={classes.header}>

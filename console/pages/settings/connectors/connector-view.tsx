@@ -111,7 +111,7 @@ function DeleteButton({ connector: { id, name } }: { connector: Connector }) {
         await queryClient.invalidateQueries({ queryKey: ['connectors'] })
       }}
     >
-      Its secrets are deleted too. Queued tasks that use it fail and are refunded. Chats that use it accept no messages
+      Its secrets are deleted too. Queued tasks that use it fail and are refunded. Chats that use it reject messages
       until you remove it from them.
     </ConfirmButton>
   )

@@ -70,7 +70,9 @@ export function EditConnectorForm({ connector }: { connector: Connector }) {
         {isByUrl && (
           <TextInput
             label="URL"
-            description={auth.type === 'none' ? undefined : 'Changing the host requires new credentials'}
+            description={
+              auth.type === 'none' ? undefined : 'If you change the host, you must enter the credentials again.'
+            }
             type="url"
             autoComplete="off"
             spellCheck={false}
@@ -88,7 +90,7 @@ export function EditConnectorForm({ connector }: { connector: Connector }) {
           </Button>
           {!isSame && (
             <Button variant="default" onClick={() => setDraft(draftOf(connector))}>
-              Discard
+              Discard changes
             </Button>
           )}
         </Group>

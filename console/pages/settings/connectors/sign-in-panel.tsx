@@ -11,7 +11,7 @@ import { Panel } from '../../../parts/panel.tsx'
 
 /** Messages for the outcomes of a sign-in. The service redirects the browser here with the outcome in the URL. */
 const ends: Record<string, string> = {
-  expired: 'The sign-in timed out, was restarted, or the connector changed. Sign in again.',
+  expired: 'The sign-in is no longer valid. Sign in again.',
   'no-login': 'You were not logged in to Errand in that browser. Log in, then sign in again.',
   'other-login': 'The sign-in started in another browser. Sign in again in one browser.',
   denied: 'Access was denied. Sign in again to allow it.',
@@ -62,7 +62,7 @@ export function SignInPanel({ connector }: { connector: Connector }) {
               await queryClient.invalidateQueries({ queryKey: ['connector', id] })
             }}
           >
-            Its access is revoked. Queued tasks that use it fail and are refunded. Chats that use it accept no messages
+            Its access is revoked. Queued tasks that use it fail and are refunded. Chats that use it reject messages
             until you sign in again.
           </ConfirmButton>
         )}

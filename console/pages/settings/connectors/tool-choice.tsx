@@ -96,7 +96,7 @@ export function ToolChoice({ connector, tools }: ToolChoiceProps) {
           </Button>
           {!isSame && (
             <Button variant="default" onClick={() => setDraft(undefined)}>
-              Discard
+              Discard changes
             </Button>
           )}
           {allowed !== null && (

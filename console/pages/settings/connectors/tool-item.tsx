@@ -38,7 +38,7 @@ export function ToolItem({ tool, isAllowed, onToggle }: ToolItemProps) {
           </>
         ) : (
           <Text size="sm" c="dimmed">
-            Not currently offered by the server.
+            The server does not offer this tool now.
           </Text>
         )}
       </Box>

@@ -33,7 +33,9 @@ export function ClientTokens() {
     <Stack gap="md" className={classes.keys}>
       <div>
         <Title order={2}>Client tokens</Title>
-        <Text c="dimmed">Tokens for browsers, valid for one hour at most. They end with their creator.</Text>
+        <Text c="dimmed">
+          Tokens for browsers, valid for at most an hour. A token ends when the credential that created it ends.
+        </Text>
       </div>
       <QueryState
         query={tokens}
@@ -108,7 +110,7 @@ function Access({ of: { agents, once, sessionId, taskId } }: { of: ClientToken }
       ) : (
         `Only ${agents.join(', ')}`
       )}
-      {once && ', one run'}
+      {once && ', one execution'}
     </>
   )
 }

@@ -72,7 +72,7 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
         {rest && <ErrorNotice title="Could not create the API key" error={create.error} />}
         <TextInput
           label="Name"
-          description="For example, the program that uses the key"
+          description="For example, the name of the program that uses the key."
           maxLength={100}
           autoComplete="off"
           data-autofocus
@@ -85,7 +85,7 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
         />
         <Radio.Group
           label="Preset"
-          description="Sets the scopes and the expiry below, which you can edit"
+          description="Sets the scopes and the expiry below, which you can edit."
           value={preset?.label ?? ''}
           onChange={choose}
         >
@@ -97,7 +97,7 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
         </Radio.Group>
         <Checkbox.Group
           label="Scopes"
-          description="Select only what the program needs"
+          description="Select only the scopes that the program needs."
           value={scopes}
           onChange={(values) => {
             setScopes(values as KeyScope[])

@@ -63,7 +63,7 @@ function Leaving({ onStay, onLeave }: { onStay: () => void; onLeave: () => void 
   return (
     <Stack gap="md">
       <Alert color="yellow" variant="light" role="alert" title="Have you stored the key?">
-        You cannot see the key again. If you lose it, revoke it and create another.
+        You cannot see the key again. If you lose it, revoke it and create another key.
       </Alert>
       <Group justify="flex-end" gap="xs">
         <Button variant="default" onClick={onLeave}>

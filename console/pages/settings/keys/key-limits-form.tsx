@@ -36,8 +36,8 @@ export function KeyLimitsForm({ of, onClose }: { of: Key; onClose: () => void })
       <Stack gap="md">
         {rest && <ErrorNotice title="Could not save the limits" error={update.error} />}
         <Text>
-          New limits apply from the next request, and to chats in progress. Keys linked to …{of.hint} by rotation share
-          them.
+          New limits apply from the next request, and to replies in progress. Keys linked to …{of.hint} by rotation
+          share these limits.
         </Text>
         <KeyLimitFields
           draft={draft}

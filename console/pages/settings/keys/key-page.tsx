@@ -82,7 +82,7 @@ function KeyView({ of: key, hasEnded }: { of: Key; hasEnded: boolean }) {
               Rotate key
             </Button>
             <Button size="xs" variant="light" color="red" onClick={() => setRevoking(true)}>
-              Revoke
+              Revoke key
             </Button>
           </Group>
         )}
@@ -116,7 +116,7 @@ function Limits({ of: key }: { of: Key }) {
   const { agents, executionsPerMinute, resetsAt } = key
   const spent = spentText(key)
   if (spent === undefined && executionsPerMinute === null && agents === null) {
-    return <Text c="dimmed">No limits of its own. The limits of the account apply.</Text>
+    return <Text c="dimmed">No key limits. The limits of the account apply.</Text>
   }
   return (
     <KeyValueList

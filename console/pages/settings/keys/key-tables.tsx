@@ -57,7 +57,7 @@ function RotationNotice({ due }: { due: readonly Key[] }) {
   const title = due.length === 1 ? `${due[0]!.name} is older than 90 days` : `${due.length} keys are older than 90 days`
   return (
     <Alert color="yellow" variant="light" icon={<ExclamationTriangleIcon aria-hidden />} title={title}>
-      Rotate old keys regularly. The old key keeps working for a while, so you can replace it everywhere.
+      Rotate old keys regularly. The old key keeps working for a while, so that you can replace it everywhere.
     </Alert>
   )
 }

@@ -32,11 +32,15 @@ export function KeyUsage({ keyId }: { keyId: string }) {
               isLoading={today.isPending}
             />
             <StatTile label="Spent in 30 days" value={<Money usd={spentOf(sums)} />} note="Charges minus refunds" />
-            <StatTile label="Runs in 30 days" value={countText(sums.executions)} note="Tasks and chats that ended" />
+            <StatTile
+              label="Executions in 30 days"
+              value={countText(sums.executions)}
+              note="Tasks and chat turns that ended"
+            />
             <StatTile
               label="Failures in 30 days"
               value={countText(sums.failures)}
-              note={failureRate(sums) ?? 'No runs'}
+              note={failureRate(sums) ?? 'No executions'}
             />
           </StatTiles>
         )}

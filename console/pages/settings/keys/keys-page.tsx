@@ -47,7 +47,7 @@ export function KeysPage() {
           isEmpty={({ total }) => total === 0 && ended.data?.total === 0}
           empty={
             <EmptyState title="No API keys yet" action={createButton}>
-              Create one to run tasks and chats from your code or the command line.
+              Create an API key to run tasks and chats from your code or the command line.
             </EmptyState>
           }
         >

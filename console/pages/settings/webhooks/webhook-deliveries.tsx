@@ -79,7 +79,7 @@ export function WebhookDeliveries({ webhook: { id: webhookId } }: { webhook: Web
                   loading={deliveries.isFetchingNextPage}
                   onClick={() => void deliveries.fetchNextPage()}
                 >
-                  Load more
+                  Show more
                 </Button>
               </Group>
             )}

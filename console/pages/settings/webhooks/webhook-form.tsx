@@ -79,7 +79,7 @@ export function WebhookForm({ of, onCancel, onChanged, onCreated }: WebhookFormP
         {!isOfTasks && (
           <TextInput
             label="URL"
-            description="A public https URL"
+            description="A public https URL."
             placeholder="https://example.com/errand-events"
             type="url"
             autoComplete="off"
@@ -94,7 +94,7 @@ export function WebhookForm({ of, onCancel, onChanged, onCreated }: WebhookFormP
         )}
         <TextInput
           label="Description"
-          description="For your reference only"
+          description="Only for your own reference."
           maxLength={200}
           autoComplete="off"
           value={description}
@@ -105,7 +105,7 @@ export function WebhookForm({ of, onCancel, onChanged, onCreated }: WebhookFormP
           <>
             <Checkbox
               label="All events"
-              description="Includes event types added later"
+              description="Includes event types that are added later."
               checked={isAll}
               onChange={(event) => setAll(event.currentTarget.checked)}
             />
@@ -139,7 +139,7 @@ export function WebhookForm({ of, onCancel, onChanged, onCreated }: WebhookFormP
             Cancel
           </Button>
           <Button type="submit" loading={save.isPending}>
-            {of ? 'Save' : 'Add webhook'}
+            {of ? 'Save webhook' : 'Add webhook'}
           </Button>
         </Group>
       </Stack>

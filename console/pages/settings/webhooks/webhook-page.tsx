@@ -69,7 +69,7 @@ function WebhookView({ webhook }: { webhook: Webhook }) {
         title="Webhook"
         actions={
           <Button size="xs" variant="default" onClick={() => ask('edit')}>
-            Edit
+            Edit webhook
           </Button>
         }
       >
@@ -81,7 +81,7 @@ function WebhookView({ webhook }: { webhook: Webhook }) {
               'Events',
               webhook.types === null
                 ? webhook.url === null
-                  ? 'Completed and failed tasks'
+                  ? 'Task completed, task failed'
                   : 'All'
                 : webhook.types.join(', '),
             ],
@@ -156,7 +156,7 @@ function Actions({ webhook, onRotate }: { webhook: Webhook; onRotate: () => void
         </Button>
         {isEnabled ? (
           <ConfirmButton label="Turn off" title="Turn off this webhook?" confirmLabel="Turn off" onConfirm={disable}>
-            No more events are sent. Pending deliveries are canceled, and are not sent if you turn it on again.
+            No more events are sent. Pending deliveries are canceled and are not sent if you turn the webhook on again.
           </ConfirmButton>
         ) : (
           <Button size="xs" variant="default" loading={enable.isPending} onClick={() => enable.mutate()}>
@@ -170,7 +170,7 @@ function Actions({ webhook, onRotate }: { webhook: Webhook; onRotate: () => void
           onConfirm={remove}
           buttonProps={{ color: 'red', variant: 'light' }}
         >
-          No more events are sent, and its secret is deleted. This cannot be undone.
+          No more events are sent, and the webhook's secret is deleted. This cannot be undone.
         </ConfirmButton>
       </Group>
       <Text size="sm" role="status" mih={20}>

@@ -25,10 +25,10 @@ export function webhookLook({ disabledReason, failingSince, isEnabled }: Webhook
 
 export function whyNot({ disabledReason, failingSince, isEnabled }: Webhook): string | undefined {
   if (isEnabled && failingSince === null) return undefined
-  if (isEnabled) return 'Recent deliveries failed. Each is retried for about a day.'
-  if (disabledReason === 'gone') return 'It was turned off because the endpoint responded with 410 Gone.'
-  if (disabledReason === 'failing') return 'It was turned off because all deliveries failed for three days.'
-  return 'You turned it off. Events that occur while it is off are not sent later.'
+  if (isEnabled) return 'Recent deliveries failed. Each delivery is retried for about a day.'
+  if (disabledReason === 'gone') return 'The webhook was turned off because its endpoint responded with 410 (Gone).'
+  if (disabledReason === 'failing') return 'The webhook was turned off because all deliveries failed for three days.'
+  return 'You turned the webhook off. Events that occur in the meantime are not sent later.'
 }
 
 export const deliveryStatuses = ['pending', 'succeeded', 'failed', 'canceled'] as const

@@ -38,7 +38,7 @@ export function WebhooksPage() {
     <>
       <PageHeader
         title="Webhooks"
-        description="Get signed HTTP requests when tasks finish, chats are charged or credit is added."
+        description="Your server gets signed HTTP requests when tasks finish, chats are charged or credit is added."
         actions={addButton}
       />
       <Stack gap="lg">
@@ -47,7 +47,7 @@ export function WebhooksPage() {
           isEmpty={({ total }) => total === 0}
           empty={
             <EmptyState title="No webhooks yet" action={addButton}>
-              Stop polling: get notified when a task finishes.
+              Add a webhook to notify your server when a task finishes.
             </EmptyState>
           }
         >

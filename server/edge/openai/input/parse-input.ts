@@ -16,8 +16,8 @@ export function only(...values: unknown[]) {
     .refine((value) => value === undefined || value === null || values.some((one) => isDeepStrictEqual(one, value)), {
       error:
         values.length === 0
-          ? 'Is not supported: omit it'
-          : `Must be ${values.map((one) => JSON.stringify(one)).join(' or ')} or omitted: other values are not supported`,
+          ? 'Must be omitted, because it is not supported'
+          : `Must be ${values.map((one) => JSON.stringify(one)).join(' or ')} or omitted`,
       params: { code: 'unsupported_parameter' },
     })
 }
@@ -27,8 +27,16 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, body: unkno
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   if (issue?.code === 'unrecognized_keys') {
-    throw badParam(issuePath('', [...issue.path, issue.keys[0]!]), 'Unknown parameter', 'unknown_parameter')
+    throw badParam(
+      issuePath('', [...issue.path, issue.keys[0]!]),
+      'Must be omitted, because it is not a known parameter',
+      'unknown_parameter',
+    )
   }
   const code = issue?.code === 'custom' ? (issue.params as { code?: string } | undefined)?.code : undefined
-  throw badParam(issuePath('', issue?.path ?? []), issue ? issueMessage(issue) : 'Is malformed', code)
+  throw badParam(
+    issuePath('', issue?.path ?? []),
+    issue ? issueMessage(issue) : 'Must match the documented format',
+    code,
+  )
 }

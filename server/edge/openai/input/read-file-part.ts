@@ -71,12 +71,12 @@ const dataUrl = 'a data: URL in base64, such as "data:image/png;base64,…"'
 
 function assertNoId(of: Item, at: string): void {
   if (isGiven(of['file_id'])) {
-    throw badParam(`${at}.file_id`, `File ids are not supported; send ${dataUrl}`, unsupported)
+    throw badParam(`${at}.file_id`, `Must not be a file id. Send ${dataUrl}`, unsupported)
   }
 }
 
 function notFetched(at: string) {
-  return badParam(at, `Files are not fetched from URLs; send ${dataUrl}`, unsupported)
+  return badParam(at, `Must not be a remote URL. Send ${dataUrl}`, unsupported)
 }
 
 function isGiven(value: unknown): boolean {

@@ -27,7 +27,7 @@ export function readMessages(items: readonly unknown[], { chat, param }: Of): Co
   const said = read.filter(({ role }) => role !== 'system')
   const last = said.at(-1)
   if (!last || last.role !== 'user') {
-    throw badParam(param, 'The last message must have the role user')
+    throw badParam(param, 'Must end with a message of the role user')
   }
   if (last.content === '') throw badParam(last.param, 'Must not be empty')
   return { earlier: [...read.filter(({ role }) => role === 'system'), ...said.slice(0, -1)], message: last }
@@ -63,15 +63,16 @@ function isReasoning(item: unknown): boolean {
 function readMessage(item: unknown, { chat, param: at }: Of): WireMessage {
   if (!isObject(item)) throw badParam(at, 'Must be an object')
   const { content, role, type = 'message' } = item
-  if (type !== 'message') throw badParam(`${at}.type`, `Items ${ofType(type)} are not supported`, unsupported)
+  if (type !== 'message')
+    throw badParam(`${at}.type`, `Must not have items ${ofType(type)}. Send messages`, unsupported)
   if (role === 'tool' || role === 'function') {
-    throw badParam(`${at}.role`, 'Tool results are not supported: agents call their own tools', unsupported)
+    throw badParam(`${at}.role`, 'Must not have tool results, because agents call their own tools', unsupported)
   }
   const known = typeof role === 'string' && Object.hasOwn(roles, role) ? roles[role] : undefined
   if (!known) throw badParam(`${at}.role`, 'Must be system, developer, user or assistant')
   const { tool_calls: toolCalls } = item
   if (Array.isArray(toolCalls) && toolCalls.length > 0) {
-    throw badParam(`${at}.tool_calls`, 'Tool calls are not supported: agents call their own tools', unsupported)
+    throw badParam(`${at}.tool_calls`, 'Must not have tool calls, because agents call their own tools', unsupported)
   }
   if ((content === null || content === undefined) && known === 'assistant') {
     return { role: known, content: '', param: at, files: [] }
@@ -109,7 +110,7 @@ function readPart(part: unknown, { param: at, takesFiles }: OfContent): string |
   const { text, type } = part
   if (takesFiles && isFileType(type)) return readFilePart(part, at)
   if (typeof type !== 'string' || !textParts.has(type)) {
-    throw badParam(at, `Parts ${ofType(type)} are not supported here; send text`, unsupported)
+    throw badParam(at, `Must not have parts ${ofType(type)} here. Send text`, unsupported)
   }
   if (typeof text !== 'string') throw badParam(`${at}.text`, 'Must be a string')
   return text

@@ -26,14 +26,15 @@ const Format = z.union([
 export function readFormat(value: unknown, { chat, param }: { chat: Chat; param: string }): ResponseFormat | undefined {
   if (value === undefined || value === null) return undefined
   const parsed = Format.safeParse(value)
-  if (!parsed.success) throw badParam(param, 'The type must be text, json_object or json_schema')
+  if (!parsed.success) throw badParam(param, 'Must have the type text, json_object or json_schema')
   const { data: format } = parsed
   if (format.type === 'text') return undefined
-  if (!chat.isModel) throw badParam(param, 'This agent supports only text', 'unsupported_parameter')
+  if (!chat.isModel)
+    throw badParam(param, 'Must be omitted or text, because this agent supports only text', 'unsupported_parameter')
   if (format.type === 'json_object') return { type: 'json' }
   const { description, name, schema } = 'json_schema' in format ? format.json_schema : format
   if (schema && Buffer.byteLength(JSON.stringify(schema)) > schemaBytesMax) {
-    throw badParam(param, `The schema must be at most ${schemaBytesMax} bytes`)
+    throw badParam(param, `Must have a schema of at most ${schemaBytesMax} bytes`)
   }
   return { type: 'json', ...(schema && { schema }), ...(name && { name }), ...(description && { description }) }
 }

@@ -153,7 +153,7 @@ export async function streamResponse(
  * and would be missing from a session.
  */
 function isKeptBy({ background, store }: ResponseInput, hasEarlier: boolean): boolean {
-  if (store === false && background === true) throw badParam('background', 'Requires store to be true')
+  if (store === false && background === true) throw badParam('background', 'Must be omitted if store is false')
   if (hasEarlier && store === true) {
     throw badParam(
       'store',
@@ -185,7 +185,7 @@ async function continuedOf(wire: OpenaiParts, { caller, input, ofHeader }: Conti
   if (given.length > 1)
     throw badParam(
       'previous_response_id',
-      'Set only one of previous_response_id, conversation and the header Errand-Session',
+      'Must be omitted if another of previous_response_id, conversation and the header Errand-Session is set',
     )
   if (store === false) throw badParam('store', 'Must not be false when you continue a stored conversation')
   if (typeof previousId !== 'string') return given[0]

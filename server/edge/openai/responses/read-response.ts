@@ -34,10 +34,14 @@ async function keptResponse({ store }: OpenaiParts, { caller, id, param = 'respo
   const isReached = turn && (only === null || only === turn.sessionId)
   const session = isReached ? await store.getSession({ userId, sessionId: turn.sessionId }) : undefined
   if (turn && session) return { turn, session }
-  throw new WireError('NOT_FOUND', 'The response does not exist or is not stored.', {
-    param,
-    code: 'response_not_found',
-  })
+  throw new WireError(
+    'NOT_FOUND',
+    'The response does not exist or was not stored. Create responses with store set to true to read them.',
+    {
+      param,
+      code: 'response_not_found',
+    },
+  )
 }
 
 /** Returns the current state of a response. Once its events have expired, only its text and usage are known. */
@@ -58,7 +62,7 @@ export async function openResponse(wire: OpenaiParts, routed: RoutedRequest, id:
   context.stream = streamReader(response, wire.stallMs)
   const reader = await wire.chats.reads.open({ caller, turnId, after: 0 })
   if (!reader)
-    throw new ErrandError('NOT_FOUND', 'The response has no events to stream. Retrieve it without stream=true.')
+    throw new ErrandError('NOT_FOUND', 'The response does not have events to stream. Retrieve it without stream=true.')
   context.stream.left.addEventListener('abort', () => reader.leave(), { once: true })
   if (context.stream.left.aborted) reader.leave()
   holdAnswer(context)
@@ -91,7 +95,7 @@ export async function deleteResponse(wire: OpenaiParts, of: Named): Promise<obje
   if (messages[0] && messages[0].turnId !== turn.turnId) {
     throw badParam(
       'response_id',
-      'Must be the last response of its conversation: deleting it deletes the whole conversation',
+      'Must be the last response of its conversation, because deleting it deletes the whole conversation',
     )
   }
   await deleteSession(wire.sessions, { caller: of.caller, sessionId: session.id })
@@ -127,7 +131,10 @@ async function whatIsKept({ store }: OpenaiParts, turn: TurnRecord): Promise<Rea
       end: isCut ? { ...end, kind: 'cut', code: 'INTERRUPTED' } : { ...end, kind: 'finished', code: null },
     }
   }
-  const error = new ErrandError('INTERNAL_ERROR', 'The reply failed. Details are no longer available.')
+  const error = new ErrandError(
+    'INTERNAL_ERROR',
+    'The reply failed, and its error is no longer stored. Send the message again.',
+  )
   return { parts, end: { kind: 'failed', usage, costUsd, error } }
 }
 

@@ -77,6 +77,8 @@ export async function connectTo<Client>(to: { connect(): Promise<Client> }): Pro
   } catch (error) {
     // If a host name has several IP addresses, the driver throws an AggregateError without a message.
     const first = error instanceof AggregateError && error.message === '' ? (error.errors[0] as unknown) : error
-    throw new StoreOpenError(`The database cannot be reached: ${messageOf(first)}`, { cause: error })
+    throw new StoreOpenError(`Could not reach the database (${messageOf(first)}). Check ERRAND_DATABASE_URL.`, {
+      cause: error,
+    })
   }
 }

@@ -156,7 +156,7 @@ export async function schemaState(client: Queries): Promise<SchemaState> {
 async function assertDurable(client: Queries): Promise<void> {
   const { rows } = await client.query(`SELECT current_setting('synchronous_commit') AS value`)
   if ((rows[0] as { value: string }).value !== 'off') return
-  throw new StoreOpenError('The database must have synchronous_commit = on: with off it can lose acknowledged commits.')
+  throw new StoreOpenError('The database has synchronous_commit = off and can lose acknowledged commits. Set it to on.')
 }
 
 /** Locks the database until this transaction ends. Processes that start in the meantime wait. */
@@ -169,8 +169,8 @@ export async function takeAlone(client: Queries): Promise<void> {
 /** Error and remedy if other processes use the database, by purpose. */
 const inUse = {
   migration: [
-    'This version has to migrate the database, which an older version of Errand still uses.',
-    'Stop every node and command of the older version, then start this one again.',
+    'This version must migrate the database, but an older version of Errand is still using it.',
+    'Stop every node and command of the older version, then start this version again.',
   ],
   transfer: ['Errand is using the database.', 'Stop every node and command, then try again.'],
 } as const

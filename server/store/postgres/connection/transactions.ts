@@ -126,7 +126,7 @@ export class Transactions {
     } catch (error) {
       isLost = isLostConnection(error)
       if (!isLost && !isRefusedByServer(error)) throw error
-      if (!isLost || isSecond || this.#isClosing) throw unavailable('The database could not be read. Try again.', error)
+      if (!isLost || isSecond || this.#isClosing) throw unavailable('Could not read the database. Try again.', error)
     } finally {
       clearTimeout(watch)
       this.#long.delete(client)
@@ -182,7 +182,8 @@ export class Transactions {
       this.#isFailing = true
       if (!(await this.#tookPlace(tx, failure.error))) return { again: failure.error }
     } else client.release()
-    if (tx.unsent !== undefined) throw new Error('A statement could not be sent to the database.', { cause: tx.unsent })
+    if (tx.unsent !== undefined)
+      throw new Error('Could not send a statement to the database. Try again.', { cause: tx.unsent })
     this.#isFailing = false
     this.#options.onCommitted(tx)
     const syncMs = performance.now() - commitsAt
@@ -198,7 +199,7 @@ export class Transactions {
     if (isLost || retried.has(code) || code === uniqueViolation) return { again: error }
     if (!isRefusedByServer(error)) throw error
     this.#isFailing = true
-    throw unavailable('The database could not be written, so nothing was changed. Try again.', error)
+    throw unavailable('Could not write to the database, so nothing was changed. Try again.', error)
   }
 
   /**
@@ -236,7 +237,7 @@ export class Transactions {
       return await this.#pool.connect()
     } catch (error) {
       this.#isFailing = true
-      throw unavailable('The database cannot be reached, so nothing was changed. Try again.', error)
+      throw unavailable('Could not reach the database, so nothing was changed. Try again.', error)
     }
   }
 
@@ -258,7 +259,9 @@ async function commit(client: PgClient): Promise<{ error: unknown } | undefined>
     const { command } = await client.query('COMMIT')
     // If a statement of the transaction has failed, the server answers COMMIT with a rollback, but not with an error.
     if (command === 'COMMIT') return undefined
-    return { error: Object.assign(new Error('The database rolled the transaction back.'), { code: afterFailure }) }
+    return {
+      error: Object.assign(new Error('The database rolled back the transaction. Try again.'), { code: afterFailure }),
+    }
   } catch (error) {
     return { error }
   }

@@ -120,7 +120,7 @@ export class PgSignals implements Signals {
   }
 
   #open(): void {
-    this.#connect().catch((error: unknown) => this.#warn(`The nodes cannot signal each other: ${messageOf(error)}`))
+    this.#connect().catch((error: unknown) => this.#warn(`the nodes cannot signal each other: ${messageOf(error)}`))
   }
 
   async #connect(): Promise<void> {
@@ -168,7 +168,7 @@ export class PgSignals implements Signals {
     this.#failures++
     if (this.#failures === failuresWarned) {
       const reason = error ? `: ${error.message}` : '.'
-      this.#warn(`The nodes of this database cannot signal each other, and poll until they can${reason}`)
+      this.#warn(`the nodes of this database cannot signal each other, so they poll${reason}`)
     }
     const pauseMs = Math.min(100 * 2 ** Math.min(this.#failures, 10), backOffMsMax) * (0.5 + Math.random() / 2)
     this.#reconnectTimer = setTimeout(() => this.#open(), pauseMs).unref()
@@ -218,7 +218,7 @@ export class PgSignals implements Signals {
     if (this.#hasWarnedOfDeafness) return
     this.#hasWarnedOfDeafness = true
     this.#warn(
-      `Notifications from the database do not arrive, as happens behind a pooler in transaction mode. The nodes poll instead, which is slower; ${withoutPooler}`,
+      `notifications from the database do not arrive, as behind a pooler in transaction mode. The nodes poll instead, which is slower; ${withoutPooler}`,
     )
   }
 
@@ -245,7 +245,7 @@ export class PgSignals implements Signals {
     try {
       listener()
     } catch (error) {
-      this.#warn(`Handling a signal failed: ${messageOf(error)}`)
+      this.#warn(`could not handle a signal: ${messageOf(error)}`)
     }
   }
 

@@ -77,13 +77,13 @@ export function findLogDamage(databaseFile: string): LogDamage | undefined {
 export function describeLogDamage({ file, cutAt, commits, moved }: LogDamage): string {
   const cut = `truncate -s ${moved === 'all' ? 0 : cutAt} '${file.replaceAll("'", String.raw`'\''`)}'`
   const many = commits === 1 ? '1 later commit is' : `${commits} later commits are`
-  const what = `The log ${file} is damaged after byte ${cutAt}, and ${many} readable behind the damage. Restore a backup`
+  const what = `The log ${file} is damaged after byte ${cutAt}, and ${many} readable after the damage. Restore a backup`
   if (moved === 'all') {
-    return `${what}, or empty the log while nothing uses it, because the database already contains everything readable: ${cut}`
+    return `${what}, or stop Errand and empty the log, because the database already contains everything readable: ${cut}`
   }
   if (moved === 'something')
-    return `${what}: the database already contains part of what follows, so the log cannot be truncated.`
-  return `${what}, or truncate the log there while nothing uses it, and continue without what follows: ${cut}`
+    return `${what}. The log cannot be truncated, because the database already contains some of the later commits.`
+  return `${what}, or stop Errand and truncate the log, which loses the later commits: ${cut}`
 }
 
 function stampOf(file: string): string | undefined {

@@ -18,7 +18,7 @@ vi.mock('@node-rs/argon2', async (importReal) => {
 
 const wrong = {
   error: 'Unauthorized',
-  message: 'The email address or password is wrong.',
+  message: 'The email address or password is wrong. Check both and try again.',
   statusCode: 401,
   code: 'UNAUTHORIZED',
 }
@@ -79,7 +79,7 @@ test('rejects logins over a remote http base URL with 403 without checking the p
     expect(answer.status).toBe(403)
     expect(answer.headers.getSetCookie()).toEqual([])
     expect(JSON.stringify(answer.body)).toContain(
-      'Logging in requires HTTPS, but the base URL is http. Set ERRAND_BASE_URL to an https URL.',
+      'Logging in requires HTTPS, but the base URL is an http URL. Set ERRAND_BASE_URL to an https URL.',
     )
   }
   expect(compared).toEqual([])

@@ -64,7 +64,7 @@ test('returns 400 for missing fields at creation and for an update without chang
   await expectCreateRefused({ status: 400, field: 'url', message: /either url or server/ }, { url: undefined })
   await expectCreateRefused({ status: 400, field: 'url', message: /either url or server/ }, { server: 'plain' })
   for (const nothing of [{}, { server: 'plain' }, { type: 'mcp' }, { status: 'ok' }]) {
-    await expectUpdateRefused({ status: 400, message: /Send at least one field to change/ }, nothing)
+    await expectUpdateRefused({ status: 400, message: /Must have at least one field to change/ }, nothing)
   }
 })
 

@@ -123,7 +123,7 @@ test('a body that was parsed before is refused with the remedy', async () => {
     body: '{}',
   })
   expect(answer.status).toBe(500)
-  expect(await answer.text()).toContain('Mount the handler of Errand before body parsers.')
+  expect(await answer.text()).toContain("Mount Errand's handler before any body parser.")
 })
 
 test('is at the path of its URL, nested or at the root, whether or not a proxy removes the path', async () => {
@@ -149,7 +149,7 @@ test('one service owns a data folder, and a later one continues with the same ke
   const { dataDir, errand } = await embed((one) => one.handler)
   await openUser(errand, 'ada')
   const options = { config, dataDir, baseUrl: 'http://127.0.0.1/errand' }
-  await expect(createErrand(options)).rejects.toThrow(`Another Errand server is running on the data directory`)
+  await expect(createErrand(options)).rejects.toThrow(`Another Errand server is using the data directory`)
   await errand.close()
   const later = await createErrand(options)
   try {

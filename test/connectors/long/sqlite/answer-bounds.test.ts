@@ -16,7 +16,7 @@ import { beginEvents, startMcpServer } from '../../run-http-server.ts'
 afterEach(stopAll)
 
 const tooMuch = (megabytes: number) =>
-  `Your connectors can have at most ${megabytes} MB of incomplete answers, and less while the service is busy. Call fewer tools at the same time.`
+  `Your connectors can have at most ${megabytes} MB of incomplete answers, or less while the service is busy. Call fewer tools in parallel.`
 
 test('drops the slowest response of the user with the most memory when another user needs some', () => {
   let now = 0
@@ -32,7 +32,7 @@ test('drops the slowest response of the user with the most memory when another u
   expect(() => fast.hold(3 * megabyte + 1)).toThrow(tooMuch(6))
   open('honest', 'honest').hold(2 * megabyte)
   open('another', 'another').hold(megabyte)
-  const full = 'The service has no memory for more incomplete answers. Call fewer tools at the same time.'
+  const full = 'The service does not have memory for more incomplete answers. Call fewer tools in parallel.'
   expect(given).toEqual([`slow: ${full}`])
   expect(places.taken).toBe(6 * megabyte)
   expect(() => open('large', 'large').hold(3 * megabyte)).toThrow(full)

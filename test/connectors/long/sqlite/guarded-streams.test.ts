@@ -130,7 +130,7 @@ test('a request whose reused connection closes in flight fails without a retry',
   const guard = openGuardFor([server])
   expect(await (await guard.fetch(`${server.origin}/1`, post())).text()).toBe('ok')
   expect(await messageOf(guard.fetch(`${server.origin}/2`, post()))).toBe(
-    'The connector closed the connection without an answer.',
+    'The connector closed the connection without a response. Try again.',
   )
   expect(server.connections).toHaveLength(1)
   expect(await (await guard.fetch(`${server.origin}/3`, post())).text()).toBe('ok')
@@ -245,7 +245,9 @@ test('accepts a body of exactly the maximum size; one byte more fails and discon
   const guard = openGuardFor([server])
   expect((await (await guard.fetch(server.origin, post())).arrayBuffer()).byteLength).toBe(megabyte)
   const response = await guard.fetch(`${server.origin}/more`, post())
-  expect(await messageOf(response.text())).toBe('The connector answered with more than 1 MB.')
+  expect(await messageOf(response.text())).toBe(
+    'The connector responded with more than 1 MB. Return a smaller response.',
+  )
   for (const socket of server.connections) await gone(socket)
 })
 
@@ -254,7 +256,7 @@ test('rejects a body whose Content-Length is too large before reading it', async
     response.writeHead(200, { 'Content-Length': megabyte + 1 }).flushHeaders()
   })
   expect(await messageOf(openGuardFor([server]).fetch(server.origin, post()))).toBe(
-    'The connector answered with more than 1 MB.',
+    'The connector responded with more than 1 MB. Return a smaller response.',
   )
   await gone(server.connections[0]!)
 })
@@ -264,7 +266,7 @@ test.each(['gzip', 'br', 'x, identity', 'GZIP'])('rejects a response with conten
     response.writeHead(200, { 'Content-Encoding': encoding }).write('x')
   })
   expect(await messageOf(openGuardFor([server]).fetch(server.origin, post()))).toBe(
-    'The connector compressed its answer, although the request did not allow compression.',
+    'The connector sent a compressed response. Turn compression off there.',
   )
   await gone(server.connections[0]!)
 })
@@ -274,8 +276,8 @@ test('accepts a response with content encoding identity', async () => {
   expect(await (await openGuardFor([server]).fetch(server.origin, post())).text()).toBe('x')
 })
 
-const unanswered = 'The connector closed the connection without an answer.'
-const garbled = 'The connector answered with something other than HTTP.'
+const unanswered = 'The connector closed the connection without a response. Try again.'
+const garbled = 'The connector sent a response that is not HTTP. Check the URL.'
 
 test.each([
   ['garbage', 'SSH-2.0-OpenSSH_9.6\r\n', garbled],
@@ -284,7 +286,11 @@ test.each([
   ['nothing', '', unanswered],
   ['a truncated header block', 'HTTP/1.1 200 OK\r\nA: b', unanswered],
   ['another protocol', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n', unanswered],
-  ['an invalid status', 'HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n', 'The connector answered with the status 999.'],
+  [
+    'an invalid status',
+    'HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n',
+    'The connector responded with the status 999. Test the connector.',
+  ],
 ])('rejects %s instead of a response and closes the connection', async (_, bytes, message) => {
   const server = await startTcpServer((socket) => void socket.once('data', () => socket.end(bytes)))
   expect(await messageOf(openGuardFor([server]).fetch(server.origin, post()))).toBe(message)
@@ -303,7 +309,9 @@ test.each([
 ])('a body that ends early fails: with %s', async (_, bytes) => {
   const server = await startTcpServer((socket) => void socket.once('data', () => socket.end(bytes)))
   const response = await openGuardFor([server]).fetch(server.origin, post())
-  expect(await messageOf(response.text())).toBe('The connector closed the connection before its answer was complete.')
+  expect(await messageOf(response.text())).toBe(
+    'The connector closed the connection before its response was complete. Try again.',
+  )
 })
 
 /** Shorter than the idle timeout of connections, so that `close` ends it. */
@@ -324,7 +332,7 @@ test('close fails pending and later requests and leaves no connection open', { t
   await (await guard.fetch(`${server.origin}/idle`)).text()
   guard.close()
   guard.close()
-  const message = 'The connection to this connector was closed.'
+  const message = 'The connection to this connector was closed. Try again.'
   expect(await Promise.all([messageOf(body), messageOf(waiting)])).toEqual([message, message])
   expect(await messageOf(guard.fetch(server.origin))).toBe(message)
   expect(server.connections).toHaveLength(3)
@@ -338,6 +346,6 @@ test('close ends a connection during its handshake', async () => {
   const request = guard.fetch(server.origin.replace('http', 'https'), { signal })
   const socket = await connection(server)
   guard.close()
-  expect(await messageOf(request)).toBe('The connection to this connector was closed.')
+  expect(await messageOf(request)).toBe('The connection to this connector was closed. Try again.')
   await gone(socket)
 })

@@ -88,12 +88,14 @@ test('limits a user to eight concurrent lookups without delaying other users or 
   )
   await expect.poll(() => server.names.size).toBe(8)
   const other = openGuard({ lookups: lookupsAt(server, { places, userId: 'two' }) })
-  await expect(other.fetch('https://alive.example/', post())).rejects.toThrow('is not public')
+  await expect(other.fetch('https://alive.example/', post())).rejects.toThrow('is private')
   // The process's thread pool, which looks up system names and reads files, still has free threads.
   await Promise.all([lookup('localhost'), lookup('localhost'), lookup('localhost'), lookup('localhost'), stat('.')])
   expect(server.names).toEqual(new Set([...Array.from({ length: 8 }, (_, n) => `dead${n}.example`), 'alive.example']))
   for (const guard of guards) guard.close()
-  expect(new Set(await Promise.all(failures))).toEqual(new Set(['The connection to this connector was closed.']))
+  expect(new Set(await Promise.all(failures))).toEqual(
+    new Set(['The connection to this connector was closed. Try again.']),
+  )
 })
 
 test('internal and nonexistent host names give the same error', async () => {
@@ -109,7 +111,7 @@ test('internal and nonexistent host names give the same error', async () => {
   )
   expect(new Set(await Promise.all(said))).toEqual(
     new Set([
-      'The URL of this connector names a host that was not found or is not public, and the operator does not allow it.',
+      'The URL of this connector has a host that is private or was not found. Use a public host, or ask the operator to allow this one.',
     ]),
   )
 })
@@ -121,7 +123,9 @@ test('connects to an allowed private host by name', async () => {
   for (const host of ['mcp.internal', 'localhost']) {
     expect(await (await guard.fetch(`http://${host}:${server.port}/`, post())).text()).toBe('{}')
   }
-  await expect(guard.fetch('http://gone.internal/', post())).rejects.toThrow('The host gone.internal was not found.')
+  await expect(guard.fetch('http://gone.internal/', post())).rejects.toThrow(
+    'The host gone.internal was not found. Check the URL.',
+  )
 })
 
 test('connects to an http agent by name; timeout and abort end a slow lookup', async () => {

@@ -94,7 +94,7 @@ test.for([false, true])(
     const error = {
       code: 'AGENT_INTERRUPTED',
       message: expect.stringMatching(
-        /: Its server could not be started: the service runs at most 3 servers at a time per account and 5 in total\. /,
+        /: The server could not be started, because the service runs at most 3 servers per account and 5 in total\. /,
       ),
     }
     expect(await endOf(world, person, refused)).toMatchObject({ status: 'failed', error })

@@ -67,7 +67,9 @@ test('losing the connector thread fails calls without blaming the connector; the
   expect((await again.call('fail')).text).toBe('The file is not there.')
   expect(again.failed.aborted).toBe(false)
   await again.close()
-  await expect(again.call('fail')).rejects.toThrow('The connectors of this run are closed.')
+  await expect(again.call('fail')).rejects.toThrow(
+    'The connectors of this run are closed. Call tools before the run ends.',
+  )
   await expectNoServers()
   ends[1]!.close()
 })
@@ -191,7 +193,7 @@ test('calling an unknown tool does not count as connector use, so a failed run i
     yield { type: 'text', delta: 'Said.' }
     await connectors.call('unknown')
   }, signal)
-  const message = 'No connector of this run has a tool named "unknown".'
+  const message = 'No connector of this run has the tool "unknown". Call one of the listed tools.'
   expect(await wrong.outcome).toMatchObject({ kind: 'failed', error: { code: 'AGENT_ERROR', message } })
   expect(await wrong.outcome).not.toHaveProperty('owed')
   const own = chatWith(async function* ({ connectors }) {
@@ -213,7 +215,7 @@ test('a chat without free server slots is free and does not start its agent', as
   }
   const { outcome } = chatWith(reply, signal, (specs, options) => connect(specs, { ...options, waitMs: 50 }))
   const message =
-    'Connector "Rogue": Its server could not be started: the service runs at most 1 servers at a time per account and 1 in total. Try again later.'
+    'Connector "Rogue": The server could not be started, because the service runs at most 1 servers per account and 1 in total. Try again later.'
   expect(await outcome).toMatchObject({ kind: 'failed', error: { code: 'AGENT_ERROR', message } })
   expect(await outcome).not.toHaveProperty('owed')
   expect(isBegun).toBe(false)
@@ -268,6 +270,6 @@ test('replaces a blocked connector thread; all its connections are lost', { time
   expect(await beside).toMatchObject({ kind: 'interrupted' })
   expect(performance.now() - begunAt).toBeGreaterThan(4000)
   expect(await host.probe(missing, signal)).toMatchObject({ kind: 'failed' })
-  expect(warnings).toEqual(['The connector thread ended and is being replaced: it did not respond'])
+  expect(warnings).toEqual(['the connector thread ended and is being replaced: it did not respond'])
   await host.close()
 })

@@ -54,43 +54,58 @@ const echoAuth =
     status(code, `No access with ${String(message.headers['authorization'])}`)(response, message)
 
 const closed = 'The connector closed the connection'
-const oddly = 'The server violated the Model Context Protocol\\.'
+const oddly = 'The server violated the Model Context Protocol\\. Report this to its operator\\.'
 const faults: { what: string; method: string; handle: Handle; says: string }[] = [
-  { what: '401', method: '*', handle: echoAuth(401), says: 'The server rejected the credentials \\(HTTP 401\\)\\.' },
+  {
+    what: '401',
+    method: '*',
+    handle: echoAuth(401),
+    says: 'The server rejected the credentials \\(HTTP 401\\)\\. Update them in the connector\\.',
+  },
   {
     what: '403',
     method: 'tools/call',
     handle: echoAuth(403),
-    says: 'The server rejected the credentials \\(HTTP 403\\)\\.',
+    says: 'The server rejected the credentials \\(HTTP 403\\)\\. Update them in the connector\\.',
   },
-  { what: '404', method: '*', handle: echoAuth(404), says: 'There is no MCP server at this URL \\(HTTP 404\\)\\.' },
-  { what: '500', method: 'tools/call', handle: echoAuth(500), says: 'The server answered HTTP 500\\.' },
+  {
+    what: '404',
+    method: '*',
+    handle: echoAuth(404),
+    says: 'There is no MCP server at this URL \\(HTTP 404\\)\\. Correct the URL\\.',
+  },
+  {
+    what: '500',
+    method: 'tools/call',
+    handle: echoAuth(500),
+    says: 'The server responded with HTTP 500\\. Try again later.',
+  },
   { what: 'an HTML page', method: '*', handle: status(200, '<html>Hello</html>', 'text/html'), says: oddly },
   { what: 'broken JSON', method: 'tools/call', handle: status(200, '{"jsonrpc"', 'application/json'), says: oddly },
-  { what: 'a reset', method: 'tools/call', handle: cut, says: `${closed} without an answer\\.` },
+  { what: 'a reset', method: 'tools/call', handle: cut, says: `${closed} without a response\\. Try again\\.` },
   {
     what: 'truncated JSON',
     method: 'tools/call',
     handle: cutJson,
-    says: `${closed} before its answer was complete\\.`,
+    says: `${closed} before its response was complete\\. Try again\\.`,
   },
   {
     what: 'a truncated stream',
     method: 'tools/call',
     handle: cutEvents,
-    says: `${closed} before its answer was complete\\.`,
+    says: `${closed} before its response was complete\\. Try again\\.`,
   },
   {
     what: 'a stream without a response',
     method: 'tools/call',
     handle: endEvents,
-    says: 'The server ended its answer before it was complete\\.',
+    says: 'The server ended its response before it was complete\\. Try again\\.',
   },
   {
     what: 'over 10 MB',
     method: 'tools/call',
     handle: (r, m) => say(r, m, 'x'.repeat(11_000_000)),
-    says: 'The connector answered with more than 10 MB\\.',
+    says: 'The connector responded with more than 10 MB\\. Return a smaller response.',
   },
 ]
 
@@ -121,7 +136,7 @@ test('cannot reach a private address by IP, by name or by redirect', async () =>
   const world = await startWorld({ privateHosts: [good.host, leads.host] })
   const says = (subject: string) =>
     new RegExp(
-      `^Connector "Bad": ${subject} names a host that was not found or is not public, and the operator does not allow it\\.$`,
+      `^Connector "Bad": ${subject} has a host that is private or was not found\\. Use a public host, or ask the operator to allow this one\\.$`,
     )
   const url = `https://localhost:${inside.port}`
   await expectAllFailed(world, { good: good.origin, url, message: says('The URL of this connector') })
@@ -144,7 +159,10 @@ test('a 3 MB response becomes a tool error', async () => {
   const connectorIds = [await connect(world, person, { url: large.origin })]
   const params = { calls: [{ name: 'use' }] }
   const { answers } = await completeTask(world, person, { endpointId: 'code.call', params, connectorIds })
-  expect(answers[0]).toMatchObject({ isError: true, text: 'The tool answered with more than 2097152 characters.' })
+  expect(answers[0]).toMatchObject({
+    isError: true,
+    text: 'The tool answered with more than 2097152 characters. Request a shorter answer.',
+  })
   await expectSound(world)
   await world.stop()
 })

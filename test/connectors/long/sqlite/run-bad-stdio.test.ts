@@ -37,13 +37,17 @@ async function expectAllFailed(world: World, { calls = [], message, server }: Fa
   await expectSound(world)
 }
 
-const early = 'before it answered\\.$'
+const early = "before it answered\\. Check the server's log\\.$"
 const faults: Fault[] = [
-  { server: 'missing', message: /^Connector "Bad missing": .*could not be started: its command was not found\.$/ },
+  {
+    server: 'missing',
+    message: /^Connector "Bad missing": Could not start the connector's server: its command was not found\. Ask/,
+  },
   { server: 'exit', message: new RegExp(`^Connector "Bad exit": .* exited with code 3 ${early}`) },
   {
     server: 'garbage',
-    message: /^Connector "Bad garbage": .* wrote something other than MCP messages to its standard output\.$/,
+    message:
+      /^Connector "Bad garbage": .* wrote something other than MCP messages to its standard output\. Make it log to standard error\.$/,
   },
 ]
 
@@ -57,13 +61,17 @@ const callFaults = [
   { name: 'exit', message: new RegExp(`^Connector "Bad serve": .* exited with code 3 ${early}`) },
   {
     name: 'garbage',
-    message: /^Connector "Bad serve": .* wrote something other than MCP messages to its standard output\.$/,
+    message:
+      /^Connector "Bad serve": .* wrote something other than MCP messages to its standard output\. Make it log to standard error\.$/,
   },
-  { name: 'wrong', message: /^Connector "Bad serve": .* violated the Model Context Protocol\.$/ },
+  {
+    name: 'wrong',
+    message: /^Connector "Bad serve": .* violated the Model Context Protocol\. Report this to its operator\.$/,
+  },
   {
     name: 'fill',
     args: { chars: 11_000_000 },
-    message: /^Connector "Bad serve": .* sent a message of more than 10485760 bytes\.$/,
+    message: /^Connector "Bad serve": .* sent a message of more than 10485760 bytes\. Request a smaller answer\.$/,
   },
 ]
 
@@ -79,7 +87,10 @@ test.for(callFaults)(
 const answered = [
   { use: { name: 'fail' }, text: 'The file is not there.' },
   { use: { name: 'refuse' }, text: 'a must be a number' },
-  { use: { name: 'fill', args: { chars: 3_000_000 } }, text: 'The tool answered with more than 2097152 characters.' },
+  {
+    use: { name: 'fill', args: { chars: 3_000_000 } },
+    text: 'The tool answered with more than 2097152 characters. Request a shorter answer.',
+  },
 ]
 
 test.for(answered)(

@@ -91,13 +91,13 @@ const leaks: { method: string; what: string; says: string; handle: Handle }[] = 
   {
     method: 'tools/call',
     what: 'a page of HTTP 500',
-    says: 'The server answered HTTP 500.',
+    says: 'The server responded with HTTP 500. Try again later.',
     handle: (response, message) => status(500, headersOf(message))(response, message),
   },
   {
     method: 'initialize',
     what: 'a page of HTTP 401',
-    says: 'The server rejected the credentials (HTTP 401).',
+    says: 'The server rejected the credentials (HTTP 401). Update them in the connector.',
     handle: (response, message) => status(401, headersOf(message))(response, message),
   },
 ]

@@ -114,7 +114,9 @@ test.each<[string, (folder: string) => Partial<StdioTarget>, string]>([
   writeFileSync(join(folder, 'text'), 'text')
   const { pids, transport } = transportFor(target(folder))
   const refusal = await transport.start().catch((error: unknown) => error)
-  expect(refusal).toEqual(new ConnectorError(`The connector's server could not be started: ${reason}.`))
+  expect(refusal).toEqual(
+    new ConnectorError(`Could not start the connector's server: ${reason}. Ask the operator to fix its configuration.`),
+  )
   expect(refusal).toBeInstanceOf(ConnectorError)
   expect(transport.failure).toBe(refusal)
   expect(pids).toEqual([])
@@ -122,10 +124,10 @@ test.each<[string, (folder: string) => Partial<StdioTarget>, string]>([
 })
 
 test.each([
-  ['exit', 'exited with code 3 before it answered.'],
-  ['kill', 'was ended by SIGKILL before it answered.'],
-  ['garbage', 'wrote something other than MCP messages to its standard output.'],
-  ['endless-line', 'sent a message of more than 1048576 bytes.'],
+  ['exit', "exited with code 3 before it answered. Check the server's log."],
+  ['kill', "was ended by SIGKILL before it answered. Check the server's log."],
+  ['garbage', 'wrote something other than MCP messages to its standard output. Make it log to standard error.'],
+  ['endless-line', 'sent a message of more than 1048576 bytes. Request a smaller answer.'],
 ])('a server in mode "%s" fails before it is initialized, and its process ends', async (mode, ending) => {
   const { pids, transport } = rogueTransport(mode)
   await expect(connect(transport)).rejects.toThrow()
@@ -165,9 +167,9 @@ test('ignores blank lines and up to twenty non-message lines before the first me
 })
 
 test.each([
-  ['exit', 'exited with code 3 before it answered.'],
-  ['kill', 'was ended by SIGKILL before it answered.'],
-  ['close-output', 'closed its output.'],
+  ['exit', "exited with code 3 before it answered. Check the server's log."],
+  ['kill', "was ended by SIGKILL before it answered. Check the server's log."],
+  ['close-output', "closed its standard output. Check the server's log."],
 ])('a call fails immediately if the server does "%s", and so do later calls', async (tool, ending) => {
   const { pids, transport } = rogueTransport('serve')
   const client = await connect(transport)
@@ -196,7 +198,7 @@ test('sending to a server that closed its input fails without an unhandled error
   const ping = transport.send({ jsonrpc: '2.0', id: 1, method: 'ping' })
   await expect(call(client, 'hang')).rejects.toThrow('Connection closed')
   await expect(ping).rejects.toBe(transport.failure)
-  expect(transport.failure?.message).toBe("The connector's server closed its input.")
+  expect(transport.failure?.message).toBe("The connector's server closed its standard input. Check the server's log.")
   await transport.close()
   await expectGone(pids[0]!)
 })
@@ -225,7 +227,9 @@ test('accepts a line up to the size limit and rejects a longer one', async () =>
   expect(await call(client, 'huge', { bytes: 15 * megabyte })).toHaveLength(15 * megabyte)
   expect(await call(client, 'huge', { bytes: 5 })).toBe('xxxxx')
   await expect(call(client, 'huge', { bytes: 16 * megabyte })).rejects.toThrow('Connection closed')
-  expect(transport.failure?.message).toBe("The connector's server sent a message of more than 16777216 bytes.")
+  expect(transport.failure?.message).toBe(
+    "The connector's server sent a message of more than 16777216 bytes. Request a smaller answer.",
+  )
   await transport.close()
   await expectGone(pids[0]!)
 })
@@ -331,7 +335,7 @@ test.runIf(process.platform === 'linux')(
     const pending = expect(call(client, 'hang')).rejects.toThrow('Connection closed')
     process.kill(parentOf(first.pids[0]!), 'SIGKILL')
     await pending
-    expect(first.transport.failure?.message).toMatch(/was ended by SIGKILL|closed its (in|out)put/)
+    expect(first.transport.failure?.message).toMatch(/was ended by SIGKILL|closed its standard (in|out)put/)
     await expectGone(first.pids[0]!)
     const second = rogueTransport('serve')
     const other = await connect(second.transport)

@@ -53,7 +53,7 @@ console.log(JSON.stringify([task.status, typeof wrong, typeof missing]))
     )
     expect(refused).toContain('errand-client: The API key is invalid or revoked.')
     const without = await run('npx', command, project, { ERRAND_API_KEY: '' }).catch((error: Error) => error.message)
-    expect(without).toContain('Set ERRAND_API_KEY')
+    expect(without).toContain('ERRAND_API_KEY is not set')
     await service.stop()
   },
 )

@@ -118,7 +118,7 @@ test(
     const url = await addressOf(service)
     expect(await runTask(folder, url)).toMatchObject({ status: 'completed' })
     expect(service.output()).toContain(
-      'The web console is not served: the packages to build it could not be installed.',
+      'The web console is not served, because its build packages could not be installed. Check the network and try again.',
     )
     expect((await fetch(url)).status).toBe(503)
     await service.end('SIGTERM')

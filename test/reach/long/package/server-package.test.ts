@@ -164,7 +164,7 @@ test(
     const create = () =>
       run('npx', ['--yes', '--prefer-offline', ...packages, 'create-errand', 'my-agents'], parent, {}, setUpMsMax)
     await create()
-    await expect(create()).rejects.toThrow('already exists. Nothing was written')
+    await expect(create()).rejects.toThrow('already exists, so nothing was written')
     const folder = join(parent, 'my-agents')
     await install(folder)
     expect((await run('npm', ['test'], folder)).stdout).toMatch(/pass 1\b/)

@@ -28,9 +28,9 @@ test('rejects an unwritable data directory, naming its owner or the permissions'
   if (isRoot) chownSync(mine, another, another)
   const why = isRoot
     ? `it belongs to the user ${another}, but this process runs as the user 0`
-    : 'its permissions forbid it'
+    : 'its permissions do not allow that'
   expect(await failureOf({ dataDir: mine, under: asAnybody })).toContain(
-    `Cannot read and write ${mine}, because ${why}: fix`,
+    `Cannot read and write ${mine}, because ${why}. Fix`,
   )
   rmSync(dataDir, { recursive: true })
 })
@@ -41,7 +41,7 @@ test('names an occupied port and how to choose another', async () => {
   await once(other, 'listening')
   const { port } = other.address() as AddressInfo
   const failure = await failureOf({ dataDir, args: ['--port', String(port)] })
-  expect(failure).toContain(`errand: The port ${port} is in use. Choose another with --port or ERRAND_PORT.`)
+  expect(failure).toContain(`errand: The port ${port} is in use. Choose another port with --port or ERRAND_PORT.`)
   other.close()
   rmSync(dataDir, { recursive: true })
 })
@@ -59,10 +59,12 @@ test('runs a configuration with type errors; rejects a configuration that throws
   )
   expect(await failureOf({ dataDir, config: wrong })).toBe('it started; exit 0')
   const throws = config('throws.config.ts', 'throw new Error("no model is set")')
-  expect(await failureOf({ dataDir, config: throws })).toContain(`Could not load ${throws}: no model is set`)
+  expect(await failureOf({ dataDir, config: throws })).toContain(
+    `Could not load ${throws}. Fix this error in it: no model is set`,
+  )
   const empty = config('empty.config.ts', 'export const agents = []')
   expect(await failureOf({ dataDir, config: empty })).toContain(
-    `${empty} must have the configuration as its default export: export default defineConfig({ agents: [] })`,
+    `${empty} does not export a configuration. Add export default defineConfig({ agents: [] }).`,
   )
   rmSync(dataDir, { recursive: true })
 })

@@ -55,7 +55,11 @@ test('replaces an unresponsive thread; its other runs are refunded or retried', 
   const read = async (taskId: string) => (await service.get(`/api/tasks/${taskId}?wait=20`, key)).body
   expect(await read(spinning.taskId)).toMatchObject({
     status: 'failed',
-    error: { code: 'AGENT_TIMEOUT', message: 'The agent did not finish within 3 seconds.', details: '' },
+    error: {
+      code: 'AGENT_TIMEOUT',
+      message: 'The agent did not finish within 3 seconds. Send less work per task.',
+      details: '',
+    },
   })
   expect(await moneyOf(service, key, spinning.taskId)).toEqual(refundedOnce)
   expect(await read(held.taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_INTERRUPTED' } })

@@ -30,9 +30,9 @@ test('an import prints the differences, then updates the models of the list and 
   })
   publish({ mini: { ...mini, output_cost_per_token: 3e-6 }, haiku })
   expect(await run('import', source)).toBe(
-    `mini  outputPerMillionUsd  2 -> 3\nWrote ${list}. Running services use it after \`errand reload\`.\n`,
+    `mini  outputPerMillionUsd  2 -> 3\nWrote ${list}. Run \`errand reload\` to apply it to a running service.\n`,
   )
-  expect(await run('diff', source)).toBe(`${list} has these prices already.\n`)
+  expect(await run('diff', source)).toBe(`${list} already has these prices.\n`)
   const added = JSON.parse(await run('import', source, 'haiku', '--json')) as { differences: unknown[] }
   expect(added.differences).toContainEqual({ model: 'haiku', name: 'cacheReadPerMillionUsd', from: null, to: '0.1' })
   expect(await run('show', 'haiku')).toBe(
@@ -45,12 +45,12 @@ test('a model of the list that the file lacks is reported, and a list that canno
   publish({ mini })
   await run('import', source)
   publish({ 'openai/mini': mini })
-  expect(await run('diff', source)).toBe(`mini  unchanged: the model has no entry in ${source}\n`)
+  expect(await run('diff', source)).toBe(`mini  unchanged: in ${source}, the model does not have an entry\n`)
   const broken = { models: { mini: { inputPerMillionUsd: '1' } } }
   writeFileSync(list, JSON.stringify(broken))
   await expect(run('import', source, 'openai/mini')).rejects.toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('has no price for output tokens'),
+    stderr: expect.stringContaining('must have a price for output tokens'),
   })
   expect(JSON.parse(readFileSync(list, 'utf8'))).toEqual(broken)
 })
@@ -59,8 +59,8 @@ test('an unknown model, an unusable price or a file that is no list exits with 2
   const { list, publish, run, source } = open()
   publish({ mini, half: { input_cost_per_token: 1e-6 } })
   for (const [args, message] of [
-    [['import', source, 'maxi'], 'has no price for exactly "maxi"'],
-    [['import', source, 'half'], 'has no price for output tokens'],
+    [['import', source, 'maxi'], 'does not have a price for "maxi"'],
+    [['import', source, 'half'], 'must have a price for output tokens'],
     [['import', join(source, 'none')], 'Could not read the price list'],
     [['show'], 'Could not read the price list'],
   ] as [[string, ...string[]], string][]) {

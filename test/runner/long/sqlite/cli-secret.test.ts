@@ -75,7 +75,7 @@ test("rotation replaces the data directory's secret, keeps the old secret and ca
   expect(await tokensUnder(dataDir, third)).toEqual(['token-0', 'token-1', 'token-2'])
   const said = await runErrand(['secret', 'rotate', '--data', dataDir])
   expect(said).toMatch(
-    /^3 secrets of connectors, webhooks and mails were re-encrypted, 0 already used the current secret\.\n$/,
+    /^Re-encrypted 3 secrets of connectors, webhooks and mails; 0 already used the current secret\.\n$/,
   )
   rmSync(dataDir, { recursive: true })
 })
@@ -222,7 +222,10 @@ test('reports unreadable connectors with exit 1, leaves them unchanged and rotat
   expect(await rotate(dataDir, change)).toEqual({ code: 1, counts: counts(2, 0, lost) })
   expect((await sealedOf(dataDir)).slice(0, 2)).toEqual(before.slice(0, 2))
   const failure = await runErrand(['secret', 'rotate', '--data', dataDir], change).catch((error: Failure) => error)
-  expect(failure).toMatchObject({ code: 1, stdout: expect.stringMatching(/^0 secrets .*, 2 already used/) })
+  expect(failure).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^Re-encrypted 0 secrets .*; 2 already used/),
+  })
   for (const id of lost) expect((failure as Failure).stdout).toContain(`${id} is encrypted with an unknown secret`)
   // With the secret that encrypted them, they can be decrypted again.
   expect(await rotate(dataDir, { ERRAND_SECRET: given.second, ERRAND_SECRET_PREVIOUS: given.third })).toEqual({

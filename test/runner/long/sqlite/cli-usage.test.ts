@@ -144,7 +144,7 @@ test('a usage error names the option and the relevant help command', async () =>
     "errand: required option '--user <user>' not specified. Run `errand help keys create`.\n",
     "errand: option '--user <user>' argument missing. Run `errand help keys create`.\n",
     "errand: unknown option '--serch' (Did you mean --search?) Run `errand help users list`.\n",
-    "errand: option '--expires-in-days <days>' argument 'x' is invalid. It must be a whole number. Run `errand help keys create`.\n",
+    "errand: option '--expires-in-days <days>' argument 'x' is invalid. Use a whole number. Run `errand help keys create`.\n",
     'errand: --expires-in-days: Must be at least 1\n',
     'errand: --scopes: Must be one of read, execute, manage\n',
     "errand: unknown command 'crate' (Did you mean create?) Run `errand help keys`.\n",

@@ -18,7 +18,7 @@ test('a second server on a data directory exits with 1 immediately and states th
       reason: {
         code: 1,
         stdout: '',
-        stderr: `errand: Another Errand server is running on the data directory ${dataDir}. Stop it, or choose another directory with --data.\n`,
+        stderr: `errand: Another Errand server is using the data directory ${dataDir}. Stop it, or choose another directory with --data.\n`,
       },
     })
   }

@@ -60,10 +60,10 @@ test('tries a refused connection three times and reveals neither URL nor secret'
   const lines: string[] = []
   const log = (message: string, fields?: object) => void lines.push(message + JSON.stringify(fields))
   const failure = await httpRun(agentAt(url), 'count')(taskRun({ log })).catch((error: Error) => error)
-  expect(failure).toMatchObject({ message: "The agent's service refused the connection." })
+  expect(failure).toMatchObject({ message: "The agent's service refused the connection. Check that it is running." })
   expect(failure).not.toHaveProperty('cause')
   expect(lines.filter((line) => line.includes('ECONNREFUSED'))).toHaveLength(3)
-  expect(lines.filter((line) => line.includes('being retried'))).toHaveLength(2)
+  expect(lines.filter((line) => line.includes('retrying the request'))).toHaveLength(2)
   expect(lines.join('\n')).not.toMatch(/password|whsec|127\.0\.0\.1/)
 })
 
@@ -71,7 +71,7 @@ test('a service that starts during the retries gets the request once', async () 
   const url = await refusingUrl()
   const started: ReturnType<typeof startAgentService>[] = []
   const log = (message: string) => {
-    if (!message.includes('being retried') || started.length > 0) return
+    if (!message.includes('retrying the request') || started.length > 0) return
     started.push(startAgentService(replyWith(hello), { port: Number(new URL(url).port) }))
   }
   const { failure, parts } = await readReply(httpReply(agentAt(url))(chatRun({ log })))
@@ -136,7 +136,7 @@ test.each([
   [
     'http://127.0.0.1/',
     'whsec_c2hvcnQ=',
-    'The secret of the agent "remote" must be whsec_ followed by base64 of 24 to 64 bytes',
+    'The secret of the agent "remote" must be whsec_ followed by 24 to 64 bytes in base64',
   ],
 ])('rejects the URL %s with the secret %s before any run', (url, key, message) => {
   const agent = { ...agentAt(url), secret: key }
@@ -210,7 +210,7 @@ test('a stopped run makes no connection and no further attempts', async () => {
   const lines: string[] = []
   const log = (message: string) => {
     lines.push(message)
-    if (message.includes('being retried')) controller.abort()
+    if (message.includes('retrying the request')) controller.abort()
   }
   const late = httpRun(agentAt(await refusingUrl()), 'count')(taskRun({ signal: controller.signal, log }))
   await expect(late).rejects.toThrow('The run was stopped.')
@@ -225,7 +225,7 @@ test('tries three times to connect if TLS handshakes hang, and sends no request'
   const url = service.url.replace('http:', 'https:')
   const task = { service: toHttpService(agentAt(url)), agentId: 'remote', name: 'count', run: taskRun() }
   await expect(runHttpTask({ ...task, limits: { ...httpLimits, connectMs: 100 } })).rejects.toThrow(
-    "Could not connect to the agent's service within 0.1 seconds.",
+    "Could not connect to the agent's service within 0.1 seconds. Try again later.",
   )
   await service.stop()
   expect(service.connections).toHaveLength(3)
@@ -254,7 +254,7 @@ opensslTest(`sends nothing to a server whose certificate is untrusted or for ano
     if (isTrusted) setDefaultCACertificates([other.cert])
     try {
       await expect(httpRun(agentAt(service.url), 'count')(taskRun())).rejects.toThrow(
-        "Could not establish a secure connection to the agent's service.",
+        "Could not establish a secure connection to the agent's service. Try again later.",
       )
     } finally {
       setDefaultCACertificates(before)

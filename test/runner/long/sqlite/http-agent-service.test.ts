@@ -81,15 +81,19 @@ const floods: [what: string, answer: ServiceAnswer, message: string][] = [
       response.writeHead(200, { 'Content-Type': 'application/json' })
       while (!response.destroyed) await new Promise((resolve) => response.write(' '.repeat(1_048_576), resolve))
     },
-    'more than 50 MB.',
+    'more than 50 MB. Return a smaller response.',
   ],
-  ['too many values', answerWith(200, `[${'0,'.repeat(3_000_000)}0]`), 'more than 3000000 values.'],
+  [
+    'too many values',
+    answerWith(200, `[${'0,'.repeat(3_000_000)}0]`),
+    'more than 3000000 values. Return a smaller result.',
+  ],
 ]
 
 test.each(floods)('a remote service sending %s fails its task with AGENT_OUTPUT_TOO_LARGE', async (...of) => {
   const [, answer, more] = of
   const world = await startWorld(answer)
-  const message = `The agent's service answered with ${more}`
+  const message = `The agent's service responded with ${more}`
   expect(await world.service.runTask(world.person.key, 'remote.run')).toMatchObject({
     status: 'failed',
     error: { code: 'AGENT_OUTPUT_TOO_LARGE', message, details: '' },
@@ -109,7 +113,7 @@ test.each([
   const { person, service, stop } = world
   expect(await service.runTask(person.key, 'remote.run', {})).toMatchObject({
     status: 'failed',
-    error: { code: 'AGENT_ERROR', message: expect.stringContaining('closed the connection before its answer') },
+    error: { code: 'AGENT_ERROR', message: expect.stringContaining('closed the connection before its response') },
   })
   expect(await balance(world)).toEqual({ balanceUsd: '1.0000', heldUsd: '0.0000' })
   await stop()
@@ -161,7 +165,7 @@ test.each<[string, ServiceAnswer, string]>([
       response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
       response.write('{"type":"text","delta":"Half a"}\n', () => response.socket!.end())
     },
-    "The agent's service closed the connection before its answer was complete.",
+    "The agent's service closed the connection before its response was complete. Try again.",
   ],
   [
     'ends with an error',
@@ -171,7 +175,7 @@ test.each<[string, ServiceAnswer, string]>([
   [
     'has a line of an unknown type',
     replyWith('{"type":"text","delta":"Half a"}\n', '{"type":"image"}\n'),
-    'The agent yielded a part of unknown type "image". The type must be text, reasoning, tool-call, tool-result, usage or step.',
+    'The agent yielded a part of the unknown type "image". Use text, reasoning, tool-call, tool-result or usage.',
   ],
 ])('a reply that %s fails the turn and leaves the session unchanged', async (_, answer, message) => {
   const world = await startWorld(answer)

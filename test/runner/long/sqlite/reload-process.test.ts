@@ -39,9 +39,12 @@ test('`errand reload` and SIGHUP load the configuration again, and say why they 
 
   writeProject(folder, { version: 'new', priceUsd: 'dear' })
   const why = 'agents[0].endpoints.tell.priceUsd'
-  await expect(reload()).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining(`Nothing has changed: `) })
+  await expect(reload()).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('Could not reload the configuration, so nothing has changed: '),
+  })
   await expect(reload()).rejects.toThrow(why)
-  expect(server.log()).toContain('the configuration was not reloaded, and nothing has changed')
+  expect(server.log()).toContain('could not reload the configuration; nothing has changed')
   expect(server.log()).toContain(why)
   expect(await priceOf(server, key)).toBe('0.0200')
 
@@ -51,7 +54,7 @@ test('`errand reload` and SIGHUP load the configuration again, and say why they 
   expect(await server.end('SIGTERM')).toBe(0)
   await expect(reload()).rejects.toMatchObject({
     code: 1,
-    stderr: `errand: No server is running with the data directory ${dataDir}. Choose another with --data.\n`,
+    stderr: `errand: No server is running with the data directory ${dataDir}. Choose another directory with --data.\n`,
   })
   rmSync(folder, { recursive: true })
 })

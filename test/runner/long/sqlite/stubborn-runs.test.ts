@@ -26,7 +26,11 @@ test('an agent ignoring its signal gets AGENT_TIMEOUT, a refund and later a new 
   expect(task).toMatchObject({
     status: 'failed',
     response: null,
-    error: { code: 'AGENT_TIMEOUT', message: 'The agent did not finish within 1 second.', details: '' },
+    error: {
+      code: 'AGENT_TIMEOUT',
+      message: 'The agent did not finish within 1 second. Send less work per task.',
+      details: '',
+    },
   })
   expect(await moneyOf(service, key, task.id)).toEqual(refundedOnce)
   await expect.poll(threadOf, { timeout: 20_000, interval: 100 }).not.toBe(first)

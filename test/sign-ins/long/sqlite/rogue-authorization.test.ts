@@ -166,11 +166,11 @@ const bad: Record<
   },
   'a private authorization endpoint': {
     server: (own) => ({ ...own, authorization_endpoint: 'https://10.0.0.1/auth' }),
-    message: /host does not exist or is private/,
+    message: /a private or unknown host/,
   },
   'a private registration endpoint': {
     server: (own) => ({ ...own, registration_endpoint: 'https://169.254.169.254/reg' }),
-    message: /host does not exist or is private/,
+    message: /a private or unknown host/,
   },
   'no token endpoint': {
     server: ({ token_endpoint: _, ...own }) => own,
@@ -178,11 +178,11 @@ const bad: Record<
   },
   'a different resource': {
     resource: () => ({ resource: 'https://mail.example.com/mcp', authorization_servers: ['https://auth.example.com'] }),
-    message: /describes another URL than the connector has/,
+    message: /is for a different URL than the connector's/,
   },
   'an authorization server inside': {
     resource: (resource) => ({ resource, authorization_servers: ['https://192.168.0.1/'] }),
-    message: /host does not exist or is private/,
+    message: /a private or unknown host/,
   },
   'an authorization server without TLS': {
     resource: (resource) => ({ resource, authorization_servers: ['http://auth.example.com/'] }),

@@ -69,7 +69,7 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     const url = await newDatabase()
     const applied = await withPool(url, async (pool) => {
       const before = await appliedCount(pool)
-      await expect(openNext(url)).rejects.toThrow(/older version of Errand still uses.*pid \d+.*Stop every node/)
+      await expect(openNext(url)).rejects.toThrow(/older version of Errand is still using it.*pid \d+.*Stop every node/)
       expect(await appliedCount(pool)).toBe(before)
       return before
     })
@@ -133,7 +133,7 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
   test('reports an unreachable server in one line and does not start', async () => {
     const opening = open('postgres://postgres:password@127.0.0.1:1/none')
     await expect(opening).rejects.toThrow(StoreOpenError)
-    await expect(opening).rejects.toThrow(/^The database cannot be reached: [^\n]+$/)
+    await expect(opening).rejects.toThrow(/^Could not reach the database \([^\n]+\)\. Check ERRAND_DATABASE_URL\.$/)
   })
 
   test('rejects a server that confirms commits before they are on disk', async () => {
