@@ -28,11 +28,14 @@ import {
 
 export type Limits = { [Name in LimitName]: number }
 
+/** Environment variables by name. */
+export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
+
 /**
  * Resolves each limit from the environment, then the configuration file, then the default. Throws a ConfigError that
  * names an invalid limit.
  */
-export function resolveLimits(fromFile: LimitsConfig = {}, env: NodeJS.ProcessEnv = process.env): Limits {
+export function resolveLimits(fromFile: LimitsConfig = {}, env: EnvironmentVariables = process.env): Limits {
   for (const name of Object.keys(fromFile)) {
     if (!Object.hasOwn(limits, name))
       throw new ConfigError(`limits.${name}: unknown limit. docs/reference/settings.md lists the limits`)
@@ -78,7 +81,7 @@ export type ServeOptions = {
 const loopback = /^(?:127(?:\.\d{1,3}){3}|::1|localhost)$/
 
 /** Resolves each setting from the command-line options, then the ERRAND_ variables, then the default. */
-export function resolveServe(options: ServeOptions, env: Environment = process.env): ServeSettings {
+export function resolveServe(options: ServeOptions, env: EnvironmentVariables = process.env): ServeSettings {
   const host = options.host ?? env.ERRAND_HOST ?? variables.ERRAND_HOST.default
   const portText = options.port ?? env.ERRAND_PORT ?? variables.ERRAND_PORT.default
   const port = Number(portText)
@@ -116,17 +119,17 @@ function resolveRole(text: string, env: Environment): Role {
   return role
 }
 
-export const environment = (): NodeJS.ProcessEnv => process.env
+export const environment = (): EnvironmentVariables => process.env
 
-export function resolveConfigFile(option: string | undefined, env: Environment = process.env): string {
+export function resolveConfigFile(option: string | undefined, env: EnvironmentVariables = process.env): string {
   return option ?? env.ERRAND_CONFIG ?? variables.ERRAND_CONFIG.default
 }
 
-export function resolveDataDir(option: string | undefined, env: Environment = process.env): string {
+export function resolveDataDir(option: string | undefined, env: EnvironmentVariables = process.env): string {
   return option ?? env.ERRAND_DATA_DIR ?? variables.ERRAND_DATA_DIR.default
 }
 
-export function resolveDatabaseUrl(env: Environment = process.env): string | undefined {
+export function resolveDatabaseUrl(env: EnvironmentVariables = process.env): string | undefined {
   const url = env.ERRAND_DATABASE_URL
   return url === undefined || url === '' ? undefined : checkDatabaseUrl('ERRAND_DATABASE_URL', url)
 }
@@ -146,7 +149,7 @@ function checkDatabaseUrl(field: string, url: string): string {
   return url
 }
 
-export function resolvePayments(env: Environment = process.env): PaymentSettings | undefined {
+export function resolvePayments(env: EnvironmentVariables = process.env): PaymentSettings | undefined {
   return checkPayments({
     secretKey: env.ERRAND_STRIPE_SECRET_KEY ?? '',
     webhookSecret: env.ERRAND_STRIPE_WEBHOOK_SECRET ?? '',
@@ -156,7 +159,7 @@ export function resolvePayments(env: Environment = process.env): PaymentSettings
 }
 
 /** Returns undefined if the service sends no mail. Errors do not quote the URL, because it contains a password. */
-export function resolveMail(env: Environment = process.env): MailSettings | undefined {
+export function resolveMail(env: EnvironmentVariables = process.env): MailSettings | undefined {
   const { ERRAND_MAIL_FROM: sender = '', ERRAND_SMTP_URL: url = '' } = env
   if (url === '' && sender === '') return undefined
   if (url === '') throw new ConfigError('ERRAND_SMTP_URL: must be set if ERRAND_MAIL_FROM is set')
@@ -174,7 +177,7 @@ export function resolveMail(env: Environment = process.env): MailSettings | unde
 const bucketVariables = 'ERRAND_PAYLOADS_S3_'
 type BucketVariable<Name = keyof Environment> = Name extends `ERRAND_PAYLOADS_S3_${infer Rest}` ? Rest : never
 
-export function resolvePayloadBucket(env: Environment = process.env): PayloadBucket | undefined {
+export function resolvePayloadBucket(env: EnvironmentVariables = process.env): PayloadBucket | undefined {
   const given = (name: BucketVariable) => env[`${bucketVariables}${name}`] || undefined
   const bucket = given('BUCKET')
   if (bucket === undefined) {
@@ -219,7 +222,7 @@ export function resolvePayloadBucket(env: Environment = process.env): PayloadBuc
   }
 }
 
-export function resolveLogLevel(env: Environment = process.env): string {
+export function resolveLogLevel(env: EnvironmentVariables = process.env): string {
   const level = env.ERRAND_LOG_LEVEL ?? variables.ERRAND_LOG_LEVEL.default
   if (!logLevels.some((known) => known === level)) {
     throw new ConfigError('ERRAND_LOG_LEVEL: must be debug, info, warn, error or silent')
@@ -228,13 +231,13 @@ export function resolveLogLevel(env: Environment = process.env): string {
 }
 
 /** Returns the environment for agents: all variables except the service's own secrets. */
-export function agentEnvironment(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
+export function agentEnvironment(env: EnvironmentVariables = process.env): EnvironmentVariables {
   const kept = { ...env }
   for (const [name, { isSecret }] of Object.entries<Variable>(variables)) if (isSecret) delete kept[name]
   return kept
 }
 
-export function resolveMetricsToken(env: Environment = process.env): string | null {
+export function resolveMetricsToken(env: EnvironmentVariables = process.env): string | null {
   const token = env.ERRAND_METRICS_TOKEN ?? ''
   if (token === '') return null
   if (token.length < secretCharsMin) {
@@ -243,7 +246,7 @@ export function resolveMetricsToken(env: Environment = process.env): string | nu
   return token
 }
 
-export function resolveTrustedProxies(env: Environment = process.env): string[] {
+export function resolveTrustedProxies(env: EnvironmentVariables = process.env): string[] {
   const entries = (env.ERRAND_TRUSTED_PROXIES ?? '').split(',').map((entry) => entry.trim())
   const given = entries.filter((entry) => entry !== '')
   for (const entry of given) {
@@ -254,7 +257,7 @@ export function resolveTrustedProxies(env: Environment = process.env): string[] 
 }
 
 /** Returns the login providers of the configuration file, and the one defined by the ERRAND_OIDC_ variables. */
-export function resolveLogin(fromFile: LoginConfig = {}, env: Environment = process.env): LoginConfig {
+export function resolveLogin(fromFile: LoginConfig = {}, env: EnvironmentVariables = process.env): LoginConfig {
   const { ERRAND_OIDC_ISSUER: issuer, ERRAND_OIDC_CLIENT_ID: clientId, ERRAND_OIDC_CLIENT_SECRET: clientSecret } = env
   if (issuer === undefined || issuer === '') return fromFile
   if (clientId === undefined || clientId === '')
@@ -283,7 +286,7 @@ export function resolveLogin(fromFile: LoginConfig = {}, env: Environment = proc
  * file in the data directory that only its owner can read. It has one secret per line, the current one first. Nodes
  * that share a database do not use this file.
  */
-export function resolveSecrets(dataDir: string, env: Environment = process.env): Secrets {
+export function resolveSecrets(dataDir: string, env: EnvironmentVariables = process.env): Secrets {
   const { ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous } = env
   const isShared = resolveDatabaseUrl(env) !== undefined
   if (isShared && (given === undefined || given === '')) {
@@ -302,12 +305,12 @@ export function resolveSecrets(dataDir: string, env: Environment = process.env):
 }
 
 /** Whether a secret exists. Unlike `resolveSecrets`, does not create one. */
-export function hasSecret(dataDir: string, env: Environment = process.env): boolean {
+export function hasSecret(dataDir: string, env: EnvironmentVariables = process.env): boolean {
   return env.ERRAND_SECRET !== undefined || existsSync(secretFile(dataDir))
 }
 
 /** Adds a new secret in front of those in the data directory. Does nothing if ERRAND_SECRET is set or nodes share a database. */
-export function replaceSecret(dataDir: string, env: Environment = process.env): Secrets {
+export function replaceSecret(dataDir: string, env: EnvironmentVariables = process.env): Secrets {
   if (env.ERRAND_SECRET !== undefined || resolveDatabaseUrl(env) !== undefined) return resolveSecrets(dataDir, env)
   const { current, previous } = readSecretFile(dataDir)
   return writeSecretFile(dataDir, {
@@ -320,7 +323,7 @@ export function replaceSecret(dataDir: string, env: Environment = process.env): 
  * Removes the secrets that are no longer used. Keeps the previous one until the next rotation, because a running server
  * may still encrypt data with it.
  */
-export function dropOldSecrets(dataDir: string, env: Environment = process.env): void {
+export function dropOldSecrets(dataDir: string, env: EnvironmentVariables = process.env): void {
   if (env.ERRAND_SECRET !== undefined) return
   const { current, previous } = readSecretFile(dataDir)
   if (previous.length > 1) writeSecretFile(dataDir, { current, previous: previous.slice(0, 1) })
@@ -374,11 +377,11 @@ function syncFolder(folder: string): void {
  * Whether npm runs this process in a shell, started by `npx` or by a package's `start` script. npm sends signals to
  * that shell. They end the shell but not this process.
  */
-export function isBelowNpm(env: NodeJS.ProcessEnv = process.env): boolean {
+export function isBelowNpm(env: EnvironmentVariables = process.env): boolean {
   return ['npx', 'start'].includes(env['npm_lifecycle_event'] ?? '')
 }
 
-export function resolveCommandPath(env: NodeJS.ProcessEnv = process.env): string {
+export function resolveCommandPath(env: EnvironmentVariables = process.env): string {
   return env['PATH'] ?? ''
 }
 
@@ -386,7 +389,10 @@ export function resolveCommandPath(env: NodeJS.ProcessEnv = process.env): string
  * Merges `connectors.privateHosts` of the configuration with the comma-separated hosts in
  * ERRAND_CONNECTOR_PRIVATE_HOSTS.
  */
-export function resolvePrivateHosts(fromFile: readonly string[] = [], env: Environment = process.env): string[] {
+export function resolvePrivateHosts(
+  fromFile: readonly string[] = [],
+  env: EnvironmentVariables = process.env,
+): string[] {
   const fromEnvironment = (env.ERRAND_CONNECTOR_PRIVATE_HOSTS ?? '').split(',')
   return [...fromFile, ...fromEnvironment.map((host) => host.trim()).filter((host) => host !== '')]
 }

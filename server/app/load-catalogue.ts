@@ -10,6 +10,7 @@ import type { Logger } from '../kernel/logger.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import type { Store } from '../store/store.ts'
 import { resolveLimits, resolveLogin, type Limits } from './config.ts'
+import type { Reloaded } from './reloaded.ts'
 
 type ReadParts = {
   /** Folder of the price lists. */
@@ -60,9 +61,6 @@ export function announceRetention({ retention }: Catalogue, { limits, log }: { l
   const after = { tasksDays: days(tasksMs), sessionsDays: days(sessionsMs) }
   log.info(after, 'retention is on; the contents of tasks and sessions are deleted after this many days')
 }
-
-/** `needsRestart` lists the changed parts of the configuration that a reload does not apply. */
-export type Reloaded = { agents: string[]; needsRestart: string[] }
 
 type ReloadParts = Omit<ReadParts, 'generation'> & {
   agents: AgentHost

@@ -4,9 +4,9 @@ import type { ErrandConfig } from '../agents/config/define-config.ts'
 import { openEmbeddingKey } from '../auth/platform/manage-platform-keys.ts'
 import { basePathOf } from '../http/base-path.ts'
 import { checkBaseUrl, resolveDataDir, resolveLogLevel, resolveSecrets } from './config.ts'
-import type { Reloaded } from './load-catalogue.ts'
 import { inProcessFetch } from './in-process-fetch.ts'
 import { openService } from './open-service.ts'
+import type { Reloaded } from './reloaded.ts'
 import { createServiceLog } from './service-log.ts'
 
 export type ErrandOptions = {
@@ -29,6 +29,11 @@ export type ErrandOptions = {
   readonly onFatal?: (cause: unknown) => void
 }
 
+/** An `IncomingMessage` of `node:http`, described so that the declarations need no types of Node. */
+type NodeRequest = { readonly url?: string | undefined; readonly rawHeaders: string[]; readonly complete: boolean }
+/** A `ServerResponse` of `node:http`. */
+type NodeResponse = { readonly headersSent: boolean; flushHeaders(): void; writeHead(status: number): unknown }
+
 /** A service inside another server. */
 export type Errand = {
   /** Path of the service without a trailing slash. Empty at the root. */
@@ -36,7 +41,7 @@ export type Errand = {
   /**
    * Handles a request to `basePath` or below. Expects the request and response of `node:http`, with an unread body.
    */
-  readonly handler: (request: IncomingMessage, response: ServerResponse) => void
+  readonly handler: (request: NodeRequest, response: NodeResponse) => void
   /**
    * Client with a platform key for this service. It does not use the network. It creates and credits users, and
    * `asUser` returns a client for one of them.
@@ -78,7 +83,7 @@ export async function openEmbedded({
     return {
       basePath: basePathOf(baseUrl),
       client: createClient({ baseUrl, apiKey, fetch: inProcessFetch(app.connect) }),
-      handler: app.handler,
+      handler: (request, response) => app.handler(request as IncomingMessage, response as ServerResponse),
       reload: () => app.reload(),
       close: () => app.stop(),
     }

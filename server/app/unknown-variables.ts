@@ -1,5 +1,5 @@
 import { nearestOf } from '../kernel/bad-input.ts'
-import { environment } from './config.ts'
+import { environment, type EnvironmentVariables } from './config.ts'
 import { limits, limitVariable, variables, type LimitName } from '../kernel/settings.ts'
 
 /** Variables of client programs, as named in the guides. They may be set in the same shell. */
@@ -9,7 +9,7 @@ const ofPrograms = /^ERRAND_(?:URL|BASE_URL|API_KEY|KEY|PLATFORM_KEY|WEBHOOK_SEC
  * Returns variables that look like misspelled settings, each with the most similar setting. They only cause a warning,
  * because the configuration file may read other variables.
  */
-export function unknownVariables(env: NodeJS.ProcessEnv = environment()): { name: string; nearest: string }[] {
+export function unknownVariables(env: EnvironmentVariables = environment()): { name: string; nearest: string }[] {
   const known = [...Object.keys(variables), ...(Object.keys(limits) as LimitName[]).map(limitVariable)]
   return Object.keys(env)
     .filter((name) => name.startsWith('ERRAND_') && !known.includes(name) && !ofPrograms.test(name))

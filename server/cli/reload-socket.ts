@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join, relative, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
-import type { Reloaded } from '../app/load-catalogue.ts'
+import type { Reloaded } from '../app/reloaded.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { codeOf, messageOf } from '../kernel/thrown.ts'
 

@@ -244,6 +244,8 @@ export const webhooksRouter = (parts: WebhookParts) =>
           operationId: 'getWebhookDelivery',
           tags,
           summary: 'Get a delivery with its last request, its last response and its attempts',
+          description:
+            'Deliveries are stored for seven days. Of a response body, at most the first 4,096 bytes are stored.',
           protect: true,
           successDescription: 'The delivery.',
           errorResponses: { 400: badParameter, 404: 'The webhook or the event was not found.' },

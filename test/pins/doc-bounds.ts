@@ -6,7 +6,7 @@ export const bounds: Record<string, [phrase: string, source: string, constant: s
   'docs/guides/agents.md': [
     ['together have at most {} bytes', 'agents/run/run-progress.ts', 'progressBytesMax'],
 
-    ['a PDF at {} tokens per visible page', 'agents/files/file-tokens.ts', 'tokensPerPage'],
+    ['a PDF at {} tokens per visible page', 'agents/files/content-tokens.ts', 'tokensPerPage'],
     ['at most {} and 3 million values', 'agents/http/http-service.ts', 'taskBytesMax'],
     ['at most 50 MB and {} values', 'agents/http/http-service.ts', 'taskValuesMax'],
     ['A line can be up to {},', 'agents/http/http-service.ts', 'lineBytesMax'],

@@ -106,12 +106,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       { once: true },
     )
   })
-  const step = new OpenSteps({
-    stream,
-    signal,
-    maxTokens: params.maxTokens,
-    askStep: chat.askStep,
-  })
+  const step = new OpenSteps({ stream, signal, maxTokens: params.maxTokens, askStep: chat.askStep })
   // Only model agents get their own abort controller, because each abort creates an exception, which is slow.
   const over = config.isModel ? new AbortController() : undefined
   let connectors: CountedConnectors | undefined

@@ -89,7 +89,7 @@ test('a chat interrupted by an internal error of the service leaves its thread u
   const file = join(newDataDir(), 'aborted')
   const message = say({ do: 'note-abort', file }, { do: 'raw', part: { type: 'step', promptTokens: 1 } })
   const lost = await within('its end', waitMsMax, chat(message, () => Promise.reject(new Error('lost'))).outcome)
-  expect(lost).toEqual({ kind: 'interrupted', message: 'An internal error of the service stopped the run.' })
+  expect(lost).toEqual({ kind: 'interrupted', message: 'An internal error stopped the run. Try again.' })
   await until('its agent is stopped', waitMsMax, () => existsSync(file))
   await until('its run is over', waitMsMax, () => host.threads()[0]?.running === 0)
   const next = await within('the next end', waitMsMax, chat('Hello', async () => 1).outcome)
