@@ -319,7 +319,7 @@ test('rejects unsupported requests before sending anything', async () => {
   await nowhere.resumeStream()
   expect(nowhere.status).toBe('ready')
   await nowhere.sendMessage({ text: 'Hello' })
-  expect(nowhere.error?.message).toMatch(/^sessionId: Must be a session/)
+  expect(nowhere.error?.message).toMatch(/^sessionId: Must return a session id/)
   await chat.sendMessage({ text: 'Hello' }, { body: { params: { temperature: 7 } } })
   expect(isErrandError(chat.error) && chat.error.details).toMatchObject([{ path: 'params.temperature' }])
   expect(await talker.charges()).toHaveLength(1)
