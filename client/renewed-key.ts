@@ -5,7 +5,7 @@ export type KeySource = () => string | Promise<string>
 
 /**
  * Sends each request with the key that `getKey` returned last. After a 401, calls `getKey` again and repeats the request
- * once. Concurrent requests share one call of `getKey`.
+ * once. Concurrent requests share one call to `getKey`.
  */
 export function withRenewedKey(fetch: Fetch, getKey: () => Promise<string>): Fetch {
   let current: Promise<string> | undefined

@@ -7,7 +7,7 @@ type Errand = { client: ErrandClient; listeners: Set<() => void> }
 const ErrandContext = createContext<Errand | undefined>(undefined)
 
 export type ErrandProviderProps = {
-  /** A client with a client token of the user. Create it outside of the component or with `useMemo`. */
+  /** A client whose `apiKey` is the user's client token. Create it outside the component, or with `useMemo`. */
   client: ErrandClient
   children?: ReactNode
 }

@@ -485,7 +485,7 @@ export type Economics = {
     executions: number
     /** Number of failed tasks and turns, excluding canceled and expired tasks */
     failures: number
-    /** Charges, minus the returned part of metered and token-priced tasks */
+    /** Charges, minus refunds of the unused part of metered and token-priced tasks */
     chargedUsd: string
     /** Refunds of failed, canceled and expired tasks */
     refundedUsd: string
@@ -508,7 +508,7 @@ export type Economics = {
     executions: number
     /** Number of failed tasks and turns, excluding canceled and expired tasks */
     failures: number
-    /** Charges, minus the returned part of metered and token-priced tasks */
+    /** Charges, minus refunds of the unused part of metered and token-priced tasks */
     chargedUsd: string
     /** Refunds of failed, canceled and expired tasks */
     refundedUsd: string

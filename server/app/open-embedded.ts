@@ -29,9 +29,9 @@ export type ErrandOptions = {
   readonly onFatal?: (cause: unknown) => void
 }
 
-/** An `IncomingMessage` of `node:http`, described so that the declarations need no types of Node. */
+/** Describes Node's `IncomingMessage`, so that the package's declarations do not need `@types/node`. */
 type NodeRequest = { readonly url?: string | undefined; readonly rawHeaders: string[]; readonly complete: boolean }
-/** A `ServerResponse` of `node:http`. */
+/** Describes Node's `ServerResponse`. */
 type NodeResponse = { readonly headersSent: boolean; flushHeaders(): void; writeHead(status: number): unknown }
 
 /** A service inside another server. */

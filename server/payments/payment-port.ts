@@ -42,7 +42,7 @@ export type PaymentPort = {
   topupOfPayment(paymentId: string): Promise<string | null>
   stateOf(of: StateOf): Promise<FoundPayment | undefined>
   /**
-   * Charges the saved payment method. Repeated calls for a top-up charge it only once. Returns the new state, or
+   * Charges the saved payment method. Calling it again for the same top-up does not charge twice. Returns the new state, or
    * undefined while the state is unknown.
    */
   charge(due: DueRecharge, now: EpochMs): Promise<PaymentState | undefined>

@@ -15,7 +15,7 @@ export type Live = AttemptRef & {
 export type LiveRun = Live & {
   /** Reports progress. `json` must be the JSON of an object. */
   note(json: string): void
-  /** Ends the reporting. Later calls of `note` have no effect. */
+  /** Ends the reporting. Later calls to `note` have no effect. */
   end(): void
 }
 

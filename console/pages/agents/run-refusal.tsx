@@ -59,7 +59,7 @@ export function RunRefusal({ error, receivedAt }: { error: unknown; receivedAt: 
   )
 }
 
-/** Replaces a service message that contains a UTC time. The notice shows the time in the user's time zone. */
+/** Replaces the server's message, which contains a UTC time. The page shows that time in the user's time zone. */
 function reasonOf(message: string): string {
   if (!message.includes('connectorIds')) return blockReason
   return 'A task failed after calling a connector. You can still run this without connectors.'

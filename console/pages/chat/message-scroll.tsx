@@ -7,7 +7,7 @@ type MessageScrollProps = {
   label: string
   /** Changes when messages are prepended. The scroll position then stays at the same message. */
   firstKey: string | undefined
-  /** Changes when the user sends a message, which scrolls to the end. */
+  /** Changes when the user sends a message. Each change scrolls the list to its end. */
   sentKey: string | undefined
   children: ReactNode
 }

@@ -28,7 +28,7 @@ type Held = {
   endedAt: number | undefined
   unwritten: number
   isFollowed: boolean
-  /** The turn's pieces in the store, oldest first. */
+  /** The stored parts of the turn's event stream, oldest first. */
   stored: readonly StoredPiece[]
 }
 

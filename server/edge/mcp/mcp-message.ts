@@ -42,7 +42,7 @@ export class McpError extends Error {
   }
 }
 
-/** Keys of `_meta`. Each message of the current revision describes its client with the first three. */
+/** Keys of `_meta`. In the current protocol revision, every message describes its client with the first three keys. */
 export const metaNames = {
   revision: 'io.modelcontextprotocol/protocolVersion',
   clientInfo: 'io.modelcontextprotocol/clientInfo',

@@ -33,7 +33,7 @@ export type OpenCall = {
 
 export type CalledAs = {
   what: string
-  /** Identifies the client and its request id, as in cancel notifications. */
+  /** Client and request id. A cancel notification names the call by both. */
   request: string
   /** Whether this client can be distinguished from all others, so that its request ids are unique. */
   isOneClient: boolean

@@ -12,7 +12,7 @@ type TurnAwayParts = {
 }
 
 /**
- * Responds with 503 at the lowest possible cost, because the time spent on rejections is lost for other requests. If a
+ * Responds with 503 at the lowest possible cost, because the time spent on rejections is lost to other requests. If a
  * rejection cost half as much as a request, rejections would take all of the time at twice the maximum load.
  */
 export function createTurnAway({ ends, onRefused }: TurnAwayParts) {

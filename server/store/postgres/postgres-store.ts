@@ -27,7 +27,7 @@ const defaultStatementMsMax = 12_000
 export type PostgresStoreOptions = {
   databaseUrl: string
   limits: StoreLimits
-  /** Creates the clock. `notBefore` is the newest stored time. If omitted, all nodes use the database's clock. */
+  /** Creates the clock; the database's clock by default. `notBefore` is the newest stored time. */
   clock?: (notBefore: number) => Clock
   onCommit?: (commit: Committed) => void
   onWarning?: (message: string) => void

@@ -24,7 +24,7 @@ export async function verifyLedger(client: Pick<PgClient, 'query'>): Promise<Led
 export async function checkLedger(client: Pick<PgClient, 'query'>): Promise<LedgerReport> {
   // Allow sequential scans, because ledger checks read whole tables.
   await client.query('SET LOCAL enable_seqscan = on')
-  // If the statistics are outdated, the planner would join row by row, which takes a minute for 20,000 transactions.
+  // With outdated statistics, the planner joins row by row, which takes a minute for 20,000 transactions.
   await client.query('SET LOCAL enable_nestloop = off')
   const differences = []
   for (const check of ledgerChecks(postgres)) {

@@ -184,7 +184,7 @@ export function workTables(
       /** Set for files of messages, null for a task's JSON. */
       mediaType: text('media_type'),
       filename: text(),
-      /** Estimated number of tokens of a message's file. Null if an earlier version stored the file. */
+      /** Estimated tokens of the file. Null for files stored by an earlier version. */
       tokens: number(),
     },
     (payload) => [

@@ -9,8 +9,8 @@ type Resolved = {
   items: readonly unknown[]
   hasReferences: boolean
   /**
-   * The session that the request continues, because its replies are exactly the referenced ones. Undefined if there is
-   * none.
+   * The session that the request continues: the one whose replies match the referenced ids exactly. Undefined if no
+   * session matches.
    */
   sessionId: string | undefined
 }
