@@ -136,7 +136,10 @@ async function actFor({ store }: AuthenticatorParts, key: PlatformKeyHolder, ask
   const user = await store.platform.findUser(asked)
   // Platform keys cannot act on behalf of admins, so an admin is treated as an unknown user.
   if (!user || user.isAdmin)
-    throw new ErrandError('FORBIDDEN', 'Platform keys cannot act for the user in the header Errand-User. Check the id.')
+    throw new ErrandError(
+      'FORBIDDEN',
+      'Platform keys cannot act on behalf of the user named in the Errand-User header. Check the id.',
+    )
   assertNotSuspended(user)
   return {
     ...unlimited,

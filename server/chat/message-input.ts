@@ -92,7 +92,7 @@ export function checkSize(
   { files, params, text }: MessageDraft & Pick<Input, 'params'>,
 ): void {
   if (jsonBytes(text) > messageTextBytesMax) {
-    throw badField('message', `Must be at most ${messageTextBytesMax} bytes of JSON`)
+    throw badField('message', `Must be at most ${messageTextBytesMax} bytes when encoded as JSON`)
   }
   if (roughTokens(text) + files.tokens > contextTokens) {
     throw badField('message', `Must have at most ${contextTokens} tokens, the maximum of this agent`)

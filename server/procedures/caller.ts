@@ -75,7 +75,7 @@ export function requireAgent({ agents }: Pick<Caller, 'agents'>, agentId: string
 export function requireScope(caller: AnyCaller, ...scopes: CallerScope[]): asserts caller is Caller {
   const needed = scopes.map((scope) => `"${scope}"`).join(' or ')
   if ('platform' in caller) {
-    const message = `This platform key lacks the scope ${needed}. To act on behalf of a user, use a key with the scope "act" and send the header Errand-User.`
+    const message = `This platform key lacks the scope ${needed}. To act on behalf of a user, use a key with the scope "act" and send the Errand-User header.`
     throw new ErrandError('FORBIDDEN', message)
   }
   if (scopes.some((scope) => caller.scopes.includes(scope))) return
@@ -113,7 +113,7 @@ export function requirePlatform(caller: AnyCaller, scope: PlatformScope): void {
     if (caller.credential.kind !== 'acting') return requireAdmin(caller)
     throw new ErrandError(
       'FORBIDDEN',
-      'Platform keys perform this operation themselves, not on behalf of a user. Omit the header Errand-User.',
+      'A platform key must call this operation in its own name, not on behalf of a user. Omit the Errand-User header.',
     )
   }
   if (caller.platform.scopes.includes(scope)) return

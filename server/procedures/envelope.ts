@@ -59,7 +59,8 @@ function applyAnnotations(value: unknown, meta: unknown): unknown {
   const isLegacy = typeof v !== 'number' || v < 1
   for (const path of textsIn(referentialEqualities)) {
     const found = find(value, segmentsOf(path, isLegacy))
-    if (!found || found.container[found.key] === null) throw badField('', 'The input is circular. Send plain JSON.')
+    if (!found || found.container[found.key] === null)
+      throw badField('', 'The input contains a circular reference. Send plain JSON.')
   }
   if (paths === 'whole') return undefined
   const known = paths.filter((path) => find(value, segmentsOf(path, isLegacy)))

@@ -67,7 +67,7 @@ const form = /^(([0-9a-z]{1,10})-([0-9a-z]{1,10}))-([\w-]{12})$/
 function readCursor(cursor: string, list: CursorList): ListPlace {
   const [, place = '', createdAt = '', seq = '', check] = form.exec(cursor) ?? []
   if (check !== checkOf(place, list)) {
-    throw badField('after', 'Must be `next` from a page of this list with the same filters')
+    throw badField('after', 'Must be the `next` value from a page of this list with the same filters')
   }
   return { createdAt: Number.parseInt(createdAt, 36), seq: Number.parseInt(seq, 36) }
 }

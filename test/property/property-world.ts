@@ -23,6 +23,9 @@ export type Sender = { name: string; lines: readonly string[] }
 export type Senders = Record<'key' | 'cookie' | 'admin' | 'page' | 'stranger', Sender>
 
 /** Detects changes in tables and stored payloads. */
+/** Columns that sending a mail changes, which happens in the background. */
+const unsent = { status: null, attempts: null, due_at: null, attempted_at: null, sealed: null, error: null }
+
 class StoreWatch {
   readonly #raw: RawDatabase
   readonly #folder: string
@@ -35,7 +38,8 @@ class StoreWatch {
   }
 
   /**
-   * Returns a digest of every row of every table, except for the last use of credentials and the state of deliveries.
+   * Returns a digest of every row of every table, except for the last use of credentials and the state of deliveries and
+   * mails.
    */
   async digest(): Promise<string> {
     const version = await this.#raw.version()
@@ -52,7 +56,9 @@ class StoreWatch {
       hash.update(table)
       const rows = await this.#raw.query(`SELECT * FROM ${table}`)
       for (const row of rows
-        .map((one) => JSON.stringify({ ...one, last_used_at: null, failing_since: null }))
+        .map((one) =>
+          JSON.stringify({ ...one, last_used_at: null, failing_since: null, ...(table === 'mails' && unsent) }),
+        )
         .toSorted())
         hash.update(row)
     }

@@ -17,7 +17,7 @@ const meanings: Readonly<Record<string, string>> = {
 }
 
 /** Matches the service's error message for an agent that called a tool outside the run's connectors. */
-const noSuchTool = /^No connector of this run has a tool named/
+const noSuchTool = /^No connector in this run has the tool /
 
 type TaskErrorProps = { task: Task; error: NonNullable<Task['error']> }
 

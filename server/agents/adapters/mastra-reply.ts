@@ -54,7 +54,7 @@ function show(type: string, payload: Foreign, run: AdaptedRun): void {
     case 'tool-error':
       return run.toolError({ id: payload.toolCallId, error: payload.error })
     case 'tripwire':
-      throw new Error(`A processor of the agent rejected the message: ${String(payload.reason)}`)
+      throw new Error(`One of the agent's processors rejected the message: ${String(payload.reason)}`)
     case 'error':
       throw payload.error
   }

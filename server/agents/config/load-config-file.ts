@@ -20,7 +20,7 @@ export async function loadConfigFile(file: string, modules?: ProjectModules): Pr
   try {
     module = (await (modules ? importModules(modules) : importProject(path))) as { default?: unknown }
   } catch (error) {
-    throw new ConfigError(`Could not load ${path}. Fix this error in it: ${messageOf(error)}`, { cause: error })
+    throw new ConfigError(`Could not load ${path}. Fix this error and try again: ${messageOf(error)}`, { cause: error })
   }
   if (typeof module.default !== 'object' || module.default === null) {
     throw new ConfigError(`${path} does not export a configuration. Add export default defineConfig({ agents: [] }).`)

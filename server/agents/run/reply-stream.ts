@@ -180,7 +180,7 @@ export class ReplyStream {
   #addResult({ id, output }: Extract<ChatPart, { type: 'tool-result' }>): void {
     if (!this.#openCalls.delete(id)) {
       throw new ReplyError(
-        `The agent yielded a tool-result with the unknown id ${quote(id)}. Use the id of an earlier tool-call.`,
+        `The agent yielded a tool-result with the id ${quote(id)}, but no tool-call with that id is waiting for a result. Yield one tool-result for each tool-call.`,
         'result',
       )
     }

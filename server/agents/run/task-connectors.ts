@@ -79,7 +79,7 @@ export class WaitingTime {
 
   get #timeUp(): ConnectorError {
     return new ConnectorError(
-      `The connectors of this run took ${this.#maxMs / 1000} seconds in total, the maximum. Run a task with fewer tool calls.`,
+      `The connectors in this run took ${this.#maxMs / 1000} seconds in total, the maximum. Run a task with fewer tool calls.`,
     )
   }
 

@@ -109,7 +109,7 @@ function createLog(runId: string): RunLog {
   const end = () => {
     const dropped = lines - logLinesPerRunMax
     if (dropped <= 0) return
-    const message = `Dropped ${dropped} log lines of this run; a run can log at most ${logLinesPerRunMax}.`
+    const message = `Dropped ${dropped} log lines in this run. A run can log at most ${logLinesPerRunMax}.`
     send({ type: 'log', runId, message })
   }
   const log = (message: string, fields?: Record<string, unknown>) => {

@@ -36,6 +36,6 @@ export function assertNoActingUser({ headers }: IncomingMessage): void {
   if (headers['errand-user'] === undefined) return
   throw new ErrandError(
     'FORBIDDEN',
-    'Only a platform key can act on behalf of other users. Omit the header Errand-User.',
+    'Only a platform key can act on behalf of other users. Omit the Errand-User header.',
   )
 }

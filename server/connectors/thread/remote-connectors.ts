@@ -6,7 +6,7 @@ import { noSuchTool, type OpenConnectors, type RunConnectors } from './run-conne
 
 type Waiting<Value> = { resolve: (value: Value) => void; reject: (error: Error) => void }
 
-const lost = 'The connections to the connectors of this run were lost. Try again.'
+const lost = 'The connections to the connectors in this run were lost. Try again.'
 
 /**
  * Provides connectors to an agent thread. The connections themselves are in the connector thread. `ask` requests a port
@@ -103,7 +103,7 @@ class RemoteRun implements RunConnectors {
   async close(): Promise<void> {
     if (this.#end) return
     this.#send({ type: 'close', run: this.#number })
-    this.end(new ConnectorError('The connectors of this run are closed. Call tools before the run ends.'))
+    this.end(new ConnectorError('The connectors in this run are closed. Call tools before the run ends.'))
   }
 
   end(error: Error): void {

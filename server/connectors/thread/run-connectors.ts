@@ -33,7 +33,7 @@ export type OpenConnectors = {
 export type Connect = (specs: readonly ConnectorSpec[], options: OpenConnectors) => Promise<RunConnectors>
 
 export function noSuchTool(name: string): ConnectorError {
-  return new ConnectorError(`No connector of this run has the tool "${name}". Call one of the listed tools.`)
+  return new ConnectorError(`No connector in this run has the tool "${name}". Call one of the listed tools.`)
 }
 
 export function toolError(text: string): ToolAnswer {

@@ -35,7 +35,7 @@ export function serveConnectors(port: MessagePort, means: ConnectorMeans): void 
     const connectors = await runs.get(run)?.connectors
     try {
       if (!connectors)
-        throw new ConnectorError('The connectors of this run are closed. Call tools before the run ends.')
+        throw new ConnectorError('The connectors in this run are closed. Call tools before the run ends.')
       const answer = await connectors.call(name, JSON.parse(args) as Record<string, unknown>)
       send({ type: 'answered', run, call: number, answer })
     } catch (error) {

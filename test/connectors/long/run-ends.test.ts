@@ -146,7 +146,7 @@ test.for(places)(
       const taskId = await createTask(world, person, task)
       if (task.connectorIds === wellIds) {
         const message =
-          /^The connectors of this run took 5 seconds in total, the maximum\. Run a task with fewer tool calls\.$/
+          /^The connectors in this run took 5 seconds in total, the maximum\. Run a task with fewer tool calls\.$/
         return await expectToldOnly(world, person, { taskId, message })
       }
       expect(await endOf(world, person, taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_TIMEOUT' } })

@@ -20,7 +20,7 @@ testConsole(
     await page.getByLabel('Text', { exact: false }).first().fill(text)
     await runButton(page).click()
     const alert = page.getByRole('alert').filter({ hasText: 'Insufficient balance' })
-    await alert.getByText(/Balance \$0\.0050 is lower than the required \$0\.0100/).waitFor()
+    await alert.getByText(/balance of \$0\.0050 is lower than the required \$0\.0100/).waitFor()
     await opened.check('agent-balance')
     expect(await page.getByLabel('Text', { exact: false }).first().inputValue(), 'the params stay').toBe(text)
   },

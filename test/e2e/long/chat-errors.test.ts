@@ -28,7 +28,7 @@ testConsole(
     opened.allow(/status of 403/)
     const long = 'much to read '.repeat(3000)
     await send(page, long)
-    await page.getByText(/Balance \$\d+\.\d{4} .*is lower than the required/).waitFor()
+    await page.getByText(/balance of \$\d+\.\d{4} .*is lower than the required/).waitFor()
     await page.getByRole('link', { name: 'Go to billing' }).last().waitFor()
     expect(await messageBox(page).inputValue()).toBe(long)
     await opened.check('chat-balance')

@@ -38,7 +38,7 @@ testConsole(
     const link = page.getByRole('link', { name: /^the table/ })
     expect(await link.getAttribute('rel')).toBe('noopener noreferrer nofollow')
     expect(await link.getAttribute('target')).toBe('_blank')
-    expect(await page.getByRole('link', { name: /Picture: a chart/ }).getAttribute('href')).toContain('chart.png')
+    expect(await page.getByRole('link', { name: /Image: a chart/ }).getAttribute('href')).toContain('chart.png')
     expect(await page.locator('main li img[src]').count()).toBe(0)
     expect(await page.getByRole('link', { name: 'a local link' }).count()).toBe(0)
     await page.getByRole('paragraph').getByText('<b>No markup</b>').waitFor()

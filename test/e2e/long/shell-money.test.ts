@@ -89,7 +89,7 @@ testConsole(
     await page.getByText('Your balance is $0.0050. Ask an admin to add credit.').waitFor()
     await page.getByRole('textbox', { name: 'Text' }).fill('Some words about words.')
     await page.getByRole('button', { name: 'Run for $0.0100' }).click()
-    await page.getByText('Balance $0.0050 is lower than the required $0.0100.').waitFor()
+    await page.getByText('The balance of $0.0050 is lower than the required $0.0100.').waitFor()
     expect(await oddAmounts(page)).toEqual([])
     await opened.check('agent-too-expensive')
   },

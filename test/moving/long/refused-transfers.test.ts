@@ -9,7 +9,7 @@ import { runErrand, startProcess } from '../../support/test-process.ts'
 import { newDataDir, startService } from '../../support/test-service.ts'
 import { linesOf, refusal, usersIn, withChecksum } from '../transfer-runs.ts'
 
-const incomplete = '1 errand: The export is incomplete or was changed. Create a new export.\n'
+const incomplete = '1 errand: The export is incomplete or was changed. Create a new export and import that.\n'
 const otherVersion = '1 errand: Another version of Errand wrote this export. Import it with that version.\n'
 
 /** Creates a data directory with one user, and exports it. */
@@ -89,7 +89,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
       [
         'a removed parent',
         [header, ...rows.toSpliced(1, 1)].join(''),
-        /^1 errand: The database rejects rows of the table "accounts" \(.*foreign key.*\)\. Create a new export\.\n$/i,
+        /^1 errand: The database rejected rows for the table "accounts" \(.*foreign key.*\)\. Create a new export and import that\.\n$/i,
       ],
       ['a line after the end', [...lines, end].join(''), incomplete],
       ['a later format', lines.join('').replace('"version":1', '"version":2'), otherVersion],

@@ -185,7 +185,7 @@ async function continuedOf(wire: OpenaiParts, { caller, input, ofHeader }: Conti
   if (given.length > 1)
     throw badParam(
       'previous_response_id',
-      'Must be omitted if another of previous_response_id, conversation and the header Errand-Session is set',
+      'Must be omitted if another of previous_response_id, conversation and the Errand-Session header is set',
     )
   if (store === false) throw badParam('store', 'Must not be false when you continue a stored conversation')
   if (typeof previousId !== 'string') return given[0]

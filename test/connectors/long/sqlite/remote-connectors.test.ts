@@ -58,7 +58,7 @@ test('losing the connector thread fails calls without blaming the connector; the
   ends[0]!.close()
   for (const error of await Promise.all(calls)) {
     expect(error).toBeInstanceOf(ConnectorsUnavailableError)
-    expect(error).toMatchObject({ message: 'The connections to the connectors of this run were lost. Try again.' })
+    expect(error).toMatchObject({ message: 'The connections to the connectors in this run were lost. Try again.' })
   }
   expect(run.failed.aborted).toBe(true)
   await expectNoServers()
@@ -68,7 +68,7 @@ test('losing the connector thread fails calls without blaming the connector; the
   expect(again.failed.aborted).toBe(false)
   await again.close()
   await expect(again.call('fail')).rejects.toThrow(
-    'The connectors of this run are closed. Call tools before the run ends.',
+    'The connectors in this run are closed. Call tools before the run ends.',
   )
   await expectNoServers()
   ends[1]!.close()
@@ -131,7 +131,7 @@ test('a task whose connectors were lost is interrupted, regardless of what its a
   const own = { catalogue, request, signal, log: none, ...host }
   expect(await executeTask({ ...own, resultBytesMax: 1000, connect })).toEqual({
     kind: 'interrupted',
-    message: 'The connections to the connectors of this run were lost. Try again.',
+    message: 'The connections to the connectors in this run were lost. Try again.',
   })
   await expectNoServers()
 })
@@ -193,7 +193,7 @@ test('calling an unknown tool does not count as connector use, so a failed run i
     yield { type: 'text', delta: 'Said.' }
     await connectors.call('unknown')
   }, signal)
-  const message = 'No connector of this run has the tool "unknown". Call one of the listed tools.'
+  const message = 'No connector in this run has the tool "unknown". Call one of the listed tools.'
   expect(await wrong.outcome).toMatchObject({ kind: 'failed', error: { code: 'AGENT_ERROR', message } })
   expect(await wrong.outcome).not.toHaveProperty('owed')
   const own = chatWith(async function* ({ connectors }) {

@@ -120,7 +120,7 @@ test.for(['code', 'model'])('a disallowed tool is neither offered to a %s agent 
   const task = { endpointId: `${agentId}.call`, params: { calls: [{ name: 'get-sum' }] }, connectorIds }
   const ended = await endOf(world, person, await createTask(world, person, task))
   if (agentId === 'code') {
-    const message = 'No connector of this run has the tool "get-sum". Call one of the listed tools.'
+    const message = 'No connector in this run has the tool "get-sum". Call one of the listed tools.'
     expect(ended).toMatchObject({ status: 'failed', error: { code: 'AGENT_ERROR', message } })
   } else {
     expect(toolsOf()).toEqual(['use'])

@@ -60,7 +60,7 @@ test('runs a configuration with type errors; rejects a configuration that throws
   expect(await failureOf({ dataDir, config: wrong })).toBe('it started; exit 0')
   const throws = config('throws.config.ts', 'throw new Error("no model is set")')
   expect(await failureOf({ dataDir, config: throws })).toContain(
-    `Could not load ${throws}. Fix this error in it: no model is set`,
+    `Could not load ${throws}. Fix this error and try again: no model is set`,
   )
   const empty = config('empty.config.ts', 'export const agents = []')
   expect(await failureOf({ dataDir, config: empty })).toContain(

@@ -82,8 +82,8 @@ test('floods of logs, output or rejections from a run stay bounded', async () =>
   expect(ofPrinted.every(({ taskId }) => taskId === ids[1])).toBe(true)
   const dropped = logged.filter(({ msg }) => msg.startsWith('Dropped'))
   expect(dropped.filter(({ taskId }) => taskId !== undefined)).toMatchObject([
-    { taskId: ids[0], msg: expect.stringContaining('19000 log lines of this run') },
-    { taskId: ids[1], msg: expect.stringContaining('19000 log lines of this run') },
+    { taskId: ids[0], msg: expect.stringContaining('19000 log lines in this run') },
+    { taskId: ids[1], msg: expect.stringContaining('19000 log lines in this run') },
   ])
   // With --json, standard output contains one object, which was already read.
   expect(printed).toBe('')
