@@ -33,7 +33,7 @@ export async function init(folder: string): Promise<void> {
   for (const tarball of tarballs.values()) await copyFile(tarball, join(folder, basename(tarball)))
   const enter = resolve(folder) === process.cwd() ? '' : `cd ${folder} && `
   process.stdout.write(
-    `Wrote ${files.length + tarballs.size} files to ${resolve(folder)}. Next:\n\n  ${enter}npm install && npm start\n\nSee README.md for more.\n`,
+    `Wrote ${files.length + tarballs.size} files to ${resolve(folder)}. Next, with Node 22.18 or newer:\n\n  ${enter}npm install && npm start\n\nSee README.md for more.\n`,
   )
 }
 

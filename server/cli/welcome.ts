@@ -1,6 +1,7 @@
 import { relative } from 'node:path'
 import type { Catalogue, Endpoint } from '../agents/config/catalogue.ts'
 import type { App } from '../app/app.ts'
+import { sampleParams } from './sample-params.ts'
 
 /** `password` is absent once the demo user has changed the generated password. */
 export type Demo = { email: string; key: string; password?: string }
@@ -43,9 +44,9 @@ function quote(body: object): string {
   return `'${JSON.stringify(body).replaceAll("'", `'\\''`)}'`
 }
 
-/** Returns a shell command that extracts a string field from a JSON object. */
+/** Returns a shell pipe that prints a JSON response, so that an error is visible, and extracts a string field from it. */
 function pick(field: string): string {
-  return `sed 's/.*"${field}":"//; s/".*//'`
+  return `tee /dev/stderr | sed 's/.*"${field}":"//; s/".*//'`
 }
 
 const table = 'city,amount\nBerlin,10.50\nParis,4.25\nBerlin,2.25\n\nWhat is the total amount by city?'
@@ -60,6 +61,5 @@ function exampleOf({ id, paramsJsonSchema }: Endpoint): unknown {
     const text = 'Errand runs agents. Each task is charged when it is created. A task that fails is refunded in full.'
     return { text, sentences: 1 }
   }
-  const { examples } = paramsJsonSchema
-  return Array.isArray(examples) && examples.length > 0 ? examples[0] : {}
+  return sampleParams(paramsJsonSchema)
 }

@@ -22,10 +22,10 @@ export type Sender = { name: string; lines: readonly string[] }
 
 export type Senders = Record<'key' | 'cookie' | 'admin' | 'page' | 'stranger', Sender>
 
-/** Detects changes in tables and stored payloads. */
 /** Columns that sending a mail changes, which happens in the background. */
 const unsent = { status: null, attempts: null, due_at: null, attempted_at: null, sealed: null, error: null }
 
+/** Detects changes in tables and stored payloads. */
 class StoreWatch {
   readonly #raw: RawDatabase
   readonly #folder: string

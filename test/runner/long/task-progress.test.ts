@@ -93,7 +93,7 @@ test('invalid progress throws an explanation and the run keeps the previous prog
     'a fraction that is none': 'progress: fraction must be a number from 0 to 1',
     'a message that is no text': 'progress: message must be a string',
     'a field that it has not': 'progress: unknown field percent. Use only fraction, message and data',
-    'a megabyte': expect.stringMatching(/^progress: at most 4096 bytes of JSON are allowed/),
+    'a megabyte': expect.stringMatching(/^progress: the argument must be at most 4096 bytes/),
     'a circle': expect.stringMatching(/^progress: data must be JSON: /),
     'a bigint': expect.stringMatching(/^progress: data must be JSON: /),
     'a function': 'progress: data must be JSON, not a function',
