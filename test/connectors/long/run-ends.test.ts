@@ -79,7 +79,7 @@ test('killing an HTTP server during a call fails chats and is reported to tasks'
   await Promise.all(readers.map((reader) => reader.until('tool_call')))
   await expect.poll(() => readWords(file), soon).toEqual(['begun'])
   await http.stop()
-  const message = /^Connector "Killed": The connector closed the connection .*answer.*\.$/
+  const message = /^Connector "Killed": The connector closed the connection .*response.*\.$/
   await expectToldOnly(world, person, { taskId, message })
   for (const [n, reader] of readers.entries()) {
     const error = { code: 'AGENT_ERROR', message: expect.stringMatching(message) }
