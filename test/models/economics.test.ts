@@ -103,11 +103,23 @@ test('users see their own sums without the cost, and only admins and platforms s
   expect(await csv.text()).toMatch(
     /^value,spentUsd,refundedUsd,executions,failures,runP50Ms,runP95Ms,waitP50Ms,waitP95Ms\r\ntokens.draft,0.1200,0.0000,1,0(?:,\d+){4}\r\n$/,
   )
+  const withoutRows = await fetch(`${service.url}/api/usage?groupBy=tag`, {
+    headers: { Authorization: `Bearer ${one.key}`, Accept: 'text/csv' },
+  })
+  expect(await withoutRows.text()).toBe(
+    'value,spentUsd,refundedUsd,executions,failures,runP50Ms,runP95Ms,waitP50Ms,waitP95Ms\r\n',
+  )
   const { browser } = await signUp(service)
   await expectStatus(403, browser.get(`/api/admin/economics?${period}`))
   const draft = { name: 'shop', scopes: ['economics'] }
   const { key } = await expectStatus(200, admin.browser.post('/api/platform-keys', draft))
   expect((await service.get(`/api/admin/economics?${period}`, key)).body.total.executions).toBe(2)
+  const empty = await fetch(`${service.url}/api/admin/economics?from=2020-01-01&to=2020-01-31`, {
+    headers: { Authorization: `Bearer ${key}`, Accept: 'text/csv' },
+  })
+  expect(await empty.text()).toBe(
+    'value,executions,failures,chargedUsd,refundedUsd,revenueUsd,writtenOffUsd,providerCostUsd,marginUsd\r\n',
+  )
   const { key: without } = await expectStatus(
     200,
     admin.browser.post('/api/platform-keys', { ...draft, scopes: ['users'] }),

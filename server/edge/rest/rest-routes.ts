@@ -20,7 +20,7 @@ export function restRoutes(router: AppRouter): Route[] {
 }
 
 function toRoute(procedure: AnyProcedure): Route[] {
-  const { inputs, meta, type } = definitionOf(procedure)
+  const { inputs, meta, output, type } = definitionOf(procedure)
   if (!meta?.openapi) return []
   assert(type === 'query' || type === 'mutation', 'a REST operation is a query or a mutation')
   const { method, operationId, path } = meta.openapi
@@ -36,7 +36,7 @@ function toRoute(procedure: AnyProcedure): Route[] {
       auth: accessOf(procedure),
       body: hasBody ? (meta.isBodyOptional ? 'optional object' : 'object') : undefined,
       takesIdempotencyKey: hasBody && meta.isIdempotent === true,
-      form: meta.isTable ? tableForm : restForm,
+      form: meta.isTable ? tableForm(output) : restForm,
       handle({ context, params, query, response }, body) {
         // Add the path params to the body itself. Copying a body with many unknown fields would take as long as parsing
         // it.
