@@ -6,6 +6,7 @@ import { measureTools, type ToolTokens } from '../agents/model/tool-tokens.ts'
 import { PriceLists } from '../agents/prices/price-lists.ts'
 import { lossesOf } from '../agents/prices/read-prices.ts'
 import type { AgentHost } from '../agents/threads/agent-port.ts'
+import { ratesByModel } from '../billing/chat-price.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import type { Store } from '../store/store.ts'
@@ -20,17 +21,24 @@ type ReadParts = {
   generation?: number
 }
 
-/** Validates a configuration. Logs a warning about chat prices below the provider's prices. */
+/** Validates a configuration. Logs a warning about token prices below the provider's prices. */
 export async function readCatalogue(
   config: ErrandConfig,
   { folder, generation, log, toolTokens: measured }: ReadParts,
 ): Promise<Catalogue> {
   const catalogue = new Catalogue(config, new PriceLists(folder), generation)
-  for (const { chat, id: agentId } of catalogue.agents) {
+  for (const { chat, endpoints, id: agentId } of catalogue.agents) {
     for (const { id: model, ...prices } of chat?.models ?? []) {
       const losses = lossesOf(prices)
       if (losses.length > 0)
         log.warn({ agentId, ...(model !== null && { model }), losses }, 'the chat rates of an agent are below its cost')
+    }
+    for (const { costs, id: endpointId, modelIds, rates } of endpoints) {
+      for (const [at, own] of (rates ? ratesByModel(rates) : []).entries()) {
+        const losses = lossesOf({ rates: own, cost: costs?.[at] ?? null })
+        if (losses.length > 0)
+          log.warn({ endpointId, model: modelIds[at], losses }, 'the token rates of an endpoint are below its cost')
+      }
     }
   }
   await measureTools(config, { catalogue, measured })

@@ -1,3 +1,4 @@
+import { createOpenAI } from '@ai-sdk/openai'
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { readMetrics } from '../api/exposition.ts'
@@ -68,19 +69,32 @@ test('a price below its cost is logged at the start, with its margin', async () 
   const lines: unknown[] = []
   const cost = { inputPerMillionUsd: '3', outputPerMillionUsd: '15' }
   const pricing = { ...cost, outputPerMillionUsd: '12' }
+  const model = (id: string) => createOpenAI({ apiKey: 'key' }).chat(id)
+  const draft = { description: 'Writes.', params: {}, prompt: () => 'Write.' }
   const service = await startService({
-    config: { agents: [{ kind: 'code', id: 'cheap', name: 'Cheap', chat: { pricing, cost, async *reply() {} } }] },
-    log: { ...silent, warn: (fields: object, text: string) => lines.push([text, fields]) },
-  })
-  expect(lines).toContainEqual([
-    'the chat rates of an agent are below its cost',
-    {
-      agentId: 'cheap',
-      losses: [
-        { what: 'output tokens', marginPercent: -25 },
-        { what: 'reasoning tokens', marginPercent: -25 },
+    config: {
+      agents: [
+        { kind: 'code', id: 'cheap', name: 'Cheap', chat: { pricing, cost, async *reply() {} } },
+        {
+          kind: 'model',
+          id: 'writer',
+          name: 'Writer',
+          model: model('first'),
+          cost,
+          fallbacks: [{ model: model('second'), pricing: cost }],
+          endpoints: { draft: { ...draft, pricing: { tokens: pricing, maxUsd: '1' } } },
+        },
       ],
     },
+    log: { ...silent, warn: (fields: object, text: string) => lines.push([text, fields]) },
+  })
+  const losses = [
+    { what: 'output tokens', marginPercent: -25 },
+    { what: 'reasoning tokens', marginPercent: -25 },
+  ]
+  expect(lines).toEqual([
+    ['the chat rates of an agent are below its cost', { agentId: 'cheap', losses }],
+    ['the token rates of an endpoint are below its cost', { endpointId: 'writer.draft', model: 'first', losses }],
   ])
   await service.stop()
 })
