@@ -164,6 +164,23 @@ test('caching needs a rate of cache writes', () => {
   expect(open(costPlus({ markup: '2' }), written)).toMatchObject({ cacheWrite: 7_500_000 })
 })
 
+test('a cost needs a rate of cache writes if the provider caches marked prompts', () => {
+  const open = (provider: string, own: object) => {
+    const model = { specificationVersion: 'v4', provider, modelId: 'model-1', doStream() {} }
+    const agent = { kind: 'model', id: 'agent', name: 'Agent', model, caching: true, cost, ...own }
+    return new Catalogue({ agents: [agent] } as unknown as ErrandConfig, new PriceLists('.'))
+  }
+  const chat = { pricing: { ...cost, cacheWritePerMillionUsd: '3.75' } }
+  const endpoints = { greet: { description: 'Greets.', priceUsd: '0.01', params: {}, prompt: () => 'Greet.' } }
+  for (const own of [chat, { endpoints }]) {
+    expect(() => open('anthropic.messages', own)).toThrow(
+      'is invalid: caching requires cacheWritePerMillionUsd in cost. Set that rate',
+    )
+    open('anthropic.messages', { ...own, cost: chat.pricing })
+    open('openai.chat', own)
+  }
+})
+
 test('finds prices below their cost, with their margin', () => {
   const pricing = { inputPerMillionUsd: '2', outputPerMillionUsd: '20', reasoningPerMillionUsd: '0' }
   expect(lossesOf(chatOf({ cost, pricing }))).toEqual([

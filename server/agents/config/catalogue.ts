@@ -264,7 +264,10 @@ function toPrice(
       const rates = joinRates([first.rates, ...others.map((one) => one.rates)])
       return { ...fixed, rates, costs: [first.cost, ...others.map(({ cost }) => cost)] }
     }
-    const costs = [agent, ...agent.fallbacks].map(({ cost }) => readCost(cost ?? agent.cost, priceLists))
+    const { caching } = agent
+    const costs = [agent, ...agent.fallbacks].map(({ cost = agent.cost, model }) =>
+      readCost({ cost, caching, paysCacheWrites: marksPrompts(model) }, priceLists),
+    )
     return costs.every((cost) => cost === null) ? fixed : { ...fixed, costs }
   }
   if (!pricing || !('events' in pricing)) return fixed
@@ -272,7 +275,10 @@ function toPrice(
   return { ...fixed, meters: Object.fromEntries(meters) as Record<string, Units> }
 }
 
-const marksPrompts = /anthropic|bedrock/i
+function marksPrompts({ provider }: { provider: string }): boolean {
+  return /anthropic|bedrock/i.test(provider)
+}
+
 type ParsedModelAgent = Extract<ParsedAgent, { kind: 'model' }>
 type ModelPrices = ChatPrices & { id: string | null }
 
@@ -288,11 +294,13 @@ function modelPrices(
   })
   const others = fallbacks.map((own) => {
     // Other providers ignore cache marks and do not charge for cache writes.
-    const marked = marksPrompts.test(own.model.provider) && caching
-    const prices = { cost: own.cost ?? cost, pricing: own.pricing ?? pricing, caching: marked }
+    const paysCacheWrites = marksPrompts(own.model)
+    const marked = paysCacheWrites && caching
+    const prices = { cost: own.cost ?? cost, pricing: own.pricing ?? pricing, caching: marked, paysCacheWrites }
     return named(own.model.modelId, readPrices(prices, priceLists))
   })
-  return [named(model.modelId, readPrices({ cost, pricing, caching }, priceLists)), ...others]
+  const prices = { cost, pricing, caching, paysCacheWrites: marksPrompts(model) }
+  return [named(model.modelId, readPrices(prices, priceLists)), ...others]
 }
 
 function runOf(source: RunnableAgent, name: string): Endpoint['run'] {

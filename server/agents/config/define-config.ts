@@ -183,7 +183,7 @@ export type ModelAgentConfig = AgentBase & {
   /**
    * Whether to mark instructions and history as cacheable; false by default. Anthropic, and Amazon Bedrock for
    * Anthropic models, cache only marked content. `'1h'` requests a cache lifetime of one hour instead of minutes from
-   * Anthropic. If set, chats need a price for cache writes.
+   * Anthropic. If set, `pricing` and, for these providers, `cost` need rates for cache writes.
    */
   readonly caching?: boolean | '1h'
   /** System instructions, sent before each conversation or prompt. */

@@ -12,17 +12,20 @@ export type ChatPrices = {
 type Declared = {
   pricing: ParsedPricing
   cost?: ParsedPricing | undefined
-  /** Whether prompts are marked as cacheable. If so, the provider charges for cache writes. */
+  /** Whether prompts are marked as cacheable. If so, `pricing` must have a rate for cache writes. */
   caching: boolean | '1h'
+  /** Whether the provider charges for writing marked prompts to its cache. If so, `cost` must have a rate for it. */
+  paysCacheWrites?: boolean
 }
 
 /**
  * Reads the prices from an agent's configuration. Throws a PriceError if they are invalid. In agent threads `lists` is
  * null and prices from lists are 0, because these threads receive the rates with each chat.
  */
-export function readPrices({ caching, cost, pricing }: Declared, lists: PriceLists | null): ChatPrices {
+export function readPrices(declared: Declared, lists: PriceLists | null): ChatPrices {
+  const { caching, cost, pricing } = declared
   if (caching !== false && lists) assertCacheWrites(pricing.costPlus ? cost : pricing, { caching, lists })
-  const costs = readCost(cost, lists)
+  const costs = readCost(declared, lists)
   if (!pricing.costPlus) return { rates: withTierOf(costs, ratesOf(pricing, lists)), cost: costs }
   if (!costs) throw new PriceError('costPlus requires cost. Set cost to the rates of the model provider')
   const markup = parseMarkup(pricing.costPlus.markup)!
@@ -30,8 +33,13 @@ export function readPrices({ caching, cost, pricing }: Declared, lists: PriceLis
   return { rates: { ...markedUp(costs, markup), toolCall }, cost: costs }
 }
 
-export function readCost(cost: ParsedPricing | undefined, lists: PriceLists | null): ChatRates | null {
-  return cost === undefined ? null : ratesOf(cost, lists)
+export function readCost(
+  { caching, cost, paysCacheWrites = false }: Omit<Declared, 'pricing'>,
+  lists: PriceLists | null,
+): ChatRates | null {
+  if (cost === undefined) return null
+  if (caching !== false && paysCacheWrites && lists) assertCacheWrites(cost, { caching, lists, where: ' in cost' })
+  return ratesOf(cost, lists)
 }
 
 function ratesOf(declared: ParsedPricing, lists: PriceLists | null): ChatRates {
@@ -59,13 +67,14 @@ function withTierOf(costs: ChatRates | null, rates: ChatRates): ChatRates {
   return { ...rates, longContext: { aboveTokens: longContext.aboveTokens, ...short } }
 }
 
-type CachingOf = { caching: true | '1h'; lists: PriceLists }
+type CachingOf = { caching: true | '1h'; lists: PriceLists; where?: string }
 
-function assertCacheWrites(declared: ParsedPricing | undefined, { caching, lists }: CachingOf): void {
+function assertCacheWrites(declared: ParsedPricing | undefined, { caching, lists, where = '' }: CachingOf): void {
   const rates = declared?.priceList ? lists.priceOf(declared.priceList).price : declared
   const name = caching === '1h' ? 'cacheWrite1hPerMillionUsd' : 'cacheWritePerMillionUsd'
   const needed = [rates, ...(rates?.longContext ? [rates.longContext] : [])]
-  if (needed.some((one) => one?.[name] === undefined)) throw new PriceError(`caching requires ${name}. Set that rate`)
+  if (needed.some((one) => one?.[name] === undefined))
+    throw new PriceError(`caching requires ${name}${where}. Set that rate`)
 }
 
 const markupUnits = 10_000n
