@@ -17,16 +17,16 @@ export async function showPrices(models: readonly string[], options: Options): P
 }
 
 export async function diffPrices(file: string, models: readonly string[], options: Options): Promise<void> {
-  const { differences, missing } = compare(file, models, options)
-  print(options, { differences, missing }, report({ differences, missing }, { file, list: options.list }))
+  const { differences, missing, skipped } = compare(file, models, options)
+  print(options, { differences, missing }, report({ differences, missing, skipped }, { file, list: options.list }))
 }
 
 export async function importPrices(file: string, models: readonly string[], options: Options): Promise<void> {
-  const { differences, merged, missing } = compare(file, models, options)
+  const { differences, merged, missing, skipped } = compare(file, models, options)
   print(
     options,
     { differences, missing, file: options.list },
-    report({ differences, missing }, { file, list: options.list }),
+    report({ differences, missing, skipped }, { file, list: options.list }),
   )
   if (differences.length === 0) return
   writeFileSync(options.list, writePriceList(merged))
@@ -47,6 +47,8 @@ function compare(file: string, models: readonly string[], { list: to }: Options)
   }
   const asked = pick(source.prices, models, file)
   const isAll = known.size === 0 && models.length === 0
+  if (isAll && source.prices.size === 0)
+    throw new UsageError(`${file} does not have a usable price. To see the reason, name one of its models.`)
   const merged = new Map(known)
   for (const [model, price] of source.prices) {
     if (isAll || known.has(model) || asked.has(model)) merged.set(model, price)
@@ -57,6 +59,7 @@ function compare(file: string, models: readonly string[], { list: to }: Options)
     differences: differencesOf(known, merged),
     merged,
     missing: missing.map((model) => ({ model, reason: reasonOf(model) })),
+    skipped: isAll ? source.unusable.size : 0,
   }
 }
 
@@ -87,15 +90,22 @@ function pick(prices: Prices, models: readonly string[], file: string): Prices {
   )
 }
 
-type Compared = { differences: readonly Difference[]; missing: readonly { model: string; reason: string }[] }
+type Compared = {
+  differences: readonly Difference[]
+  missing: readonly { model: string; reason: string }[]
+  /** Number of models without a usable price in an import of all models. */
+  skipped: number
+}
 
-function report({ differences, missing }: Compared, { file, list }: { file: string; list: string }): string {
+function report({ differences, missing, skipped }: Compared, { file, list }: { file: string; list: string }): string {
   const lines = differences.map(
     ({ from, model, name, to }) => `${model}  ${name}  ${from ?? 'none'} -> ${to ?? 'none'}`,
   )
   const kept = missing.map(({ model, reason }) => `${model}  unchanged: in ${file}, the model ${reason}`)
   if (lines.length + kept.length === 0) return `${list} already has these prices.`
-  return [...lines, ...kept].join('\n')
+  const unusable =
+    skipped === 0 ? [] : [`Skipped models without a usable price: ${skipped}. To see the reason, name the model.`]
+  return [...lines, ...kept, ...unusable].join('\n')
 }
 
 function describe({ longContext, ...rates }: ListedPrice): string {

@@ -68,3 +68,19 @@ test('an unknown model, an unusable price or a file that is no list exits with 2
   }
   expect(existsSync(list)).toBe(false)
 })
+
+test('an import of all models skips those without a usable price, and says so', async () => {
+  const { list, publish, run, source } = open()
+  const half = { input_cost_per_token: 1e-6 }
+  publish({ half })
+  await expect(run('import', source)).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('does not have a usable price. To see the reason, name one of its models.'),
+  })
+  expect(existsSync(list)).toBe(false)
+  publish({ mini, half })
+  expect(await run('import', source)).toContain(
+    'outputPerMillionUsd  none -> 2\nSkipped models without a usable price: 1. To see the reason, name the model.\n',
+  )
+  expect(await run('import', source)).toBe(`${list} already has these prices.\n`)
+})
