@@ -30,7 +30,7 @@ test('a newer node does not start while an older node runs, and the older node c
 
   // A killed node loses its connections immediately, but its lease only when the lease expires.
   await older.end('SIGKILL')
-  expect(await start()).toMatch(/still uses\. Tasks or chats are leased to a node, for \d+ s/)
+  expect(await start()).toMatch(/still using it\. Tasks or chats are leased to a node, for \d+ s/)
   const expire = 'UPDATE tasks SET lease_until = 1 WHERE id = $1'
   await withPool(databaseUrl, (pool) => pool.query(expire, [held.taskId]))
   const newer = await startNewer()

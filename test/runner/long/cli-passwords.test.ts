@@ -90,7 +90,7 @@ testNeeding('script', missingCommand('script', '--version'))(
     expect(await fits(dataDir, 'correct horse 1')).toBe(true)
     const set = ['users', 'set-password', '--user', email]
     expect(await type(dataDir, set, ['correct horse 2', 'correct horse 3'])).toMatch(
-      /^Password: \r\nRepeat the password: \r\nerrand: --password: the passwords do not match\.\r\n$/,
+      /^Password: \r\nRepeat the password: \r\nerrand: --password: the passwords do not match\. Run the command again\.\r\n$/,
     )
     expect(await type(dataDir, set, ['\u0003'])).toContain(
       '--password: no password was entered. Run the command again.',
