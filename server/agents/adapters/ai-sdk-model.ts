@@ -1,5 +1,6 @@
 import type { ChatRun, ModelCall, ModelCallUsage } from '../config/define-config.ts'
 import type { Foreign } from './adapted-reply.ts'
+import { wrappedModel } from './wrapped-model.ts'
 
 /** The members of an AI SDK language model that metering needs, in any version of the interface. */
 export type SdkModel = {
@@ -65,8 +66,7 @@ export function meteredModel<Model extends SdkModel>(model: Model, run: Pick<Cha
     const stream = new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 })
     return { ...result, stream }
   }
-  const own: Partial<SdkModel> = { doGenerate, doStream }
-  return new Proxy(model, { get: (of, key) => own[key as keyof SdkModel] ?? Reflect.get(of, key, of) })
+  return wrappedModel<SdkModel>(model, { doGenerate, doStream }) as Model
 }
 
 function contentOf({ content }: { content: unknown }): unknown[] {

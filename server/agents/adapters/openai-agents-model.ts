@@ -1,5 +1,6 @@
 import type { ModelCall, ModelCallUsage } from '../config/define-config.ts'
 import { currentRun, type Foreign } from './adapted-reply.ts'
+import { wrappedModel } from './wrapped-model.ts'
 
 /** The members of the Agents SDK's `Model` that metering needs. */
 export type AgentsModel = {
@@ -43,15 +44,9 @@ export function meteredAgentsModel<Model extends AgentsModel>(model: Model): Mod
       }
     },
   }
-  const wrapped = new Proxy(model, { get: (of, name) => own[name as keyof AgentsModel] ?? bound(of, name) })
+  const wrapped = wrappedModel<AgentsModel>(model, own) as Model
   metered.add(wrapped)
   return wrapped
-}
-
-/** Returns another member of the model, bound to the model because it may use private fields. */
-function bound(model: object, name: string | symbol): unknown {
-  const value: unknown = Reflect.get(model, name, model)
-  return typeof value === 'function' ? value.bind(model) : value
 }
 
 async function open(request: Foreign): Promise<{ call: ModelCall | undefined; sent: Foreign }> {

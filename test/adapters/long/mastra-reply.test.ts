@@ -54,3 +54,16 @@ test('Mastra: a fallback model is metered as the first one is', async () => {
   })
   await world.stop()
 })
+
+test("Mastra: a model of the framework's own router, which has private fields, is metered", async () => {
+  const { agentWith } = await load()
+  const world = await AdapterWorld.start((url) => mastraReply(agentWith({ id: 'stub/stub-1', url, apiKey: key })))
+  world.provider.play(reply({ text: ['Routed.'] }))
+  try {
+    expect(textOf(await world.talker.chat('Hello'))).toBe('Routed.')
+    // The router does not request the usage of a custom server, so the tokens are counted.
+    expect((await world.charge()).breakdown).toMatchObject({ completionTokens: 3, isEstimated: true })
+  } finally {
+    await world.stop()
+  }
+})
