@@ -71,9 +71,9 @@ const servers: Record<string, (errand: Errand) => RequestListener> = {
   },
   Hono: (errand) => {
     const app = new Hono<{ Bindings: HttpBindings }>()
-    app.use(`${errand.basePath}/*`, ({ env }) => {
+    app.all(`${errand.basePath}/*`, ({ env }) => {
       errand.handler(env.incoming, env.outgoing)
-      return Promise.resolve(RESPONSE_ALREADY_SENT)
+      return RESPONSE_ALREADY_SENT
     })
     app.post('/own', async (context) => context.json(await context.req.json()))
     const listener = getRequestListener(app.fetch)
