@@ -16,19 +16,9 @@ async function start(): Promise<Start | undefined> {
   return response.ok ? ((await response.json()) as Start) : undefined
 }
 
+// The client requests another token when its token has expired.
+const errand = createClient({ baseUrl: `${location.origin}/errand`, apiKey: async () => (await start())?.token ?? '' })
 const first = await start()
-
-/** The client requests another token when its token has expired. */
-let token = first?.token
-const errand = createClient({
-  baseUrl: `${location.origin}/errand`,
-  apiKey: async () => {
-    const handed = token ?? (await start())?.token
-    token = undefined
-    return handed ?? ''
-  },
-})
-
 createRoot(document.querySelector('#app')!).render(first ? <App {...first} /> : <SignUp />)
 
 function SignUp() {

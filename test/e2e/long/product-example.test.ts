@@ -1,4 +1,5 @@
-import { fileURLToPath } from 'node:url'
+import type { Server } from 'node:http'
+import { createAdaptorServer } from '@hono/node-server'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { createProduct } from '../../../examples/product/product-server.ts'
@@ -11,9 +12,8 @@ import { openBrowser } from '../open-browser.ts'
 // The example product in browsers: Errand inside its server, its page of React parts, and payments at a stub of Stripe.
 
 const timeoutMs = 180_000
-const errandConfig = fileURLToPath(new URL('../../../examples/quickstart/errand.config.ts', import.meta.url))
 
-async function withProduct(run: (baseUrl: string) => Promise<void>): Promise<void> {
+async function withProduct(run: (baseUrl: string, eventTypes: string[]) => Promise<void>): Promise<void> {
   const stripe = await StripeStub.start()
   const port = await freePort()
   const baseUrl = `http://127.0.0.1:${port}`
@@ -24,13 +24,18 @@ async function withProduct(run: (baseUrl: string) => Promise<void>): Promise<voi
     ERRAND_STRIPE_API_URL: stripe.url,
   }
   Object.assign(process.env, settings)
-  const product = await createProduct({ baseUrl, dataDir: newDataDir(), errandConfig })
-  await new Promise<void>((resolve) => product.server.listen(port, '127.0.0.1', resolve))
+  const eventTypes: string[] = []
+  const onEvent = ({ type }: { type: string }) => void eventTypes.push(type)
+  const product = await createProduct({ baseUrl, dataDir: newDataDir(), onEvent })
+  const server = createAdaptorServer({ fetch: product.fetch }) as Server
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   openResources.add('a product')
   try {
-    await run(baseUrl)
+    await run(baseUrl, eventTypes)
   } finally {
     await product.close()
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
     await stripe.stop()
     for (const name of Object.keys(settings)) delete process.env[name]
     openResources.delete('a product')
@@ -86,7 +91,7 @@ test(
   'users sign up, pay, run tasks and chat in their browsers, each on their own account',
   { timeout: timeoutMs },
   () =>
-    withProduct(async (baseUrl) => {
+    withProduct(async (baseUrl, eventTypes) => {
       const ada = await Visitor.signedUp(baseUrl, 'Ada <b>')
       const bob = await Visitor.signedUp(baseUrl, 'Bob')
       try {
@@ -102,6 +107,8 @@ test(
         await ada.page.getByRole('button', { name: /^Fail/ }).click()
         await ada.page.getByText('Refunded: $0.01').waitFor()
         await ada.hasBalance('$5.999')
+        await expect.poll(() => eventTypes).toEqual(['task.completed', 'task.failed'])
+        expect((await fetch(`${baseUrl}/events`, { method: 'POST', body: '{}' })).status).toBe(401)
 
         await ada.say('The secret word is juniper.')
         const [reply = ''] = await ada.replies(1)
