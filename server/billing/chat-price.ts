@@ -258,3 +258,14 @@ export function outputWithin(held: Units, { rates, used, isLong = used.longConte
   if (left < 0n) return 0
   return dearest === 0n ? Number.MAX_SAFE_INTEGER : Number(left / dearest)
 }
+
+/**
+ * Returns how many more output tokens the hold covers if it must also cover a tool call that the output requests.
+ * Ignores the tool call if its price takes more than half of these tokens.
+ */
+export function outputBesideTool(held: Units, of: OutputWithin): number {
+  const output = outputWithin(held, of)
+  const used = { ...of.used, toolCalls: of.used.toolCalls + 1 }
+  const besideTool = outputWithin(held, { ...of, used })
+  return besideTool * 2 >= output ? besideTool : output
+}

@@ -9,6 +9,7 @@ import {
   chatUse,
   dearestUse,
   isLongPrompt,
+  outputBesideTool,
   outputWithin,
   type ChatUsed,
 } from '../billing/chat-price.ts'
@@ -219,10 +220,13 @@ export class ChatTurn {
       addUse(bound, dearestUse({ promptTokens: next.promptTokensMax, completionTokens }, rates))
     if (!this.#hasBegunStep) this.#begin.onFirstStep(next.promptTokensMax)
     this.#hasBegunStep = true
-    const isHeld = await this.#hold.cover(upTo(next.outputTokensMax), { least: upTo(1), isWhole: true })
+    const whole = upTo(next.outputTokensMax)
+    const isHeld = await this.#hold.cover(whole, { least: upTo(1), isWhole: true })
     if (!isHeld || this.#isOver) return await this.#refuseStep()
     const isLong = isLongPrompt(next.promptTokensMax, rates)
-    const tokens = Math.min(next.outputTokensMax, outputWithin(this.#hold.held, { used: upTo(0), rates, isLong }))
+    // A hold below the maximum cost cannot grow later, so it must also cover a tool call.
+    const outputMax = next.hasTools && !this.#hold.covers(whole) ? outputBesideTool : outputWithin
+    const tokens = Math.min(next.outputTokensMax, outputMax(this.#hold.held, { used: upTo(0), rates, isLong }))
     const used = addUse(known.used, callUse({ promptTokens: next.promptTokens }, this.#model.rates))
     this.#use({ ...known, used, isStepOpen: true })
     return tokens

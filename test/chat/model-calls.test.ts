@@ -169,6 +169,29 @@ test('a tool may start only when its price is held', async () => {
   await service.stop()
 })
 
+test('a cap below the maximum cost of a call leaves the price of the tool that the call requests', async () => {
+  const outputTokensMax: number[] = []
+  const { service, talker } = await startCalls(async function* ({ modelCall }) {
+    for (const tools of [[{ name: 'weather' }], []]) {
+      const call = await modelCall({ prompt: ['x'], tools })
+      outputTokensMax.push(call.outputTokensMax)
+      if (tools.length > 0) {
+        await call.callsTool('{}')
+        yield { type: 'tool-call', id: 'call-1', name: 'weather', arguments: {} }
+        yield { type: 'tool-result', id: 'call-1', output: 21 }
+      }
+      await call.end({ promptTokens: 1, completionTokens: 1 })
+    }
+    yield { type: 'text', delta: 'Warm.' }
+  })
+  const session = `/api/sessions/${talker.sessionId}`
+  await service.request('PATCH', session, { key: talker.key, body: { maxCostUsd: '0.0640' } })
+  expectOneEnd(await talker.chat('Hello'), 'done')
+  expect(outputTokensMax[0]).toBeLessThan(100)
+  expect((await chargeOf(talker)).breakdown).toMatchObject({ promptTokens: 2, completionTokens: 2, toolCalls: 1 })
+  await service.stop()
+})
+
 test.each([
   ['the output so far', false],
   ['the usage that arrives right after the stop', true],

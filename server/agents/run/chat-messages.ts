@@ -78,6 +78,8 @@ export type ModelStep = {
   promptTokensMax: number
   promptTokens: number
   outputTokensMax: number
+  /** Whether the output can request a tool call, so that a hold below the maximum cost must leave its price. */
+  hasTools?: boolean
 }
 
 /** Asks the host to reserve the cost of the next model or tool call. The agent waits until it is reserved. */

@@ -65,7 +65,7 @@ export class HeldCalls {
     }
     const call = new HeldCall({ sent: { ...texts, size }, promptTokensMax, before, onCounted })
     const count = () => call.count()
-    call.held = await openStep({ promptTokens, promptTokensMax, outputTokensMax, count })
+    call.held = await openStep({ promptTokens, promptTokensMax, outputTokensMax, hasTools: texts.hasTools, count })
     return call
   }
 }
