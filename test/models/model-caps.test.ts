@@ -54,6 +54,18 @@ test('a chat with expensive tokens ends less than one token below its cap', asyn
   await world.stop()
 })
 
+test('a reply is not cut if its cap is below the maximum cost of a model call that requests a tool', async () => {
+  const world = await startModels()
+  const call = { id: 'call_a', name: 'weather', args: '{"city":"Rome"}' }
+  world.provider.play(reply({ calls: [call] }), reply({ text: ['Warm.'] }))
+  const talker = await Talker.create(world.service, { agentId: 'model' })
+  const events = await (await chat(talker, { maxCostUsd: '0.5000' })).all()
+  expect(expectOneEnd(events, 'done')).toMatchObject({ finishReason: 'stop', usage: { toolCalls: 1 } })
+  expect(textOf(events)).toBe('Warm.')
+  expect(world.provider.bodies[0].max_tokens).toBeLessThan(maxOutputTokens)
+  await world.stop()
+})
+
 test('the chats of a session use up its cap until less than one model step remains', async () => {
   const world = await startModels()
   world.provider.play(longest)

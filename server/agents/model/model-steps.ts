@@ -72,7 +72,7 @@ export class ModelSteps {
   async end(reason: FinishReason): Promise<void> {
     const ended = this.#begun.shift()
     if (!ended) return
-    ended.call.held.onEnd(reasons[reason])
+    ended.call.held.onEnd(reasons[reason], reason === 'length')
     if (!ended.isTold) this.#onUsage(await ended.call.usage(ended.usage))
   }
 }

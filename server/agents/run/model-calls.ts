@@ -67,10 +67,12 @@ export class ModelCalls {
       held.wrote(text, kind === 'reasoning')
       stream.use.wrote(kind, text)
     }
+    let hasCalledTool = false
     const call: ModelCall = {
       outputTokensMax,
       wrote,
       callsTool: async (json) => {
+        hasCalledTool = true
         wrote(json)
         await this.#inTurn(openCall)
       },
@@ -81,7 +83,7 @@ export class ModelCalls {
         // A stopped call without usage is counted later, when the reply is summarized.
         if (!usage) return
         if (signal.aborted) return stream.count(usage, opened)
-        onEnd(finishReason)
+        onEnd(finishReason, finishReason === 'length' && !hasCalledTool)
         await steps.report({ ...usage, ...(finishReason && { finishReason }) }, opened)
       },
       fail: () => {

@@ -7,7 +7,8 @@ import type { OpenStep } from './reply-use.ts'
 
 export type HeldStep = {
   outputTokensMax: number
-  onEnd: (reason: FinishReason | undefined) => void
+  /** `isAtLimit` is whether the output ended at its limit. The reason is `length` after tool calls too. */
+  onEnd: (reason: FinishReason | undefined, isAtLimit: boolean) => void
   /** The call's entry in the reply's usage. Absent in a task. */
   opened?: OpenStep
 }
@@ -58,9 +59,9 @@ export class OpenSteps {
     const opened = { ...step, outputTokensMax, ...(count && { count }) }
     use.beginStep(opened)
     const isCut = outputTokensMax < step.outputTokensMax
-    const onEnd = (reason: FinishReason | undefined) => {
+    const onEnd: HeldStep['onEnd'] = (reason, isAtLimit) => {
       this.#reason = reason
-      if (reason === 'length') this.isCut ||= isCut
+      if (isAtLimit) this.isCut ||= isCut
     }
     return { outputTokensMax, onEnd, opened }
   }
