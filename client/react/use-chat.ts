@@ -67,7 +67,8 @@ export function useChat({ sessionId }: { sessionId: string }): ChatState {
           change({ do: 'event', event })
         }
       } finally {
-        stream.current = undefined
+        // The chat may already show another session.
+        if (stream.current === opened) stream.current = undefined
         if (!signal.aborted) change({ do: 'end' })
         announceCharge(errand)
       }
@@ -76,6 +77,7 @@ export function useChat({ sessionId }: { sessionId: string }): ChatState {
   )
 
   const leaving = useRef<AbortSignal>(AbortSignal.abort())
+  const loading = useRef(Promise.resolve())
   useEffect(() => {
     const controller = new AbortController()
     leaving.current = controller.signal
@@ -97,7 +99,7 @@ export function useChat({ sessionId }: { sessionId: string }): ChatState {
       // The user's message is stored only when its reply ends.
       if (isResumed) await load()
     }
-    open().catch((error: Error) => {
+    loading.current = open().catch((error: Error) => {
       if (!signal.aborted) change({ do: 'fail', error })
     })
     return () => controller.abort()
@@ -106,6 +108,8 @@ export function useChat({ sessionId }: { sessionId: string }): ChatState {
   const send = useCallback(
     async (text: string) => {
       const signal = leaving.current
+      // Loaded messages replace those shown. If a reply is in progress, do not wait for its end.
+      if (stream.current === undefined) await loading.current
       if (stream.current !== undefined || signal.aborted || text.trim() === '') return false
       change({ do: 'add', items: [{ ...reply(), role: 'user', text, isReplying: false }, reply()] })
       try {
@@ -170,9 +174,11 @@ function apply(item: ChatItem, event: ChatEvent): ChatItem {
   }
 }
 
+let created = 0
+
 function reply(): ChatItem {
-  const id = crypto.randomUUID()
-  return { ...emptyItem, id, role: 'assistant', isReplying: true }
+  // Do not use `crypto.randomUUID`, which browsers do not provide to pages served over plain HTTP.
+  return { ...emptyItem, id: `new_${++created}`, role: 'assistant', isReplying: true }
 }
 
 const emptyItem = { text: '', toolNames: [], isReplying: false, costUsd: undefined, usage: undefined, error: undefined }
