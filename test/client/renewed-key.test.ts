@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createClient } from '../../client/client.ts'
+import { withRenewedKey } from '../../client/renewed-key.ts'
 import { rejection } from './rejection.ts'
 import { startStub, type StubAnswer } from './stub-server.ts'
 
@@ -42,6 +43,32 @@ test('calls at the same time share one key', async () => {
   )
   expect(made).toBe(1)
   await stub.stop()
+})
+
+test('requests that are rejected at the same time share one new key', async () => {
+  const sent: unknown[] = []
+  let made = 0
+  const fetchFresh = withRenewedKey(
+    async (_url, { headers }) => {
+      const { authorization } = headers as Record<string, string>
+      sent.push(authorization)
+      return new Response(null, { status: authorization === 'Bearer key-1' ? 401 : 200 })
+    },
+    async () => `key-${++made}`,
+  )
+  const responses = await Promise.all(['/a', '/b', '/c'].map((url) => fetchFresh(url, {})))
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 200])
+  expect(sent).toEqual([...Array(3).fill('Bearer key-1'), ...Array(3).fill('Bearer key-2')])
+})
+
+test.each([403, 429, 500])('does not get another key after the status %i', async (status) => {
+  let made = 0
+  const fetchFresh = withRenewedKey(
+    async () => new Response(null, { status }),
+    async () => `key-${++made}`,
+  )
+  expect((await fetchFresh('/a', {})).status).toBe(status)
+  expect(made).toBe(1)
 })
 
 test('a failure to get a key rejects the call and is not remembered', async () => {
