@@ -54,6 +54,83 @@ export function describeAudit(contractTest: ContractTest): void {
     expect(JSON.stringify(acts)).not.toMatch(/a name|example\.com/)
   })
 
+  contractTest(
+    'records logins, passwords, identities, rotated keys, invitations, platform keys and lifted blocks',
+    async (world) => {
+      const { platform, ...store } = world.store
+      const userId = await world.createUser()
+      const { email } = (await store.getAccount(userId))!
+      const login = { userId, method: 'password', provider: null, userAgent: null, forget: null } as const
+      const identity = { issuer: 'https://login.example.com', subject: '1', email, mayCreate: true }
+      const link = { kind: 'invitation', isAdmin: false, credit: 100, userId: null, createdBy: 'user_ada' } as const
+      const invite = async (name: string) => {
+        const expiresAt = world.clock.now() + 1000
+        const made = await store.createInvitation({ ...link, email: `${name}@example.com`, tokenHash: name, expiresAt })
+        return made.outcome === 'created' ? made.invitation.id : ''
+      }
+      const { audit } = world.store
+      let seen = (await audit.list({ limit: 100 })).acts[0]!.seq
+      const expectActs = async (expected: (readonly [string, object])[]) => {
+        const acts = (await audit.list({ limit: 100 })).acts.filter(({ seq }) => seq > seen).toReversed()
+        seen = acts.at(-1)!.seq
+        expect(acts.map(({ action, change }) => [action, JSON.parse(change)])).toEqual(expected)
+      }
+
+      const loginId = (await store.createLogin({ ...login, tokenHash: 'one' }))!.id
+      for (let time = 0; time < 2; time++) await store.endLogin({ userId, loginId })
+      await store.createLogin({ ...login, tokenHash: 'two' })
+      for (let time = 0; time < 2; time++) await store.endLogins(userId)
+      const created = ['login.created', { loginId: expect.stringMatching(/^login_/), method: 'password' }] as const
+      await expectActs([created, ['login.ended', { loginId }], created, ['login.ended', { count: 1 }]])
+
+      for (const from of [null, 'not this one']) {
+        await store.setPassword({ userId, from, passwordHash: 'new', keepLoginId: null })
+      }
+      for (let time = 0; time < 2; time++) await store.openIdentity(identity)
+      await store.openIdentity({ ...identity, subject: '2', email: 'new@example.com' })
+      await expectActs([
+        ['password.changed', {}],
+        ['identity.linked', {}],
+        ['user.created', {}],
+      ])
+
+      const { id: keyId } = await store.createKey(keyOf(userId, 'old'))
+      const rotated = { key: keyOf(userId, 'new'), oldExpiresAt: world.clock.now() }
+      const { id: newKeyId } = (await store.rotateKey({ userId, keyId, ...rotated }))!
+      await store.rotateKey({ userId, keyId: 'key_unknown', ...rotated })
+      await expectActs([
+        ['key.created', { keyId, scopes: ['read'] }],
+        ['key.rotated', { keyId, newKeyId }],
+      ])
+
+      const revoked = await invite('revoked')
+      for (let time = 0; time < 2; time++) await store.revokeInvitation(revoked)
+      const accepted = await invite('accepted')
+      for (let time = 0; time < 2; time++) await store.acceptInvitation({ tokenHash: 'accepted', passwordHash: 'hash' })
+      const terms = { kind: 'invitation', isAdmin: false, creditUsd: '0.0100' }
+      await expectActs([
+        ['invitation.created', { invitationId: revoked, ...terms }],
+        ['invitation.revoked', { invitationId: revoked }],
+        ['invitation.created', { invitationId: accepted, ...terms }],
+        ['invitation.accepted', { kind: 'invitation' }],
+      ])
+
+      const draft = { name: 'shop', hint: 'abcd', scopes: ['users' as const], addresses: null, creditPerDay: null }
+      const { id } = await platform.createKey({ ...draft, createdBy: null, expiresAt: null, tokenHash: 'platform' })
+      for (let time = 0; time < 2; time++) await platform.openUser({ externalId: '7', email: null, keyId: id })
+      for (let time = 0; time < 2; time++) await platform.revokeKey(id)
+      await world.failed(userId)
+      for (let time = 0; time < 2; time++) await store.unblock(userId)
+      await expectActs([
+        ['platform_key.created', { platformKeyId: id, scopes: ['users'] }],
+        ['user.created', {}],
+        ['platform_key.revoked', { platformKeyId: id }],
+        ['user.unblocked', {}],
+      ])
+    },
+    { limits: { abuseFailures: 1 } },
+  )
+
   contractTest('lists the log by user and action, in pages', async (world) => {
     const [one, other] = [await world.createUser(0), await world.createUser(0)]
     for (let n = 0; n < 5; n++) {

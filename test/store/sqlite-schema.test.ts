@@ -57,6 +57,11 @@ test('a transaction cannot be changed or deleted', () => {
   expect(() => raw.exec('DELETE FROM transactions')).toThrow('append-only')
 })
 
+test('a row of the audit log cannot be changed or deleted', () => {
+  expect(() => raw.exec("UPDATE audit_log SET change = '{}'")).toThrow('append-only')
+  expect(() => raw.exec('DELETE FROM audit_log')).toThrow('append-only')
+})
+
 test('a transaction cannot be replaced by another with the same row id', () => {
   const connection = openConnection(dirname(raw.name), 0)
   const replace = `INSERT OR REPLACE INTO transactions (seq, id, user_id, type, amount, balance_after, description, created_at)
@@ -77,6 +82,8 @@ test('a finished task cannot be changed or reopened', async () => {
       'cost = 0',
       "request = '{}'",
       'user_id = user_id',
+      'pruned_at = 1, cost = 0',
+      "pruned_at = 1, status = 'processing', completed_at = NULL",
     ]) {
       expect(() => raw.exec(`UPDATE tasks SET ${change} WHERE id = '${id}'`)).toThrow('a finished task never changes')
     }

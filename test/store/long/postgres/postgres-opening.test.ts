@@ -144,7 +144,7 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     await dropDatabase(url)
   })
 
-  test('the database itself protects transactions, ended tasks and held balance from changes', async () => {
+  test('the database itself protects transactions, the audit log, ended tasks and held balance from changes', async () => {
     const url = await newDatabase()
     const store = await open(url)
     const created = await store.createUser({ email: 'a@example.com', passwordHash: null, isAdmin: false })
@@ -159,7 +159,11 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
       await expect(pool.query('UPDATE transactions SET amount = 1')).rejects.toThrow('append-only')
       await expect(pool.query('DELETE FROM transactions')).rejects.toThrow('append-only')
       await expect(pool.query('TRUNCATE transactions')).rejects.toThrow('append-only')
+      await expect(pool.query("UPDATE audit_log SET change = '{}'")).rejects.toThrow('append-only')
+      await expect(pool.query('DELETE FROM audit_log')).rejects.toThrow('append-only')
+      await expect(pool.query('TRUNCATE audit_log')).rejects.toThrow('append-only')
       await expect(pool.query(`UPDATE tasks SET error_message = 'x'`)).rejects.toThrow('never changes')
+      await expect(pool.query('UPDATE tasks SET pruned_at = 1, cost = 0')).rejects.toThrow('never changes')
       await expect(pool.query('UPDATE accounts SET held = 101')).rejects.toThrow('balance_covers_held')
       await expect(pool.query('UPDATE accounts SET balance = -1')).rejects.toThrow('balance_covers_held')
       const again = `INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, description, created_at)
