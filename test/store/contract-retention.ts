@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { newId } from '../../server/kernel/ids.ts'
-import { converse, draftTurn, opened } from './session-contract.ts'
+import { draftTurn, finished, opened } from './session-contract.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 
@@ -9,7 +9,7 @@ const all = { limit: 1000, offset: 0 }
 const limits = { retention: { tasksMs: 30 * dayMs, sessionsMs: 30 * dayMs } }
 
 async function pruneAll({ store }: StoreWorld): Promise<void> {
-  while (await store.prune()) continue
+  for (let step = 0; await store.prune(); step++) if (step > 100) throw new Error('The pruning does not end.')
 }
 
 const payload = (world: StoreWorld) => ({
@@ -94,10 +94,20 @@ export function describeRetention(contractTest: ContractTest): void {
     'deletes idle sessions with their messages, and keeps their turns, charges and open turns',
     async (world) => {
       const userId = await world.createUser()
+      // More open turns than sessions are pruned in one step.
+      const busy: string[] = []
+      for (let n = 0; n < 6; n++) {
+        const session = await opened(world, userId)
+        busy.unshift(session.id)
+        expect(await world.store.openTurn(draftTurn(world, session))).toMatchObject({ outcome: 'opened' })
+      }
       const old = await opened(world, userId)
-      await converse(world, old, 'hello')
-      const busy = await opened(world, userId)
-      await world.store.openTurn(draftTurn(world, busy))
+      const { digest, payloadId: id } = payload(world)
+      const file = { id, digest, mediaType: 'image/png', filename: null, tokens: 1 }
+      const turn = { ...draftTurn(world, old), files: [file] }
+      expect(await world.store.openTurn(turn)).toMatchObject({ outcome: 'opened' })
+      await world.store.settleTurn(finished(turn.turnId, 'hello'))
+      expect(await world.store.findPayload(id)).toBeDefined()
       const continued: string[] = []
       for (let n = 0; n < 12; n++) continued.push((await opened(world, userId, { continues: old.id })).id)
       const before = await world.everything(userId)
@@ -107,10 +117,26 @@ export function describeRetention(contractTest: ContractTest): void {
       await pruneAll(world)
       expect(await world.everything(userId)).toEqual({ ...before, rate: expect.anything() })
       const { sessions } = await world.store.listSessions({ userId, ...all })
-      expect(sessions.map(({ id }) => id)).toEqual([recent.id, busy.id])
+      expect(sessions.map(({ id }) => id)).toEqual([recent.id, ...busy])
       expect(await world.store.listMessages({ userId, sessionId: old.id, ...all })).toBeUndefined()
+      expect(await world.store.findPayload(id)).toBeUndefined()
     },
     { limits },
+  )
+
+  contractTest(
+    'keeps a session in which a turn starts during the pruning',
+    async (world) => {
+      const userId = await world.createUser()
+      for (let n = 0; n < 3; n++) await opened(world, userId)
+      world.clock.advance(1)
+      const last = await opened(world, userId)
+      world.clock.advance(31 * dayMs)
+      const [{ outcome }] = await Promise.all([world.store.openTurn(draftTurn(world, last)), world.store.prune()])
+      const kept = await world.store.getSession({ userId, sessionId: last.id })
+      expect(kept !== undefined).toBe(outcome === 'opened')
+    },
+    { limits: { ...limits, sessionIdleSeconds: 90 * 86_400 } },
   )
 
   contractTest('deletes nothing without a retention', async (world) => {
