@@ -97,6 +97,39 @@ export function describeMails(contractTest: ContractTest): void {
     expect(await world.store.mails.readState()).toEqual({ pending: 0, failed: 0, lastError: null })
   })
 
+  contractTest('expired mails are never leased, however many there are', async (world) => {
+    await turnOn(world)
+    await Promise.all(Array.from({ length: 505 }, () => invite(world)))
+    world.clock.advance(hourMs)
+    expect(await world.store.mails.lease(lease)).toEqual([])
+  })
+
+  contractTest(
+    'ten password links are mailed a day, whatever else is mailed, and none without a mail',
+    async (world) => {
+      await turnOn(world)
+      const { store } = world
+      const email = 'forgetful@example.com'
+      const created = await store.createUser({ email, passwordHash: 'hash', isAdmin: false })
+      const userId = created.outcome === 'created' ? created.userId : ''
+      for (let n = 0; n < 10; n++) {
+        await store.payments.setNotifyBelow({ userId, notifyBelow: 100 })
+        for (const amount of [200, -200]) await store.credit({ userId, amount, description: '', idempotencyKey: null })
+      }
+      const request = (n: number) => {
+        const expiresAt = world.clock.now() + hourMs
+        const mail = { mailId: `mail_link_${n}`, sealed: 'sealed' }
+        const of = { email, client: `192.0.2.${n}`, tokenHash: `link ${n}`, expiresAt, mail }
+        return store.mails.requestPasswordLink(of)
+      }
+      for (let n = 0; n < 10; n++) expect(await request(n)).toEqual({ outcome: 'admitted', userId })
+      expect(await request(10)).toEqual({ outcome: 'admitted', userId: null })
+      expect((await store.mails.readState()).pending).toBe(20)
+      expect(await store.findInvitation('link 9')).toMatchObject({ userId })
+      expect(await store.findInvitation('link 10')).toBeUndefined()
+    },
+  )
+
   contractTest('a rejected command records no mail, and neither does a service without mail', async (world) => {
     await invite(world)
     expect(await world.store.mails.readState()).toMatchObject({ pending: 0 })
