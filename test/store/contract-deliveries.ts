@@ -114,11 +114,13 @@ export function describeDeliveries(contractTest: ContractTest): void {
     const userId = await world.createUser(1000)
     const webhookUrl = 'https://task.example.com/told'
     const { id } = await world.completed(userId, { webhookUrl })
-    const own = await create(world, userId, { url: null })
+    const { webhookId: ownId } = await create(world, userId, { url: null })
     await world.completed(userId, { webhookUrl })
-    const target = `${webhookId} https://task.example.com`
-    expect(await lease(world, target)).toMatchObject([{ eventId: id.replace('task', 'evt'), url: webhookUrl }])
-    expect(await all(world, { userId, webhookId: own.webhookId })).toHaveLength(1)
+    expect(await all(world, { userId, webhookId: ownId })).toHaveLength(1)
+    await world.store.webhooks.update({ userId, webhookId: ownId, changes: { isEnabled: false } })
+    const { id: last } = await world.completed(userId, { webhookUrl })
+    const told = (await lease(world, `${webhookId} https://task.example.com`)).map(({ eventId, url }) => eventId + url)
+    expect(told.toSorted()).toEqual([id, last].toSorted().map((one) => one.replace('task', 'evt') + webhookUrl))
     expect((await world.store.verifyLedger()).differences).toEqual([])
   })
 
