@@ -128,15 +128,15 @@ export function describeRetention(contractTest: ContractTest): void {
     'keeps a session in which a turn starts during the pruning',
     async (world) => {
       const userId = await world.createUser()
-      for (let n = 0; n < 3; n++) await opened(world, userId)
-      world.clock.advance(1)
-      const last = await opened(world, userId)
+      const sessions = [await opened(world, userId), await opened(world, userId), await opened(world, userId)]
       world.clock.advance(31 * dayMs)
-      const [{ outcome }] = await Promise.all([world.store.openTurn(draftTurn(world, last)), world.store.prune()])
-      const kept = await world.store.getSession({ userId, sessionId: last.id })
-      expect(kept !== undefined).toBe(outcome === 'opened')
+      const pruning = world.store.prune()
+      const results = await Promise.all(sessions.map((session) => world.store.openTurn(draftTurn(world, session))))
+      await pruning
+      const kept = await Promise.all(sessions.map(({ id: sessionId }) => world.store.getSession({ userId, sessionId })))
+      expect(kept.map((session) => session !== undefined)).toEqual(results.map(({ outcome }) => outcome === 'opened'))
     },
-    { limits: { ...limits, sessionIdleSeconds: 90 * 86_400 } },
+    { limits: { retention: { sessionsMs: 30 * dayMs }, sessionIdleSeconds: 90 * 86_400 } },
   )
 
   contractTest('deletes nothing without a retention', async (world) => {
