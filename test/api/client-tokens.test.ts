@@ -107,6 +107,8 @@ test("a token has at most its creator's scopes and cannot manage the account", a
   expect((await make(executor)).body.scopes).toEqual(['execute'])
   expect((await make(both)).body.scopes).toEqual(['read'])
   expect(outcomeOf(await make(both, { scopes: ['read', 'execute'] }))).toEqual([403, 'FORBIDDEN'])
+  expect(outcomeOf(await make(executor, { scopes: ['pay'] }))).toEqual([403, 'FORBIDDEN'])
+  expect((await make(manager, { scopes: ['pay'] })).body.scopes).toEqual(['pay'])
   expect(outcomeOf(await make(platform.key))).toEqual([403, 'FORBIDDEN'])
   const { token } = await tokenBy(service, key)
   for (const [method, path] of [
