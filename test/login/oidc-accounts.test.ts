@@ -34,6 +34,9 @@ test('the first login links the account by verified email; later logins use issu
     expect(await signOnAs(on, 'subject-ada')).toMatchObject({ userId: ada.userId, email: 'ada@example.com' })
   }
   expect(await identitiesOf(on)).toEqual([identity])
+  const { acts } = await service.app.store.audit.list({ userId: ada.userId, limit: 3 })
+  expect(acts.map(({ action }) => action)).toContain('login.created')
+  for (const act of acts) expect(act).toMatchObject({ actor: 'visitor', actorId: null, client: '127.0.0.1' })
   await on.stop()
 })
 
