@@ -159,6 +159,35 @@ export function describeAudit(contractTest: ContractTest): void {
     expect(await world.verify()).toMatchObject({ ok: true })
   })
 
+  contractTest(
+    'the ledger check finds a change of any column of the audit log',
+    async (world) => {
+      const userId = await world.createUser(0)
+      const changes = [
+        "action = 'key.updated'",
+        "actor = 'key'",
+        "actor_id = 'user_other'",
+        "client = '192.0.2.8'",
+        "user_id = 'user_other'",
+        "change = '{}'",
+        'created_at = created_at + 1',
+      ]
+      await actAs(
+        () => ada,
+        async () => {
+          for (const change of changes) await world.store.createKey(keyOf(userId, change))
+        },
+      )
+      const newest = (back: number) => `(SELECT max(seq) - ${back} FROM audit_log)`
+      await world.damage(changes.map((change, n) => `UPDATE audit_log SET ${change} WHERE seq = ${newest(n)}`))
+      const { differences } = await world.verify()
+      expect(differences.filter(({ what }) => what.startsWith('each row of the audit log'))).toHaveLength(
+        changes.length,
+      )
+    },
+    { tampers: true },
+  )
+
   for (const [title, sql] of [
     ['a changed row', "UPDATE audit_log SET change = '{}' WHERE seq = (SELECT min(seq) + 1 FROM audit_log)"],
     ['a changed actor', "UPDATE audit_log SET actor_id = 'user_other' WHERE seq = (SELECT min(seq) FROM audit_log)"],
