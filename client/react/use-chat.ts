@@ -86,9 +86,10 @@ export function useChat({ sessionId }: { sessionId: string }): ChatState {
       const items: ChatItem[] = []
       for await (const message of errand.client.sessions.messages({ sessionId })) items.push(itemOf(message))
       if (!signal.aborted) change({ do: 'load', items })
+      return items.length
     }
     const open = async () => {
-      await load()
+      const loaded = await load()
       if (signal.aborted) return
       let isResumed = false
       const running = errand.client.chat.resumeSession({ sessionId }, { signal })
@@ -96,8 +97,9 @@ export function useChat({ sessionId }: { sessionId: string }): ChatState {
         isResumed = true
         change({ do: 'add', items: [reply()] })
       })
-      // The user's message is stored only when its reply ends.
-      if (isResumed) await load()
+      if (signal.aborted) return
+      // A reply and its message are stored when the reply ends, which may be after the messages were loaded.
+      if (isResumed || (await errand.client.sessions.get({ sessionId })).messageCount !== loaded) await load()
     }
     loading.current = open().catch((error: Error) => {
       if (!signal.aborted) change({ do: 'fail', error })

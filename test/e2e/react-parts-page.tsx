@@ -34,7 +34,7 @@ const client = {
   account: { get: call('account.get') },
   topups: { create: call('topups.create') },
   tasks: { create: call('tasks.create'), cancel: call('tasks.cancel'), events: (id: string) => open(`events ${id}`)() },
-  sessions: { messages: open('messages') },
+  sessions: { messages: open('messages'), get: call('sessions.get') },
   chat: { stream: open('stream'), resumeSession: open('resume'), stop: call('stop') },
 } as unknown as ErrandClient
 

@@ -160,7 +160,22 @@ async function openChat(): Promise<void> {
   await drive('end', 'messages')
   await expectCalls('resume', 1)
   await drive('end', 'resume')
+  await answerCount(0)
   await expectCalls('account.get', 2)
+}
+
+/** Answers how many messages the session has, after its messages were loaded. */
+async function answerCount(messageCount: number): Promise<void> {
+  await expectCalls('sessions.get', 1)
+  await drive('resolve', 'sessions.get', { messageCount })
+}
+
+async function load(count: number, ...contents: string[]): Promise<void> {
+  await expectCalls('messages', count)
+  for (const [place, content] of contents.entries()) {
+    await drive('emit', 'messages', { id: `msg_${place}`, role: place % 2 ? 'assistant' : 'user', content })
+  }
+  await drive('end', 'messages')
 }
 
 test('sends a message with Enter, and shows the reply, its tools and its receipt', async () => {
@@ -223,24 +238,27 @@ test('sends a message that was entered before the stored messages were loaded', 
   await expectCalls('messages', 1)
   await page.getByLabel('Message', { exact: true }).fill('new')
   await page.getByText('Send').click()
-  await drive('emit', 'messages', { id: 'msg_1', role: 'user', content: 'old' })
-  await drive('end', 'messages')
+  await load(1, 'old')
   await expectCalls('resume', 1)
   await drive('end', 'resume')
+  await answerCount(1)
   await shown('.errand-text').toEqual(['old', 'new', ''])
   await drive('emit', 'stream', { type: 'assistant_delta', delta: 'reply' })
   await shown('.errand-text').toEqual(['old', 'new', 'reply'])
 })
 
+test('shows a reply that ended while the messages were loaded', async () => {
+  await drive('mount', 'chat', { sessionId: 'ses_1' })
+  await load(1)
+  await expectCalls('resume', 1)
+  await drive('end', 'resume')
+  await answerCount(2)
+  await load(2, 'hi', 'hello')
+  await shown('.errand-text').toEqual(['hi', 'hello'])
+})
+
 test('continues to show a reply in progress, with its stored message and receipt, and leaves one of another session', async () => {
   await drive('mount', 'chat', { sessionId: 'ses_1' })
-  const load = async (count: number, ...contents: string[]) => {
-    await expectCalls('messages', count)
-    for (const [place, content] of contents.entries()) {
-      await drive('emit', 'messages', { id: `msg_${place}`, role: place % 2 ? 'assistant' : 'user', content })
-    }
-    await drive('end', 'messages')
-  }
   await load(1, 'hi', 'hello')
   await expectCalls('resume', 1)
   await drive('emit', 'resume', { type: 'assistant_delta', delta: 'Still' })
