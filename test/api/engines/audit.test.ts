@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { createClient } from '../../../client/client.ts'
 import { startService } from '../../support/test-service.ts'
 import { Browser, password } from '../browser-login.ts'
+import { PlatformCalls } from '../platform-calls.ts'
 
 test('admins see logins, failed logins and changes with actor and address, also as CSV', async () => {
   const service = await startService()
@@ -46,6 +47,16 @@ test('admins see logins, failed logins and changes with actor and address, also 
   const [columns, row] = (await csv.text()).split(/\r?\n/)
   expect(columns).toBe('seq,createdAt,action,actor,actorId,client,userId,change')
   expect(row).toMatch(new RegExp(`^\\d+,[-\\dT:.]+Z,login\\.failed,visitor,,127\\.0\\.0\\.1,${person.userId},`))
+
+  expect((await new Browser(service).logIn({ email: person.email, password })).status).toBe(403)
+  const failures = (await get(`/api/admin/audit?userId=${person.userId}&action=login.failed`)).body.acts
+  expect(failures).toHaveLength(2)
+  const platform = await PlatformCalls.open(service)
+  const userId = await platform.newUser('customer-1')
+  const made = (await get(`/api/admin/audit?userId=${userId}`)).body.acts
+  expect(made).toMatchObject(
+    ['balance.changed', 'user.created'].map((action) => ({ action, actor: 'platformKey', actorId: platform.keyId })),
+  )
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
   await service.stop()
 })
