@@ -148,6 +148,8 @@ test('writes other than executions share a rate limit across REST, batches and a
     ['PATCH', '/api/connectors/con_x', { name: 'Other' }],
     ['DELETE', '/api/connectors/con_x'],
     ['POST', '/api/connectors/con_x/test', {}],
+    ['POST', '/api/webhooks', { url: 'https://example.com/' }],
+    ['PATCH', '/api/webhooks/hook_x', { isEnabled: false }],
     ['POST', '/api/quotes', { task: { endpointId: 'mute.run', params: {} } }],
   ]
   for (const [method, target, body] of changes) {
