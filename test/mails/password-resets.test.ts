@@ -118,6 +118,9 @@ test('one client gets a limited number of requests, whatever the addresses', asy
   }
   expect(statuses.filter((status) => status === 200)).toHaveLength(100)
   expect(statuses.filter((status) => status === 429)).toHaveLength(5)
+  // The client can still log in.
+  const login = { email: person.email, password }
+  await expectStatus(200, new Browser(service).post('/api/login', login, { 'X-Forwarded-For': '9.8.7.6' }))
 })
 
 test('too many simultaneous requests are rejected before they write anything', async () => {

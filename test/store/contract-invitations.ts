@@ -159,11 +159,15 @@ export function describeInvitations(contractTest: ContractTest): void {
     await world.store.updateUser({ userId, isSuspended: false })
     await world.store.createLogin({ ...login, userId, tokenHash: 'a later login' })
     const before = must(await world.store.getUser(userId), 'a user')
+    const attempt = { email, client: '192.0.2.7' }
+    for (let n = 0; n < 10; n++) expect(await world.store.admitLogin(attempt)).toMatchObject({ outcome: 'admitted' })
+    expect(await world.store.admitLogin(attempt)).toMatchObject({ outcome: 'refused' })
     expect(await accept(world, draft, 'new')).toEqual({ outcome: 'accepted', userId, kind: 'password' })
     // A new password changes neither the user's rights nor the balance.
     expect(await world.store.getUser(userId)).toEqual({ ...before, passwordHash: 'new' })
     expect(await world.store.findLogin('a later login')).toBeUndefined()
     expect(await world.store.findLogin('login of another')).toMatchObject({ userId: otherId })
+    expect(await world.store.admitLogin(attempt)).toMatchObject({ outcome: 'admitted' })
     expect(await accept(world, draft, 'again')).toEqual(unknown)
   })
 
