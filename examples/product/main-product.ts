@@ -20,8 +20,9 @@ const dataDir = mkdtempSync(join(tmpdir(), 'errand-product-'))
 const onEvent = (event: object) => console.log(event)
 const { close, fetch } = await createProduct({ baseUrl, dataDir, onEvent })
 serve({ fetch, port, hostname: '127.0.0.1' }, () => console.log(`The product is at ${baseUrl}.`))
-process.once('SIGINT', async () => {
-  await close()
-  rmSync(dataDir, { recursive: true })
-  process.exit()
+process.once('SIGINT', () => {
+  void close().finally(() => {
+    rmSync(dataDir, { recursive: true })
+    process.exit()
+  })
 })

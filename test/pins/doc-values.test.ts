@@ -49,9 +49,9 @@ const codes = new Set([
   ...[errorCatalogue, taskFailureWords, turnEndWords, clientOnlyWords].flatMap(Object.keys),
   streamCode('NOT_FOUND'),
 ])
-/** Variables of other programs, of the quickstart, and of the programs in examples. */
+/** Names of other programs, of the quickstart, and of the programs in examples. */
 const foreignVariable =
-  /^(?:(?:ANTHROPIC|BASE|CAP|CORP|GITHUB|LD|MALLOC|NODE|OPENAI|OTEL|POSTGRES|READER)_\w+|ERRAND_(?:API_KEY|URL|KEY|PLATFORM_KEY|WEBHOOK_SECRET|MODEL_\w+))$/
+  /^(?:(?:ANTHROPIC|BASE|CAP|CORP|GITHUB|LD|MALLOC|NODE|OPENAI|OTEL|POSTGRES|READER)_\w+|RESPONSE_ALREADY_SENT|ERRAND_(?:API_KEY|URL|KEY|PLATFORM_KEY|WEBHOOK_SECRET|MODEL_\w+))$/
 
 test('every UPPER_CASE name is an error code or a setting', () => {
   const names = find(/\b[A-Z]{2,}(?:_[A-Z\d]+)+\b/g, 'text')
