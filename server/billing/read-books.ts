@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts'
 
 const dayMs = 86_400_000
 const daysMax = 1100
-const daysPerRead = 150
+const daysPerRead = 330
 const userDaysPerRead = 7
 export const groupsMax = 1000
 
