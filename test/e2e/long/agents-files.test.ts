@@ -41,7 +41,7 @@ testConsole('rejects a binary or oversized file immediately, names it, and sends
       'a word '.repeat(1_800_000),
       'large.txt is 12.0 MB, but the maximum per run is 10.0 MB. Choose a smaller file.',
     ],
-    ['quotes.txt', '"'.repeat(6_000_000), 'quotes.txt is 5.7 MB (11.4 MB when sent). The maximum per run'],
+    ['quotes.txt', '"'.repeat(6_000_000), 'quotes.txt is 5.7 MB (11.4 MB when sent), but the maximum per run'],
     ['blank.txt', ' \n', 'blank.txt is empty.'],
   ] as const) {
     await choose(file(name, content))
