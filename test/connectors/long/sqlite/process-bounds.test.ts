@@ -67,7 +67,8 @@ test.for([false, true])(
       createTask(world, person, { endpointId: 'code.call', params, connectorIds })
     await expectTaskFailed(world, person, {
       taskId: await task(ids),
-      message: /^Connector "Connector \d+": A run can start at most 3 servers, but these connectors need 4\. Select fewer connectors\.$/,
+      message:
+        /^Connector "Connector \d+": A run can start at most 3 servers, but these connectors need 4\. Select fewer connectors\.$/,
     })
     const file = filesIn(world.service)('go')
     const held = await createTask(world, person, {
