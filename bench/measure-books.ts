@@ -1,7 +1,6 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { createPlatformKey } from '../server/auth/platform/manage-platform-keys.ts'
 import { SystemClock } from '../server/kernel/clock.ts'
@@ -10,6 +9,7 @@ import { openBenchStore, type BenchUser } from './bench-data.ts'
 import { startServer } from './bench-servers.ts'
 import { atMost, type Measure, type Row } from './bench-table.ts'
 import { drive, requestBytes } from './http-driver.ts'
+import { untilIdle } from './measure-lists.ts'
 
 const dayMs = 86_400_000
 const usersMax = 1000
@@ -27,12 +27,7 @@ export const measureBooks: Measure = async ({ template, users }) => {
   const key = await closeBooks(withBooks)
   const server = await startServer('errand', { template: withBooks, env: quiet })
   rmSync(withBooks, { recursive: true, force: true })
-  // The ledger check at startup would count.
-  for (let busy = 1; busy > 0.05;) {
-    const before = server.cpuSeconds()
-    await sleep(1000)
-    busy = server.cpuSeconds() - before
-  }
+  await untilIdle(server)
   const [from, to] = [today() - days, today()].map((day) => new Date(day * dayMs).toISOString().slice(0, 10))
   const rows: Row[] = []
   for (const groupBy of bookGroups) {

@@ -72,7 +72,7 @@ export const measureLists: Measure = async ({ isQuick, template, users }) => {
 
 const tagsOf = (index: number) => ({ kind: index % 1000 === 0 ? 'rare' : 'common' })
 
-async function untilIdle(server: BenchServer): Promise<void> {
+export async function untilIdle(server: BenchServer): Promise<void> {
   for (let busy = 1; busy > 0.05;) {
     const before = server.cpuSeconds()
     await sleep(1000)
