@@ -77,6 +77,8 @@ testConsole('Ctrl+K goes to pages, agents and tasks by keyboard alone, also from
   expect(await box.count(), 'the menu over the dialog').toBe(0)
   await page.keyboard.press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'hidden' })
+  // The dialog returns the focus a little later, which would take it from a menu opened before.
+  await page.getByRole('button', { name: 'Create API key' }).and(page.locator(':focus')).waitFor()
   await search('hello there')
   await page.waitForURL('**/tasks?search=hello+there')
   await page.getByText('No tasks match these filters').waitFor()
