@@ -1,7 +1,10 @@
 import { defineConfig } from 'drizzle-kit'
 
+const isPostgres = process.env.ENGINE === 'postgres'
+const folder = `./server/store/${isPostgres ? 'postgres' : 'sqlite'}`
+
 export default defineConfig({
-  dialect: 'sqlite',
-  schema: './server/store/sqlite/schema.ts',
-  out: './server/store/sqlite/migrations',
+  dialect: isPostgres ? 'postgresql' : 'sqlite',
+  schema: `${folder}/schema.ts`,
+  out: `${folder}/migrations`,
 })
