@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ConfigError } from '../agents/config/catalogue.ts'
 import type { Secrets } from '../kernel/secret-vault.ts'
 import { makeFolder } from '../kernel/make-folder.ts'
 import { UsageError } from '../kernel/usage-error.ts'
@@ -12,6 +11,7 @@ import { isNetwork } from '../outbound/network-list.ts'
 import type { PayloadBucket } from '../payloads/payload-bucket.ts'
 import type { LimitsConfig, LoginConfig } from '../agents/config/service-config.ts'
 import {
+  ConfigError,
   limits,
   limitVariable,
   logLevels,

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { Catalogue, ConfigError } from '../agents/config/catalogue.ts'
+import { Catalogue } from '../agents/config/catalogue.ts'
+import { ConfigError } from '../kernel/settings.ts'
 import type { ErrandConfig } from '../agents/config/define-config.ts'
 import { loadConfigFile } from '../agents/config/load-config-file.ts'
 import { measureTools, type ToolTokens } from '../agents/model/tool-tokens.ts'

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../connectors/tool-types.ts'
+import type { JsonSchema } from '../agents/config/define-config.ts'
 
 /**
  * Returns params to try an endpoint with: its first example, or else a value for each required field. The result may be

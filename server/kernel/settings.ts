@@ -15,6 +15,11 @@ export type Variable = {
   isSecret?: true
 }
 
+/** Thrown if the configuration is invalid. The message names the field. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
 /** Roles of a node: serve requests, run tasks, or both. */
 export const roles = ['all', 'api', 'worker'] as const
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const

@@ -1,4 +1,4 @@
-import { ConfigError } from '../agents/config/catalogue.ts'
+import { ConfigError } from '../kernel/settings.ts'
 
 export type PaymentSettings = {
   secretKey: string

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { unreachable } from '../../kernel/assert.ts'
+import { ConfigError } from '../../kernel/settings.ts'
 import { badField, type ErrorDetail } from '../../kernel/errors.ts'
 import { parseUsd, type Units } from '../../kernel/money.ts'
 import { messageOf } from '../../kernel/thrown.ts'
@@ -101,11 +102,6 @@ export type Agent = {
   toolNames: readonly string[]
   /** Null if the agent does not support chat. */
   chat: Chat | null
-}
-
-/** Thrown if the configuration is invalid. The message names the field. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
 }
 
 /**

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { messageOf } from '../../kernel/thrown.ts'
-import { ConfigError } from './catalogue.ts'
+import { ConfigError } from '../../kernel/settings.ts'
 import type { ErrandConfig } from './define-config.ts'
 import { importModules, importProject, type ProjectModules } from './project-modules.ts'
 

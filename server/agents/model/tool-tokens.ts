@@ -1,6 +1,7 @@
 import type { ToolSet } from 'ai'
 import { messageOf } from '../../kernel/thrown.ts'
-import { ConfigError, type Agent, type Catalogue } from '../config/catalogue.ts'
+import { ConfigError } from '../../kernel/settings.ts'
+import type { Agent, Catalogue } from '../config/catalogue.ts'
 import type { ErrandConfig } from '../config/define-config.ts'
 import { toolsAtMost } from '../run/prompt-size.ts'
 

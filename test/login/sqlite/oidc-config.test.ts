@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { Catalogue, ConfigError } from '../../../server/agents/config/catalogue.ts'
+import { Catalogue } from '../../../server/agents/config/catalogue.ts'
+import { ConfigError } from '../../../server/kernel/settings.ts'
 import type { LoginConfig } from '../../../server/agents/config/service-config.ts'
 import { agentEnvironment, resolveLogin } from '../../../server/app/config.ts'
 
