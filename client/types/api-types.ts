@@ -621,6 +621,14 @@ export type Limits = {
   spendResetsAt: string | null
 }
 
+export type LogLine = {
+  /** ISO 8601 UTC timestamp with milliseconds */
+  at: string
+  message: string
+  /** Any JSON value from the agent */
+  fields?: unknown
+}
+
 export type LoggedIn = {
   userId: string
   email: string
@@ -789,6 +797,12 @@ export type PlatformKey = {
   lastUsedAt: string | null
 }
 
+export type ProgressLine = {
+  /** ISO 8601 UTC timestamp with milliseconds */
+  at: string
+  message: string
+}
+
 export type Quote = {
   /** Send it once, with that task or message, to get these prices */
   quoteId: string
@@ -955,6 +969,12 @@ export type Task = {
   attempt: number
   /** Latest progress reported by the agent */
   progress?: TaskProgress | undefined
+  /** Progress messages of the last run, oldest first: at most 200, and at most 16 KB. Only for a completed or failed task whose agent reported messages */
+  progressLog?: {
+    /** Number of older lines that were not stored */
+    dropped: number
+    lines: ProgressLine[]
+  } | undefined
   /** The submitted params; a preview of the first 1,024 characters if larger than 16 KB */
   request: Record<string, unknown> | string
   /** Signed URL of the full content; only if the field is a preview */
@@ -1272,6 +1292,12 @@ export type UserTask = {
   timeoutSeconds?: number | undefined
   /** When a run first called a connector or charged an event. From then on, the task cannot be canceled */
   cancelableUntil?: string | undefined
+  /** Log lines of the last run, oldest first: at most 200, and at most 16 KB */
+  log?: {
+    /** Number of older lines that were not stored */
+    dropped: number
+    lines: LogLine[]
+  } | undefined
 }
 
 export type UserTopup = {

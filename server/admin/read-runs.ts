@@ -4,11 +4,12 @@ import { must } from '../kernel/assert.ts'
 import { listSessions } from '../sessions/session-operations.ts'
 import type { ListSessionsOutput } from '../sessions/session-schema.ts'
 import type { Store } from '../store/store.ts'
-import { getTask, listTasks, type ReadTaskParts } from '../tasks/read-task.ts'
+import { listTasks, readRunLog, taskNotFound, toTask, type ReadTaskParts } from '../tasks/read-task.ts'
 import type { ListTasksOutput } from '../tasks/task-schema.ts'
 import type { ListUserSessionsInput, ListUserTasksInput, Owner, UserTask, UserTaskInput } from './user-schema.ts'
 
-// Shows admins a user's tasks and chats and what they cost, but not the content of requests and responses.
+// Shows admins a user's tasks and chats, what they cost and what the agent logged, but not the content of requests and
+// responses.
 
 export async function findOwner(store: Store, resourceId: string): Promise<z.output<typeof Owner>> {
   const owner = await store.findOwner(resourceId)
@@ -30,9 +31,19 @@ export async function getUserTask(
   { taskId, userId }: z.output<typeof UserTaskInput>,
 ): Promise<z.output<typeof UserTask>> {
   await requireUser(parts.store, userId)
-  const task = await getTask(parts, { userId, taskId, waitSeconds: 0, signal: undefined, onHold: () => {} })
-  const { progress: _, request: _1, requestUri: _2, response: _3, responseUri: _4, ...shown } = task
-  return shown
+  const record = await parts.store.getTask({ userId, taskId })
+  if (!record) throw taskNotFound()
+  const { log } = readRunLog(record)
+  const {
+    progress: _,
+    progressLog: _1,
+    request: _2,
+    requestUri: _3,
+    response: _4,
+    responseUri: _5,
+    ...shown
+  } = toTask(record, parts)
+  return { ...shown, ...(log && { log }) }
 }
 
 export async function listUserSessions(

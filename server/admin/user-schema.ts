@@ -5,7 +5,7 @@ import { ExternalId } from '../auth/platform/external-id.ts'
 import { OwnLimits, OwnLimitsInput } from '../billing/limit-schema.ts'
 import { ListSessionsInput } from '../sessions/session-schema.ts'
 import { ownedTypes } from '../store/accounts/account-types.ts'
-import { ListTasksInput, Task } from '../tasks/task-schema.ts'
+import { droppedLines, ListTasksInput, LogLine, Task } from '../tasks/task-schema.ts'
 import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
 
 export const User = z
@@ -121,11 +121,19 @@ export const ListUserTasksInput = ListTasksInput.omit({ include: true, search: t
 export const UserTaskInput = z.object({ userId, taskId: resourceId })
 export const UserTask = Task.omit({
   progress: true,
+  progressLog: true,
   request: true,
   requestUri: true,
   response: true,
   responseUri: true,
-}).meta({ id: 'UserTask' })
+})
+  .extend({
+    log: z
+      .object({ dropped: droppedLines, lines: z.array(LogLine) })
+      .optional()
+      .describe('Log lines of the last run, oldest first: at most 200, and at most 16 KB'),
+  })
+  .meta({ id: 'UserTask' })
 export const ListUserSessionsInput = ListSessionsInput.omit({ search: true }).extend({ userId })
 
 export const ListUserTransactionsInput = z.object({ userId, ...pageInput })

@@ -3,7 +3,8 @@ import { isoTime, type Clock } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { Store } from '../store/store.ts'
 import type { TaskEnds } from './task-ends.ts'
-import type { ProgressEvent, TaskProgress } from './task-schema.ts'
+import { RunLog } from './run-log.ts'
+import type { LogLine, ProgressEvent, TaskProgress } from './task-schema.ts'
 
 export type Live = AttemptRef & {
   /** Progress as a JSON string. Undefined until the run reports progress. */
@@ -15,6 +16,9 @@ export type Live = AttemptRef & {
 export type LiveRun = Live & {
   /** Reports progress. `json` must be the JSON of an object. */
   note(json: string): void
+  log(line: Omit<LogLine, 'at'>): void
+  /** Progress messages and log lines as a JSON string, or undefined if there are none yet. */
+  readonly runLog: string | undefined
   /** Ends the reporting. Later calls to `note` have no effect. */
   end(): void
 }
@@ -45,22 +49,24 @@ export class LiveProgress {
 
   begin(attempt: AttemptRef): LiveRun {
     const { ends } = this.#parts
-    const run = new Run(attempt, this.#told)
+    const run = new Run(attempt, { told: this.#told, now: this.#now })
     this.#runs.set(run.taskId, run)
     ends.taskChanged(run.taskId, 'state')
     this.#plan(keepMs)
     return run
   }
 
+  readonly #now = () => isoTime(this.#parts.clock.now())
+
   /** Called with `json` when a run reports progress, and without it when the run ends. */
   readonly #told = (run: Run, json?: string): void => {
-    const { clock, ends } = this.#parts
     const { taskId } = run
     // Ignore this run if this process has started a later attempt of the same task.
     if (this.#runs.get(taskId) !== run) return
     if (json === undefined) return void this.#runs.delete(taskId)
-    run.progress = withTime(json, isoTime(clock.now()))
-    ends.taskChanged(taskId, 'progress')
+    run.progress = withTime(json, this.#now())
+    if (json.includes('"message":')) run.lines.addProgress(JSON.parse(run.progress) as TaskProgress)
+    this.#parts.ends.taskChanged(taskId, 'progress')
   }
 
   #plan(inMs: number): void {
@@ -95,6 +101,8 @@ export class LiveProgress {
   }
 }
 
+type RunParts = { told: (run: Run, json?: string) => void; now: () => string }
+
 class Run implements LiveRun {
   readonly taskId: string
   readonly attempt: number
@@ -102,13 +110,14 @@ class Run implements LiveRun {
   kept: string | undefined
   /** Whether other nodes were notified that the run has started. */
   isTold = false
-  readonly #told: (run: Run, json?: string) => void
+  readonly lines = new RunLog()
+  readonly #parts: RunParts
   #event: { of: string; event: ProgressEvent } | undefined
 
-  constructor({ attempt, taskId }: AttemptRef, told: (run: Run, json?: string) => void) {
+  constructor({ attempt, taskId }: AttemptRef, parts: RunParts) {
     this.attempt = attempt
     this.taskId = taskId
-    this.#told = told
+    this.#parts = parts
   }
 
   get event(): ProgressEvent | undefined {
@@ -122,11 +131,19 @@ class Run implements LiveRun {
   }
 
   note(json: string): void {
-    this.#told(this, json)
+    this.#parts.told(this, json)
+  }
+
+  log(line: Omit<LogLine, 'at'>): void {
+    this.lines.addLine({ at: this.#parts.now(), ...line })
+  }
+
+  get runLog(): string | undefined {
+    return this.lines.json
   }
 
   end(): void {
-    this.#told(this)
+    this.#parts.told(this)
   }
 }
 

@@ -11,7 +11,7 @@ import type { StoredJson } from '../payloads/stored-json.ts'
 import type { Store } from '../store/store.ts'
 import type { TaskEnds } from './task-ends.ts'
 import type { LiveProgress } from './live-progress.ts'
-import type { ListTasksInput, ListTasksOutput, Task, TaskProgress } from './task-schema.ts'
+import type { ListTasksInput, ListTasksOutput, LogLine, ProgressLine, Task, TaskProgress } from './task-schema.ts'
 
 type GetTask = {
   userId: string
@@ -107,6 +107,15 @@ export function readProgress(
   return run?.attempt === attempt && run.progress !== undefined ? run.progress : progress
 }
 
+type Lines<Line> = { dropped: number; lines: Line[] }
+
+export function readRunLog({ runLog }: Pick<TaskRecord, 'runLog'>): {
+  progress?: Lines<ProgressLine>
+  log?: Lines<LogLine>
+} {
+  return runLog === null ? {} : (JSON.parse(runLog) as ReturnType<typeof readRunLog>)
+}
+
 /** Tasks that were built from frozen records, with the progress they contain. */
 const made = new WeakMap<TaskRecord, { progress: string | null; task: Task }>()
 
@@ -140,6 +149,8 @@ function newTask(record: TaskRecord, { links, progress }: { links: SignedLinks; 
   }
   if (record.keyId !== null) task.keyId = record.keyId
   if (progress !== null) task.progress = JSON.parse(progress) as TaskProgress
+  const { progress: progressLog } = readRunLog(record)
+  if (progressLog) task.progressLog = progressLog
   if (record.meters !== null || record.rates !== null) task.maxCostUsd = formatUsd(record.cost + record.givenBack)
   if (record.usage !== null) {
     task.usage = record.usage

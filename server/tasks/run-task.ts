@@ -94,9 +94,9 @@ async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run)
     report(parts, { ...ended, ...unpaid, outcome: canceled, isRequeued: false })
     return 'ended'
   }
-  const progress = live.progress === undefined ? {} : { progress: live.progress }
+  const told = { ...(live.progress !== undefined && { progress: live.progress }), runLog: live.runLog }
   if (outcome.kind !== 'completed') {
-    const end = await untilStored(() => settleUnfinished(parts, { task, outcome, retries, endpoint, ...progress }))
+    const end = await untilStored(() => settleUnfinished(parts, { task, outcome, retries, endpoint, ...told }))
     report(parts, {
       ...ended,
       charged: 0,
@@ -113,7 +113,7 @@ async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run)
   const used = { ...(usage && { usage }), ...(tokens && { tokens }) }
   const providerCost = providerCostOfTask(outcome.tokens, endpoint?.costs)
   const model = modelOf(outcome.tokens, endpoint)
-  const end = { taskId: task.id, attempt: task.attempt, response, ...used, model, providerCost, ...progress }
+  const end = { taskId: task.id, attempt: task.attempt, response, ...used, model, providerCost, ...told }
   let isStored = false
   try {
     isStored = await untilStored(() => parts.store.completeTask(end))
@@ -273,6 +273,7 @@ async function runAgent(parts: RunTaskParts, { live, span, task, stop }: Run): P
         generation,
         signal: controller.signal,
         onProgress,
+        onLog: (line) => live.log(line),
         onForbidCancel: () => (forbidding ??= forbidCancel()),
         onWaiting: (isWaiting) => timer.setWaiting(isWaiting),
       },
@@ -296,21 +297,24 @@ type Settle = {
   retries: number
   endpoint: Endpoint | undefined
   progress?: string
+  runLog: string | undefined
 }
 
 async function settleUnfinished(
   { store }: RunTaskParts,
-  { endpoint, task, outcome, retries, ...progress }: Settle,
+  { endpoint, task, outcome, retries, ...told }: Settle,
 ): Promise<'ended' | 'requeued'> {
   const attempt = { taskId: task.id, attempt: task.attempt }
   if (outcome.kind === 'failed') {
     const { error, tokens } = outcome
     const used = { model: modelOf(tokens, endpoint), providerCost: providerCostOf(outcome, endpoint) }
-    await store.failTask({ ...attempt, error, countsAsAbuse: true, ...used, ...progress })
+    await store.failTask({ ...attempt, error, countsAsAbuse: true, ...used, ...told })
     return 'ended'
   }
   const error = { code: 'AGENT_INTERRUPTED', message: outcome.message, details: '' }
-  return (await store.interruptTask({ ...attempt, error, retries })) === 'requeued' ? 'requeued' : 'ended'
+  return (await store.interruptTask({ ...attempt, error, retries, runLog: told.runLog })) === 'requeued'
+    ? 'requeued'
+    : 'ended'
 }
 
 type UntilStored<Result> = { taskId: string; stop: AbortSignal; store: () => Promise<Result> }

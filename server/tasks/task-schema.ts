@@ -84,6 +84,20 @@ export const TaskProgress = z
   .meta({ id: 'TaskProgress' })
 export type TaskProgress = z.output<typeof TaskProgress>
 
+export const ProgressLine = z.object({ at: isoTimestamp, message: z.string() }).meta({ id: 'ProgressLine' })
+export type ProgressLine = z.output<typeof ProgressLine>
+
+export const LogLine = z
+  .object({
+    at: isoTimestamp,
+    message: z.string(),
+    fields: z.unknown().optional().describe('Any JSON value from the agent'),
+  })
+  .meta({ id: 'LogLine' })
+export type LogLine = z.output<typeof LogLine>
+
+export const droppedLines = z.number().int().describe('Number of older lines that were not stored')
+
 const refundedUsd = usd.describe(
   'Amount returned to the balance: the full charge if the task failed, the unused part of a metered charge if it completed, otherwise 0.0000',
 )
@@ -119,6 +133,12 @@ export const Task = z
     status: TaskStatus,
     attempt,
     progress: TaskProgress.optional().describe('Latest progress reported by the agent'),
+    progressLog: z
+      .object({ dropped: droppedLines, lines: z.array(ProgressLine) })
+      .optional()
+      .describe(
+        'Progress messages of the last run, oldest first: at most 200, and at most 16 KB. Only for a completed or failed task whose agent reported messages',
+      ),
     request: payload.describe('The submitted params; a preview of the first 1,024 characters if larger than 16 KB'),
     requestUri: payloadUri,
     response: payload.nullable().describe('The result of a completed task; a preview if larger than 16 KB'),

@@ -62,8 +62,11 @@ export const bounds: Record<string, [phrase: string, source: string, constant: s
     ['with a `Retry-After` of {}. Once', 'tasks/task-runner.ts', 'fullRetrySeconds'],
 
     ['A run can log {} lines', 'agents/threads/agent-thread.ts', 'logLinesPerRunMax'],
-    ['is cut off at {} characters', 'agents/threads/agent-thread.ts', 'logCharsMax'],
-    ['fields` with more than {} characters', 'agents/threads/agent-thread.ts', 'logCharsMax'],
+    ['is cut off at {} characters', 'agents/run/log-line.ts', 'charsMax'],
+    ['fields` with more than {} characters', 'agents/run/log-line.ts', 'charsMax'],
+    ['its last run: at most {}, and', 'tasks/run-log.ts', 'linesMax'],
+    ['200, and at most {} of JSON', 'tasks/run-log.ts', 'bytesMax'],
+    ['messages are cut off at {} characters', 'tasks/run-log.ts', 'charsMax'],
     ['thread can print {} lines a minute', 'agents/threads/thread-handle.ts', 'linesPerMinuteMax'],
   ],
   'docs/guides/accounts.md': [

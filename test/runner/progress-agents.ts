@@ -75,6 +75,20 @@ export default defineConfig({
             return {}
           },
         }),
+        logs: defineEndpoint({
+          description: 'Logs lines, reports messages, and may fail.',
+          priceUsd,
+          params: z.object({ lines: z.array(z.array(z.unknown())), steps: z.array(z.string()), fails: z.boolean() }),
+          run: async ({ log, params, progress }) => {
+            for (const line of params.lines) log(...(line as [string]))
+            for (const message of params.steps) {
+              progress({ message })
+              await pause(101)
+            }
+            if (params.fails) throw new Error('told to')
+            return {}
+          },
+        }),
         flood: defineEndpoint({
           description: 'Tells so often without a pause.',
           priceUsd,

@@ -31,6 +31,7 @@ export function describeAdmission(contractTest: ContractTest): void {
       connectorIds: ['con_a', 'con_b'],
       tags: null,
       progress: null,
+      runLog: null,
       prunedAt: null,
       expiresAt: null,
       timeoutMs: null,

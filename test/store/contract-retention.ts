@@ -27,11 +27,19 @@ export function describeRetention(contractTest: ContractTest): void {
       const tags = { order: '7' }
       const large = await world.processing(userId, { meters, tags, request: payload(world) })
       await world.store.noteProgress([{ taskId: large.id, attempt: 1, progress: '{"message":"half"}' }])
-      const done = { taskId: large.id, attempt: 1, response: payload(world), usage: { page: 3 }, providerCost: 7 }
+      const done = {
+        taskId: large.id,
+        attempt: 1,
+        response: payload(world),
+        usage: { page: 3 },
+        providerCost: 7,
+        runLog: '{"log":1}',
+      }
       expect(await world.store.completeTask(done)).toBe(true)
       const failed = await world.failed(userId)
       const before = await world.everything(userId)
       const [, largeBefore] = before.tasks
+      expect(largeBefore).toMatchObject({ progress: '{"message":"half"}', runLog: '{"log":1}' })
       expect(await world.store.listPayloads({ afterId: '', limit: 9 })).toHaveLength(2)
 
       world.clock.advance(30 * dayMs - 1)
@@ -42,7 +50,7 @@ export function describeRetention(contractTest: ContractTest): void {
       await pruneAll(world)
       const after = await world.everything(userId)
       const request = { text: '{}', payloadId: null }
-      const contents = { request, response: null, progress: null, prunedAt }
+      const contents = { request, response: null, progress: null, runLog: null, prunedAt }
       expect(after.tasks).toEqual([
         { ...failed, ...contents, error: { code: failed.error!.code, message: '', details: '' } },
         { ...largeBefore, ...contents },

@@ -38,6 +38,7 @@ export type RunTaskOptions = {
   signal: AbortSignal
   /** Called with the run's progress as a JSON string, at most about ten times a second. */
   onProgress: (json: string) => void
+  onLog?: (line: AgentLogLine) => void
   /**
    * Resolves when the task can no longer be canceled. If the user cancels it first, never settles, and `signal` aborts.
    */

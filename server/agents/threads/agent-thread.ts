@@ -11,13 +11,13 @@ import { CreditWindow } from '../run/credit-window.ts'
 import { executeChat } from '../run/execute-chat.ts'
 import { executeTask } from '../run/execute-task.ts'
 import { loadConfigFile } from '../config/load-config-file.ts'
+import { logLine } from '../run/log-line.ts'
 import { describeThrown, type RunOutcome } from '../run/run-outcome.ts'
 import { beatMs, pulseAt, type FromThread, type ThreadData, type ToThread } from './thread-protocol.ts'
 
 // Entry point of an agent thread. Loads the configuration and executes the runs that the host sends.
 
 const logLinesPerRunMax = 1000
-const logCharsMax = 8000
 
 const port = must(parentPort, 'this file runs in a worker thread')
 const { configFile, modules, pulse, replyBytesMax, resultBytesMax } = workerData as ThreadData
@@ -104,29 +104,17 @@ type RunLog = {
 /** Log of the current run. Adds the run's id to printed lines. */
 const currentLog = new AsyncLocalStorage<RunLog>()
 
-function createLog(runId: string): RunLog {
+function createLog(run: number, runId: string): RunLog {
   let lines = 0
   const end = () => {
     const dropped = lines - logLinesPerRunMax
     if (dropped <= 0) return
     const message = `Dropped ${dropped} log lines in this run. A run can log at most ${logLinesPerRunMax}.`
-    send({ type: 'log', runId, message })
+    send({ type: 'log', run, runId, message })
   }
   const log = (message: string, fields?: Record<string, unknown>) => {
     if (++lines > logLinesPerRunMax) return
-    let safeFields: Record<string, unknown> | undefined
-    try {
-      const json = JSON.stringify(fields)
-      if (json !== undefined && json.length <= logCharsMax) safeFields = JSON.parse(json) as Record<string, unknown>
-    } catch {
-      safeFields = { fields: 'not serializable as JSON' }
-    }
-    send({
-      type: 'log',
-      runId,
-      message: String(message).slice(0, logCharsMax),
-      ...(safeFields && { fields: safeFields }),
-    })
+    send({ type: 'log', run, runId, ...logLine(message, fields) })
   }
   return { log, end }
 }
@@ -177,7 +165,7 @@ function receive(catalogue: Catalogue, message: ToThread): void {
   switch (message.type) {
     case 'run': {
       const { request } = message
-      const runLog = createLog(request.taskId)
+      const runLog = createLog(run, request.taskId)
       const onProgress = (json: string) => sendProgress({ type: 'progress', run, json })
       const onWaiting = (isWaiting: boolean) => sendNow({ type: 'waiting', run, isWaiting })
       const onForbidCancel = () =>
@@ -202,7 +190,7 @@ function receive(catalogue: Catalogue, message: ToThread): void {
       const window = new CreditWindow()
       windows.set(run, window)
       const onDirty = (take: () => ChatBatch[]) => sendBatch(() => ({ type: 'batches', run, batches: take() }))
-      const runLog = createLog(request.turnId)
+      const runLog = createLog(run, request.turnId)
       const askStep = (of: StepRequest) =>
         new Promise<number>((resolve) => {
           asked.set(run, (asked.get(run) ?? new Map<number, (tokens: number) => void>()).set(of.serial, resolve))
@@ -227,7 +215,7 @@ function receive(catalogue: Catalogue, message: ToThread): void {
       })
     }
     case 'count':
-      return begin(run, createLog(''), async () => ({
+      return begin(run, createLog(run, ''), async () => ({
         kind: 'completed',
         json: String(await countTokens([message.text])),
       }))

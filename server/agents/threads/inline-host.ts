@@ -8,6 +8,7 @@ import { countTokens, loadForModels } from '../run/count-tokens.ts'
 import { CreditWindow } from '../run/credit-window.ts'
 import { executeChat } from '../run/execute-chat.ts'
 import { executeTask } from '../run/execute-task.ts'
+import { logLine } from '../run/log-line.ts'
 import type { ChatStop, RunOutcome } from '../run/run-outcome.ts'
 
 type InlineHostOptions = {
@@ -35,11 +36,14 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
   return {
     isReady: true,
     ready: async () => {},
-    runTask: (request, { onForbidCancel, onProgress, onWaiting, signal }) => {
+    runTask: (request, { onForbidCancel, onLog: onRunLog, onProgress, onWaiting, signal }) => {
       if (signal.aborted) return Promise.resolve(signal.reason as RunOutcome)
       const { taskId } = request
-      const log = (message: string, fields?: Record<string, unknown>) =>
-        onLog({ runId: taskId, message, ...(fields && { fields }) })
+      const log = (message: string, fields?: Record<string, unknown>) => {
+        const line = { runId: taskId, ...logLine(message, fields) }
+        onLog(line)
+        onRunLog?.(line)
+      }
       const aborted = new Promise<RunOutcome>((resolve) => {
         signal.addEventListener('abort', () => resolve(signal.reason as RunOutcome), { once: true })
       })

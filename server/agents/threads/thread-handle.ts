@@ -27,6 +27,7 @@ type RunHandlers = {
   onBatch?: ((batch: ChatBatch) => void) | undefined
   onReceived?: (() => void) | undefined
   onProgress?: ((json: string) => void) | undefined
+  onLog?: ((line: AgentLogLine) => void) | undefined
   onForbidCancel?: (() => Promise<void>) | undefined
   onWaiting?: ((isWaiting: boolean) => void) | undefined
   onStep?: ((request: StepRequest) => Promise<number>) | undefined
@@ -253,6 +254,7 @@ export class ThreadHandle {
       } else if (message.type === 'log') {
         // The thread limits the log lines of each run. Lines without a run share a quota of the whole thread.
         if (message.runId !== '' || this.#mayLog()) this.#options.onLog(message)
+        if (message.run !== undefined) this.#runs.get(message.run)?.onLog?.(message)
       } else if (message.type === 'batches') {
         for (const batch of message.batches) this.#runs.get(message.run)?.onBatch?.(batch)
       } else if (message.type === 'received') {

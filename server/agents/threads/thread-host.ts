@@ -1,5 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AgentHost, AgentThreadState, ChatHandle, RunChatOptions, RunTaskOptions } from './agent-port.ts'
+import type {
+  AgentHost,
+  AgentLogLine,
+  AgentThreadState,
+  ChatHandle,
+  RunChatOptions,
+  RunTaskOptions,
+} from './agent-port.ts'
 import type { ProcessLimits } from '../../connectors/connector-bounds.ts'
 import { ConnectorHost } from '../../connectors/thread/connector-host.ts'
 import type { ConnectorSpec, ProbeOutcome, RenewToken } from '../../connectors/connector-spec.ts'
@@ -20,6 +27,7 @@ type Waiting = {
   onBatch?: (batch: ChatBatch) => void
   onReceived?: (() => void) | undefined
   onProgress?: (json: string) => void
+  onLog?: ((line: AgentLogLine) => void) | undefined
   onForbidCancel?: () => Promise<void>
   onWaiting?: (isWaiting: boolean) => void
   onStep?: (request: StepRequest) => Promise<number>
@@ -219,12 +227,14 @@ export class ThreadHost implements AgentHost {
       run.signal.addEventListener('abort', () => this.#giveUpWaiting(run), { once: true })
       return
     }
-    const { chat, onBatch, onForbidCancel, onProgress, onReceived, onStep, onWaiting, resolve, signal, start } = run
+    const { chat, onBatch, onForbidCancel, onLog, onProgress, onReceived, onStep, onWaiting, resolve, signal, start } =
+      run
     const sentAt = performance.now()
     const number = thread.send(start, {
       onBatch,
       onReceived,
       onProgress,
+      onLog,
       onForbidCancel,
       onWaiting,
       onStep,

@@ -41,7 +41,8 @@ export type FromThread =
   /** A run is still executing long after it was stopped. */
   | { type: 'overstayed' }
   | { type: 'connect' }
-  | { type: 'log'; runId: string; message: string; fields?: Record<string, unknown> }
+  /** `run` is absent outside of runs. */
+  | { type: 'log'; run?: number; runId: string; message: string; fields?: Record<string, unknown> }
 
 export type ThreadData = {
   configFile: string

@@ -76,6 +76,11 @@ export function workTables(
       /** JSON array of connector ids, or null if the request had none. */
       connectorIds: text('connector_ids'),
       progress: text(),
+      /**
+       * JSON object of the last run's newest progress messages and log lines, written when the task ends. Null if
+       * there are none.
+       */
+      runLog: text('run_log'),
       webhookUrl: text('webhook_url'),
       /** The quote that the task was admitted with. A quote can be used only once. */
       quoteId: text('quote_id'),
@@ -101,8 +106,8 @@ export function workTables(
       startedAt: number('started_at'),
       completedAt: number('completed_at'),
       /**
-       * Time at which the contents were deleted. `request` is then `{}`, and response, error text and progress are
-       * null.
+       * Time at which the contents were deleted. `request` is then `{}`, and response, error text, progress and run
+       * log are null.
        */
       prunedAt: number('pruned_at'),
       ...lease(),

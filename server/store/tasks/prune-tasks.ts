@@ -29,7 +29,7 @@ const next = statement<Prunable>(
 const prune = statement(
   'task_prune',
   `UPDATE tasks SET pruned_at = :now, request = '{}', request_payload = NULL, response = NULL, response_payload = NULL,
-      error_message = NULL, error_details = NULL, progress = NULL
+      error_message = NULL, error_details = NULL, progress = NULL, run_log = NULL
     WHERE id = :taskId AND pruned_at IS NULL`,
 )
 const removePayloads = statement(

@@ -109,7 +109,7 @@ const complete = statement<Ended>(
   'task_complete',
   ({ greatest, ofLease }) => `UPDATE tasks SET status = 'completed', ${setHasEvent('tasks')}, response = :response,
       response_payload = :responsePayload, cost = cost - :givenBack, given_back = :givenBack, usage = :usage, provider_cost = :providerCost,
-      progress = coalesce(:progress, progress), completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
+      progress = coalesce(:progress, progress), run_log = :runLog, completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
     WHERE ${thisAttempt} ${ended}`,
 )
 const fail = statement<Ended>(
@@ -119,7 +119,7 @@ const fail = statement<Ended>(
     ofLease,
   }) => `UPDATE tasks SET status = 'failed', ${setHasEvent('tasks')}, error_code = :code, error_message = :message,
       error_details = :details, provider_cost = :providerCost, progress = coalesce(:progress, progress),
-      completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
+      run_log = :runLog, completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
     WHERE ${thisAttempt}${ofLease(ifPassed)} ${ended}`,
 )
 const fromEnd = 'id = :taskId AND completed_at IS NULL'
@@ -256,7 +256,7 @@ function connectorsBlocked(until: EpochMs): TaskFailure {
 }
 
 export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {
-  const { attempt, model, progress = null, providerCost = null, response, taskId } = input
+  const { attempt, model, progress = null, providerCost = null, response, runLog = null, taskId } = input
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
   const now = yield* tx.now()
   const { payloadId, text } = response
@@ -264,7 +264,7 @@ export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {
     input.usage || input.tokens
       ? settled(input, yield* tx.get(metered, { taskId, attempt }))
       : { givenBack: 0, usage: null }
-  const used = { givenBack, usage: json(usage), providerCost, progress }
+  const used = { givenBack, usage: json(usage), providerCost, progress, runLog }
   const row = yield* tx.get(complete, { taskId, attempt, response: text, responsePayload: payloadId, ...used, now })
   if (!row) return false
   const { countedIn, endpointId, userId } = row
@@ -283,11 +283,13 @@ export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {
 
 export function* failTask(tx: Tx, input: Failure, limits: StoreLimits): Op<boolean> {
   const { attempt, countsAsAbuse, error, ifAbandoned = false, progress = null, providerCost = null, taskId } = input
+  const { runLog = null } = input
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
   const now = yield* tx.now()
   const { code, details, message } = error
   const passedAt = ifAbandoned ? now : null
-  const row = yield* tx.get(fail, { taskId, attempt, code, message, details, providerCost, progress, now, passedAt })
+  const told = { progress, runLog }
+  const row = yield* tx.get(fail, { taskId, attempt, code, message, details, providerCost, ...told, now, passedAt })
   if (!row) return false
   const used = { model: input.model, providerCost }
   yield* refund(tx, { taskId, row, from: 'processing' }, { error, countsAsAbuse, used, now, limits })
@@ -355,11 +357,11 @@ function* refund(
 
 export function* interruptTask(
   tx: Tx,
-  { attempt, error, ifAbandoned = false, retries, taskId }: Interruption,
+  { attempt, error, ifAbandoned = false, retries, runLog, taskId }: Interruption,
   limits: StoreLimits,
 ): Op<'requeued' | 'failed' | 'stale'> {
   if (attempt > retries) {
-    const isFailed = yield* failTask(tx, { taskId, attempt, error, ifAbandoned, countsAsAbuse: false }, limits)
+    const isFailed = yield* failTask(tx, { taskId, attempt, error, ifAbandoned, countsAsAbuse: false, runLog }, limits)
     return isFailed ? 'failed' : 'stale'
   }
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return 'stale'

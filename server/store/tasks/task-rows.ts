@@ -6,7 +6,7 @@ import type { TaskRow } from '../tables/work-tables.ts'
 export const taskColumns =
   'seq id userId agentId endpointId keyId status attempt cost request requestPayload' +
   ' response responsePayload errorCode errorMessage errorDetails connectorIds' +
-  ' givenBack meters rates usage tags progress expiresAt timeoutMs cancelableUntil createdAt startedAt completedAt prunedAt'
+  ' givenBack meters rates usage tags progress runLog expiresAt timeoutMs cancelableUntil createdAt startedAt completedAt prunedAt'
 
 /** Condition that a queued task can still be started. */
 export const inTime = '(expires_at IS NULL OR expires_at > :now OR started_at IS NOT NULL)'
@@ -36,6 +36,7 @@ export function taskRecord(row: ReadTaskRow): TaskRecord {
     connectorIds: parsed(connectorIds) as string[] | null,
     tags: parsed(row.tags) as Tags | null,
     progress: row.progress,
+    runLog: row.runLog,
     expiresAt: row.expiresAt,
     timeoutMs: row.timeoutMs,
     cancelableUntil: row.cancelableUntil,

@@ -71,6 +71,8 @@ export type TaskRecord = {
   connectorIds: string[] | null
   tags: Tags | null
   progress: string | null
+  /** JSON object of the last run's newest progress messages and log lines. Null if there are none. */
+  runLog: string | null
   /** The task fails if it has not started by this time. */
   expiresAt: EpochMs | null
   /** Timeout, if it is shorter than the endpoint's timeout. */
@@ -81,8 +83,8 @@ export type TaskRecord = {
   startedAt: EpochMs | null
   completedAt: EpochMs | null
   /**
-   * Time at which retention deleted the contents. `request` is then `{}`, and response, error text and progress are
-   * null.
+   * Time at which retention deleted the contents. `request` is then `{}`, and response, error text, progress and run
+   * log are null.
    */
   prunedAt: EpochMs | null
 }
@@ -181,6 +183,7 @@ export type CompleteTask = AttemptRef & {
   providerCost?: number | null
   /** JSON of the last progress report, if it has not been saved yet. */
   progress?: string
+  runLog?: string | undefined
 }
 
 export type FailTask = AttemptRef & {
@@ -189,6 +192,7 @@ export type FailTask = AttemptRef & {
   model?: string | null | undefined
   providerCost?: number | null
   progress?: string
+  runLog?: string | undefined
 }
 
 export type ProgressNote = AttemptRef & { progress: string }
@@ -211,6 +215,7 @@ export type CancelTaskResult =
 export type Interruption = AttemptRef & {
   error: TaskFailure
   retries: number
+  runLog?: string | undefined
   /** If several nodes share the store, requires that the task's lease has expired. */
   ifAbandoned?: boolean
 }

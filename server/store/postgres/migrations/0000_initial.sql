@@ -434,6 +434,7 @@ CREATE TABLE "tasks" (
 	"error_details" text,
 	"connector_ids" text,
 	"progress" text,
+	"run_log" text,
 	"webhook_url" text,
 	"quote_id" text,
 	"expires_at" bigint,
