@@ -5,7 +5,7 @@ import { toWords, type FormField, type ParamsJsonSchema } from '../../console/pa
 import { fits, initialValue, matches, toJson, Unfinished } from '../../console/parts/schema-form/form-value.ts'
 import { readSchema } from '../../console/parts/schema-form/read-schema.ts'
 import { shortened } from '../../console/parts/schema-form/shortened.ts'
-import { durationText, secondsText } from '../../console/pages/tasks/duration-text.ts'
+import { durationText, secondsText } from '../../console/parts/text/duration-text.ts'
 
 // The form for an endpoint's params, tested without a browser: the fields of a schema, and the values to submit.
 

@@ -6,7 +6,7 @@ import { addCreditPath } from '../../app/add-credit-path.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
-import { secondsText } from '../tasks/duration-text.ts'
+import { secondsText } from '../../parts/text/duration-text.ts'
 import { useSecondsLeft } from '../../parts/hooks/use-seconds-left.ts'
 import { errorText } from '../../parts/text/error-text.ts'
 

@@ -9,7 +9,8 @@ import { TimeText } from '../../parts/text/time-text.tsx'
 import { agentPath } from '../agents/agent-path.ts'
 import { deletedText, useConnectors } from '../agents/connector-picker.tsx'
 import { connectorPath } from '../settings/connectors/connector-path.ts'
-import { secondsText } from './duration-text.ts'
+import { secondsText } from '../../parts/text/duration-text.ts'
+import { LogPanel } from './log-panel.tsx'
 import { loadPayload, type PayloadPart } from './load-payload.ts'
 import { PayloadPanel } from './payload-panel.tsx'
 import { TaskError } from './task-error.tsx'
@@ -78,6 +79,7 @@ export function TaskContent({ task, agent, endpoint }: TaskContentProps) {
           <Panel title="Timeline">
             <TaskTimeline task={task} />
           </Panel>
+          {task.progressLog && <LogPanel title="Progress" log={task.progressLog} startedAt={task.startedAt} />}
           <TaskMoney task={task} />
         </div>
       </div>

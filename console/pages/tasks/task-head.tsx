@@ -2,7 +2,7 @@ import { Group, Text } from '@mantine/core'
 import type { Task } from '../../../client/client.ts'
 import { StatusBadge, type BadgeStatus } from '../../parts/status-badge.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
-import { durationText } from './duration-text.ts'
+import { durationText } from '../../parts/text/duration-text.ts'
 import { TaskCost } from './task-cost.tsx'
 import { taskLook } from './task-state.ts'
 

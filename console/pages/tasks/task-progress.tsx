@@ -1,6 +1,6 @@
 import { Alert, Progress, Text } from '@mantine/core'
 import { ClockIcon, UpdateIcon } from '@radix-ui/react-icons'
-import { secondsText } from './duration-text.ts'
+import { secondsText } from '../../parts/text/duration-text.ts'
 import type { Task } from '../../../client/client.ts'
 import type { OpenTask } from './task-state.ts'
 import { useSeconds } from './use-seconds.ts'

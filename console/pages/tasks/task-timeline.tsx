@@ -2,7 +2,7 @@ import type { ReactNode } from 'react'
 import type { Task, Transaction } from '../../../client/client.ts'
 import { Money } from '../../parts/text/money.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
-import { durationText } from './duration-text.ts'
+import { durationText } from '../../parts/text/duration-text.ts'
 import type { BadgeStatus } from '../../parts/status-badge.tsx'
 import { isOpen, taskLook } from './task-state.ts'
 import { useTaskTransactions } from './use-task-transactions.ts'
@@ -46,14 +46,14 @@ const ends: Readonly<Record<string, string>> = { CANCELED: 'Canceled', EXPIRED: 
 const looks: Partial<Record<BadgeStatus, 'good' | 'bad'>> = { completed: 'good', failed: 'bad' }
 
 function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
-  const { attempt, completedAt, createdAt, error, expiresAt, progress, startedAt, status } = task
+  const { attempt, completedAt, createdAt, error, expiresAt, progress, progressLog, startedAt, status } = task
   const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
   const moments: Moment[] = [{ key: 'created', at: createdAt, what: 'Created' }]
   if (startedAt !== undefined) {
     const what = attempt > 1 ? `Started, attempt ${attempt}` : 'Started'
     moments.push({ key: 'begun', at: startedAt, what, more: `queued ${between(createdAt, startedAt)}` })
   }
-  if (progress) moments.push({ key: 'progress', at: progress.at, what: progressText(progress) })
+  if (progress && !progressLog) moments.push({ key: 'progress', at: progress.at, what: progressText(progress) })
   if (completedAt !== undefined) {
     const what = status === 'completed' ? 'Completed' : (ends[error?.code ?? ''] ?? 'Failed')
     const look = looks[taskLook(status, error?.code)]

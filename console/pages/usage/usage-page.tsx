@@ -24,7 +24,7 @@ import { dayName } from '../../parts/text/day-name.ts'
 import { Money } from '../../parts/text/money.tsx'
 import { usdUnits } from '../../parts/text/usd-units.ts'
 import { usdText } from '../../parts/text/usd-text.ts'
-import { durationText } from '../tasks/duration-text.ts'
+import { durationText } from '../../parts/text/duration-text.ts'
 import { useKeyNames } from '../settings/keys/use-key-names.ts'
 import { StatTile, StatTiles } from '../overview/stat-tile.tsx'
 import {

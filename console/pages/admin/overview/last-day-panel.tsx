@@ -5,7 +5,7 @@ import { Panel } from '../../../parts/panel.tsx'
 import { countText } from '../../../parts/text/count-text.ts'
 import { dayName } from '../../../parts/text/day-name.ts'
 import { TimeText } from '../../../parts/text/time-text.tsx'
-import { durationText } from '../../tasks/duration-text.ts'
+import { durationText } from '../../../parts/text/duration-text.ts'
 import { failureRate } from '../../usage/group-sums.ts'
 import classes from '../admin.module.css'
 

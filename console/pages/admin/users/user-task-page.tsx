@@ -12,7 +12,8 @@ import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import type { BadgeStatus } from '../../../parts/status-badge.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
-import { durationText } from '../../tasks/duration-text.ts'
+import { durationText } from '../../../parts/text/duration-text.ts'
+import { LogPanel } from '../../tasks/log-panel.tsx'
 import { TaskFailure } from '../../tasks/task-failure.tsx'
 import { TaskHead } from '../../tasks/task-head.tsx'
 import { taskLook } from '../../tasks/task-state.ts'
@@ -21,7 +22,7 @@ import { AdminSnippets } from '../admin-snippets.tsx'
 
 const titles: Partial<Record<BadgeStatus, string>> = { canceled: 'Canceled', expired: 'Expired' }
 
-/** Shows an admin the course and the cost of a user's task, but neither its input nor its result. */
+/** Shows an admin the course, the cost and the log of a user's task, but neither its input nor its result. */
 export function UserTaskPage() {
   const { taskId, userId } = useParams<{ taskId: string; userId: string }>()
   const input = { userId, taskId }
@@ -91,6 +92,7 @@ function Facts({ task }: { task: UserTask }) {
           ]}
         />
       </Panel>
+      {task.log && <LogPanel title="Log" log={task.log} startedAt={startedAt} />}
       <Text size="sm" c="dimmed">
         Only the user can read the input and the result.
       </Text>

@@ -11,7 +11,7 @@ import { PageLink } from '../../../parts/page-link.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { StatusBadge } from '../../../parts/status-badge.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
-import { durationText } from '../../tasks/duration-text.ts'
+import { durationText } from '../../../parts/text/duration-text.ts'
 import { deliveryLook } from './webhook-words.ts'
 
 type DeliveryPaneProps = { webhookId: string; eventId: string; onClose: () => void }
