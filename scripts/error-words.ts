@@ -119,7 +119,8 @@ export const errorWords: Record<ErrorCode, Words> = {
 
 export const taskFailureWords: Record<(typeof taskFailureCodes)[number], Words> = {
   AGENT_ERROR: {
-    cause: "The agent threw an error, ended its thread or returned a failure. `message` is the agent's error message.",
+    cause:
+      "The agent threw an error, ended its thread or returned a failure. `message` is the agent's error message. `details` is `UnknownToolError` if it called a tool outside the task's connectors.",
     remedy: 'Read the message. Fix the params, or report the error to the author of the agent.',
   },
   AGENT_TIMEOUT: {

@@ -80,7 +80,12 @@ export type ProbeOutcome =
 
 /** Thrown if a connector is unusable. The message tells the user the reason in one sentence. */
 export class ConnectorError extends Error {
-  override readonly name = 'ConnectorError'
+  override readonly name: string = 'ConnectorError'
+}
+
+/** Its name is the `details` of a failed task, from which clients recognize the failure. */
+export class UnknownToolError extends ConnectorError {
+  override readonly name = 'UnknownToolError'
 }
 
 /**

@@ -16,15 +16,15 @@ const meanings: Readonly<Record<string, string>> = {
   AGENT_OUTPUT_TOO_LARGE: 'The result exceeded the maximum size.',
 }
 
-/** Matches the service's error message for an agent that called a tool outside the run's connectors. */
-const noSuchTool = /^No connector in this run has the tool /
+/** `details` of the error of an agent that called a tool outside the run's connectors. */
+const unknownTool = 'UnknownToolError'
 
 type TaskErrorProps = { task: Task; error: NonNullable<Task['error']> }
 
 export function TaskError({ task, error }: TaskErrorProps) {
   return (
     <TaskFailure task={task} error={error} title={meanings[error.code]}>
-      {noSuchTool.test(error.message) && (
+      {error.details === unknownTool && (
         <Text size="sm" mt={4}>
           A task can only call tools of its selected connectors.{' '}
           <PageLink href={agentPath(task.agentId, task.endpointId, task.id)} underline="always" inherit>

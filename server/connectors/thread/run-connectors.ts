@@ -1,5 +1,5 @@
 import type { Connectors, ToolAnswer } from '../tool-types.ts'
-import { ConnectorError, type ConnectorSpec } from '../connector-spec.ts'
+import { UnknownToolError, type ConnectorSpec } from '../connector-spec.ts'
 
 export type RunConnectors = Connectors & {
   /**
@@ -32,8 +32,8 @@ export type OpenConnectors = {
  */
 export type Connect = (specs: readonly ConnectorSpec[], options: OpenConnectors) => Promise<RunConnectors>
 
-export function noSuchTool(name: string): ConnectorError {
-  return new ConnectorError(`No connector in this run has the tool "${name}". Call one of the listed tools.`)
+export function noSuchTool(name: string): UnknownToolError {
+  return new UnknownToolError(`No connector in this run has the tool "${name}". Call one of the listed tools.`)
 }
 
 export function toolError(text: string): ToolAnswer {

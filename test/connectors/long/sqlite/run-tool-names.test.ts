@@ -121,7 +121,10 @@ test.for(['code', 'model'])('a disallowed tool is neither offered to a %s agent 
   const ended = await endOf(world, person, await createTask(world, person, task))
   if (agentId === 'code') {
     const message = 'No connector in this run has the tool "get-sum". Call one of the listed tools.'
-    expect(ended).toMatchObject({ status: 'failed', error: { code: 'AGENT_ERROR', message } })
+    expect(ended).toMatchObject({
+      status: 'failed',
+      error: { code: 'AGENT_ERROR', message, details: 'UnknownToolError' },
+    })
   } else {
     expect(toolsOf()).toEqual(['use'])
     expect(ended).toMatchObject({ status: 'completed', response: { text: expect.stringContaining('get-sum') } })
