@@ -13,7 +13,7 @@ export function BalanceLink() {
         <Text component="span" inherit c="dimmed" visibleFrom="xs" pr={6}>
           Balance
         </Text>
-        {data ? <Money usd={data.balanceUsd} /> : 'Unknown'}
+        {data ? <Money usd={data.balanceUsd} isRounded /> : 'Unknown'}
       </Button>
       {data?.payments && (
         <Button component={RouterLink} href={addCreditPath} size="xs" visibleFrom="xs">

@@ -11,7 +11,7 @@ import { formatUsd } from '../../server/kernel/money.ts'
 import { formatExact, withCarried } from '../../server/store/sessions/carried-cost.ts'
 import { counts, written } from '../chat/price-cases.ts'
 import { startService } from '../support/test-service.ts'
-import { exactUsdText, usdText } from '../../console/parts/text/usd-text.ts'
+import { exactUsdText, roundedUsdText, usdText } from '../../console/parts/text/usd-text.ts'
 
 // Billing computations, tested without a browser: receipt sums, export cells and paging.
 
@@ -164,4 +164,17 @@ test('amounts of zero, and from one dollar up, have two decimals if that is exac
   const amounts = ['0.0000', '1.0000', '-1250.5000', '12.3456', '0.5000', '0.000000000', '150']
   expect(amounts.map(usdText)).toEqual(['$0.00', '$1.00', '−$1,250.50', '$12.3456', '$0.5000', '$0.000000000', '$150'])
   expect(amounts.slice(0, 2).map(exactUsdText)).toEqual(['$0.0000', '$1.0000'])
+})
+
+test('amounts in figures are rounded to cents from one dollar up', () => {
+  const amounts = ['0.000000000', '0.012345678', '-0.0100', '12.3450', '-1.9949', '9.9951', '643006.7876']
+  expect(amounts.map(roundedUsdText)).toEqual([
+    '$0.00',
+    '$0.0123',
+    '−$0.0100',
+    '$12.35',
+    '−$1.99',
+    '$10.00',
+    '$643,006.79',
+  ])
 })

@@ -5,26 +5,25 @@ import { StatTile, StatTiles } from '../overview/stat-tile.tsx'
 import { subtractUsd } from '../../parts/text/usd-units.ts'
 
 export function BalanceTiles({ account: { data, isPending } }: { account: UseQueryResult<Account> }) {
+  const isHeld = data !== undefined && data.heldUsd !== '0.0000'
   return (
     <StatTiles>
       <StatTile
         label="Balance"
         isLoading={isPending}
-        value={data && <Money usd={data.balanceUsd} />}
-        note="Sum of all transactions"
+        value={data && <Money usd={data.balanceUsd} isRounded />}
+        note={isHeld ? 'Sum of all transactions' : 'Available now'}
       />
-      <StatTile
-        label="Held"
-        isLoading={isPending}
-        value={data && <Money usd={data.heldUsd} />}
-        note="For replies in progress"
-      />
-      <StatTile
-        label="Available"
-        isLoading={isPending}
-        value={data && <Money usd={subtractUsd(data.balanceUsd, data.heldUsd)} />}
-        note="Balance minus the held amount"
-      />
+      {isHeld && (
+        <>
+          <StatTile label="Held" value={<Money usd={data.heldUsd} isRounded />} note="For replies in progress" />
+          <StatTile
+            label="Available"
+            value={<Money usd={subtractUsd(data.balanceUsd, data.heldUsd)} isRounded />}
+            note="Balance minus the held amount"
+          />
+        </>
+      )}
     </StatTiles>
   )
 }

@@ -20,13 +20,13 @@ export function OverviewTiles({ account, usage, days }: Pick<LiveOverview, 'acco
       <StatTile
         label="Balance"
         isLoading={account.isPending}
-        value={balance && <Money usd={balance.balanceUsd} />}
+        value={balance && <Money usd={balance.balanceUsd} isRounded />}
         note={balance && <BalanceNote account={balance} />}
       />
       <StatTile
         label={`Spent ${period}`}
         isLoading={usage.isPending}
-        value={totals && <Money usd={totals.spentUsd} />}
+        value={totals && <Money usd={totals.spentUsd} isRounded />}
         note={totals && <RefundNote refundedUsd={totals.refundedUsd} />}
       />
       <StatTile
@@ -44,7 +44,8 @@ function BalanceNote({ account: { balanceUsd, heldUsd, payments } }: { account: 
   if (usdUnits(heldUsd) > 0) {
     return (
       <>
-        <Money usd={heldUsd} /> held for replies, <Money usd={subtractUsd(balanceUsd, heldUsd)} /> available
+        <Money usd={heldUsd} isRounded /> held for replies, <Money usd={subtractUsd(balanceUsd, heldUsd)} isRounded />{' '}
+        available
       </>
     )
   }
@@ -56,7 +57,7 @@ function RefundNote({ refundedUsd }: { refundedUsd: string }) {
   if (usdUnits(refundedUsd) === 0) return 'No refunds'
   return (
     <>
-      After <Money usd={refundedUsd} /> in refunds
+      After <Money usd={refundedUsd} isRounded /> in refunds
     </>
   )
 }

@@ -8,6 +8,15 @@ export function usdText(usd: string): string {
   return exactUsdText(/^-?(?:[1-9]|0\.0000$)/.test(usd) ? usd.replace(/(\.\d\d)00$/, '$1') : usd)
 }
 
+/** Formats an amount for a figure that is read at a glance: from one dollar on, it is rounded to cents. */
+export function roundedUsdText(usd: string): string {
+  const [, minus = '', whole = '', fraction = ''] = parts.exec(usd) ?? []
+  if (!/[1-9]/.test(usd)) return usdText('0.0000')
+  if (!/[1-9]/.test(whole)) return usdText(minus + whole + fraction.slice(0, 5))
+  const cents = BigInt(whole + fraction.slice(1, 3).padEnd(2, '0')) + (Number(fraction[3] ?? 0) >= 5 ? 1n : 0n)
+  return exactUsdText(`${minus}${cents / 100n}.${String(cents % 100n).padStart(2, '0')}`)
+}
+
 /**
  * Formats an amount from the API with all its decimals, such as `$1,000.0000`, so that the amounts of a column align.
  */

@@ -294,7 +294,7 @@ testConsole(
     const timeline = page.getByRole('list').filter({ has: page.getByText('Started', { exact: true }) })
     await timeline.getByText('Refunded (unused)').waitFor()
     expect(await timeline.getByText('+$0.0040').count()).toBe(1)
-    await page.getByRole('link', { name: /24\.9940/ }).waitFor()
+    await page.getByRole('link', { name: /24\.99/ }).waitFor()
     await opened.check('task-metered')
   },
   { config, limits: { drainSeconds: 1 } },

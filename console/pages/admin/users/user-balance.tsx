@@ -11,15 +11,21 @@ export function UserBalance({ user }: { user: User }) {
     <Panel title="Balance">
       <Figures
         of={[
-          { name: 'Balance', value: <Money usd={balanceUsd} /> },
-          { name: 'Held for replies', value: <Money usd={heldUsd} /> },
-          { name: 'Available', value: <Money usd={subtractUsd(balanceUsd, heldUsd)} /> },
+          { name: 'Balance', value: <Money usd={balanceUsd} isRounded /> },
+          { name: 'Held for replies', value: <Money usd={heldUsd} isRounded /> },
+          { name: 'Available', value: <Money usd={subtractUsd(balanceUsd, heldUsd)} isRounded /> },
           ...(owedUsd === '0.0000'
             ? []
-            : [{ name: 'Owed', value: <Money usd={owedUsd} c="red" />, note: 'Refunded or disputed payments' }]),
+            : [
+                {
+                  name: 'Owed',
+                  value: <Money usd={owedUsd} c="red" isRounded />,
+                  note: 'Refunded or disputed payments',
+                },
+              ]),
           {
             name: 'Total written off',
-            value: <Money usd={writtenOffUsd} />,
+            value: <Money usd={writtenOffUsd} isRounded />,
             note: 'Cost of chat turns beyond the balance, a cap or a limit',
           },
         ]}

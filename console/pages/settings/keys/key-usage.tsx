@@ -27,11 +27,15 @@ export function KeyUsage({ keyId }: { keyId: string }) {
           <StatTiles>
             <StatTile
               label="Spent today"
-              value={today.data && <Money usd={spentOf(today.data)} />}
+              value={today.data && <Money usd={spentOf(today.data)} isRounded />}
               note="Since midnight UTC"
               isLoading={today.isPending}
             />
-            <StatTile label="Spent in 30 days" value={<Money usd={spentOf(sums)} />} note="Charges minus refunds" />
+            <StatTile
+              label="Spent in 30 days"
+              value={<Money usd={spentOf(sums)} isRounded />}
+              note="Charges minus refunds"
+            />
             <StatTile
               label="Executions in 30 days"
               value={countText(sums.executions)}
