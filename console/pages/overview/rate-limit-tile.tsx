@@ -17,7 +17,7 @@ export function RateLimitTile({ account, isLoading }: { account: Account | undef
   return <StatTile label={label} value={`${countText(rate.remaining)} of ${countText(rate.limit)}`} note={note} />
 }
 
-const exact = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' })
+const exact = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 
 /** Shows seconds, because TimeText is too coarse for a window of 60 seconds. */
 function FreeAgain({ resetAt }: { resetAt: string }) {

@@ -1,13 +1,12 @@
-const short = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' })
-const hour = new Intl.DateTimeFormat('en', {
+const short = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' })
+const hour = new Intl.DateTimeFormat(undefined, {
   day: 'numeric',
   month: 'short',
   hour: '2-digit',
   minute: '2-digit',
-  hourCycle: 'h23',
   timeZone: 'UTC',
 })
-const long = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' })
+const long = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' })
 
 /** Formats a UTC date, or the ISO time at which an hour starts, independently of the user's time zone. */
 export function dayName(date: string, style: 'short' | 'long'): string {

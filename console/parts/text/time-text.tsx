@@ -1,8 +1,8 @@
 import { useNow } from '../hooks/use-now.ts'
 import classes from './time-text.module.css'
 
-const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'long', hourCycle: 'h23' })
-const day = new Intl.DateTimeFormat('en', { dateStyle: 'medium' })
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' })
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
 const steps: readonly { unit: Intl.RelativeTimeFormatUnit; seconds: number; below: number }[] = [
@@ -12,7 +12,7 @@ const steps: readonly { unit: Intl.RelativeTimeFormatUnit; seconds: number; belo
   { unit: 'day', seconds: 86_400, below: 30 * 86_400 },
 ]
 
-/** Shows a relative time, with the exact time as its title. Times older than 30 days are shown as dates. */
+/** Shows a relative time, with the exact time in the browser's locale as its title. Times older than 30 days are shown as dates. */
 export function TimeText({ at, isExact = false }: { at: string; isExact?: boolean }) {
   const now = useNow()
   const date = new Date(at)

@@ -99,7 +99,7 @@ testConsole(
     // The login has expired too.
     await opened.start(visitor)
     const page = await opened.open(`/tasks/${id}`)
-    await page.getByText('Contents deleted on Jan 22, 2026').waitFor()
+    await page.getByText('Contents deleted on 22 Jan 2026').waitFor()
     await page.getByText('0.0100').first().waitFor()
     for (const name of ['Params', 'Result', 'Code examples']) {
       expect(await page.getByRole('heading', { name }).count(), name).toBe(0)

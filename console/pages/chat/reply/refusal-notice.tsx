@@ -16,7 +16,7 @@ type RefusalNoticeProps = {
   onDismiss: () => void
 }
 
-const clock = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' })
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 
 const titles: Record<string, string> = {
   RATE_LIMIT_EXCEEDED: 'Rate limit reached',
