@@ -8,6 +8,11 @@ export type Column<Row> = {
   align?: 'right'
   /** Hides the label visually, for example for a column of buttons. */
   isLabelHidden?: boolean
+  /**
+   * Place on phones. If a column sets it, a row becomes two lines: the first column and `aside`, then `line`, `note` and
+   * `end`. Otherwise, a row becomes a list of labels and values.
+   */
+  phone?: 'title' | 'aside' | 'line' | 'note' | 'end' | 'hidden'
 }
 
 type DataTableProps<Row> = {
@@ -17,21 +22,27 @@ type DataTableProps<Row> = {
   rowKey: (row: Row) => string
   /** Switches to cards at a larger width than usual, because the columns need much space. */
   isWide?: boolean
+  /** Keeps the table's natural width, so that it scrolls in a narrow container. */
+  scrolls?: boolean
   /** Whether a click anywhere in a row opens the row's first link. */
   opensRows?: boolean
 }
 
-/** A table. On phones each row becomes a card, with the first column as the card's heading. */
-export function DataTable<Row>({ caption, columns, rows, rowKey, isWide, opensRows }: DataTableProps<Row>) {
+/** A table. On phones, a row becomes two lines or a card, with the first column as its heading. */
+export function DataTable<Row>({ caption, columns, rows, rowKey, isWide, opensRows, scrolls }: DataTableProps<Row>) {
   // Set roles explicitly, because the `display` values of the cards remove the implicit roles.
   return (
-    <div className={isWide ? classes.wide : undefined}>
+    <div
+      className={[classes.box, isWide && classes.wide, scrolls && classes.scrolls].filter(Boolean).join(' ')}
+      {...(scrolls && { tabIndex: 0, role: 'group', 'aria-label': `${caption}, scrolls horizontally` })}
+    >
       <table
         className={classes.table}
         role="table"
         aria-label={caption}
         data-is-wide={isWide || undefined}
         data-opens-rows={opensRows || undefined}
+        data-is-compact={columns.some(({ phone }) => phone !== undefined) || undefined}
       >
         <thead role="rowgroup">
           <tr role="row">
@@ -45,8 +56,14 @@ export function DataTable<Row>({ caption, columns, rows, rowKey, isWide, opensRo
         <tbody role="rowgroup">
           {rows.map((row) => (
             <tr key={rowKey(row)} role="row" onClick={opensRows ? openRow : undefined}>
-              {columns.map(({ id, label, cell, align, isLabelHidden }) => (
-                <td key={id} role="cell" data-align={align} data-label={isLabelHidden ? undefined : label}>
+              {columns.map(({ id, label, cell, align, isLabelHidden, phone }) => (
+                <td
+                  key={id}
+                  role="cell"
+                  data-align={align}
+                  data-label={isLabelHidden ? undefined : label}
+                  data-phone={phone}
+                >
                   <div className={classes.value}>{cell(row)}</div>
                 </td>
               ))}

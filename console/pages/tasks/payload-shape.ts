@@ -65,5 +65,13 @@ export function numberTexts(cells: readonly unknown[]): ((cell: number) => strin
     decimals = Math.max(decimals, fraction)
   }
   if (numbers === 0) return undefined
-  return decimals > decimalsMax ? String : (cell) => cell.toFixed(decimals)
+  return decimals > decimalsMax ? numberText : (cell) => cell.toFixed(decimals)
+}
+
+/** Rounds a number with many decimals. Very small numbers keep their digits. */
+export function numberText(value: number): string {
+  const text = String(value)
+  const decimals = text.split('.')[1]?.length ?? 0
+  if (text.includes('e') || decimals <= decimalsMax || Math.abs(value) < 0.001) return text
+  return value.toFixed(decimalsMax)
 }

@@ -1,7 +1,7 @@
-import { Box, Button, Text } from '@mantine/core'
+import { Button, Text } from '@mantine/core'
 import { useState } from 'react'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
-import { numberTexts, type Fields } from './payload-shape.ts'
+import { numberText, numberTexts, type Fields } from './payload-shape.ts'
 import classes from './task.module.css'
 
 const rowsAtFirst = 50
@@ -15,23 +15,15 @@ type PayloadTableProps = { list: readonly Fields[]; columns: readonly string[]; 
 export function PayloadTable({ list, columns, what }: PayloadTableProps) {
   const { rows, ...more } = useRows(list)
   const isWide = columns.length > narrowColumnsMax || numberChars(list, columns) > narrowCharsMax
-  const table = (
-    <DataTable
-      caption={what}
-      columns={columns.map((name) => toColumn(name, list))}
-      rows={rows.map((fields, index) => ({ fields, key: String(index) }))}
-      rowKey={({ key }) => key}
-    />
-  )
   return (
     <>
-      {isWide ? (
-        <Box className={classes.wide} tabIndex={0} role="group" aria-label={`${what}, scrolls horizontally`}>
-          {table}
-        </Box>
-      ) : (
-        table
-      )}
+      <DataTable
+        caption={what}
+        columns={columns.map((name) => toColumn(name, list))}
+        rows={rows.map((fields, index) => ({ fields, key: String(index) }))}
+        rowKey={({ key }) => key}
+        scrolls={isWide}
+      />
       <ShowMore {...more} />
     </>
   )
@@ -46,7 +38,7 @@ function toColumn(name: string, list: readonly Fields[]): Column<{ fields: Field
     cell: ({ fields }) => {
       const value = fields[name]
       if (!toText || typeof value !== 'number') return <ScalarText value={value} isCell />
-      return <span className={classes.number}>{toText(value)}</span>
+      return <NumberText value={value} text={toText(value)} />
     },
   }
 }
@@ -54,7 +46,7 @@ function toColumn(name: string, list: readonly Fields[]): Column<{ fields: Field
 function numberChars(list: readonly Fields[], columns: readonly string[]): number {
   const widest = (name: string) => {
     const cells = list.map((fields) => fields[name])
-    const toText = numberTexts(cells) ?? String
+    const toText = numberTexts(cells) ?? numberText
     return cells.reduce<number>(
       (most, cell) => (typeof cell === 'number' ? Math.max(most, toText(cell).length) : most),
       0,
@@ -65,13 +57,21 @@ function numberChars(list: readonly Fields[], columns: readonly string[]): numbe
 
 export function ScalarText({ value, isCell = false }: { value: unknown; isCell?: boolean }) {
   if (typeof value === 'boolean') return value ? 'Yes' : 'No'
-  if (typeof value === 'number') return <span className={classes.number}>{String(value)}</span>
+  if (typeof value === 'number') return <NumberText value={value} text={numberText(value)} />
   if (typeof value === 'string' && value !== '') return <span className={classes.inline}>{value}</span>
   const text = value === '' ? 'Empty string' : 'None'
   return (
     <Text component="span" inherit c="dimmed" aria-label={isCell ? text : undefined} role={isCell ? 'img' : undefined}>
       {isCell ? '–' : text}
     </Text>
+  )
+}
+
+function NumberText({ text, value }: { value: number; text: string }) {
+  return (
+    <span className={classes.number} title={String(value)}>
+      {text}
+    </span>
   )
 }
 

@@ -3,12 +3,15 @@ import { useState } from 'react'
 import { CopyButton } from '../../parts/copy-button.tsx'
 import { JsonTree } from '../../parts/json-tree.tsx'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
+import { ReplyText } from '../chat/reply/reply-text.tsx'
 import { PayloadTable, ScalarText, ShowMore, useRows } from './payload-table.tsx'
 import { columnsOf, isFields, isLine, isNothing, isScalar, isSmall, type Fields } from './payload-shape.ts'
 import classes from './task.module.css'
 
 const fieldsMax = 50
 const charsStep = 20_000
+/** Matches text with a Markdown heading, table, fenced code or several list items. */
+const markdown = /^#{1,6} \S|^\|? *:?-{3,}:? *\||^```|^[*-] .+\n[*-] /m
 /** Values nested deeper than this are shown as a tree, as are large values. */
 const depthMax = 4
 
@@ -127,14 +130,20 @@ function TextView({ text, what }: { text: string; what: string }) {
   return (
     <Box>
       <Box className={classes.block}>
-        <pre className={classes.text} tabIndex={0} role="group" aria-label={what}>
-          {text.slice(0, shown).toWellFormed()}
-        </pre>
+        {markdown.test(text) ? (
+          <div className={classes.text} tabIndex={0} role="group" aria-label={what}>
+            <ReplyText text={text} />
+          </div>
+        ) : (
+          <pre className={classes.text} tabIndex={0} role="group" aria-label={what}>
+            {text.slice(0, shown).toWellFormed()}
+          </pre>
+        )}
         <Box className={classes.copy}>
           <CopyButton value={text} what={what} />
         </Box>
       </Box>
-      {shown < text.length && (
+      {shown < text.length && !markdown.test(text) && (
         <Button size="xs" variant="default" mt="xs" onClick={() => setShown(shown * 4)}>
           Show more of the {text.length.toLocaleString('en')} characters
         </Button>
