@@ -1,10 +1,18 @@
 import { Group, Paper, Title } from '@mantine/core'
 import { useId, type ReactNode } from 'react'
 
-export function Panel({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
+type PanelProps = {
+  title: string
+  actions?: ReactNode
+  /** Hides the panel below this width. */
+  visibleFrom?: 'sm'
+  children: ReactNode
+}
+
+export function Panel({ title, actions, visibleFrom, children }: PanelProps) {
   const id = useId()
   return (
-    <Paper component="section" withBorder p="md" aria-labelledby={id}>
+    <Paper component="section" withBorder p="md" aria-labelledby={id} {...(visibleFrom && { visibleFrom })}>
       <Group justify="space-between" mb="sm" gap="xs">
         <Title order={2} id={id}>
           {title}

@@ -9,7 +9,7 @@ type TagsFieldProps = {
   onChange: (pairs: string[]) => void
   maxTags: number
   error?: string | undefined
-  w?: number
+  w?: number | string
 }
 
 const form = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}:.{1,256}$/su

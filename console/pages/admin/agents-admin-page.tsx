@@ -56,7 +56,7 @@ export function AgentsAdminPage() {
           )}
         </QueryState>
         {system.data && <HowToChange agent={system.data.agents[0]} />}
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <AdminSnippets
             request={{ method: 'GET', path: '/api/system' }}
             call={{ method: 'system.get', result: '{ agents }' }}

@@ -63,7 +63,7 @@ export function AgentsPage() {
             </Box>
           )}
         </QueryState>
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <Snippets
             request={{ method: 'GET', path: `/api/agents?${query}` }}
             call={{ method: 'agents.list', input, result: 'page' }}

@@ -92,7 +92,7 @@ function ReceiptOf({ subject }: { subject: Subject }) {
         </QueryState>
         {receipt && (
           <div className={classes.screen}>
-            <Panel title="Code examples">
+            <Panel title="Code examples" visibleFrom="sm">
               <Snippets
                 request={{ method: 'GET', path: `/api/transactions?${search}` }}
                 call={{ method: 'transactions.list', input: subject, result: 'page' }}

@@ -8,19 +8,32 @@ import { receiptPath } from './receipt-path.ts'
 import { TypeBadge } from './transaction-type.tsx'
 
 export const transactionColumns: readonly Column<Transaction>[] = [
-  { id: 'description', label: 'Description', cell: (transaction) => <Subject transaction={transaction} /> },
-  { id: 'type', label: 'Type', cell: ({ type }) => <TypeBadge type={type} /> },
-  { id: 'created', label: 'Date', cell: ({ createdAt }) => <TimeText at={createdAt} isExact /> },
-  { id: 'amount', label: 'Amount', align: 'right', cell: ({ amountUsd }) => <Amount usd={amountUsd} /> },
+  {
+    id: 'description',
+    label: 'Description',
+    phone: 'title',
+    cell: (transaction) => <Subject transaction={transaction} />,
+  },
+  { id: 'type', label: 'Type', phone: 'hidden', cell: ({ type }) => <TypeBadge type={type} /> },
+  { id: 'created', label: 'Date', phone: 'line', cell: ({ createdAt }) => <TimeText at={createdAt} isExact /> },
+  {
+    id: 'amount',
+    label: 'Amount',
+    align: 'right',
+    phone: 'aside',
+    cell: ({ amountUsd }) => <Amount usd={amountUsd} />,
+  },
   {
     id: 'balance',
     label: 'Balance after',
+    phone: 'hidden',
     align: 'right',
     cell: ({ balanceAfterUsd }) => <Money usd={balanceAfterUsd} c="dimmed" isExact />,
   },
   {
     id: 'receipt',
     label: 'Receipt',
+    phone: 'end',
     isLabelHidden: true,
     align: 'right',
     cell: (transaction) => <ReceiptLink transaction={transaction} />,

@@ -66,7 +66,7 @@ export function TransactionList() {
           )}
         </QueryState>
       </div>
-      <Panel title="Code examples">
+      <Panel title="Code examples" visibleFrom="sm">
         <Snippets
           key={search.toString()}
           request={{ method: 'GET', path: `/api/transactions?${search}` }}

@@ -26,7 +26,16 @@ export function isTransactionType(text: string): text is TransactionType {
 export function TypeBadge({ type }: { type: TransactionType }) {
   const { color, Icon, label } = transactionTypes[type]
   return (
-    <Badge color={color} variant="light" tt="none" fw={500} size="lg" fz="sm" leftSection={<Icon aria-hidden />}>
+    <Badge
+      color={color}
+      variant="light"
+      tt="none"
+      fw={500}
+      size="lg"
+      fz="sm"
+      miw="max-content"
+      leftSection={<Icon aria-hidden />}
+    >
       {label}
     </Badge>
   )

@@ -61,7 +61,7 @@ export function SessionDetails({ agent, session }: SessionDetailsProps) {
           <JsonTree value={metadata} what="metadata" />
         )}
       </Panel>
-      <Panel title="Code examples">
+      <Panel title="Code examples" visibleFrom="sm">
         <ChatSnippets sessionId={id} message={text.trim() === '' ? 'Hello' : text} params={params} />
       </Panel>
       <EndPanel session={session} />

@@ -12,14 +12,20 @@ import { taskColumns } from './task-columns.tsx'
 import type { LiveOverview } from './use-live-overview.ts'
 
 const transactionColumns: readonly Column<Transaction>[] = [
-  { id: 'transaction', label: 'Transaction', cell: (transaction) => <TransactionName transaction={transaction} /> },
+  {
+    id: 'transaction',
+    label: 'Transaction',
+    phone: 'title',
+    cell: (transaction) => <TransactionName transaction={transaction} />,
+  },
   {
     id: 'amount',
     label: 'Amount',
+    phone: 'aside',
     align: 'right',
     cell: ({ amountUsd }) => <Money usd={amountUsd} withPlus isExact />,
   },
-  { id: 'created', label: 'Date', align: 'right', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+  { id: 'created', label: 'Date', align: 'right', phone: 'line', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
 ]
 
 function TransactionName({ transaction }: { transaction: Transaction }) {

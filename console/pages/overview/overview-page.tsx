@@ -49,7 +49,7 @@ export function OverviewPage() {
             <OverviewBody overview={overview} />
           </>
         )}
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
             <Stack gap="xs" miw={0}>
               <Title order={3}>Balance and rate limit</Title>

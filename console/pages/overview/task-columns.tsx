@@ -11,17 +11,25 @@ export const taskColumns: readonly Column<TaskListItem>[] = [
   {
     id: 'task',
     label: 'Task',
+    phone: 'title',
     cell: (task) => <TaskName task={task} />,
   },
   {
     id: 'status',
     label: 'Status',
+    phone: 'aside',
     cell: ({ errorCode, status }) => (
       <span className={classes.status}>
         <StatusBadge status={taskLook(status, errorCode)} />
       </span>
     ),
   },
-  { id: 'cost', label: 'Cost', align: 'right', cell: (task) => <TaskCost task={task} /> },
-  { id: 'created', label: 'Created', align: 'right', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+  { id: 'cost', label: 'Cost', align: 'right', phone: 'end', cell: (task) => <TaskCost task={task} /> },
+  {
+    id: 'created',
+    label: 'Created',
+    align: 'right',
+    phone: 'line',
+    cell: ({ createdAt }) => <TimeText at={createdAt} />,
+  },
 ]

@@ -69,7 +69,7 @@ export function LoginsPage() {
             </div>
           )}
         </QueryState>
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <Snippets
             request={{ method: 'GET', path }}
             call={{ method: 'logins.list', input: { limit, ...(offset > 0 && { offset }) }, result: 'page' }}

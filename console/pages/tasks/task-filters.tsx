@@ -105,6 +105,9 @@ function dayOf(text: string, daysLater: number): Date | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date
 }
 
+/** At most half of a phone's width, so that two fields fit in a row. */
+const width = (px: number) => `min(${px}px, calc(50% - 6px))`
+
 type TaskFiltersProps = { filters: TaskFiltersState; agents: readonly Agent[] }
 
 export function TaskFilters({ agents, filters: { clear, clears, fields, isFiltered } }: TaskFiltersProps) {
@@ -116,102 +119,98 @@ export function TaskFilters({ agents, filters: { clear, clears, fields, isFilter
     staleTime: 60_000,
   })
   return (
-    <>
-      <Group gap="sm" mb="sm" align="flex-end">
-        {/* Clearing the filters remounts the input, which also discards unsubmitted text. */}
-        <SearchBox key={clears} label="Search inputs and errors" maxLength={searchMax} />
-        <TagsField label="Tags" value={tag} onChange={fields.setTags} maxTags={tagsMax} w={240} />
-      </Group>
-      <Group gap="sm" mb="sm" align="flex-start">
-        <Select
-          label="Status"
-          data={[
-            { value: '', label: 'All' },
-            { value: 'pending', label: 'Queued' },
-            { value: 'processing', label: 'Running' },
-            { value: 'completed', label: 'Completed' },
-            { value: 'failed', label: 'Failed' },
-            { value: 'canceled', label: 'Canceled' },
-            { value: 'expired', label: 'Expired' },
-          ]}
-          value={status ?? ''}
-          onChange={(next) => fields.setStatus(next ?? '')}
-          allowDeselect={false}
-          w={150}
-        />
-        <Select
-          label="Agent"
-          data={optionsOf(
-            agents.map(({ id, name }) => [id, name]),
-            agentId,
-          )}
-          value={agentId}
-          onChange={(next) => fields.setAgentId(next ?? '')}
-          allowDeselect={false}
-          searchable={agents.length > 8}
-          w={170}
-        />
-        <Select
-          label="Endpoint"
-          data={optionsOf(
-            endpoints.map(({ id }) => [id, id]),
-            endpointId,
-          )}
-          value={endpointId}
-          onChange={(next) => fields.setEndpointId(next ?? '')}
-          allowDeselect={false}
-          searchable={endpoints.length > 8}
-          w={190}
-        />
-        <Select
-          label="API key"
-          data={optionsOf(
-            (keys.data?.keys ?? []).map(({ hint, id, name }) => [id, `${name} …${hint}`]),
-            keyId,
-          )}
-          value={keyId}
-          onChange={(next) => fields.setKeyId(next ?? '')}
-          allowDeselect={false}
-          searchable={(keys.data?.total ?? 0) > 8}
-          w={190}
-        />
-        <Select
-          label="Created"
-          data={[
-            { value: '', label: 'Any time' },
-            ...Object.entries(spans).map(([value, { label }]) => ({ value, label })),
-            { value: ofDays, label: 'Custom range' },
-          ]}
-          value={time === ofDays || Object.hasOwn(spans, time) ? time : ''}
-          onChange={(next) => fields.setTime(next ?? '')}
-          allowDeselect={false}
-          w={170}
-        />
-        {time === ofDays && (
-          <>
-            <TextInput
-              type="date"
-              label="From"
-              value={from}
-              onChange={(event) => fields.setFrom(event.currentTarget.value)}
-              w={150}
-            />
-            <TextInput
-              type="date"
-              label="To"
-              value={to}
-              onChange={(event) => fields.setTo(event.currentTarget.value)}
-              w={150}
-            />
-          </>
+    <Group gap="sm" mb="sm" align="flex-end">
+      {/* Clearing the filters remounts the input, which also discards unsubmitted text. */}
+      <SearchBox key={clears} label="Search inputs and errors" maxLength={searchMax} />
+      <Select
+        label="Status"
+        data={[
+          { value: '', label: 'All' },
+          { value: 'pending', label: 'Queued' },
+          { value: 'processing', label: 'Running' },
+          { value: 'completed', label: 'Completed' },
+          { value: 'failed', label: 'Failed' },
+          { value: 'canceled', label: 'Canceled' },
+          { value: 'expired', label: 'Expired' },
+        ]}
+        value={status ?? ''}
+        onChange={(next) => fields.setStatus(next ?? '')}
+        allowDeselect={false}
+        w={width(150)}
+      />
+      <Select
+        label="Agent"
+        data={optionsOf(
+          agents.map(({ id, name }) => [id, name]),
+          agentId,
         )}
-        {isFiltered && (
-          <Button variant="subtle" color="gray" mt={25} onClick={clear}>
-            Clear filters
-          </Button>
+        value={agentId}
+        onChange={(next) => fields.setAgentId(next ?? '')}
+        allowDeselect={false}
+        searchable={agents.length > 8}
+        w={width(170)}
+      />
+      <Select
+        label="Endpoint"
+        data={optionsOf(
+          endpoints.map(({ id }) => [id, id]),
+          endpointId,
         )}
-      </Group>
-    </>
+        value={endpointId}
+        onChange={(next) => fields.setEndpointId(next ?? '')}
+        allowDeselect={false}
+        searchable={endpoints.length > 8}
+        w={width(190)}
+      />
+      <Select
+        label="API key"
+        data={optionsOf(
+          (keys.data?.keys ?? []).map(({ hint, id, name }) => [id, `${name} …${hint}`]),
+          keyId,
+        )}
+        value={keyId}
+        onChange={(next) => fields.setKeyId(next ?? '')}
+        allowDeselect={false}
+        searchable={(keys.data?.total ?? 0) > 8}
+        w={width(190)}
+      />
+      <Select
+        label="Created"
+        data={[
+          { value: '', label: 'Any time' },
+          ...Object.entries(spans).map(([value, { label }]) => ({ value, label })),
+          { value: ofDays, label: 'Custom range' },
+        ]}
+        value={time === ofDays || Object.hasOwn(spans, time) ? time : ''}
+        onChange={(next) => fields.setTime(next ?? '')}
+        allowDeselect={false}
+        w={width(170)}
+      />
+      {time === ofDays && (
+        <>
+          <TextInput
+            type="date"
+            label="From"
+            value={from}
+            onChange={(event) => fields.setFrom(event.currentTarget.value)}
+            w={width(150)}
+          />
+          <TextInput
+            type="date"
+            label="To"
+            value={to}
+            onChange={(event) => fields.setTo(event.currentTarget.value)}
+            w={width(150)}
+          />
+        </>
+      )}
+      <TagsField label="Tags" value={tag} onChange={fields.setTags} maxTags={tagsMax} w={width(240)} />
+      {isFiltered && (
+        <Button variant="subtle" color="gray" onClick={clear}>
+          Clear filters
+        </Button>
+      )}
+    </Group>
   )
 }
 

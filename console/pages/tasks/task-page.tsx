@@ -72,22 +72,24 @@ export function TaskPage() {
   }, [hasEnded, queries])
 
   const isMissing = task.error instanceof ErrandClientError && task.error.status === 404
+  // Shown together with the agent, because its name and its buttons would otherwise move the page.
+  const shown = agent.isPending ? undefined : task.data
   const endpoint = agent.data?.endpoints.find(({ id }) => id === task.data?.endpointId)
   return (
     <>
       <PageHeader
-        title={isMissing ? 'Task not found' : (task.data?.endpointId ?? 'Task')}
-        mark={task.data ? taskMark(task.data) : ''}
-        description={task.data && <TaskHead task={task.data} agentName={agent.data?.name ?? task.data.agentId} />}
+        title={isMissing ? 'Task not found' : (shown?.endpointId ?? 'Task')}
+        mark={shown ? taskMark(shown) : ''}
+        description={shown && <TaskHead task={shown} agentName={agent.data?.name ?? shown.agentId} />}
         back={{ href: '/tasks', label: 'Tasks' }}
         actions={
-          task.data && (
+          shown && (
             <Group gap="xs">
-              {isOpen(task.data) && <CancelTask task={task.data} endpoint={endpoint} />}
-              {endpoint && task.data.prunedAt === undefined && (
+              {isOpen(shown) && <CancelTask task={shown} endpoint={endpoint} />}
+              {endpoint && shown.prunedAt === undefined && (
                 <Button
                   component={RouterLink}
-                  href={agentPath(task.data.agentId, task.data.endpointId, task.data.id)}
+                  href={agentPath(shown.agentId, shown.endpointId, shown.id)}
                   variant="default"
                   size="xs"
                   leftSection={<ReloadIcon aria-hidden />}
@@ -105,7 +107,13 @@ export function TaskPage() {
         </EmptyState>
       ) : (
         <QueryState query={task} skeleton={<Skeleton height={360} />}>
-          {(data) => <TaskContent task={data} agent={agent} endpoint={endpoint} />}
+          {(data) =>
+            shown ? (
+              <TaskContent task={data} agent={agent} endpoint={endpoint} />
+            ) : (
+              <Skeleton height={360} aria-busy="true" />
+            )
+          }
         </QueryState>
       )}
     </>

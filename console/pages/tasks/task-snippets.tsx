@@ -13,6 +13,7 @@ export function TaskSnippets({ task, request }: { task: Task; request: unknown }
   return (
     <Panel
       title="Code examples"
+      visibleFrom="sm"
       actions={
         <SegmentedControl
           size="xs"

@@ -85,7 +85,7 @@ export function TasksPage() {
             )}
           </QueryState>
         </Box>
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <Snippets
             request={{ method: 'GET', path: `/api/tasks?${queryText(input)}` }}
             call={{ method: 'tasks.list', input, result: 'page' }}
@@ -97,16 +97,17 @@ export function TasksPage() {
 }
 
 const columns: Column<TaskListItem>[] = [
-  { id: 'id', label: 'Task', cell: (task) => <TaskName task={task} /> },
-  { id: 'input', label: 'Input or error', cell: (task) => <TaskLine task={task} /> },
+  { id: 'id', label: 'Task', phone: 'title', cell: (task) => <TaskName task={task} /> },
+  { id: 'input', label: 'Input or error', phone: 'line', cell: (task) => <TaskLine task={task} /> },
   {
     id: 'status',
     label: 'Status',
+    phone: 'aside',
     cell: ({ errorCode, status }) => <StatusBadge status={taskLook(status, errorCode)} />,
   },
-  { id: 'created', label: 'Created', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
-  { id: 'completed', label: 'Duration', align: 'right', cell: completedAfter },
-  { id: 'cost', label: 'Cost', align: 'right', cell: (task) => <TaskCost task={task} /> },
+  { id: 'created', label: 'Created', phone: 'note', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+  { id: 'completed', label: 'Duration', align: 'right', phone: 'hidden', cell: completedAfter },
+  { id: 'cost', label: 'Cost', align: 'right', phone: 'end', cell: (task) => <TaskCost task={task} /> },
 ]
 
 /** The error message of a failed task, or else the start of its input, in one line. */

@@ -80,7 +80,7 @@ export function UsagePage() {
         <QueryState query={usage} skeleton={<Skeleton height={560} />}>
           {(known) => <Sums usage={known} groupBy={groupBy} names={names} />}
         </QueryState>
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <Snippets
             key={path}
             request={{ method: 'GET', path }}
@@ -111,7 +111,11 @@ function Sums({ groupBy, names, usage: { days, groups = [], hours, runs = 0 } }:
   return (
     <Stack gap="lg">
       <StatTiles>
-        <StatTile label={`Spent ${period}`} value={<Money usd={spentOf(totals)} />} note="Charges minus refunds" />
+        <StatTile
+          label={`Spent ${period}`}
+          value={<Money usd={spentOf(totals)} isRounded />}
+          note="Charges minus refunds"
+        />
         <StatTile label={`Executions ${period}`} value={countText(totals.executions)} note="Tasks and chat turns" />
         <StatTile
           label="Failure rate"

@@ -73,7 +73,7 @@ export function EconomicsPage() {
             </>
           )}
         </QueryState>
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <AdminSnippets
             request={{ method: 'GET', path }}
             call={{ method: 'economics.get', input: { from, to, groupBy }, result: '{ total, groups }' }}
@@ -89,18 +89,18 @@ function Totals({ economics: { total } }: { economics: Economics }) {
     <StatTiles>
       <StatTile
         label="Revenue"
-        value={<Money usd={total.revenueUsd} />}
+        value={<Money usd={total.revenueUsd} isRounded />}
         note="Charges minus refunds, including charges paid from granted credit"
       />
       <StatTile
         label="Provider cost"
-        value={<Money usd={total.providerCostUsd} />}
+        value={<Money usd={total.providerCostUsd} isRounded />}
         note="Only for agents with a configured cost"
       />
-      <StatTile label="Margin" value={<Money usd={total.marginUsd} />} note="Revenue minus provider cost" />
+      <StatTile label="Margin" value={<Money usd={total.marginUsd} isRounded />} note="Revenue minus provider cost" />
       <StatTile
         label="Written off"
-        value={<Money usd={total.writtenOffUsd} />}
+        value={<Money usd={total.writtenOffUsd} isRounded />}
         note="Cost beyond balances, caps and limits"
       />
     </StatTiles>

@@ -61,7 +61,7 @@ export function InvitationsPage() {
             </div>
           )}
         </QueryState>
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <AdminSnippets
             request={{ method: 'GET', path: `/api/invitations?limit=${limit}${offset > 0 ? `&offset=${offset}` : ''}` }}
             call={{ method: 'invitations.list', input, result: 'page' }}

@@ -54,7 +54,7 @@ export function AdminOverviewPage() {
               <Earned label={`Revenue in ${days} days`} sums={total} />
               <StatTile
                 label="User balances"
-                value={system.data?.ledger && <Money usd={system.data.ledger.balanceUsd} />}
+                value={system.data?.ledger && <Money usd={system.data.ledger.balanceUsd} isRounded />}
                 note={
                   system.data?.ledger ? (
                     <>
@@ -97,7 +97,7 @@ export function AdminOverviewPage() {
           )}
         </QueryState>
         {takesPayments && <PaymentsPanel />}
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <AdminSnippets
             request={{ method: 'GET', path: `/api/admin/economics?from=${from}&to=${to}&groupBy=day` }}
             call={{ method: 'economics.get', input: { from, to, groupBy: 'day' }, result: '{ total, groups }' }}
@@ -118,7 +118,7 @@ function Earned({ label, sums }: EarnedProps) {
   return (
     <StatTile
       label={label}
-      value={<Money usd={sums?.revenueUsd ?? '0.0000'} />}
+      value={<Money usd={sums?.revenueUsd ?? '0.0000'} isRounded />}
       note={sums ? `Margin ${usdText(formatUsd(roundedUnits(sums.marginUsd)))}` : 'No executions'}
     />
   )
@@ -136,10 +136,18 @@ function PaymentsPanel() {
         {({ totals }) => (
           <Figures
             of={[
-              { name: 'Paid', value: <Money usd={totals.paidUsd} /> },
-              { name: 'Refunded', value: <Money usd={totals.refundedUsd} />, note: 'From payments in this period' },
-              { name: 'Disputed', value: <Money usd={totals.disputedUsd} />, note: 'From payments in this period' },
-              { name: 'Owed by users', value: <Money usd={totals.owedUsd} />, note: 'Now' },
+              { name: 'Paid', value: <Money usd={totals.paidUsd} isRounded /> },
+              {
+                name: 'Refunded',
+                value: <Money usd={totals.refundedUsd} isRounded />,
+                note: 'From payments in this period',
+              },
+              {
+                name: 'Disputed',
+                value: <Money usd={totals.disputedUsd} isRounded />,
+                note: 'From payments in this period',
+              },
+              { name: 'Owed by users', value: <Money usd={totals.owedUsd} isRounded />, note: 'Now' },
             ]}
           />
         )}

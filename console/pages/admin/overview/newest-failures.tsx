@@ -23,14 +23,16 @@ export function NewestFailures({ system: { newestFailures } }: { system: System 
 const columns: readonly Column<System['newestFailures'][number]>[] = [
   {
     id: 'task',
+    phone: 'title',
     label: 'Task',
     cell: ({ endpointId, taskId, userId }) => <PageLink href={userTaskPath(userId, taskId)}>{endpointId}</PageLink>,
   },
-  { id: 'code', label: 'Error', cell: ({ errorCode }) => errorCode },
+  { id: 'code', label: 'Error', phone: 'end', cell: ({ errorCode }) => errorCode },
   {
     id: 'user',
+    phone: 'line',
     label: 'User',
     cell: ({ email, userId }) => <PageLink href={`/admin/users/${encodeURIComponent(userId)}`}>{email}</PageLink>,
   },
-  { id: 'at', label: 'Failed', cell: ({ failedAt }) => <TimeText at={failedAt} /> },
+  { id: 'at', label: 'Failed', phone: 'aside', cell: ({ failedAt }) => <TimeText at={failedAt} /> },
 ]

@@ -47,20 +47,20 @@ export function PaymentsPage() {
                   of={[
                     {
                       name: 'Paid',
-                      value: <Money usd={totals.paidUsd} />,
+                      value: <Money usd={totals.paidUsd} isRounded />,
                       note: totals.topups === 1 ? '1 top-up' : `${totals.topups} top-ups`,
                     },
                     {
                       name: 'Refunded',
-                      value: <Money usd={totals.refundedUsd} />,
+                      value: <Money usd={totals.refundedUsd} isRounded />,
                       note: 'From payments in this period',
                     },
                     {
                       name: 'Disputed',
-                      value: <Money usd={totals.disputedUsd} />,
+                      value: <Money usd={totals.disputedUsd} isRounded />,
                       note: 'From payments in this period',
                     },
-                    { name: 'Owed by users', value: <Money usd={totals.owedUsd} />, note: 'Now' },
+                    { name: 'Owed by users', value: <Money usd={totals.owedUsd} isRounded />, note: 'Now' },
                   ]}
                 />
               </Panel>
@@ -112,7 +112,7 @@ export function PaymentsPage() {
             </>
           )}
         </QueryState>
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <AdminSnippets
             request={{ method: 'GET', path: `/api/payments?${search}` }}
             call={{ method: 'topups.listAll', input, result: 'page' }}

@@ -61,7 +61,7 @@ export function PlatformKeysPage() {
             </div>
           )}
         </QueryState>
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <AdminSnippets
             request={{
               method: 'GET',

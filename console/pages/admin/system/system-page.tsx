@@ -25,7 +25,7 @@ export function SystemPage() {
             </Stack>
           )}
         </QueryState>
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <AdminSnippets
             request={{ method: 'GET', path: '/api/system' }}
             call={{ method: 'system.get', result: 'system' }}

@@ -68,7 +68,7 @@ export function UserPage() {
                 <UserAccess user={known} isOwn={known.id === ownId} />
               </Stack>
             </div>
-            <Panel title="Code examples">
+            <Panel title="Code examples" visibleFrom="sm">
               <AdminSnippets
                 request={{ method: 'GET', path: `/api/users/${encodeURIComponent(known.id)}` }}
                 call={{ method: 'users.get', input: { userId: known.id }, result: 'user' }}

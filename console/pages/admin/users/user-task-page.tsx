@@ -50,7 +50,7 @@ export function UserTaskPage() {
         <QueryState query={task}>{(data) => <Facts task={data} />}</QueryState>
       )}
       <Box mt="lg">
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <AdminSnippets
             request={{
               method: 'GET',

@@ -93,7 +93,7 @@ export function UsersPage() {
             </QueryState>
           )}
         </Box>
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <AdminSnippets
             request={{ method: 'GET', path: `/api/users?${new URLSearchParams(toQuery(input))}` }}
             call={{ method: 'users.list', input, result: 'page' }}
@@ -117,6 +117,7 @@ function columnsOf(ownId: string | undefined): Column<User>[] {
   return [
     {
       id: 'email',
+      phone: 'title',
       label: 'Email',
       cell: ({ email, externalId, id }) => (
         <>
@@ -129,22 +130,36 @@ function columnsOf(ownId: string | undefined): Column<User>[] {
         </>
       ),
     },
-    { id: 'state', label: 'Status', cell: (user) => <UserStates user={user} isOwn={user.id === ownId} /> },
-    { id: 'balance', label: 'Balance', align: 'right', cell: ({ balanceUsd }) => <Money usd={balanceUsd} isExact /> },
+    {
+      id: 'state',
+      label: 'Status',
+      phone: 'line',
+      cell: (user) => <UserStates user={user} isOwn={user.id === ownId} />,
+    },
+    {
+      id: 'balance',
+      label: 'Balance',
+      align: 'right',
+      phone: 'aside',
+      cell: ({ balanceUsd }) => <Money usd={balanceUsd} isExact />,
+    },
     {
       id: 'held',
+      phone: 'hidden',
       label: 'Held',
       align: 'right',
       cell: ({ heldUsd }) => <RareMoney usd={heldUsd} />,
     },
     {
       id: 'written-off',
+      phone: 'hidden',
       label: 'Written off',
       align: 'right',
       cell: ({ writtenOffUsd }) => <RareMoney usd={writtenOffUsd} />,
     },
     {
       id: 'created',
+      phone: 'end',
       label: 'Created',
       align: 'right',
       cell: ({ createdAt }) => (

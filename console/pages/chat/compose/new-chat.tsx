@@ -106,7 +106,7 @@ function NewChatForm({ agents }: { agents: readonly Agent[] }) {
           />
         </Paper>
       </Stack>
-      <Panel title="Code examples">
+      <Panel title="Code examples" visibleFrom="sm">
         <Snippets
           request={{ method: 'POST', path: '/api/sessions', body: input }}
           call={{ method: 'sessions.create', input, result: 'session' }}

@@ -53,7 +53,7 @@ export function ChatList() {
             )}
           </QueryState>
         </div>
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <Snippets request={{ method: 'GET', path }} call={{ method: 'sessions.list', input, result: 'page' }} />
         </Panel>
       </Stack>

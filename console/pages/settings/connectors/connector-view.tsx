@@ -76,7 +76,7 @@ function Content({ connector }: { connector: Connector }) {
       <Panel title="Connection">
         <EditConnectorForm connector={connector} />
       </Panel>
-      <Panel title="Code examples">
+      <Panel title="Code examples" visibleFrom="sm">
         <Snippets
           request={{ method: 'GET', path: `/api/connectors/${id}/tools` }}
           call={{ method: 'connectors.tools', input: { connectorId: id }, result: 'offered' }}

@@ -63,7 +63,7 @@ export function ConnectorsList() {
             </div>
           )}
         </QueryState>
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <Snippets
             request={{ method: 'GET', path }}
             call={{ method: 'connectors.list', input: { limit, ...(offset > 0 && { offset }) }, result: 'page' }}

@@ -100,7 +100,7 @@ function KeyView({ of: key, hasEnded }: { of: Key; hasEnded: boolean }) {
         <Limits of={key} />
       </Panel>
       <KeyUsage keyId={key.id} />
-      <Panel title="Code examples">
+      <Panel title="Code examples" visibleFrom="sm">
         <Snippets
           request={{ method: 'GET', path: `/api/keys/${key.id}` }}
           call={{ method: 'keys.get', input: { keyId: key.id }, result: 'key' }}

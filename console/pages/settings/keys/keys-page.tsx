@@ -79,7 +79,7 @@ export function KeysPage() {
           }
         </QueryState>
         <ClientTokens />
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <Snippets
             request={{ method: 'GET', path }}
             call={{

@@ -58,7 +58,7 @@ export function WebhooksPage() {
             </div>
           )}
         </QueryState>
-        <Panel title="Code examples">
+        <Panel title="Code examples" visibleFrom="sm">
           <Snippets
             request={{ method: 'GET', path: '/api/webhooks' }}
             call={{ method: 'webhooks.list', input, result: 'page' }}
