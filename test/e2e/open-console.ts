@@ -19,7 +19,7 @@ type ConsoleOptions = Pick<
 }
 type Visitor = { userId: string; email: string; password: string }
 
-const timeoutMs = 180_000
+const timeoutMs = 300_000
 const password = 'correct horse battery'
 
 /**
