@@ -44,8 +44,7 @@ function BalanceNote({ account: { balanceUsd, heldUsd, payments } }: { account: 
   if (usdUnits(heldUsd) > 0) {
     return (
       <>
-        <Money usd={heldUsd} isRounded /> held for replies, <Money usd={subtractUsd(balanceUsd, heldUsd)} isRounded />{' '}
-        available
+        <Money usd={heldUsd} /> held for replies, <Money usd={subtractUsd(balanceUsd, heldUsd)} /> available
       </>
     )
   }
@@ -57,7 +56,7 @@ function RefundNote({ refundedUsd }: { refundedUsd: string }) {
   if (usdUnits(refundedUsd) === 0) return 'No refunds'
   return (
     <>
-      After <Money usd={refundedUsd} isRounded /> in refunds
+      After <Money usd={refundedUsd} /> in refunds
     </>
   )
 }
