@@ -13,7 +13,8 @@ export type BillingClients = {
     /** Returns the caller's account with its balance. */
     get: PlainMethod<'account.get'>
     /**
-     * Sets the balance below which the owner is notified, and the settings of auto-recharge. Needs the scope `manage`.
+     * Sets the balance below which the owner is notified, and the settings of auto-recharge. Needs the scope `manage` or
+     * `pay`.
      */
     update: Method<'account.update'>
     /** Returns the account's spending per day, for the last `days` days. */
@@ -24,7 +25,7 @@ export type BillingClients = {
   /** Payments for credit. Available only if the service accepts payments; see `payments` of the account. */
   topups: {
     /**
-     * Starts a payment for credit. Needs the scope `manage`.
+     * Starts a payment for credit. Needs the scope `manage` or `pay`.
      *
      * @example
      * const { checkoutUrl } = await client.topups.create({ amountUsd: '25.00' })

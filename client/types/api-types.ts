@@ -2330,7 +2330,7 @@ export type Mutations = {
     input: {
       /** The event `balance.low` is sent when the balance falls below this amount; null for never */
       notifyBelowUsd?: string | null | undefined
-      /** Requires a browser login and a saved payment method. An API key can only send null, which turns auto-recharge off */
+      /** Requires a saved payment method, and a browser login or a platform key that acts on behalf of the user. An API key can only send null, which turns auto-recharge off */
       autoRecharge?: {
         belowUsd: string
         toUsd: string

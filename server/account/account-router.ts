@@ -65,12 +65,12 @@ export const accountRouter = (parts: AccountParts) =>
           tags: ['Billing'],
           summary: 'Change the low balance notification and auto-recharge',
           description:
-            'Omitted fields stay unchanged. After the threshold changes, `balance.low` can be sent again. `autoRecharge` charges a saved payment method, so turning it on requires a browser login. An API key with the scope `manage` can turn it off.',
+            'Omitted fields stay unchanged. After the threshold changes, `balance.low` can be sent again. `autoRecharge` charges a saved payment method, so turning it on requires a browser login, or a platform key with the scope `pay` that acts on behalf of the user. An API key with the scope `manage` can turn it off.',
           protect: true,
           successDescription: 'The updated account.',
           errorResponses: {
             400: 'The body is invalid.',
-            403: 'The caller lacks permission, or turned on `autoRecharge` without a browser login.',
+            403: 'The caller lacks permission, or turned on `autoRecharge` with an API key.',
             404: 'The service does not accept payments, so auto-recharge is not available.',
             409: 'No payment method is saved.',
             413: 'The body is too large.',
@@ -81,7 +81,7 @@ export const accountRouter = (parts: AccountParts) =>
       .input(UpdateAccountInput)
       .output(Account)
       .mutation(
-        withWrite('manage', async ({ ctx, input }) => {
+        withWrite(['manage', 'pay'], async ({ ctx, input }) => {
           await updatePaymentAccount(parts.payments, { caller: ctx.caller, input })
           return await readAccount(parts, ctx.caller)
         }),

@@ -22,7 +22,7 @@ export const UpdateAccountInput = z
       .nullable()
       .optional()
       .describe(
-        'Requires a browser login and a saved payment method. An API key can only send null, which turns auto-recharge off',
+        'Requires a saved payment method, and a browser login or a platform key that acts on behalf of the user. An API key can only send null, which turns auto-recharge off',
       ),
   })
   .refine(({ autoRecharge, notifyBelowUsd }) => autoRecharge !== undefined || notifyBelowUsd !== undefined, {

@@ -33,7 +33,7 @@ export async function updatePaymentAccount(parts: PaymentParts, { caller, input 
   const recharge = autoRecharge && readRecharge(parts, autoRecharge)
   if (recharge !== undefined) {
     portOf(parts)
-    if (recharge) requireLoginToSpend(caller)
+    if (recharge) assertMaySpend(caller)
     if ((await store.payments.setRecharge({ userId, recharge })) === 'no-method') {
       throw new ErrandError('CONFLICT', 'No payment method is saved. Pay a top-up with savesMethod set to true first.')
     }
@@ -45,11 +45,11 @@ export async function updatePaymentAccount(parts: PaymentParts, { caller, input 
 }
 
 /**
- * Throws unless the user is logged in with a browser. Auto-recharge charges the user's card, so a leaked API key with
- * the scope `manage` must not be able to enable it.
+ * Throws unless the caller has a browser login or is a platform key. Auto-recharge charges the user's card, so a leaked
+ * API key with the scope `manage` must not be able to enable it.
  */
-function requireLoginToSpend(caller: Caller): void {
-  if (caller.credential.kind === 'login') return
+function assertMaySpend({ credential: { kind } }: Caller): void {
+  if (kind === 'login' || kind === 'acting') return
   const message = 'Turning on auto-recharge requires a browser login. With an API key, send null to turn it off.'
   throw new ErrandError('FORBIDDEN', message)
 }

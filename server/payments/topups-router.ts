@@ -115,7 +115,7 @@ export const topupsRouter = (parts: PaymentParts) =>
       .input(z.object({}).optional())
       .output(Confirmation)
       .mutation(
-        withWrite('manage', async ({ ctx }) => {
+        withWrite(['manage', 'pay'], async ({ ctx }) => {
           await removePaymentMethod(parts, ctx.caller.userId)
           return { message: 'Payment method removed' }
         }),

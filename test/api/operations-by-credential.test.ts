@@ -10,9 +10,15 @@ import { sessionAgents } from './session-calls.ts'
 
 /**
  * Who may call an operation: the scope that a platform key needs for its own calls, whether a platform key may act as a
- * user, and which client tokens have access.
+ * user, and the scope it then needs besides `act`, and which client tokens have access. Only tokens with the scope `pay`
+ * have access if `pays` is set.
  */
-type Decision = { platform?: PlatformScope | readonly PlatformScope[]; acting?: true; tokens?: Exclude<Reach, 'none'> }
+type Decision = {
+  platform?: PlatformScope | readonly PlatformScope[]
+  acting?: true | 'pay'
+  tokens?: Exclude<Reach, 'none'>
+  pays?: true
+}
 
 const actingOnly = { acting: true } as const
 const nobody = {}
@@ -58,12 +64,11 @@ const decisions: Record<string, Decision | 'public'> = {
   'account.get': { acting: true, tokens: 'account' },
   'account.usage': actingOnly,
   'account.changePassword': nobody,
-  'account.update': nobody,
-  // Needs the scope `pay`, which is tested with the top-ups.
-  'topups.create': nobody,
+  'account.update': { acting: 'pay' },
+  'topups.create': { acting: 'pay', tokens: 'account', pays: true },
   'topups.list': { acting: true, tokens: 'account' },
   'topups.get': { acting: true, tokens: 'account' },
-  'topups.removeMethod': nobody,
+  'topups.removeMethod': { acting: 'pay' },
   'topups.listAll': nobody,
   'transactions.list': actingOnly,
   'keys.create': nobody,
@@ -123,6 +128,8 @@ function inputOf(operation: string, { sessionId, taskId }: Record<'sessionId' | 
   if (operation === 'chat.stream') return { sessionId, message: '' }
   if (operation === 'chat.resumeSession') return { sessionId }
   if (operation.startsWith('chat.')) return { turnId: 'turn_nobody' }
+  // Has no fields that could be invalid.
+  if (operation === 'topups.removeMethod') return {}
   if (operation === 'sessions.delete') return { sessionId: 'ses_nobody' }
   if (operation.startsWith('sessions.') && !/create|list/.test(operation)) return { sessionId }
   if (operation.startsWith('tasks.') && !/create|list/.test(operation)) return { taskId }
@@ -182,7 +189,18 @@ test('each credential can call exactly the operations listed for it', async () =
       user: userId,
       may: ({ acting }: Decision) => scope === 'act' && acting === true,
     })),
-    { name: 'a token of the account', key: await token({}), may: ({ tokens }) => tokens !== undefined },
+    {
+      name: 'a platform key with act and pay that acts',
+      key: (await PlatformCalls.open(service, { scopes: ['act', 'pay'] })).key,
+      user: userId,
+      may: ({ acting }) => acting === true || acting === 'pay',
+    },
+    { name: 'a token of the account', key: await token({}), may: ({ pays, tokens }) => tokens !== undefined && !pays },
+    {
+      name: 'a token of the account with pay',
+      key: await token({ scopes: ['read', 'execute', 'pay'] }),
+      may: ({ tokens }) => tokens !== undefined,
+    },
     {
       name: 'a token of a session',
       key: await token({ sessionId }),

@@ -7,8 +7,8 @@ import type { CredentialLimits } from '../limits/execution-limits.ts'
 
 /**
  * Scopes of a platform key: `users` creates, reads and suspends users and revokes their keys, `credit` changes their
- * balances, and `limits` sets their limits. `act` acts on behalf of users, and `pay` also starts top-ups for them.
- * `webhooks` receives their events, and `economics` reads the operator's totals.
+ * balances, and `limits` sets their limits. `act` acts on behalf of users, and `pay` also starts top-ups and
+ * changes auto-recharge for them. `webhooks` receives their events, and `economics` reads the operator's totals.
  */
 export const platformScopes = ['users', 'credit', 'limits', 'act', 'pay', 'webhooks', 'economics'] as const
 export type PlatformScope = (typeof platformScopes)[number]
