@@ -1,7 +1,7 @@
 import { methodsOf, type ListMethod, type Method } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 
-/** MCP servers that the caller has connected. Changing them needs the scope `manage`. */
+/** MCP servers that the caller has connected. Changing them needs the scope `manage` or `connectors`. */
 export type ConnectorsClient = {
   /**
    * Stores a connector. Its secrets are encrypted and never shown again. Does not connect yet.
@@ -28,6 +28,10 @@ export type ConnectorsClient = {
    * connector's status is `needs_sign_in`.
    */
   signIn: Method<'connectors.signIn'>
+  /**
+   * Finishes a sign-in that a platform key started with a `returnUrl`. Pass the parameter `signIn` of that page's URL.
+   */
+  finishSignIn: Method<'connectors.finishSignIn'>
   /** Deletes the tokens of the sign-in, and revokes them if the server supports it. */
   signOut: Method<'connectors.signOut'>
   /** Lists the tools that the server currently offers. Rejects with CONNECTOR_FAILED if the server cannot be used. */
@@ -45,6 +49,7 @@ export function createConnectorsClient(call: Call): ConnectorsClient {
     delete: 'change',
     test: 'change',
     signIn: 'change',
+    finishSignIn: 'change',
     signOut: 'change',
     tools: 'read',
     servers: 'list',

@@ -47,6 +47,7 @@ const writes = new Set([
   'deleteConnector',
   'testConnector',
   'signInConnector',
+  'finishConnectorSignIn',
   'signOutConnector',
   'createWebhook',
   'updateWebhook',

@@ -405,7 +405,7 @@ export type CreatedPlatformKey = {
   name: string
   /** The key's last four characters */
   hint: string
-  scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "webhooks" | "economics">
+  scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "connectors" | "webhooks" | "economics">
   /** IP addresses and networks allowed to use the key; null for all */
   addresses: string[] | null
   /** Maximum credit per UTC day. The same limit applies separately to taking credit back. Null for none */
@@ -781,7 +781,7 @@ export type PlatformKey = {
   name: string
   /** The key's last four characters */
   hint: string
-  scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "webhooks" | "economics">
+  scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "connectors" | "webhooks" | "economics">
   /** IP addresses and networks allowed to use the key; null for all */
   addresses: string[] | null
   /** Maximum credit per UTC day. The same limit applies separately to taking credit back. Null for none */
@@ -2254,6 +2254,8 @@ export type Mutations = {
     input: {
       /** The id returned when the connector was created */
       connectorId: string
+      /** URL of the product's page to which the browser returns; only for platform keys, which must set it */
+      returnUrl?: string | undefined
     }
     output: {
       /** URL to open in the user's browser */
@@ -2261,6 +2263,15 @@ export type Mutations = {
       /** When this sign-in attempt expires */
       expiresAt: string
     }
+  }
+  'connectors.finishSignIn': {
+    input: {
+      /** The id returned when the connector was created */
+      connectorId: string
+      /** The parameter `signIn` of the URL to which the browser returned */
+      signIn: string
+    }
+    output: Connector
   }
   'connectors.signOut': {
     input: {
@@ -2572,8 +2583,8 @@ export type Mutations = {
     input: {
       /** What the key is for */
       name: string
-      /** `users`: create, read and suspend users and revoke their keys; `credit`: credit balances; `limits`: set limits; `act`: act on behalf of users and create keys for them; `webhooks`: manage the webhooks that receive the events of all users; `economics`: read revenue, provider cost and margin */
-      scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "webhooks" | "economics">
+      /** `users`: create, read and suspend users and revoke their keys; `credit`: credit balances; `limits`: set limits; `act`: act on behalf of users and create keys for them; `pay`: with `act`, also start top-ups and change auto-recharge; `connectors`: with `act`, also change connectors; `webhooks`: manage the webhooks that receive the events of all users; `economics`: read revenue, provider cost and margin */
+      scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "connectors" | "webhooks" | "economics">
       /** IP addresses and networks allowed to use the key; all by default */
       addresses?: string[] | undefined
       /** Maximum credit per UTC day. The same limit applies separately to taking credit back. None by default */

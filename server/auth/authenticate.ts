@@ -147,7 +147,7 @@ async function actFor({ store }: AuthenticatorParts, key: PlatformKeyHolder, ask
     account: user.account,
     email: user.email,
     isAdmin: false,
-    scopes: key.scopes.includes('pay') ? ['read', 'execute', 'pay'] : ['read', 'execute'],
+    scopes: ['read', 'execute', ...(['pay', 'connectors'] as const).filter((scope) => key.scopes.includes(scope))],
     credential: { kind: 'acting', platformKeyId: key.id },
   }
 }

@@ -101,6 +101,19 @@ export const CreateConnectorInput = z
   })
 
 export const ConnectorInput = z.object({ connectorId })
+export const SignInInput = z.object({
+  connectorId,
+  returnUrl: z
+    .string()
+    .min(1)
+    .max(2000)
+    .optional()
+    .describe("URL of the product's page to which the browser returns; only for platform keys, which must set it"),
+})
+export const FinishSignInInput = z.object({
+  connectorId,
+  signIn: z.string().min(1).max(16_000).describe('The parameter `signIn` of the URL to which the browser returned'),
+})
 export const ListConnectorsInput = z.object(pageInput)
 export const ListConnectorsOutput = z.object({ connectors: z.array(Connector), ...pageOutput })
 

@@ -1,6 +1,7 @@
 import {
   createConnector,
   deleteConnector,
+  finishProductSignIn,
   getConnector,
   listConnectors,
   listServers,
@@ -20,15 +21,18 @@ import {
   Connector,
   ConnectorInput,
   CreateConnectorInput,
+  FinishSignInInput,
   ListConnectorsInput,
   ListConnectorsOutput,
   ListServersOutput,
   ListToolsOutput,
+  SignInInput,
   SignInOutput,
   UpdateConnectorInput,
 } from './connector-schema.ts'
 
 const tags = ['Connectors']
+const changing = ['manage', 'connectors'] as const
 const badParameter = 'A parameter is invalid.'
 const notFound = 'The connector was not found.'
 const busy = "The maximum number of the caller's connectors is already being checked."
@@ -64,7 +68,7 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
       .input(CreateConnectorInput)
       .output(Connector)
       .mutation(
-        withWrite('manage', ({ ctx, input }) => createConnector(connectors, { input, userId: ctx.caller.userId })),
+        withWrite(changing, ({ ctx, input }) => createConnector(connectors, { input, userId: ctx.caller.userId })),
       ),
 
     list: procedure
@@ -130,7 +134,7 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
       .input(UpdateConnectorInput)
       .output(Connector)
       .mutation(
-        withWrite('manage', ({ ctx, input }) => updateConnector(connectors, { input, userId: ctx.caller.userId })),
+        withWrite(changing, ({ ctx, input }) => updateConnector(connectors, { input, userId: ctx.caller.userId })),
       ),
 
     delete: procedure
@@ -151,7 +155,7 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
       .input(ConnectorInput)
       .output(Confirmation)
       .mutation(
-        withWrite('manage', async ({ ctx, input }) => {
+        withWrite(changing, async ({ ctx, input }) => {
           await deleteConnector(connectors, { ...input, userId: ctx.caller.userId })
           return { message: 'Connector deleted' }
         }),
@@ -189,7 +193,7 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
           tags,
           summary: 'Start a sign-in for a connector',
           description:
-            "For connectors with the auth type `oauth`. Open `authorizationUrl` in the caller's browser, which must be logged in to the console. After the sign-in, the browser returns to the connector's page. Earlier unfinished sign-ins become invalid.",
+            "For connectors with the auth type `oauth`. Open `authorizationUrl` in the user's browser, which must be logged in to the console. After the sign-in, the browser returns to the connector's page. With a platform key, the browser returns to `returnUrl`, and the product finishes the sign-in. Earlier unfinished sign-ins become invalid.",
           protect: true,
           successDescription: 'The URL to open in the browser.',
           errorResponses: {
@@ -201,10 +205,10 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
           },
         },
       })
-      .input(ConnectorInput)
+      .input(SignInInput)
       .output(SignInOutput)
       .mutation(
-        withWrite('manage', ({ ctx, input }) => {
+        withWrite(changing, ({ ctx, input }) => {
           if (!connectors.origins.mayLogIn) {
             throw new ErrandError(
               'FORBIDDEN',
@@ -217,6 +221,33 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
             baseUrl: connectors.origins.baseUrlFor(ctx.request),
           })
         }),
+      ),
+
+    finishSignIn: procedure
+      .meta({
+        openapi: {
+          method: 'PUT',
+          path: '/api/connectors/{connectorId}/sign-in',
+          operationId: 'finishConnectorSignIn',
+          tags,
+          summary: 'Finish a sign-in for a connector (platforms)',
+          description:
+            "Call this on behalf of the user who is logged in to the product's page, so that nobody can finish another user's sign-in. The browser brings `signIn` in the URL of that page.",
+          protect: true,
+          successDescription: 'The connector, which can be used now.',
+          errorResponses: {
+            ...bodyResponses,
+            403: 'The caller is not a platform key with the scopes `act` and `connectors` that acts on behalf of the user.',
+            404: notFound,
+            409: 'The sign-in has expired or is already finished.',
+            424: 'The user or the authorization server rejected the sign-in.',
+          },
+        },
+      })
+      .input(FinishSignInInput)
+      .output(Connector)
+      .mutation(
+        withWrite('connectors', ({ ctx, input }) => finishProductSignIn(connectors, { ...input, caller: ctx.caller })),
       ),
 
     signOut: procedure
@@ -237,7 +268,7 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
       .input(ConnectorInput)
       .output(Confirmation)
       .mutation(
-        withWrite('manage', async ({ ctx, input }) => {
+        withWrite(changing, async ({ ctx, input }) => {
           const isRevoked = await signOut(connectors, { ...input, userId: ctx.caller.userId })
           return { message: isRevoked ? 'Signed out, and the tokens were revoked' : 'Signed out' }
         }),

@@ -14,6 +14,7 @@ import type {
   Connector,
   ConnectorAuth,
   CreateConnectorInput,
+  FinishSignInInput,
   ListConnectorsOutput,
   ListServersOutput,
   ListToolsOutput,
@@ -26,6 +27,7 @@ import {
   beginSignIn,
   callbackPath,
   endSignIn,
+  finishSignIn,
   readKept,
   revokeKept,
   type SignInCaller,
@@ -73,7 +75,7 @@ export async function createConnector(
   )
 }
 
-export async function getConnector({ store }: ConnectorParts, of: ConnectorOf): Promise<Connector> {
+export async function getConnector({ store }: Pick<ConnectorParts, 'store'>, of: ConnectorOf): Promise<Connector> {
   return toConnector(await find(store, of))
 }
 
@@ -129,18 +131,49 @@ export async function deleteConnector({ signIns, store }: ConnectorParts, of: Co
   await revokeKept(signIns, of, kept)
 }
 
-type SignIn = { caller: SignInCaller; connectorId: string; baseUrl: string }
+type SignIn = { caller: SignInCaller; connectorId: string; returnUrl?: string | undefined; baseUrl: string }
 
 /**
  * Returns the URL at which the connector's owner signs in. `baseUrl` is the URL of this service in the owner's browser.
  */
 export async function signIn(
   { checks, signIns, store }: ConnectorParts,
-  { baseUrl, caller, connectorId }: SignIn,
+  { baseUrl, caller, connectorId, ...asked }: SignIn,
 ): Promise<SignInOutput> {
+  const returnUrl = readReturnUrl(caller, asked.returnUrl)
   const connector = await find(store, { userId: caller.userId, connectorId })
   const redirectUri = baseUrl + callbackPath
-  return await checks.within(caller.userId, () => beginSignIn(signIns, { caller, connector, redirectUri }))
+  return await checks.within(caller.userId, () => beginSignIn(signIns, { caller, connector, redirectUri, returnUrl }))
+}
+
+/**
+ * Only a platform key sets a return URL. The product checks which of its users came back, as a login of the console does
+ * otherwise.
+ */
+function readReturnUrl({ credential }: SignInCaller, text: string | undefined): string | null {
+  if (credential.kind !== 'acting') {
+    if (text === undefined) return null
+    throw badField('returnUrl', 'Must be omitted, because only a platform key can set it')
+  }
+  const url = URL.parse(text ?? '')
+  if (url && /^https?:$/.test(url.protocol) && url.username + url.password === '') return url.href
+  throw badField('returnUrl', "Must be an http or https URL of the product's page that finishes the sign-in")
+}
+
+type FinishSignIn = { caller: SignInCaller } & z.output<typeof FinishSignInInput>
+
+/** Finishes a sign-in whose browser returned to the product. */
+export async function finishProductSignIn(
+  { signIns, store }: ConnectorParts,
+  { caller, connectorId, signIn: query }: FinishSignIn,
+): Promise<Connector> {
+  const of = { userId: caller.userId, connectorId }
+  const { name } = await find(store, of)
+  const result = await finishSignIn(signIns, { answer: new URLSearchParams(query), caller, connectorId })
+  if (result.end === 'done') return await getConnector({ store }, of)
+  if (result.end === 'denied' || result.end === 'failed')
+    throw new ErrandError('CONNECTOR_FAILED', `Connector "${name}": ${result.message}`)
+  throw new ErrandError('CONFLICT', 'This sign-in has expired or is already finished. Start a new one.')
 }
 
 /** Ends the connector's sign-in. Resolves to true if the server confirmed the revocation of the tokens. */

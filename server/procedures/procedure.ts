@@ -142,7 +142,8 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
     requireScope(caller, ...scopes)
     requireReach(caller, reach)
   }
-  const credentials: Credential[] = ['apiKey', 'browserSession']
+  const credentials: Credential[] = []
+  if (scopes.some((one) => one !== 'pay' && one !== 'connectors')) credentials.push('apiKey', 'browserSession')
   // A platform key that acts on behalf of a user never has the scope `manage`.
   if (scopes.some((one) => one !== 'manage')) credentials.push('platformKey')
   if (reach !== 'none') credentials.push('clientToken')

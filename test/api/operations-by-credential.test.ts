@@ -15,12 +15,13 @@ import { sessionAgents } from './session-calls.ts'
  */
 type Decision = {
   platform?: PlatformScope | readonly PlatformScope[]
-  acting?: true | 'pay'
+  acting?: true | 'pay' | 'connectors'
   tokens?: Exclude<Reach, 'none'>
   pays?: true
 }
 
 const actingOnly = { acting: true } as const
+const changesConnectors = { acting: 'connectors' } as const
 const nobody = {}
 const decisions: Record<string, Decision | 'public'> = {
   'tasks.create': { acting: true, tokens: 'account' },
@@ -41,14 +42,15 @@ const decisions: Record<string, Decision | 'public'> = {
   'quotes.create': { acting: true, tokens: 'account' },
   'agents.list': { acting: true, tokens: 'account' },
   'agents.get': { acting: true, tokens: 'account' },
-  'connectors.create': nobody,
+  'connectors.create': changesConnectors,
   'connectors.list': actingOnly,
   'connectors.get': actingOnly,
-  'connectors.update': nobody,
-  'connectors.delete': nobody,
+  'connectors.update': changesConnectors,
+  'connectors.delete': changesConnectors,
   'connectors.test': actingOnly,
-  'connectors.signIn': nobody,
-  'connectors.signOut': nobody,
+  'connectors.signIn': changesConnectors,
+  'connectors.finishSignIn': changesConnectors,
+  'connectors.signOut': changesConnectors,
   'connectors.tools': actingOnly,
   'connectors.servers': actingOnly,
   'webhooks.create': { platform: 'webhooks' },
@@ -189,12 +191,14 @@ test('each credential can call exactly the operations listed for it', async () =
       user: userId,
       may: ({ acting }: Decision) => scope === 'act' && acting === true,
     })),
-    {
-      name: 'a platform key with act and pay that acts',
-      key: (await PlatformCalls.open(service, { scopes: ['act', 'pay'] })).key,
-      user: userId,
-      may: ({ acting }) => acting === true || acting === 'pay',
-    },
+    ...(await Promise.all(
+      (['pay', 'connectors'] as const).map(async (scope) => ({
+        name: `a platform key with act and ${scope} that acts`,
+        key: (await PlatformCalls.open(service, { scopes: ['act', scope] })).key,
+        user: userId,
+        may: ({ acting }: Decision) => acting === true || acting === scope,
+      })),
+    )),
     { name: 'a token of the account', key: await token({}), may: ({ pays, tokens }) => tokens !== undefined && !pays },
     {
       name: 'a token of the account with pay',

@@ -20,7 +20,7 @@ import { startService, type Person, type TestService } from '../support/test-ser
 
 export type Sender = { name: string; lines: readonly string[] }
 
-export type Senders = Record<'key' | 'cookie' | 'admin' | 'page' | 'stranger', Sender>
+export type Senders = Record<'key' | 'cookie' | 'admin' | 'platform' | 'page' | 'stranger', Sender>
 
 /** Columns that sending a mail changes, which happens in the background. */
 const unsent = { status: null, attempts: null, due_at: null, attempted_at: null, sealed: null, error: null }
@@ -109,10 +109,11 @@ export class World {
 
   /** Returns the senders that the document allows to call the operation. */
   sendersOf({ spec }: Operation): Sender[] {
-    const { admin, cookie, key, page } = this.senders
+    const { admin, cookie, key, page, platform } = this.senders
     const schemes = (spec['security'] as object[]).flatMap(Object.keys)
     if (schemes.length === 0) return [page]
     if (schemes.includes('apiKey')) return [key, cookie]
+    if (!schemes.includes('browserSession')) return [platform]
     return [/Invitations|Users|Platform keys|System/.test(spec['tags'][0]) ? admin : cookie]
   }
 
@@ -161,6 +162,7 @@ async function createWorld({ guarded, mails, mcp, oauth, payer }: Peers): Promis
   const other = await service.createPerson({ balanceUsd: '1000' })
   const { browser: admin } = await signUpAdmin(service, { passwordHash: await hashPassword(password) })
   const cookie = await signIn(service, person.userId)
+  const platform = await PlatformCalls.open(service)
   const own = [`Origin: ${service.url}`, 'Sec-Fetch-Site: same-origin']
   return new World({
     service,
@@ -175,6 +177,10 @@ async function createWorld({ guarded, mails, mcp, oauth, payer }: Peers): Promis
       key: { name: 'a key', lines: [`Authorization: Bearer ${person.key}`] },
       cookie: { name: 'a user', lines: [`Cookie: ${cookie.cookieHeader}`, ...own] },
       admin: { name: 'an admin', lines: [`Cookie: ${admin.cookieHeader}`, ...own] },
+      platform: {
+        name: 'a platform key that acts',
+        lines: [`Authorization: Bearer ${platform.key}`, `Errand-User: ${person.userId}`],
+      },
       page: { name: 'a page without a login', lines: own },
       stranger: { name: 'a stranger', lines: [] },
     },

@@ -92,6 +92,8 @@ function together(id: string, body: Json): Json | undefined {
   if (body['auth']?.clientSecret !== undefined && body['auth'].clientId === undefined) {
     return together(id, { ...body, auth: { clientId: 'given', ...body['auth'] } })
   }
+  // Only platform keys can set a return URL.
+  if (id === 'signInConnector') return {}
   if (id === 'createConnector') return { url: 'https://mcp.example.com/', ...rest }
   // Auto-recharge requires a saved payment method.
   const { autoRecharge: _auto, ...told } = body

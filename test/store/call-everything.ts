@@ -20,6 +20,7 @@ type Called = {
 const notCalled = [
   'POST /api/connectors/{connectorId}/test',
   'POST /api/connectors/{connectorId}/sign-in',
+  'PUT /api/connectors/{connectorId}/sign-in',
   'GET /api/connectors/{connectorId}/tools',
   'POST /api/webhooks/{webhookId}/test',
 ]

@@ -1,11 +1,10 @@
-import type { CallerScope } from '../../store/access/key-types.ts'
 import type { z } from 'zod'
 import { assertAgents, type Catalogue } from '../../agents/config/catalogue.ts'
 import { must } from '../../kernel/assert.ts'
 import { isoTime, isoTimeOrNull } from '../../kernel/clock.ts'
 import { badField, ErrandError } from '../../kernel/errors.ts'
 import { formatUsd, parseUsd } from '../../kernel/money.ts'
-import type { ClientTokenRecord } from '../../store/platform/platform-types.ts'
+import type { ClientTokenRecord, TokenScope } from '../../store/platform/platform-types.ts'
 import { tokenSpend, type SpendState } from '../../store/limits/execution-limits.ts'
 import type { Page } from '../../store/list-place.ts'
 import type { Store } from '../../store/store.ts'
@@ -65,7 +64,7 @@ export async function revokeClientToken(
   return (await toClientTokens(store, [record]))[0]!
 }
 
-function scopesOf(caller: Caller, { scopes }: TokenInput): CallerScope[] {
+function scopesOf(caller: Caller, { scopes }: TokenInput): TokenScope[] {
   const own = (['read', 'execute'] as const).filter((scope) => caller.scopes.includes(scope))
   const asked = [...new Set(scopes ?? own)]
   const mayPay = caller.scopes.includes('manage')
@@ -75,7 +74,7 @@ function scopesOf(caller: Caller, { scopes }: TokenInput): CallerScope[] {
   throw new ErrandError('FORBIDDEN', message)
 }
 
-function maxCostOf({ maxCostUsd, once, sessionId, taskId }: TokenInput, scopes: readonly CallerScope[]): number | null {
+function maxCostOf({ maxCostUsd, once, sessionId, taskId }: TokenInput, scopes: readonly TokenScope[]): number | null {
   if (sessionId !== undefined && taskId !== undefined) throw badField('taskId', 'Must be omitted if sessionId is set')
   for (const [field, isGiven] of [
     ['maxCostUsd', maxCostUsd !== undefined],
@@ -121,7 +120,7 @@ function toClientToken(record: ClientTokenRecord, { charged, held }: SpendState)
   return {
     id,
     userId,
-    scopes: scopes.filter((scope) => scope !== 'manage'),
+    scopes,
     agents,
     sessionId,
     taskId,

@@ -17,8 +17,8 @@ type Routed = {
 
 /**
  * Serves the URL to which an authorization server redirects the browser after a connector sign-in. Finishes the
- * sign-in and shows its outcome on the connector's page in the console. Requires a browser login, even if the request
- * has other credentials.
+ * sign-in and shows its outcome on the connector's page in the console, or sends the browser to the product that started
+ * it. Requires a browser login, even if the request has other credentials.
  */
 export function createSignInCallback({ authenticate, log, origins, signIns }: Parts) {
   return async ({ about, headers, query, request, response }: Routed): Promise<void> => {
@@ -28,11 +28,15 @@ export function createSignInCallback({ authenticate, log, origins, signIns }: Pa
     })
     const answer = new URLSearchParams(query)
     const who = caller && !('platform' in caller) && caller.credential.kind === 'login' ? caller : null
-    const { connectorId, end } = await finishSignIn(signIns, { answer, caller: who })
-    if (end !== 'done') log.info({ requestId: about.requestId, connectorId, end }, 'a sign-in of a connector failed')
-    const shown = new URLSearchParams({ ...(connectorId !== null && { connector: connectorId }), signIn: end })
-    const location = `${origins.baseUrlFor(request)}/settings/connectors?${shown}`
-    const more = ['Location', location, 'Cache-Control', 'no-store', 'Referrer-Policy', 'no-referrer']
+    const result = await finishSignIn(signIns, { answer, caller: who })
+    const { connectorId, end } = result
+    if (end !== 'done' && end !== 'elsewhere')
+      log.info({ requestId: about.requestId, connectorId, end }, 'a sign-in of a connector failed')
+    const isOurs = result.end !== 'elsewhere'
+    const page = new URL(isOurs ? `${origins.baseUrlFor(request)}/settings/connectors` : result.returnUrl)
+    if (connectorId !== null) page.searchParams.set('connector', connectorId)
+    page.searchParams.set('signIn', isOurs ? end : answer.toString())
+    const more = ['Location', page.href, 'Cache-Control', 'no-store', 'Referrer-Policy', 'no-referrer']
     response.writeHead(303, [...headers, ...more]).end()
   }
 }

@@ -99,7 +99,11 @@ function addPlatformKeys(keys: Command): void {
   common(keys.command('create'))
     .description('create a platform key and print it once')
     .requiredOption('--name <name>', 'what the key is for')
-    .requiredOption('--scopes <scopes>', 'comma-separated: users, credit, limits, act, pay, webhooks, economics', listOf)
+    .requiredOption(
+      '--scopes <scopes>',
+      'comma-separated: users, credit, limits, act, pay, connectors, webhooks, economics',
+      listOf,
+    )
     .option(
       '--addresses <networks>',
       'comma-separated IP addresses and networks allowed to use the key (all by default)',

@@ -18,6 +18,11 @@ import { OAuthRequests } from './oauth-requests.ts'
 // Between both requests, the store keeps the flow under a hash of `state`, for a single use. Any node can complete the
 // sign-in, but only in a browser in which the same user is logged in. Otherwise an attacker could make a victim sign in
 // and then use the victim's account at the server.
+//
+// Users of a product have no login. The callback then sends the browser on to the product's page with the authorization
+// response, and the product finishes the sign-in on behalf of the user who is logged in there:
+//
+// … ──browser──▶ callback ──303──▶ returnUrl ──▶ PUT …/sign-in
 
 export type SignInParts = {
   oauth: OAuthClient
@@ -30,9 +35,18 @@ export type SignInParts = {
 export type SignInCaller = Pick<Caller, 'credential' | 'userId'>
 
 /** Outcome of a sign-in. The connector's page shows every outcome except `done`. */
-export type SignInEnd = 'done' | 'expired' | 'no-login' | 'other-login' | 'denied' | 'failed'
+type SignInEnd = 'done' | 'expired' | 'no-login' | 'other-login' | 'denied' | 'failed'
+type SignInResult =
+  | { end: SignInEnd; connectorId: string | null; message?: string }
+  /** The product must finish the sign-in. */
+  | { end: 'elsewhere'; connectorId: string; returnUrl: string }
 
-type Flow = Omit<Target, 'userId'> & { codeVerifier: string; loginId: string | null; scope: string | null }
+type Flow = Omit<Target, 'userId'> & {
+  codeVerifier: string
+  loginId: string | null
+  returnUrl: string | null
+  scope: string | null
+}
 
 export const callbackPath = '/connectors/sign-in/callback'
 const lifeMs = 10 * 60_000
@@ -50,10 +64,18 @@ export function createSignIns(of: {
   return { oauth, requests, store, tokens: new GrantTokens({ clock, oauth, store, vault }), vault }
 }
 
+type BeginSignIn = {
+  caller: SignInCaller
+  connector: ConnectorRecord
+  redirectUri: string
+  /** The product's page, or null if the user signs in from the console. */
+  returnUrl: string | null
+}
+
 /** Returns the URL to open in the browser. Throws CONNECTOR_FAILED if sign-in is impossible. */
 export async function beginSignIn(
   parts: SignInParts,
-  { caller, connector, redirectUri }: { caller: SignInCaller; connector: ConnectorRecord; redirectUri: string },
+  { caller, connector, redirectUri, returnUrl }: BeginSignIn,
 ): Promise<{ authorizationUrl: string; expiresAt: string }> {
   const { oauth, requests, store, vault } = parts
   const { id: connectorId, updatedAt: ifUpdatedAt, userId } = connector
@@ -83,7 +105,7 @@ export async function beginSignIn(
     const authorizationUrl = await oauth.authorizationUrl({ ...target, userId }, { codeVerifier, scope, state })
     if (authorizationUrl.length > addressCharsMax)
       throw new ConnectorError(`The sign-in URL is longer than ${addressCharsMax} characters. Use another auth type.`)
-    const flow: Flow = { ...target, codeVerifier, loginId: loginIdOf(caller) ?? null, scope }
+    const flow: Flow = { ...target, codeVerifier, loginId: loginIdOf(caller) ?? null, returnUrl, scope }
     const sealed = vault.seal({ flow: JSON.stringify(flow) }, flowOwner({ userId, connectorId }, stateHash))
     const begun = await store.grants.begin({ userId, connectorId, stateHash, sealed, lifeMs, ifUpdatedAt })
     if (!begun) throw new ErrandError('CONFLICT', 'Another request changed the connector. Try again.')
@@ -100,18 +122,21 @@ export async function beginSignIn(
  */
 export async function finishSignIn(
   parts: SignInParts,
-  { answer, caller }: { answer: URLSearchParams; caller: SignInCaller | null },
-): Promise<{ end: SignInEnd; connectorId: string | null }> {
+  { answer, caller, ...expected }: { answer: URLSearchParams; caller: SignInCaller | null; connectorId?: string },
+): Promise<SignInResult> {
   const { oauth, store, tokens: grants } = parts
   const state = answer.get('state') ?? ''
   const stateHash = hashOf(state)
   const pending = await store.grants.find(stateHash)
   if (!pending) return { end: 'expired', connectorId: null }
-  if (!caller) return { end: 'no-login', connectorId: null }
-  if (pending.userId !== caller.userId) return { end: 'other-login', connectorId: null }
   const { connectorId, userId } = pending
   const of = { connectorId, userId }
   const flow = readFlow(parts.vault, pending.sealed, flowOwner(of, stateHash))
+  if (flow && flow.returnUrl !== null && caller?.credential.kind !== 'acting')
+    return { end: 'elsewhere', connectorId, returnUrl: flow.returnUrl }
+  if (!caller) return { end: 'no-login', connectorId: null }
+  if (userId !== caller.userId || (expected.connectorId ?? connectorId) !== connectorId)
+    return { end: 'other-login', connectorId: null }
   if (flow && flow.loginId !== null && flow.loginId !== loginIdOf(caller)) return { end: 'other-login', connectorId }
   const connector = await store.grants.take(stateHash)
   if (!connector || !flow) return { end: 'expired', connectorId }
@@ -131,8 +156,9 @@ export async function finishSignIn(
     return { end: 'expired', connectorId }
   } catch (error) {
     if (!(error instanceof ConnectorError)) throw error
-    await store.grants.noteFailure({ ...of, message: `The sign-in failed. ${error.message}` })
-    return { end: answer.get('error') === 'access_denied' ? 'denied' : 'failed', connectorId }
+    const message = `The sign-in failed. ${error.message}`
+    await store.grants.noteFailure({ ...of, message })
+    return { end: answer.get('error') === 'access_denied' ? 'denied' : 'failed', connectorId, message }
   }
 }
 

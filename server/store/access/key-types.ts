@@ -5,8 +5,8 @@ import type { Holder } from './people-types.ts'
 
 export const scopes = ['read', 'execute', 'manage'] as const
 export type Scope = (typeof scopes)[number]
-/** Scopes of a caller. Only client tokens and acting platform keys can have `pay`. */
-export type CallerScope = Scope | 'pay'
+/** Scopes of a caller. Only client tokens and acting platform keys can have `pay`, and only the latter `connectors`. */
+export type CallerScope = Scope | 'pay' | 'connectors'
 
 export type KeyRecord = {
   id: string

@@ -1,9 +1,8 @@
-import type { CallerScope } from '../access/key-types.ts'
 import type { Holder } from '../access/people-types.ts'
 import { newId } from '../../kernel/ids.ts'
 import { assertTokenRoom } from '../limits/account-bounds.ts'
 import type { CredentialLimits } from '../limits/execution-limits.ts'
-import type { ClientTokenHolder, ClientTokenRecord, CreateClientToken } from './platform-types.ts'
+import type { ClientTokenHolder, ClientTokenRecord, CreateClientToken, TokenScope } from './platform-types.ts'
 import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
 import type { Page } from '../list-place.ts'
 import { holderColumns, joinHolder, withHolder, type HolderRow } from '../access/credential-holder.ts'
@@ -145,7 +144,7 @@ function* getClientToken(on: Reads, token: { userId: string; tokenId: string }):
 
 function readFields({ agents, isOnce, scopes }: { scopes: string; agents: string | null; isOnce: 0 | 1 }) {
   return {
-    scopes: scopes.split(',') as CallerScope[],
+    scopes: scopes.split(',') as TokenScope[],
     agents: listOf(agents),
     isOnce: isOnce === 1,
   }

@@ -1,4 +1,4 @@
-import type { CallerScope } from '../access/key-types.ts'
+import type { Scope } from '../access/key-types.ts'
 import type { Page } from '../list-place.ts'
 import type { Holder } from '../access/people-types.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
@@ -7,10 +7,19 @@ import type { CredentialLimits } from '../limits/execution-limits.ts'
 
 /**
  * Scopes of a platform key: `users` creates, reads and suspends users and revokes their keys, `credit` changes their
- * balances, and `limits` sets their limits. `act` acts on behalf of users, and `pay` also starts top-ups and
- * changes auto-recharge for them. `webhooks` receives their events, and `economics` reads the operator's totals.
+ * balances, and `limits` sets their limits. `act` acts on behalf of users. With it, `pay` starts top-ups and
+ * changes auto-recharge, and `connectors` changes connectors. `webhooks` receives their events, and `economics` reads the operator's totals.
  */
-export const platformScopes = ['users', 'credit', 'limits', 'act', 'pay', 'webhooks', 'economics'] as const
+export const platformScopes = [
+  'users',
+  'credit',
+  'limits',
+  'act',
+  'pay',
+  'connectors',
+  'webhooks',
+  'economics',
+] as const
 export type PlatformScope = (typeof platformScopes)[number]
 
 export type PlatformKeyRecord = {
@@ -57,10 +66,12 @@ export type ExternalUserResult =
   | { outcome: 'found' | 'created'; userId: string }
   | { outcome: 'refused'; reason: 'email-taken' }
 
+export type TokenScope = Exclude<Scope, 'manage'> | 'pay'
+
 export type ClientTokenRecord = {
   id: string
   userId: string
-  scopes: CallerScope[]
+  scopes: TokenScope[]
   agents: string[] | null
   sessionId: string | null
   taskId: string | null

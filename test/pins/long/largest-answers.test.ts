@@ -43,6 +43,7 @@ const bounds: Record<string, number | typeof configured> = {
   'connectors.delete': kb,
   'connectors.test': 80 * kb,
   'connectors.signIn': 10 * kb,
+  'connectors.finishSignIn': 80 * kb,
   'connectors.signOut': kb,
   'connectors.tools': 4 * 1024 * kb,
   'connectors.servers': configured,

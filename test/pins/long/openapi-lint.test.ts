@@ -9,7 +9,7 @@ import { closedUrl, startStubMcpServer } from '../../api/stub-mcp-server.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { StripeStub } from '../../payments/stripe-stub.ts'
 import { startService } from '../../support/test-service.ts'
-import { checkSignIns } from '../documented-sign-ins.ts'
+import { checkProductSignIns, checkSignIns } from '../documented-sign-ins.ts'
 import { checkChats } from '../documented-chats.ts'
 import { checkBounds } from '../documented-bounds.ts'
 import {
@@ -343,6 +343,7 @@ test('a running service gives each documented response of each operation, matchi
   await checkReads(checker)
   await checkKeys(checker)
   await checkConnectors(checker)
+  await checkProductSignIns(checker)
   await checkWebhooks(checker)
   await checkPayments(checker)
   await checkLogins(checker)

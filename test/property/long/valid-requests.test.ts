@@ -189,7 +189,9 @@ async function settle({ id }: Operation, { taskId }: { taskId: string }): Promis
   if (id === 'createTask') expect((await service.get(`/api/tasks/${taskId}?wait=20`, person.key)).status).toBe(200)
 }
 
-const served = operations.filter(({ id }) => id !== 'getPayload')
+// test/sign-ins finishes sign-ins, for which a browser must bring a response of the authorization server.
+const callable = operations.filter(({ id }) => id !== 'finishConnectorSignIn')
+const served = callable.filter(({ id }) => id !== 'getPayload')
 
 test.each(named(served))('%s responds to every valid request according to its schema', async (_id, operation) => {
   const { world } = shared
@@ -294,7 +296,7 @@ test('rejects a payload link with one changed character', async () => {
 })
 
 test('every documented operation was called and succeeded', () => {
-  const all = operations.map(({ id }) => id)
+  const all = callable.map(({ id }) => id)
   const { seen } = shared.world.checker
   expect(all.length).toBeGreaterThan(40)
   expect(all.filter((id) => !seen.get(id)?.has(200) && !seen.get(id)?.has(204))).toEqual([])

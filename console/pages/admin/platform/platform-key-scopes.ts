@@ -12,6 +12,7 @@ export const platformScopeTexts: readonly { scope: PlatformScope; label: string;
     text: 'Read data, run tasks and chat on their behalf, and create API keys and client tokens for them.',
   },
   { scope: 'pay', label: 'Pay', text: 'Start top-ups and change auto-recharge on their behalf. Requires Act.' },
+  { scope: 'connectors', label: 'Connectors', text: 'Connect MCP servers on their behalf. Requires Act.' },
   { scope: 'webhooks', label: 'Webhooks', text: 'Manage webhooks that receive the events of all non-admin users.' },
   { scope: 'economics', label: 'Economics', text: 'Read revenue, provider cost and margin of the service.' },
 ]

@@ -131,7 +131,9 @@ test.each(named)('%s rejects wrong, expired, revoked and missing credentials', a
   })
 })
 
-test.each(named)('%s rejects a suspended user, and a browser request from another site', async (_id, operation) => {
+const forLogins = named.filter(([, { spec }]) => spec['security'].some((one: object) => 'browserSession' in one))
+
+test.each(forLogins)('%s rejects a suspended user, and a browser request from another site', async (_id, operation) => {
   const { service } = shared.world
   const [sender] = shared.world.sendersOf(operation).filter(({ lines }) => lines[0]!.startsWith('Cookie')) as [Sender]
   const [cookie] = sender.lines as [string]
