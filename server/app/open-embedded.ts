@@ -3,6 +3,7 @@ import { createClient, type ErrandClient } from '../../client/client.ts'
 import type { ErrandConfig } from '../agents/config/define-config.ts'
 import { openEmbeddingKey } from '../auth/platform/manage-platform-keys.ts'
 import { basePathOf } from '../http/base-path.ts'
+import { DataDirInUseError } from '../store/store-open-error.ts'
 import { checkBaseUrl, resolveDataDir, resolveLogLevel, resolveSecrets } from './config.ts'
 import { inProcessFetch } from './in-process-fetch.ts'
 import { openService } from './open-service.ts'
@@ -77,6 +78,8 @@ export async function openEmbedded({
         throw cause
       })
     },
+  }).catch((error: unknown) => {
+    throw error instanceof DataDirInUseError ? new DataDirInUseError(dataDir, 'dataDir') : error
   })
   try {
     const apiKey = await openEmbeddingKey({ log, store: app.store }, resolveSecrets(dataDir).current)

@@ -5,7 +5,7 @@ import Database from 'better-sqlite3'
 import { assert } from '../../kernel/assert.ts'
 import { makeFolder } from '../../kernel/make-folder.ts'
 import { codeOf, messageOf } from '../../kernel/thrown.ts'
-import { StoreOpenError } from '../store-open-error.ts'
+import { DataDirInUseError, StoreOpenError } from '../store-open-error.ts'
 import { schemaStateOf, type SchemaState } from '../applied-migrations.ts'
 import { describeLogDamage, findLogDamage } from './damage/log-damage.ts'
 
@@ -62,12 +62,7 @@ export function lockDataDir(dataDir: string): { release: () => void } {
     lock.exec('BEGIN EXCLUSIVE')
   } catch (error) {
     lock.close()
-    if (codeOf(error) === 'SQLITE_BUSY') {
-      throw new StoreOpenError(
-        `Another Errand server is using the data directory ${dataDir}. Stop it, or choose another directory with --data.`,
-      )
-    }
-    throw error
+    throw codeOf(error) === 'SQLITE_BUSY' ? new DataDirInUseError(dataDir) : error
   }
   return { release: () => lock.close() }
 }

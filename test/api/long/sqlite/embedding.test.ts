@@ -149,7 +149,7 @@ test('one service owns a data folder, and a later one continues with the same ke
   const { dataDir, errand } = await embed((one) => one.handler)
   await openUser(errand, 'ada')
   const options = { config, dataDir, baseUrl: 'http://127.0.0.1/errand' }
-  await expect(createErrand(options)).rejects.toThrow(`Another Errand server is using the data directory`)
+  await expect(createErrand(options)).rejects.toThrow('Stop it, or choose another directory with dataDir.')
   await errand.close()
   const later = await createErrand(options)
   try {
