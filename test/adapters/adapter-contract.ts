@@ -58,6 +58,18 @@ export class AdapterWorld {
 export const weather = (id: string, city: string) => ({ id, name: 'weather', args: [`{"ci`, `ty":"${city}"}`] })
 const usageOf = (prompt: number, completion: number) => ({ prompt_tokens: prompt, completion_tokens: completion })
 
+/** Expects a reply of a model that never stops to end after this number of calls, which are charged. */
+export async function expectCutOff(world: AdapterWorld, calls: number): Promise<void> {
+  let made = 0
+  world.provider.play((response, request) =>
+    reply({ calls: [weather(`call_${++made}`, 'Paris')], usage: usageOf(100, 20) })(response, request),
+  )
+  const end = expectOneEnd(await world.talker.chat('Hello'), 'done')
+  expect([made, end.finishReason]).toEqual([calls, 'length'])
+  const { breakdown } = await world.charge()
+  expect(breakdown).toMatchObject({ promptTokens: calls * 100, completionTokens: calls * 20, isEstimated: false })
+}
+
 type Adapter = {
   /** Returns the reply of an agent with the tool `weather`, which returns `{ city, celsius: 21 }`. */
   open: (url: string) => Reply

@@ -29,6 +29,8 @@ export type AdaptedRun = ChatRun & {
   /** Announces a model call that the framework has already started. */
   step: (step: Omit<Extract<ChatPart, { type: 'step' }>, 'type'>) => void
   usage: (usage: Omit<Extract<ChatPart, { type: 'usage' }>, 'type'>) => void
+  /** Reports that the framework's own limit on steps cut off the reply, which is charged like a finished one. */
+  cutOff: () => void
   /** Consumes the framework's events until the reply is stopped, even if the framework ignores the abort signal. */
   follow: (source: AsyncIterable<Foreign>, take: (event: Foreign) => void) => Promise<void>
 }
@@ -68,6 +70,7 @@ function adapt(run: ChatRun, parts: PartQueue<ChatPart>): AdaptedRun {
     toolResult,
     step: (step) => parts.push({ type: 'step', ...step }),
     usage: (usage) => parts.push({ type: 'usage', ...usage }),
+    cutOff: () => parts.push({ type: 'usage', promptTokens: 0, completionTokens: 0, finishReason: 'length' }),
     toolError: ({ error, id }) => toolResult({ id, output: { error: describeModelError(error) } }),
     async follow(source, take) {
       const iterator = source[Symbol.asyncIterator]()

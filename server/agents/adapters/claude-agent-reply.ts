@@ -28,18 +28,28 @@ export function claudeAgentReply(
       options: { ...own, abortController, includePartialMessages: true },
     })
     const calls = new Map<string | null, OpenCall>()
+    let isCut = false
     try {
       await run.follow(streamed, (message) => {
         if (message.type === 'stream_event') showEvent(message, { calls, run })
         else if (message.type === 'user') showResults(message, run)
-        else if (message.type === 'result' && message.is_error) throw new Error(failureOf(message))
+        else if (message.type === 'result' && message.is_error) {
+          isCut = limits.has(message.subtype)
+          throw new Error(failureOf(message))
+        }
       })
+    } catch (error) {
+      if (!isCut) throw error
+      run.cutOff()
     } finally {
       run.signal.removeEventListener('abort', stop)
       stop()
     }
   })
 }
+
+/** Results of a reply that reached the SDK's own limit. */
+const limits = new Set(['error_max_turns', 'error_max_budget_usd'])
 
 /** Builds a single prompt string. `query` accepts one prompt, so the earlier messages are prepended as text. */
 function promptOf({ history, message }: ChatRun): string {

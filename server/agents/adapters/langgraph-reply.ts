@@ -35,7 +35,8 @@ export function langGraphReply(
         else for (const one of messagesIn(value)) showTools(one, run)
       })
     } catch (error) {
-      if (!handler.wasCut) throw error
+      if ((error as Foreign)?.name === 'GraphRecursionError') run.cutOff()
+      else if (!handler.wasCut) throw error
     }
   })
 }

@@ -16,12 +16,18 @@ export function openaiAgentsReply(agent: OpenAIAgent, runner: OpenAIRunner): (ru
     const { history, message, signal } = run
     meterAgents(agent)
     const input = [...history, { role: 'user' as const, content: message }].map(toItem)
-    const result = await currentRun.run(run, () => metering.run(agent, input, { stream: true, signal }))
-    await run.follow(result, (event) => {
-      if (event.type === 'raw_model_stream_event' && event.data.type === 'output_text_delta') run.text(event.data.delta)
-      else if (event.type === 'run_item_stream_event') show(event, run)
-    })
-    if (!signal.aborted) await result.completed
+    try {
+      const result = await currentRun.run(run, () => metering.run(agent, input, { stream: true, signal }))
+      await run.follow(result, (event) => {
+        if (event.type === 'raw_model_stream_event' && event.data.type === 'output_text_delta')
+          run.text(event.data.delta)
+        else if (event.type === 'run_item_stream_event') show(event, run)
+      })
+      if (!signal.aborted) await result.completed
+    } catch (error) {
+      if ((error as Foreign)?.name !== 'MaxTurnsExceededError') throw error
+      run.cutOff()
+    }
   })
 }
 

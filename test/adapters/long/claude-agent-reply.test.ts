@@ -15,7 +15,7 @@ import { loadFrameworks } from '../load-framework.ts'
 const home = mkdtempSync(join(tmpdir(), 'errand-claude-'))
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-async function start(): Promise<AdapterWorld> {
+async function start(options: object = {}): Promise<AdapterWorld> {
   const { createSdkMcpServer, query, tool } = await (
     await loadFrameworks('claude-agent')
   )('@anthropic-ai/claude-agent-sdk')
@@ -26,6 +26,7 @@ async function start(): Promise<AdapterWorld> {
     claudeAgentReply(query, {
       model: 'claude-sonnet-4-5',
       systemPrompt: 'Be brief.',
+      ...options,
       tools: [],
       settingSources: [],
       mcpServers: { tools: createSdkMcpServer({ name: 'tools', tools: [weather] }) },
@@ -139,5 +140,15 @@ test('a provider that rejects the request of the Claude Agent SDK fails the turn
   expect(expectOneEnd(events, 'error')).toMatchObject({ error: { code: 'AGENT_ERROR' }, costUsd: '0.0000' })
   expect(JSON.stringify(events)).not.toContain(key)
   await world.sound()
+  await world.stop()
+})
+
+test("a reply that reaches the SDK's own limit on turns ends, and costs its model calls", async () => {
+  const world = await start({ maxTurns: 2 })
+  world.provider.play(answer({ text: 'I look. ', tools: ['Paris'], input: 100, output: 20 }))
+  const end = expectOneEnd(await world.talker.chat('Hello'), 'done')
+  expect(end.finishReason).toBe('length')
+  const calls = world.provider.requests.length
+  expect((await world.charge()).breakdown).toMatchObject({ promptTokens: calls * 100, completionTokens: calls * 20 })
   await world.stop()
 })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { langGraphReply } from '../../../server/agents/adapters/langgraph-reply.ts'
 import { expectOneEnd, textOf, unitsOf } from '../../chat/chat-checks.ts'
 import { endless, reply } from '../../support/model-provider.ts'
-import { AdapterWorld, key, outputTokensMax, testAdapter } from '../adapter-contract.ts'
+import { AdapterWorld, expectCutOff, key, outputTokensMax, testAdapter } from '../adapter-contract.ts'
 import { loadFrameworks } from '../load-framework.ts'
 
 let responses = 0
@@ -90,5 +90,14 @@ test('LangGraph: a model that has no limit of its own is broken off at the limit
   const { breakdown } = await world.charge()
   expect(breakdown.completionTokens).toBeGreaterThan(outputTokensMax / 2)
   expect(breakdown.completionTokens).toBeLessThanOrEqual(outputTokensMax)
+  await world.stop()
+})
+
+test('LangGraph: a graph that reaches its recursion limit ends the reply, which costs its model calls', async () => {
+  const { createAgent, modelAt, weather } = await load()
+  const world = await AdapterWorld.start((url) =>
+    langGraphReply(createAgent({ model: modelAt(url), tools: [weather] }).graph, { config: { recursionLimit: 3 } }),
+  )
+  await expectCutOff(world, 2)
   await world.stop()
 })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { openaiAgentsReply } from '../../../server/agents/adapters/openai-agents-reply.ts'
 import { expectOneEnd, textOf } from '../../chat/chat-checks.ts'
 import { reply } from '../../support/model-provider.ts'
-import { AdapterWorld, key, testAdapter } from '../adapter-contract.ts'
+import { AdapterWorld, expectCutOff, key, testAdapter } from '../adapter-contract.ts'
 import { loadFrameworks } from '../load-framework.ts'
 
 async function load() {
@@ -61,5 +61,16 @@ test('an agent that hands the conversation to one with its own model object is m
   expect(textOf(events)).toBe('Four.')
   expect(world.provider.bodies.map(({ model }) => model)).toEqual(['stub-1', 'stub-2'])
   expect((await world.charge()).breakdown).toMatchObject({ promptTokens: 200, completionTokens: 40, toolCalls: 1 })
+  await world.stop()
+})
+
+test('a run that reaches its maximum of turns ends the reply, which costs its model calls', async () => {
+  const sdk = await load()
+  const world = await AdapterWorld.start((url) => {
+    const { runner, weather } = parts(sdk, url)
+    return openaiAgentsReply(new sdk.Agent({ name: 'Assistant', model: 'stub-1', tools: [weather] }), runner)
+  })
+  // The default of the SDK.
+  await expectCutOff(world, 10)
   await world.stop()
 })
