@@ -15,7 +15,7 @@ export type CreditExternalUserInput = Omit<Input<'users.credit'>, 'userId'> & { 
 
 /**
  * Operations for admins with a browser login. Some also accept platform keys; none accepts a user's API key.
- * `invitations.check`, `invitations.accept` and `invitations.requestPasswordReset` need no credential.
+ * `invitations.check`, `accept`, `requestPasswordReset` and `requestSignUp` need no credential.
  */
 export type AdminClients = {
   users: {
@@ -66,6 +66,8 @@ export type AdminClients = {
     check: Method<'invitations.check'>
     /** Mails a link to set a new password, if the service sends mail. */
     requestPasswordReset: Method<'invitations.requestPasswordReset'>
+    /** Mails a link to create an account, if the service offers sign-up. */
+    requestSignUp: Method<'invitations.requestSignUp'>
     /** Creates the account or sets the password, depending on the link. Logs in the calling browser. */
     accept: Method<'invitations.accept'>
   }
@@ -128,6 +130,7 @@ export function createAdminClients(call: Call): AdminClients {
       revoke: 'change',
       check: 'change',
       requestPasswordReset: 'change',
+      requestSignUp: 'change',
       accept: 'change',
     }),
     platformKeys: methodsOf(call, 'platformKeys', {

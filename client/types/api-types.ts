@@ -248,8 +248,8 @@ export type ChatUsage = {
 }
 
 export type CheckedInvitation = {
-  /** `invitation` creates an account, `password` sets the password of an existing one */
-  kind: "invitation" | "password"
+  /** `invitation` and `sign-up` create an account, `password` sets the password of an existing one */
+  kind: "invitation" | "sign-up" | "password"
   email: string
   /** ISO 8601 UTC timestamp with milliseconds */
   expiresAt: string
@@ -354,8 +354,8 @@ export type CreatedClientToken = {
 
 export type CreatedInvitation = {
   id: string
-  /** `invitation` creates an account, `password` sets the password of an existing one */
-  kind: "invitation" | "password"
+  /** `invitation` and `sign-up` create an account, `password` sets the password of an existing one */
+  kind: "invitation" | "sign-up" | "password"
   email: string
   isAdmin: boolean
   /** Initial credit of the new account */
@@ -552,8 +552,8 @@ export type EventPricing = {
 
 export type Invitation = {
   id: string
-  /** `invitation` creates an account, `password` sets the password of an existing one */
-  kind: "invitation" | "password"
+  /** `invitation` and `sign-up` create an account, `password` sets the password of an existing one */
+  kind: "invitation" | "sign-up" | "password"
   email: string
   isAdmin: boolean
   /** Initial credit of the new account */
@@ -661,6 +661,8 @@ export type LoginOptions = {
   }[]
   /** Whether the service mails links to set a new password */
   canResetPassword: boolean
+  /** Whether visitors can create an account with an email address */
+  canSignUp: boolean
 }
 
 export type Message = {
@@ -2484,6 +2486,12 @@ export type Mutations = {
     output: CheckedInvitation
   }
   'invitations.requestPasswordReset': {
+    input: {
+      email: string
+    }
+    output: Confirmation
+  }
+  'invitations.requestSignUp': {
     input: {
       email: string
     }

@@ -13,6 +13,7 @@ const LoginPage = lazyPart(async () => (await import('../pages/login/login-page.
 const ForgotPasswordPage = lazyPart(
   async () => (await import('../pages/login/forgot-password-page.tsx')).ForgotPasswordPage,
 )
+const SignUpPage = lazyPart(async () => (await import('../pages/login/sign-up-page.tsx')).SignUpPage)
 const InvitationPage = lazyPart(async () => (await import('../pages/login/invitation-page.tsx')).InvitationPage)
 const Shell = lazyPart(async () => (await import('./shell.tsx')).Shell)
 
@@ -33,6 +34,7 @@ export function App({ nonce }: { nonce: string }) {
                 <Route path="/login" component={LoginPage} />
                 <Route path="/invitation" component={InvitationPage} />
                 <Route path="/forgot-password" component={ForgotPasswordPage} />
+                <Route path="/sign-up" component={SignUpPage} />
                 <Route component={Shell} />
               </Switch>
             </Router>

@@ -4,6 +4,7 @@ import { duplexPair, type Duplex } from 'node:stream'
 import type { ToolTokens } from '../agents/model/tool-tokens.ts'
 import type { ErrandConfig } from '../agents/config/define-config.ts'
 import { createSystem } from '../admin/system-state.ts'
+import { assertNewcomerPlan, type SignUpSettings } from '../auth/invitations/sign-up-settings.ts'
 import { createAuthenticator } from '../auth/authenticate.ts'
 import { lastKeyUses, lastLoginUses, lastPlatformUses, type LastUses } from '../auth/last-uses.ts'
 import { createSignInCallback } from '../auth/logins/sign-in-callback.ts'
@@ -66,6 +67,8 @@ export type AppOptions = {
   baseUrl: string | null
   payments?: PaymentSettings | undefined
   mail?: MailSettings | undefined
+  /** If omitted, visitors cannot sign up, and new accounts get no plan and no credit. */
+  signUp?: SignUpSettings | undefined
   /**
    * Returns the service's secrets. Called again if stored data was encrypted with an unknown secret, because a command
    * may have rotated the secrets.
@@ -119,6 +122,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const gate = new RequestGate(limits)
     closers.push(() => gate.close())
     announceRetention(catalogue, { limits, log })
+    if (options.signUp) assertNewcomerPlan(options.signUp, catalogue)
     // Make the store read plans and retention from the current configuration, which a reload may replace.
     const ofStore = Object.defineProperties(
       { ...limits },

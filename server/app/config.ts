@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { checkSignUp, type SignUpSettings } from '../auth/invitations/sign-up-settings.ts'
 import type { Secrets } from '../kernel/secret-vault.ts'
 import { makeFolder } from '../kernel/make-folder.ts'
 import { UsageError } from '../kernel/usage-error.ts'
@@ -172,6 +173,16 @@ export function resolveMail(env: EnvironmentVariables = process.env): MailSettin
   const from = parseSender(sender)
   if (!from) throw new ConfigError('ERRAND_MAIL_FROM: must be an email address, or Name <address>')
   return { ...server, from }
+}
+
+export function resolveSignUp(env: EnvironmentVariables = process.env): SignUpSettings {
+  return checkSignUp({
+    mode: env.ERRAND_SIGN_UP || variables.ERRAND_SIGN_UP.default,
+    domains: env.ERRAND_SIGN_UP_DOMAINS ?? '',
+    plan: env.ERRAND_SIGN_UP_PLAN ?? '',
+    creditUsd: env.ERRAND_SIGN_UP_CREDIT_USD || variables.ERRAND_SIGN_UP_CREDIT_USD.default,
+    sendsMail: resolveMail(env) !== undefined,
+  })
 }
 
 const bucketVariables = 'ERRAND_PAYLOADS_S3_'

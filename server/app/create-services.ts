@@ -1,6 +1,7 @@
 import type { AgentHost } from '../agents/threads/agent-port.ts'
 import type { Catalogue } from '../agents/config/catalogue.ts'
 import type { SystemParts } from '../admin/system-state.ts'
+import { closedSignUp, type SignUpSettings } from '../auth/invitations/sign-up-settings.ts'
 import { ClientAddresses } from '../auth/logins/client-address.ts'
 import { loginCookieName, ServiceCookie } from '../auth/logins/login-cookie.ts'
 import { OwnOrigins } from '../auth/logins/own-origin.ts'
@@ -28,6 +29,7 @@ import type { ServiceTracing } from '../kernel/tracing/service-tracing.ts'
 type Settings = {
   limits: Limits
   payments?: PaymentSettings | undefined
+  signUp?: SignUpSettings | undefined
   trustedProxies: readonly string[]
   webhookPrivateHosts: readonly string[]
 }
@@ -71,7 +73,8 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
     providers: catalogue.loginProviders,
   }
   const testRate = new WriteRate({ clock, max: 60, per: 'hour', what: 'webhook tests of an account' })
-  const people = { clock, log, logins, mails, store }
+  const signUp = { ...(settings.signUp ?? closedSignUp), perDayMax: limits.signUpsPerDay }
+  const people = { clock, log, logins, mails, signUp, store }
   const payments = {
     amounts: amountsOf(limits),
     baseUrl,

@@ -7,6 +7,7 @@ import { measureTools, type ToolTokens } from '../agents/model/tool-tokens.ts'
 import { PriceLists } from '../agents/prices/price-lists.ts'
 import { lossesOf } from '../agents/prices/read-prices.ts'
 import type { AgentHost } from '../agents/threads/agent-port.ts'
+import { assertNewcomerPlan, type SignUpSettings } from '../auth/invitations/sign-up-settings.ts'
 import { ratesByModel } from '../billing/chat-price.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { messageOf } from '../kernel/thrown.ts'
@@ -78,6 +79,7 @@ type ReloadParts = Omit<ReadParts, 'generation'> & {
   config: ErrandConfig
   configFile: string | null
   limits: Limits
+  signUp?: SignUpSettings | undefined
   store: Store
 }
 
@@ -113,6 +115,7 @@ async function reload(parts: ReloadParts): Promise<Reloaded> {
   const generation = catalogue.generation + 1
   const next = await readCatalogue(config, { ...parts, generation })
   announceRetention(next, parts)
+  if (parts.signUp) assertNewcomerPlan(parts.signUp, next)
   await warnOfPlans(store, next, log)
   const useNewThreads = await agents.prepare(generation)
   // Without an await between these calls, nothing reads the new agents before their threads are used.

@@ -14,6 +14,7 @@ import {
   resolvePayments,
   resolvePrivateHosts,
   resolveSecrets,
+  resolveSignUp,
   resolveTrustedProxies,
 } from './config.ts'
 import { describeFewFiles } from './open-files.ts'
@@ -41,6 +42,7 @@ export async function openService({ config, dataDir, log, ...settings }: Service
     payloadBucket: resolvePayloadBucket(),
     payments: resolvePayments(),
     mail: resolveMail(),
+    signUp: resolveSignUp(),
     secrets: () => resolveSecrets(dataDir),
     commandPath: resolveCommandPath(),
     metricsToken: resolveMetricsToken(),

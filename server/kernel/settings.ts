@@ -137,6 +137,26 @@ export const variables = {
     meaning: 'sender of mail, with the name of the service; required with `ERRAND_SMTP_URL`',
     values: '`address` or `Name <address>`',
   },
+  ERRAND_SIGN_UP: {
+    meaning: 'whether visitors can create an account with an email address; `email` requires `ERRAND_SMTP_URL`',
+    default: 'off',
+    values: 'off, email',
+  },
+  ERRAND_SIGN_UP_DOMAINS: {
+    meaning: 'domains whose email addresses can sign up',
+    otherwise: 'all',
+    values: 'domains, separated by commas',
+  },
+  ERRAND_SIGN_UP_PLAN: {
+    meaning: 'plan of accounts that are created by sign-up or at the first single sign-on',
+    otherwise: 'the default plan',
+    values: 'the name of a plan',
+  },
+  ERRAND_SIGN_UP_CREDIT_USD: {
+    meaning: 'USD credited to such accounts, once per person',
+    default: '0',
+    values: 'a USD amount with at most four decimals',
+  },
   ERRAND_PAYLOADS_S3_BUCKET: {
     meaning: 'existing bucket for large payloads',
     otherwise: 'payloads are stored next to the database',
@@ -217,6 +237,11 @@ export const limits = {
     default: 600,
     zero: 'no limit',
     meaning: 'maximum changes and quotes of a user per minute, not counting executions',
+  },
+  signUpsPerDay: {
+    default: 1000,
+    zero: 'no limit',
+    meaning: 'maximum requests for a sign-up link per UTC day; above it, further requests get 429',
   },
   abuseFailures: {
     default: 10,

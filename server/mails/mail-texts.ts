@@ -46,6 +46,24 @@ function contentOf({ baseUrl, createdAt, data, email, expiresAt, kind, name, url
         ],
         link: { label: 'Create your account', url },
       }
+    case 'sign-up':
+      return {
+        subject: `Confirm your email address for ${name}`,
+        paragraphs: [
+          `Someone, probably you, wants to create an account at ${name} for ${email}.`,
+          `${once} If it was not you, ignore this mail. No account is created.`,
+        ],
+        link: { label: 'Create your account', url },
+      }
+    case 'account.exists':
+      return {
+        subject: `You already have an account at ${name}`,
+        paragraphs: [
+          `Someone, probably you, tried to create an account at ${name} for ${email}, which already has one.`,
+          'Log in instead. If you forgot your password, you can reset it on the login page.',
+        ],
+        link: { label: 'Log in', url: `${baseUrl}/login` },
+      }
     case 'password':
       return {
         subject: `Reset your ${name} password`,

@@ -14,6 +14,7 @@ import type {
 import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import type {
+  AcceptInvitation,
   AcceptInvitationResult,
   AdmitLogin,
   AdmitLoginResult,
@@ -356,10 +357,10 @@ export type Store = {
   listInvitations(input: Page): Promise<{ invitations: InvitationRecord[]; total: number }>
   revokeInvitation(invitationId: string): Promise<boolean>
   /**
-   * Accepts a single-use link. An invitation creates the account with its credit. A password link sets the password
-   * and ends the user's logins.
+   * Accepts a single-use link. An invitation creates the account with its credit, and a sign-up link with what
+   * newcomers get. A password link sets the password and ends the user's logins.
    */
-  acceptInvitation(input: { tokenHash: string; passwordHash: string }): Promise<AcceptInvitationResult>
+  acceptInvitation(input: AcceptInvitation): Promise<AcceptInvitationResult>
 
   readonly grants: ConnectorGrantStore
   createConnector(input: CreateConnector): Promise<CreateConnectorResult>

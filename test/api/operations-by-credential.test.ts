@@ -94,6 +94,7 @@ const decisions: Record<string, Decision | 'public'> = {
   'invitations.revoke': nobody,
   'invitations.check': 'public',
   'invitations.requestPasswordReset': 'public',
+  'invitations.requestSignUp': 'public',
   'invitations.accept': 'public',
   'users.list': { platform: 'users' },
   'users.get': { platform: 'users' },

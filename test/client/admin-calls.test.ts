@@ -52,7 +52,7 @@ test('a user is invited, accepts, logs in and out, and changes the password', as
   const token = url.split('#')[1]!
 
   const person = openPage(service)
-  expect(await person.client.login.options()).toEqual({ canResetPassword: false, providers: [] })
+  expect(await person.client.login.options()).toEqual({ canResetPassword: false, canSignUp: false, providers: [] })
   expect(await person.client.invitations.check({ token })).toEqual({
     kind: 'invitation',
     email,

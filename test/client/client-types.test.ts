@@ -117,7 +117,7 @@ test('output types match the operations', () => {
   expectTypeOf(client.users.list).returns.resolves.toExtend<{ users: User[]; total: number }>()
   expectTypeOf(client.users.transactions).returns.resolves.toExtend<{ transactions: Transaction[] }>()
   expectTypeOf(client.invitations.create).returns.resolves.toExtend<Invitation & { url: string }>()
-  expectTypeOf<Invitation['kind']>().toEqualTypeOf<'invitation' | 'password'>()
+  expectTypeOf<Invitation['kind']>().toEqualTypeOf<'invitation' | 'sign-up' | 'password'>()
   expectTypeOf<Invitation>().not.toHaveProperty('url')
   expectTypeOf(client.logins.list).returns.resolves.toExtend<{ logins: Login[]; total: number }>()
   expectTypeOf<Login['method']>().toEqualTypeOf<'password' | 'oidc' | 'invitation'>()

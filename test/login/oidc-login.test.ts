@@ -28,6 +28,7 @@ test('the login page receives the providers without any secrets', async () => {
   const { body } = await on.service.get('/api/login')
   expect(body).toEqual({
     canResetPassword: false,
+    canSignUp: false,
     providers: [
       { id: 'corp', name: 'Corp', url: '/login/oidc/corp' },
       { id: 'other', name: 'Other', url: '/login/oidc/other' },

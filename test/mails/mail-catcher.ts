@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import { closedSignUp, type SignUpSettings } from '../../server/auth/invitations/sign-up-settings.ts'
 import type { MailSettings } from '../../server/mails/mail-settings.ts'
 import { openResources, temporaryFolder } from '../support/resources.ts'
 import { until, waitMsMax } from '../support/until.ts'
@@ -130,3 +131,5 @@ export const unreachableMail: MailSettings = {
   isSecure: false,
   from: { name: 'Acme Agents', address: 'agents@acme.example' },
 }
+
+export const openSignUp: SignUpSettings = { ...closedSignUp, isOpen: true }

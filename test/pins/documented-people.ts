@@ -119,12 +119,18 @@ export async function checkInvitations(checker: Checker): Promise<void> {
   await check(400, `DELETE /api/invitations/${long}`)
   const reset = 'POST /api/password-resets'
   const email = 'one@example.com'
-  for (let count = 0; count < 10; count++) await stranger(200, reset, { email })
-  await stranger(429, reset, { email })
-  await stranger(400, reset, { email: 'nobody' })
-  await checkBodies(check, ['POST /api/invitations', 'POST /api/invitations/check', accept, reset])
+  const signUpOf = 'POST /api/sign-up'
+  for (const request of [reset, signUpOf]) {
+    for (let count = 0; count < 10; count++) await stranger(200, request, { email })
+    await stranger(429, request, { email })
+    await stranger(400, request, { email: 'nobody' })
+  }
+  await checkBodies(check, ['POST /api/invitations', 'POST /api/invitations/check', accept, reset, signUpOf])
   const without = await startService()
-  checker.note(404, reset, { answer: await without.post('/api/password-resets', { email }), body: { email } })
+  for (const request of [reset, signUpOf]) {
+    const answer = await without.post(request.slice('POST '.length), { email })
+    checker.note(404, request, { answer, body: { email } })
+  }
   await without.stop()
 }
 

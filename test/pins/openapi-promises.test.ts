@@ -14,7 +14,7 @@ test('the document is OpenAPI 3.1 and names the credentials that each operation 
   })
   const key = ['apiKey', 'browserSession']
   const groups: [credentials: string[], operations: string][] = [
-    [[], 'getPayload getLoginOptions logIn checkInvitation acceptInvitation requestPasswordReset'],
+    [[], 'getPayload getLoginOptions logIn checkInvitation acceptInvitation requestPasswordReset requestSignUp'],
     [['browserSession'], 'logOut changePassword createInvitation listInvitations revokeInvitation'],
     [['browserSession'], 'unblockUser listUserTransactions createPasswordLink getSystem listAllTopups'],
     [['browserSession'], 'createPlatformKey listPlatformKeys revokePlatformKey'],
@@ -197,6 +197,7 @@ test('every operation documents each status that it returns', () => {
         revokeInvitation: [...shared, 400, 404],
         checkInvitation: [200, ...body, 404, 500, 503],
         requestPasswordReset: [200, ...body, 404, 429, 500, 503],
+        requestSignUp: [200, ...body, 404, 429, 500, 503],
         acceptInvitation: [200, ...body, 403, 404, 409, 500, 503],
         listUsers: [...shared, 400],
         getUser: [...shared, 400, 404],

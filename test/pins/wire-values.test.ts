@@ -87,7 +87,7 @@ test('task statuses, transaction types, scopes, login methods and link kinds hav
   ])
   expect(scopes).toEqual(['read', 'execute', 'manage'])
   expect(loginMethods).toEqual(['password', 'oidc', 'invitation'])
-  expect(invitationKinds).toEqual(['invitation', 'password'])
+  expect(invitationKinds).toEqual(['invitation', 'sign-up', 'password'])
 })
 
 test('the failure codes of tasks are exactly those that the server writes', () => {

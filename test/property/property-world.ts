@@ -15,7 +15,7 @@ import { startProtectedServer, type ProtectedServer } from '../sign-ins/protecte
 import { Checker, type Operation } from '../pins/documented-answers.ts'
 import { openResources } from '../support/resources.ts'
 import { engine, type RawDatabase } from '../support/test-engine.ts'
-import { MailCatcher } from '../mails/mail-catcher.ts'
+import { MailCatcher, openSignUp } from '../mails/mail-catcher.ts'
 import { startService, type Person, type TestService } from '../support/test-service.ts'
 
 export type Sender = { name: string; lines: readonly string[] }
@@ -151,6 +151,7 @@ async function createWorld({ guarded, mails, mcp, oauth, payer }: Peers): Promis
     limits,
     payments: payer.settings,
     mail: mails.settings,
+    signUp: openSignUp,
     privateHosts: [mcp.url, guarded.url, oauth.issuer].map((url) => new URL(url).host),
     log: { debug() {}, info() {}, warn: note, error: note },
   })

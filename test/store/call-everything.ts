@@ -153,6 +153,7 @@ export async function callEverything({ person, platform, service, webhookId }: C
   await ofAdmin('POST', '/api/invitations/check', { token: secret })
   const stranger = new Browser(service)
   await ofAdmin('POST', '/api/password-resets', { email })
+  for (const address of [email, 'fay@example.com']) await ofAdmin('POST', '/api/sign-up', { email: address })
   answered(await stranger.post('/api/invitations/accept', { token: secret, password }), {
     what: 'POST /api/invitations/accept',
   })

@@ -340,6 +340,28 @@ function describeIdentities(contractTest: ContractTest): void {
     expect(new Set(opened.map((one) => 'userId' in one && one.userId))).toEqual(new Set([users[0]!.id]))
   })
 
+  contractTest('gives new users a plan, and a credit once per email and once per subject', async (world) => {
+    const newcomer = { plan: 'trial', credit: 500 }
+    const open = (subject: string, email: string) =>
+      world.store.openIdentity({ ...identity, subject, email, mayCreate: true, newcomer })
+    const forget = (email: string) =>
+      world.damage([
+        `DELETE FROM identities WHERE user_id = (SELECT id FROM users WHERE email = '${email}')`,
+        `UPDATE users SET email = 'gone-' || id WHERE email = '${email}'`,
+      ])
+    const first = await open('ada', 'Ada+x@example.com')
+    expect(first).toMatchObject({ outcome: 'created', credit: 500 })
+    const userId = 'userId' in first ? first.userId : ''
+    expect(await world.store.getUser(userId)).toMatchObject({ balance: 500, plan: 'trial' })
+    expect(await open('ada', 'ada+x@example.com')).toEqual({ outcome: 'known', userId })
+    // An erased account does not entitle its owner to another credit.
+    await forget('ada+x@example.com')
+    expect(await open('another', 'ada@example.com')).toEqual({ outcome: 'created', userId: expect.any(String) })
+    expect(await open('ada', 'new@example.com')).toEqual({ outcome: 'created', userId: expect.any(String) })
+    expect(await open('ben', 'ben@example.com')).toMatchObject({ outcome: 'created', credit: 500 })
+    expect(await world.store.verifyLedger()).toMatchObject({ ok: true })
+  })
+
   contractTest('rejects identities of suspended users and links none to them', async (world) => {
     await world.store.createUser({ email: 'admin@example.com', passwordHash: null, isAdmin: true })
     const created = await world.store.createUser({ email: 'ada@example.com', passwordHash: null, isAdmin: false })

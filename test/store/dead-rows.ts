@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { password } from '../api/browser-login.ts'
 import { PlatformCalls } from '../api/platform-calls.ts'
-import { unreachableMail } from '../mails/mail-catcher.ts'
+import { openSignUp, unreachableMail } from '../mails/mail-catcher.ts'
 import { StripeStub } from '../payments/stripe-stub.ts'
 import testAgents from '../support/test-agents.ts'
 import { engine, withRaw, type RawDatabase } from '../support/test-engine.ts'
@@ -65,6 +65,7 @@ function seedsOf({ userId }: Person, { now, webhookId }: { now: number; webhookI
       created_at: `${long} + n`,
       expires_at: long,
     },
+    trial_credits: { identity_hash: "'hash' || n", created_at: long },
     // An account has at most 10,000 keys and 50,000 sessions.
     api_keys: {
       id: "'key_' || n",
@@ -310,6 +311,7 @@ export async function startWithDeadRows({ dead, onSeeded }: StartWithDeadRows): 
     config: testAgents,
     payments: stub.settings,
     mail: unreachableMail,
+    signUp: openSignUp,
     limits: { executionsPerMinute: 0, abuseFailures: 0 },
   }
   const before = await startService(options)

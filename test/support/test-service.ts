@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs'
 import { must } from '../../server/kernel/assert.ts'
 import { startApp, type App } from '../../server/app/app.ts'
 import type { ErrandConfig } from '../../server/agents/config/define-config.ts'
+import type { SignUpSettings } from '../../server/auth/invitations/sign-up-settings.ts'
 import { draftKey } from '../../server/auth/keys/manage-keys.ts'
 import { hashPassword } from '../../server/auth/logins/passwords.ts'
 import { resolveCommandPath, resolveLimits, type Limits } from '../../server/app/config.ts'
@@ -51,6 +52,8 @@ type TestServiceOptions = {
   payments?: PaymentSettings | undefined
   /** If omitted, the service sends no mail. */
   mail?: MailSettings
+  /** If omitted, sign-up is closed. */
+  signUp?: SignUpSettings
   /** A PostgreSQL database shared with another service. Default: the engine's choice. */
   databaseUrl?: string
 }
@@ -70,6 +73,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     payloadBucket: options.payloadBucket,
     payments: options.payments,
     mail: options.mail,
+    signUp: options.signUp,
     listens: { host: '127.0.0.1', port: options.port ?? 0 },
     baseUrl: options.baseUrl ?? null,
     secrets: options.secrets ?? (() => ({ current: 'a secret of the tests only', previous: [] })),

@@ -1,77 +1,13 @@
-import { Alert, Button, Stack, Text, TextInput } from '@mantine/core'
-import { useMutation } from '@tanstack/react-query'
-import { useEffect, useRef, useState, type FormEvent } from 'react'
 import { client } from '../../app/api-client.ts'
-import { fieldErrors } from '../../parts/field-errors.ts'
-import { PageLink } from '../../parts/page-link.tsx'
-import { LoginFrame } from './login-frame.tsx'
+import { RequestLinkPage } from './request-link-page.tsx'
 
-/** Requests a password link by mail. The response does not reveal whether the address has an account. */
 export function ForgotPasswordPage() {
-  const [email, setEmail] = useState('')
-  const [isEmpty, setEmpty] = useState(false)
-  const field = useRef<HTMLInputElement>(null)
-  const request = useMutation({
-    mutationFn: (address: string) => client.invitations.requestPasswordReset({ email: address }),
-  })
-  const { fields, rest } = fieldErrors(request.error, ['email'])
-  const error = isEmpty ? 'Enter your email' : fields['email']
-
-  useEffect(() => {
-    field.current?.focus()
-  }, [error])
-
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    const address = email.trim()
-    setEmpty(address === '')
-    if (address !== '' && !request.isPending) request.mutate(address)
-  }
-  if (request.isSuccess) {
-    return (
-      <LoginFrame title="Check your email">
-        <Stack align="center" ta="center">
-          <Text role="status">
-            If an account with a password has this email address, we sent a link to it. The link works once, for an
-            hour.
-          </Text>
-          <PageLink href="/login">Go to login</PageLink>
-        </Stack>
-      </LoginFrame>
-    )
-  }
   return (
-    <LoginFrame title="Forgot password" lead="We will email you a link to choose a new password.">
-      <form onSubmit={submit} noValidate>
-        <Stack gap="md">
-          {rest && (
-            <Alert color="red" role="alert" p="sm">
-              {rest}
-            </Alert>
-          )}
-          <TextInput
-            ref={field}
-            label="Email"
-            name="email"
-            type="email"
-            autoComplete="username"
-            autoCapitalize="none"
-            spellCheck={false}
-            required
-            withAsterisk={false}
-            maxLength={254}
-            value={email}
-            onChange={(event) => setEmail(event.currentTarget.value)}
-            error={error}
-          />
-          <Button type="submit" fullWidth loading={request.isPending}>
-            Send link
-          </Button>
-          <PageLink href="/login" ta="center">
-            Back to login
-          </PageLink>
-        </Stack>
-      </form>
-    </LoginFrame>
+    <RequestLinkPage
+      title="Forgot password"
+      lead="We will email you a link to choose a new password."
+      sent="If an account with a password has this email address, we sent a link to it. The link works once, for an hour."
+      send={(input) => client.invitations.requestPasswordReset(input)}
+    />
   )
 }

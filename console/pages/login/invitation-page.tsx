@@ -26,7 +26,7 @@ export function InvitationPage() {
     return (
       <LoginFrame title="This link does not work" lead="It has expired, was already used, or is incomplete.">
         <Stack align="center" ta="center">
-          Ask an admin for a new one.
+          Request a new one on the login page, or ask an admin.
           <PageLink href="/login">Go to login</PageLink>
         </Stack>
       </LoginFrame>
@@ -54,7 +54,7 @@ export function InvitationPage() {
     )
   }
   const { kind, email } = invitation.data
-  const isNew = kind === 'invitation'
+  const isNew = kind !== 'password'
   return (
     <LoginFrame
       title={isNew ? 'Welcome to Errand' : 'Choose a new password'}

@@ -59,7 +59,11 @@ export function LoginPage() {
             'Forgot your password? An admin can send you a link.'
           )}
           <br />
-          New accounts need an invitation from an admin.
+          {options.data?.canSignUp ? (
+            <PageLink href="/sign-up">Create an account</PageLink>
+          ) : (
+            'New accounts need an invitation from an admin.'
+          )}
         </Text>
       </Stack>
     </LoginFrame>

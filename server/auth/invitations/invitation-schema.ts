@@ -6,7 +6,7 @@ import { NewPassword } from '../logins/passwords.ts'
 
 const kind = z
   .enum(invitationKinds)
-  .describe('`invitation` creates an account, `password` sets the password of an existing one')
+  .describe('`invitation` and `sign-up` create an account, `password` sets the password of an existing one')
 const token = z.string().min(1).max(200).describe('The part of the link after `#`')
 
 export const Invitation = z
@@ -49,6 +49,7 @@ export const CheckedInvitation = z
 export const AcceptInvitationInput = z.object({ token, password: NewPassword })
 
 export const PasswordResetInput = z.object({ email: Email })
+export const SignUpInput = z.object({ email: Email })
 
 export const PasswordLink = z
   .object({ url: z.string().describe('The link, shown only once'), expiresAt: isoTimestamp })

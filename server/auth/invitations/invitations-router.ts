@@ -11,6 +11,7 @@ import {
   ListInvitationsOutput,
   PasswordResetInput,
   RevokeInvitationInput,
+  SignUpInput,
 } from './invitation-schema.ts'
 import { LoggedIn } from '../logins/login-schema.ts'
 import {
@@ -18,9 +19,9 @@ import {
   checkInvitation,
   createInvitation,
   listInvitations,
-  requestPasswordReset,
   revokeInvitation,
 } from './manage-invitations.ts'
+import { requestPasswordReset, requestSignUp } from './request-link.ts'
 
 const tags = ['Invitations']
 const adminOnly = 'The caller is not an admin with a browser login.'
@@ -129,6 +130,30 @@ export const invitationsRouter = (people: LoginAccess) =>
       .input(PasswordResetInput)
       .output(Confirmation)
       .mutation(({ ctx, input }) => requestPasswordReset(people, { browser: ctx, email: input.email })),
+
+    requestSignUp: procedure
+      .meta({
+        isPublic: true,
+        openapi: {
+          method: 'POST',
+          path: '/api/sign-up',
+          operationId: 'requestSignUp',
+          tags,
+          summary: 'Mail a link to create an account',
+          description:
+            'The link works once, for a day. If the address already has an account, the mail says so. The response does not reveal whether the address belongs to an account.',
+          protect: false,
+          successDescription: 'A mail was sent to the address.',
+          errorResponses: {
+            ...bodyErrors,
+            404: 'The service does not offer sign-up.',
+            429: 'There were too many requests for this address, from this client, or today.',
+          },
+        },
+      })
+      .input(SignUpInput)
+      .output(Confirmation)
+      .mutation(({ ctx, input }) => requestSignUp(people, { browser: ctx, email: input.email })),
 
     accept: procedure
       .meta({

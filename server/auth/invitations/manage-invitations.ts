@@ -1,6 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
-import { secondsUntil } from '../../billing/refusals.ts'
-import { FairPlaces } from '../../kernel/fair-places.ts'
 import type { Page } from '../../store/list-place.ts'
 import type { InvitationRecord } from '../../store/access/people-types.ts'
 import type { z } from 'zod'
@@ -24,14 +21,6 @@ import { assertNotObvious, hashPassword, withHashRoom } from '../logins/password
 
 const invitationLifeMs = 7 * 86_400_000
 const passwordLinkLifeMs = 86_400_000
-const resetLifeMs = 3_600_000
-/** Minimum response time of a password reset. It hides whether the address belongs to a user. */
-const resetMs = 250
-/**
- * Slots for password resets in progress. Together with `resetMs`, they limit how fast unauthenticated clients can
- * create rows.
- */
-const resets = new FairPlaces({ total: 20 })
 
 /** Invites a person with a link. If the service does not send mail, the admin passes the link on. */
 export async function createInvitation(
@@ -80,48 +69,6 @@ export async function createPasswordLink(
   return { url: linkOf(logins, { browser, token }), expiresAt: isoTime(expiresAt) }
 }
 
-/**
- * Mails a link for setting a new password, if the address belongs to a user with a password. The response and its
- * timing are the same for all addresses.
- */
-export async function requestPasswordReset(
-  { clock, log, logins, mails, store }: LoginAccess,
-  { browser, email }: { browser: Browser; email: string },
-) {
-  if (!mails) throw new ErrandError('NOT_FOUND', 'This service does not send email. Ask an admin for a link.')
-  const place = resets.open(email)
-  if (place.hold(1)) {
-    throw new ErrandError(
-      'SERVICE_UNAVAILABLE',
-      'The service is processing too many requests for links. Try again in a few seconds.',
-      {
-        retryAfterSeconds: 5,
-      },
-    )
-  }
-  try {
-    const { token, tokenHash } = newSecretToken()
-    const mail = mails.seal(linkOf(logins, { browser, token }))
-    const client = logins.clients.of(browser.request)
-    const expiresAt = clock.now() + resetLifeMs
-    const requesting = store.mails.requestPasswordLink({ client, email, expiresAt, mail, tokenHash })
-    const [requested] = await Promise.all([requesting, setTimeout(resetMs)])
-    if (requested.outcome === 'refused') {
-      const retryAfterSeconds = secondsUntil(requested.until, clock.now())
-      throw new ErrandError('LOGIN_THROTTLED', 'There were too many requests for a link. Wait before you try again.', {
-        retryAfterSeconds,
-      })
-    }
-    if (requested.userId !== null) {
-      mails.wake()
-      log.info({ requestId: browser.about.requestId, userId: requested.userId }, 'a person requested a password link')
-    }
-  } finally {
-    place.release()
-  }
-  return { message: 'If an account with a password has this email address, the service sent a link to it.' }
-}
-
 export async function revokeInvitation(
   { log, store }: LoginAccess,
   { caller, invitationId }: { caller: Caller; invitationId: string },
@@ -141,12 +88,12 @@ export async function listInvitations(
 }
 
 export async function checkInvitation(
-  { store }: LoginAccess,
+  { signUp, store }: LoginAccess,
   token: string,
 ): Promise<z.output<typeof CheckedInvitation>> {
   const tokenHash = hashSecretToken(token)
   const invitation = tokenHash === undefined ? undefined : await store.findInvitation(tokenHash)
-  if (!invitation) throw unusable()
+  if (!invitation || (invitation.kind === 'sign-up' && !signUp.isOpen)) throw unusable()
   const { email, expiresAt, kind } = invitation
   return { kind, email, expiresAt: isoTime(expiresAt) }
 }
@@ -156,12 +103,15 @@ export async function acceptInvitation(
   parts: LoginAccess,
   { browser, input }: { browser: Browser; input: z.output<typeof AcceptInvitationInput> },
 ): Promise<LoggedIn> {
-  const { store } = parts
+  const {
+    signUp: { newcomer },
+    store,
+  } = parts
   assertLoginAllowed(parts, browser.request)
   const { email } = await checkInvitation(parts, input.token)
   assertNotObvious('password', { email, password: input.password })
   const passwordHash = await withHashRoom(email, (inTurn) => inTurn(() => hashPassword(input.password)))
-  const accepted = await store.acceptInvitation({ tokenHash: hashSecretToken(input.token)!, passwordHash })
+  const accepted = await store.acceptInvitation({ newcomer, passwordHash, tokenHash: hashSecretToken(input.token)! })
   if (accepted.outcome === 'refused') {
     if (accepted.reason === 'unknown') throw unusable()
     if (accepted.reason === 'suspended')
@@ -179,7 +129,7 @@ export async function acceptInvitation(
  * Puts the token in the URL fragment. Browsers do not send the fragment, so it does not appear in server logs or in a
  * Referer header.
  */
-function linkOf({ origins }: LoginParts, { browser, token }: { browser: Browser; token: string }): string {
+export function linkOf({ origins }: LoginParts, { browser, token }: { browser: Browser; token: string }): string {
   return `${origins.baseUrlFor(browser.request)}/invitation#${token}`
 }
 

@@ -15,6 +15,7 @@ import {
 } from '../../store/access/people-types.ts'
 import type { Store } from '../../store/store.ts'
 import type { RequestTrace } from '../../kernel/tracing/request-trace.ts'
+import type { SignUpSettings } from '../invitations/sign-up-settings.ts'
 import type { ClientAddresses } from './client-address.ts'
 import type { ServiceCookie } from './login-cookie.ts'
 import type { LoggedIn, LoginInput } from './login-schema.ts'
@@ -35,6 +36,8 @@ export type LoginAccess = {
   logins: LoginParts
   log: Logger
   mails?: MailSender | undefined
+  /** `perDayMax` bounds the sign-up requests of a UTC day; 0 is no bound. */
+  signUp: SignUpSettings & { perDayMax: number }
 }
 export type Browser = { request: IncomingMessage; setCookies: string[]; about: RequestTrace }
 

@@ -22,7 +22,7 @@ export const loginRouter = (people: LoginAccess) =>
           summary: 'Get the ways to log in',
           description: 'For the login page.',
           protect: false,
-          successDescription: 'The single sign-on providers, and whether users can reset their password.',
+          successDescription: 'The single sign-on providers, and whether people can sign up and reset their password.',
           errorResponses: { 400: 'The request is malformed.' },
         },
       })
@@ -31,6 +31,7 @@ export const loginRouter = (people: LoginAccess) =>
       .query(() => ({
         providers: people.logins.providers.map(({ id, name }) => ({ id, name, url: `/login/oidc/${id}` })),
         canResetPassword: people.mails !== undefined,
+        canSignUp: people.signUp.isOpen,
       })),
 
     create: procedure

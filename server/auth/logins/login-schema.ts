@@ -17,6 +17,7 @@ export const LoginOptions = z
       }),
     ),
     canResetPassword: z.boolean().describe('Whether the service mails links to set a new password'),
+    canSignUp: z.boolean().describe('Whether visitors can create an account with an email address'),
   })
   .meta({ id: 'LoginOptions' })
 

@@ -123,7 +123,7 @@ async function finish(flow: Flow, routed: OidcRequest) {
 }
 
 async function findUser(
-  { logins, providerId, store }: Flow,
+  { logins, providerId, signUp: { newcomer }, store }: Flow,
   { email, issuer, subject }: VouchedPerson,
 ): Promise<Refusal | { userId: string }> {
   const { createAccounts, emailDomains } = logins.providers.find((provider) => provider.id === providerId)!
@@ -131,7 +131,7 @@ async function findUser(
     if (email === null) return 'email-unverified'
     if (!emailDomains.includes(email.slice(email.lastIndexOf('@') + 1).toLowerCase())) return 'domain-refused'
   }
-  const result = await store.openIdentity({ issuer, subject, email, mayCreate: createAccounts })
+  const result = await store.openIdentity({ issuer, subject, email, mayCreate: createAccounts, newcomer })
   return result.outcome === 'refused' ? refusals[result.reason] : { userId: result.userId }
 }
 

@@ -29,6 +29,7 @@ export const pagePaths: readonly string[] = [
   '/login',
   '/invitation',
   '/forgot-password',
+  '/sign-up',
   ...['/agents', '/tasks', '/chat'].flatMap((list) => [list, `${list}/{}`]),
   '/usage',
   '/billing',

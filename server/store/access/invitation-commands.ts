@@ -2,7 +2,7 @@ import type { Page } from '../list-place.ts'
 import { newId } from '../../kernel/ids.ts'
 import { endedKeptMs } from '../limits/account-bounds.ts'
 import type { CreateInvitation, InvitationRecord } from './people-types.ts'
-import { mailInvitation } from '../mails/mail-commands.ts'
+import { mailLink } from '../mails/mail-commands.ts'
 import type { Op, Reads, Tx } from '../commands/command.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
@@ -54,12 +54,12 @@ export function* insertInvitation(tx: Tx, input: CreateInvitation): Op<Invitatio
   const id = newId('inv', now)
   const email = input.email.toLowerCase()
   // A new link replaces earlier links of the same kind for the same email address. A link that a user has requested
-  // replaces none, because otherwise anyone could invalidate another person's link.
+  // replaces none, because otherwise anyone could invalidate another person's link. Sign-up links have no `createdBy`.
   if (createdBy !== userId) yield* tx.run(replace, { kind, email })
   const written = { id, tokenHash, kind, email, userId, credit, createdBy, createdAt: now, expiresAt }
   yield* tx.run(insert, { ...written, isAdmin: isAdmin ? 1 : 0 })
   tx.made({ table: 'invitations', id })
-  if (kind === 'invitation' && mail) mailInvitation(tx, { mail, email, at: now, expiresAt })
+  if (kind !== 'password' && mail) mailLink(tx, { kind, mail, email, at: now, expiresAt })
   return { id, kind, email, isAdmin, credit, createdAt: now, expiresAt, acceptedAt: null }
 }
 

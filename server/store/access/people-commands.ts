@@ -1,4 +1,5 @@
 import type {
+  AcceptInvitation,
   AcceptInvitationResult,
   AdmitLogin,
   AdmitLoginResult,
@@ -25,6 +26,7 @@ import {
   takeInvitation,
 } from './invitation-commands.ts'
 import { endLogins, insertLogin } from './login-commands.ts'
+import { createNewcomer } from './sign-up-commands.ts'
 import { admitTry, forgetEmail, forgetTries } from './login-throttle.ts'
 import { mailPasswordLink } from '../mails/mail-commands.ts'
 import { insertInto, statement } from '../commands/statement.ts'
@@ -32,6 +34,8 @@ import { createUser, findCandidate, findUser, getUser, setPassword, updateUser }
 
 // Commands for login and signup. Each one writes several tables in a single transaction, so that no partial state
 // remains.
+
+const emptyAccount = { plan: null, credit: 0 }
 
 const findIdentity = statement<{ userId: string }>(
   'identity_find',
@@ -78,7 +82,7 @@ export function* changeUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {
 }
 
 export function* openIdentity(tx: Tx, input: OpenIdentity): Op<OpenIdentityResult> {
-  const { email, issuer, mayCreate, subject } = input
+  const { email, issuer, mayCreate, newcomer = emptyAccount, subject } = input
   // Without this lock, a simultaneous login could see the user that this login creates, but not yet the user's
   // identity.
   yield* tx.lock('identity', JSON.stringify([issuer, subject]))
@@ -100,15 +104,12 @@ export function* openIdentity(tx: Tx, input: OpenIdentity): Op<OpenIdentityResul
   if (user && (yield* tx.get(findOfUser, { issuer, userId: user.id }))) {
     return { outcome: 'refused', reason: 'linked-otherwise' }
   }
-  const userId = user?.id ?? (yield* newUser(tx, email))
-  yield* tx.run(insertIdentity, { issuer, subject, userId, createdAt: yield* tx.now() })
-  return { outcome: user ? 'linked' : 'created', userId }
-}
-
-function* newUser(tx: Tx, email: string): Op<string> {
-  const created = yield* createUser(tx, { email, passwordHash: null, isAdmin: false })
-  if (created.outcome === 'refused') throw new Error('createUser does not reject an unused email address')
-  return created.userId
+  const identity = { issuer, subject }
+  const created = user ? undefined : yield* createNewcomer(tx, { ...newcomer, email, passwordHash: null, identity })
+  if (created?.outcome === 'refused') throw new Error('createNewcomer does not reject an unused email address')
+  const opened = created ?? ({ outcome: 'linked', userId: user!.id } as const)
+  yield* tx.run(insertIdentity, { ...identity, userId: opened.userId, createdAt: yield* tx.now() })
+  return opened
 }
 
 export function* createInvitation(tx: Tx, input: CreateInvitation): Op<CreateInvitationResult> {
@@ -140,7 +141,7 @@ export function* requestPasswordLink(tx: Tx, input: RequestPasswordLink): Op<Req
 
 export function* acceptInvitation(
   tx: Tx,
-  { passwordHash, tokenHash }: { tokenHash: string; passwordHash: string },
+  { newcomer = emptyAccount, passwordHash, tokenHash }: AcceptInvitation,
 ): Op<AcceptInvitationResult> {
   const seen = yield* findInvitation(tx, tokenHash)
   if (seen?.userId) yield* tx.lockAccount({ userId: seen.userId })
@@ -157,7 +158,9 @@ export function* acceptInvitation(
     yield* revokePasswordLink(tx, user.id)
     return { outcome: 'accepted', userId: user.id, kind }
   }
-  const created = yield* createUser(tx, { email, passwordHash, isAdmin })
+  const created = yield* kind === 'sign-up'
+    ? createNewcomer(tx, { ...newcomer, email, passwordHash })
+    : createUser(tx, { email, passwordHash, isAdmin })
   if (created.outcome === 'refused') return created
   const { userId } = created
   if (credit > 0) {
@@ -166,5 +169,5 @@ export function* acceptInvitation(
     yield* postCredit(tx, { userId, amount: credit, description, now: yield* tx.now() })
   }
   yield* noteAccepted(tx, { invitationId, userId })
-  return { outcome: 'accepted', userId, kind }
+  return { ...created, outcome: 'accepted', kind }
 }

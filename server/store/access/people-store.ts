@@ -1,5 +1,5 @@
 import type { Store } from '../store.ts'
-import { formatUsd } from '../../kernel/money.ts'
+import { formatUsd, type Units } from '../../kernel/money.ts'
 import { auditStore, recorded } from '../audit/audit-commands.ts'
 import type { Engine } from '../commands/command.ts'
 import * as connectors from '../connectors/connector-commands.ts'
@@ -8,9 +8,14 @@ import * as invitations from './invitation-commands.ts'
 import * as keys from './stored-keys.ts'
 import * as people from './people-commands.ts'
 import * as logins from './login-commands.ts'
+import type { Newcomer } from './people-types.ts'
 import { platformStore } from '../platform/platform-store.ts'
 import { findOwner } from '../accounts/find-owner.ts'
 import * as users from '../accounts/stored-users.ts'
+
+/** Plan and trial credit of a new account, for the audit log. */
+const newcomerFacts = (newcomer: Newcomer | undefined, { credit = 0 }: { credit?: Units }) =>
+  newcomer ? { plan: newcomer.plan, creditUsd: formatUsd(credit) } : {}
 
 export function peopleStore(engine: Engine) {
   return {
@@ -112,7 +117,11 @@ export function peopleStore(engine: Engine) {
         recorded(
           (tx) => people.openIdentity(tx, input),
           (opened) =>
-            (opened.outcome === 'created' && { action: 'user.created', userId: opened.userId }) ||
+            (opened.outcome === 'created' && {
+              action: 'user.created',
+              userId: opened.userId,
+              change: newcomerFacts(input.newcomer, opened),
+            }) ||
             (opened.outcome === 'linked' && { action: 'identity.linked', userId: opened.userId }),
         ),
       ),
@@ -145,7 +154,7 @@ export function peopleStore(engine: Engine) {
             made.outcome === 'accepted' && {
               action: 'invitation.accepted',
               userId: made.userId,
-              change: { kind: made.kind },
+              change: { kind: made.kind, ...(made.kind === 'sign-up' && newcomerFacts(input.newcomer, made)) },
             },
         ),
       ),

@@ -25,10 +25,13 @@ export type Holder = { email: string; isAdmin: boolean; suspendedAt: EpochMs | n
 /** Fields of a login that are checked on every request. */
 export type LoginHolder = Pick<LoginRecord, 'id' | 'userId' | 'lastUsedAt' | 'expiresAt'> & Holder
 
-export const invitationKinds = ['invitation', 'password'] as const
+export const invitationKinds = ['invitation', 'sign-up', 'password'] as const
 export type InvitationKind = (typeof invitationKinds)[number]
 
-/** A link that creates an account or, if its kind is `password`, sets the password of an existing user. */
+/**
+ * A link that creates an account or, if its kind is `password`, sets the password of an existing user. Admins create
+ * links of the kind `invitation`, and visitors request those of the kind `sign-up`.
+ */
 export type InvitationRecord = {
   id: string
   kind: InvitationKind
@@ -54,6 +57,7 @@ export type CreateUser = {
   passwordHash: string | null
   isAdmin: boolean
   externalId?: string
+  plan?: string | null
 }
 
 export type CreateUserResult = { outcome: 'created'; userId: string } | { outcome: 'refused'; reason: 'email-taken' }
@@ -119,15 +123,19 @@ export type OpenIdentity = {
   subject: string
   email: string | null
   mayCreate: boolean
+  /** What a new account gets. Default: nothing. */
+  newcomer?: Newcomer
 }
 export type OpenIdentityResult =
-  | { outcome: 'known' | 'linked' | 'created'; userId: string }
+  | { outcome: 'known' | 'linked'; userId: string }
+  | { outcome: 'created'; userId: string; credit?: Units }
   | { outcome: 'refused'; reason: 'unverified' | 'no-account' | 'linked-otherwise' | 'suspended' }
 
 export type CreateInvitation = Pick<InvitationRecord, 'kind' | 'email' | 'isAdmin' | 'credit' | 'expiresAt'> & {
   tokenHash: string
   userId: string | null
-  createdBy: string
+  /** The admin who created the link, or the user who requested it. Null for a sign-up link. */
+  createdBy: string | null
   mail?: LinkMail | undefined
 }
 /** Request of an unauthenticated client for a password link. It counts like a login attempt. */
@@ -135,9 +143,21 @@ export type RequestPasswordLink = AdmitLogin & Pick<CreateInvitation, 'expiresAt
 export type RequestPasswordLinkResult =
   | { outcome: 'admitted'; userId: string | null }
   | { outcome: 'refused'; until: EpochMs }
+/** Request of an unauthenticated client for a sign-up link. `perDayMax` bounds all requests of a UTC day; 0 is no bound. */
+export type RequestSignUp = RequestPasswordLink & { perDayMax: number }
+export type RequestSignUpResult = { outcome: 'admitted' } | { outcome: 'refused'; until: EpochMs }
+/** What the account of a person who signs up gets. `credit` is posted once per verified identity. */
+export type Newcomer = { plan: string | null; credit: Units }
+export type AcceptInvitation = {
+  tokenHash: string
+  passwordHash: string
+  /** What an account created by a sign-up link gets. Default: nothing. */
+  newcomer?: Newcomer
+}
 export type CreateInvitationResult =
   | { outcome: 'created'; invitation: InvitationRecord }
   | { outcome: 'refused'; reason: 'email-taken' }
 export type AcceptInvitationResult =
-  | { outcome: 'accepted'; userId: string; kind: InvitationKind }
+  /** `credit` is the trial credit of a new account. */
+  | { outcome: 'accepted'; userId: string; kind: InvitationKind; credit?: Units }
   | { outcome: 'refused'; reason: 'unknown' | 'email-taken' | 'suspended' }

@@ -31,7 +31,7 @@ const found = ({ position, seq }: Dialect) => `users.${seq} > :after AND users.$
 const insert = statement('user_insert', insertInto('users', 'id email passwordHash isAdmin createdAt externalId'))
 const insertAccount = statement(
   'user_insert_account',
-  'INSERT INTO accounts (user_id, balance, held) VALUES (:userId, 0, 0)',
+  'INSERT INTO accounts (user_id, balance, held, plan) VALUES (:userId, 0, 0, :plan)',
 )
 const byEmail = statement<Flagged<UserRecord> & WithHash>(
   'user_by_email',
@@ -74,7 +74,7 @@ const changePassword = statement(
  * then runs again and is rejected.
  */
 export function* createUser(tx: Tx, input: CreateUser): Op<CreateUserResult> {
-  const { email, externalId = null, isAdmin, passwordHash } = input
+  const { email, externalId = null, isAdmin, passwordHash, plan = null } = input
   if (email !== null && (yield* findUser(tx, email))) return { outcome: 'refused', reason: 'email-taken' }
   const now = yield* tx.now()
   const userId = newId('user', now)
@@ -82,7 +82,7 @@ export function* createUser(tx: Tx, input: CreateUser): Op<CreateUserResult> {
   const address = email?.toLowerCase() ?? `${userId}@users.invalid`
   const row = { id: userId, email: address, passwordHash, isAdmin: isAdmin ? 1 : 0, createdAt: now, externalId }
   yield* tx.run(insert, row)
-  yield* tx.run(insertAccount, { userId })
+  yield* tx.run(insertAccount, { userId, plan })
   tx.made({ table: 'users', id: userId })
   return { outcome: 'created', userId }
 }

@@ -190,6 +190,7 @@ export type LockKind =
   | 'admins'
   | 'login-email'
   | 'login-client'
+  | 'sign-ups'
   | 'identity'
   | 'external-id'
   | 'platform-webhooks'

@@ -53,7 +53,7 @@ const toUser = statement(
 )
 const toAddress = statement(
   'mail_to_address',
-  `INSERT INTO mails (${names}) SELECT :id, 'invitation', NULL, :email, :data, ${values()} WHERE ${isOn}`,
+  `INSERT INTO mails (${names}) SELECT :id, CAST(:kind AS text), NULL, :email, :data, ${values()} WHERE ${isOn}`,
 )
 const ofDisabled = statement(
   'mail_of_disabled',
@@ -165,11 +165,16 @@ export function mailDisabled(tx: Tx, { now: at, webhookId, ...facts }: Disabled)
   tx.send(ofDisabled, { id, webhookId, data, at, since: at - dayMs, expiresAt: at + mailLifeMs })
 }
 
-export function mailInvitation(
-  tx: Tx,
-  { at, email, expiresAt, mail }: { mail: LinkMail; email: string; at: EpochMs; expiresAt: EpochMs },
-): void {
-  tx.send(toAddress, { id: mail.mailId, sealed: mail.sealed, email, data: '{}', at, expiresAt })
+type MailedLink = { kind: 'invitation' | 'sign-up'; mail: LinkMail; email: string; at: EpochMs; expiresAt: EpochMs }
+
+/** Mails a link that creates an account. */
+export function mailLink(tx: Tx, { mail, ...link }: MailedLink): void {
+  tx.send(toAddress, { ...link, id: mail.mailId, sealed: mail.sealed, data: '{}' })
+}
+
+/** Tells a user that someone tried to sign up with their email address. */
+export function mailAccountExists(tx: Tx, { mailId, ...of }: { mailId: string; userId: string; at: EpochMs }): void {
+  tx.send(toUser, draftOf({ ...of, id: mailId, kind: 'account.exists', data: {} }))
 }
 
 /** Mails a password link. Returns false and writes nothing if the user has reached the daily maximum. */

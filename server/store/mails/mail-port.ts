@@ -1,4 +1,9 @@
-import type { RequestPasswordLink, RequestPasswordLinkResult } from '../access/people-types.ts'
+import type {
+  RequestPasswordLink,
+  RequestPasswordLinkResult,
+  RequestSignUp,
+  RequestSignUpResult,
+} from '../access/people-types.ts'
 import type { LeasedMail, MailOutcome, MailState } from './mail-types.ts'
 
 export type MailStore = {
@@ -11,6 +16,11 @@ export type MailStore = {
   noteExpiringKeys(): Promise<boolean>
   /** Mails a password link to the user with this email address, if there is one. Throttled like logins. */
   requestPasswordLink(input: RequestPasswordLink): Promise<RequestPasswordLinkResult>
+  /**
+   * Mails a sign-up link or, if the address already has an account, a note that says so. Throttled like logins, and by
+   * a maximum per day.
+   */
+  requestSignUp(input: RequestSignUp): Promise<RequestSignUpResult>
   /** Returns the encrypted links of mails that are not sent yet, ordered by mail id, starting after `afterId`. */
   sealed(input: { afterId: string; limit: number }): Promise<{ id: string; sealed: string }[]>
   /** Replaces an encrypted link with the same link under another encryption key, unless it is no longer `from`. */

@@ -1,4 +1,5 @@
 import { requestPasswordLink } from '../access/people-commands.ts'
+import { requestSignUp } from '../access/sign-up-commands.ts'
 import type { Engine } from '../commands/command.ts'
 import {
   endMail,
@@ -22,6 +23,7 @@ export function mailStore(engine: Engine): MailStore {
     readState: () => engine.read(readMailState),
     noteExpiringKeys: () => engine.run(noteExpiringKeys),
     requestPasswordLink: (input) => engine.run((tx) => requestPasswordLink(tx, input)),
+    requestSignUp: (input) => engine.run((tx) => requestSignUp(tx, input)),
     sealed: (input) => engine.read((on) => sealedMails(on, input)),
     reseal: (input) => engine.run((tx) => resealMail(tx, input)),
   }

@@ -8,7 +8,15 @@ export const mailedEvents = [
   'payment.disputed',
 ] as const satisfies readonly EventType[]
 
-export const mailKinds = ['invitation', 'password', ...mailedEvents, 'webhook.disabled', 'key.expiring'] as const
+export const mailKinds = [
+  'invitation',
+  'sign-up',
+  'account.exists',
+  'password',
+  ...mailedEvents,
+  'webhook.disabled',
+  'key.expiring',
+] as const
 export type MailKind = (typeof mailKinds)[number]
 
 export const mailStatuses = ['pending', 'sent', 'failed'] as const

@@ -75,6 +75,7 @@ const lockNumbers: Record<LockKind, number> = {
   'platform-webhooks': 7020,
   retention: 7021,
   audit: 7022,
+  'sign-ups': 7023,
 }
 const lock = { name: 'command_lock', text: 'SELECT pg_advisory_xact_lock($1, $2)' }
 const lockText = { name: 'command_lock_text', text: 'SELECT pg_advisory_xact_lock($1, hashtext($2))' }

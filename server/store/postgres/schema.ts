@@ -72,6 +72,7 @@ export const {
   loginAttempts,
   logins,
   platformKeys,
+  trialCredits,
 } = peopleTables(words, users)
 export const { paymentAccounts, topups } = paymentTables(words, users)
 

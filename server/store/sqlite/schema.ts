@@ -59,5 +59,6 @@ export const {
   loginAttempts,
   logins,
   platformKeys,
+  trialCredits,
 } = peopleTables(words, users)
 export const { paymentAccounts, topups } = paymentTables(words, users)

@@ -100,7 +100,7 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
       /** Derived from the event that the mail reports, so that an event never causes two mails. */
       id: text().primaryKey(),
       kind: text({ enum: mailKinds }).notNull(),
-      /** Null for an invitation, because the recipient has no account yet. */
+      /** Null for an invitation or a sign-up link, because the recipient has no account yet. */
       userId: text('user_id'),
       /** The recipient's address at the time when the mail was queued. */
       email: text().notNull(),
@@ -132,7 +132,7 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
       index('mails_created').on(mail.createdAt),
       check('mail_due_while_pending', sql`(${mail.status} = 'pending') = (${mail.dueAt} IS NOT NULL)`),
       check('mail_link_while_pending', sql`${mail.sealed} IS NULL OR ${mail.status} = 'pending'`),
-      check('mail_of_a_user', sql`${mail.kind} = 'invitation' OR ${mail.userId} IS NOT NULL`),
+      check('mail_of_a_user', sql`${mail.kind} IN ('invitation', 'sign-up') OR ${mail.userId} IS NOT NULL`),
     ],
   )
 

@@ -85,17 +85,29 @@ export function peopleTables(
       userId: text('user_id'),
       isAdmin: number('is_admin').notNull(),
       credit: number().notNull(),
-      createdBy: text('created_by').notNull(),
+      /** The admin who created the link, or the user who requested it. Null for a sign-up link. */
+      createdBy: text('created_by'),
       createdAt: number('created_at').notNull(),
       expiresAt: number('expires_at').notNull(),
       acceptedAt: number('accepted_at'),
     },
     (invitation) => [
       index('invitations_created').on(invitation.createdAt),
+      index('invitations_email').on(invitation.email),
       check('credit_not_negative', sql`${invitation.credit} >= 0`),
-      check('password_of_a_user', sql`${invitation.kind} = 'invitation' OR ${invitation.userId} IS NOT NULL`),
+      check('password_of_a_user', sql`${invitation.kind} <> 'password' OR ${invitation.userId} IS NOT NULL`),
     ],
   )
+
+  /**
+   * Verified identities that have received the trial credit. The rows outlive their accounts, so that nobody gets the
+   * credit twice.
+   */
+  const trialCredits = table('trial_credits', {
+    /** SHA-256 of the email address without letter case and tag, or of the issuer and subject at a provider. */
+    identityHash: text('identity_hash').primaryKey(),
+    createdAt: number('created_at').notNull(),
+  })
 
   /**
    * Keys for products that are built on the service. Such a product manages users, credit and limits, and acts on
@@ -256,6 +268,7 @@ export function peopleTables(
     logins,
     loginAttempts,
     invitations,
+    trialCredits,
     platformKeys,
     clientTokens,
     connectors,

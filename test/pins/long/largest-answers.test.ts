@@ -87,6 +87,7 @@ const bounds: Record<string, number | typeof configured> = {
   'invitations.revoke': kb,
   'invitations.check': kb,
   'invitations.requestPasswordReset': kb,
+  'invitations.requestSignUp': kb,
   'invitations.accept': 2 * kb,
   'users.list': 512 * kb,
   'users.get': 6 * kb,

@@ -19,7 +19,7 @@ import {
   checkPlatformKeys,
   checkUsers,
 } from '../documented-people.ts'
-import { unreachableMail } from '../../mails/mail-catcher.ts'
+import { openSignUp, unreachableMail } from '../../mails/mail-catcher.ts'
 import { checkPayments } from '../documented-payments.ts'
 import { checkWebhooks } from '../documented-webhooks.ts'
 import {
@@ -333,7 +333,8 @@ test('a running service gives each documented response of each operation, matchi
   const stub = await StripeStub.start()
   const payments = stub.settings
   const mail = unreachableMail
-  const service = await startService({ clock, config, limits, mail, payments, privateHosts: ['127.0.0.1'] })
+  const signUp = openSignUp
+  const service = await startService({ clock, config, limits, mail, payments, privateHosts: ['127.0.0.1'], signUp })
   const { key, userId } = await service.createPerson()
   const poor = await service.createPerson({ balanceUsd: '0' })
   const checker = new Checker(service, key)

@@ -16,13 +16,14 @@ import { RoleBadge } from '../users/user-states.tsx'
 export function InvitationTable({ invitations }: { invitations: readonly Invitation[] }) {
   const now = useNow()
   return (
-    <DataTable
-      caption="Invitations and password links"
-      columns={columnsAt(now)}
-      rows={invitations}
-      rowKey={({ id }) => id}
-    />
+    <DataTable caption="Invitations and links" columns={columnsAt(now)} rows={invitations} rowKey={({ id }) => id} />
   )
+}
+
+const kindNames: Record<Invitation['kind'], string> = {
+  invitation: 'Invitation',
+  'sign-up': 'Sign-up link',
+  password: 'Password link',
 }
 
 function columnsAt(now: number): Column<Invitation>[] {
@@ -42,7 +43,7 @@ function columnsAt(now: number): Column<Invitation>[] {
       label: 'Type',
       cell: ({ isAdmin, kind }) => (
         <Group gap={6}>
-          {kind === 'invitation' ? 'Invitation' : 'Password link'}
+          {kindNames[kind]}
           {isAdmin && kind === 'invitation' && <RoleBadge>Admin</RoleBadge>}
         </Group>
       ),
@@ -52,7 +53,7 @@ function columnsAt(now: number): Column<Invitation>[] {
       label: 'Credit',
       align: 'right',
       cell: ({ creditUsd, kind }) =>
-        kind === 'password' ? (
+        kind !== 'invitation' ? (
           <Text component="span" inherit c="dimmed">
             –
           </Text>
@@ -95,7 +96,7 @@ function State({ invitation: { acceptedAt, expiresAt, kind }, now }: { invitatio
 function RevokeButton({ invitation, now }: { invitation: Invitation; now: number }) {
   const { acceptedAt, email, expiresAt, id, kind } = invitation
   if (acceptedAt !== null) return null
-  const what = kind === 'password' ? 'password link' : 'invitation'
+  const what = kindNames[kind].toLowerCase()
   const isExpired = Date.parse(expiresAt) <= now
   const verb = isExpired ? 'Remove' : 'Revoke'
   return (

@@ -219,13 +219,13 @@ CREATE TABLE "invitations" (
 	"user_id" text,
 	"is_admin" bigint NOT NULL,
 	"credit" bigint NOT NULL,
-	"created_by" text NOT NULL,
+	"created_by" text,
 	"created_at" bigint NOT NULL,
 	"expires_at" bigint NOT NULL,
 	"accepted_at" bigint,
 	CONSTRAINT "invitations_token_hash_unique" UNIQUE("token_hash"),
 	CONSTRAINT "credit_not_negative" CHECK ("invitations"."credit" >= 0),
-	CONSTRAINT "password_of_a_user" CHECK ("invitations"."kind" = 'invitation' OR "invitations"."user_id" IS NOT NULL)
+	CONSTRAINT "password_of_a_user" CHECK ("invitations"."kind" <> 'password' OR "invitations"."user_id" IS NOT NULL)
 );
 --> statement-breakpoint
 CREATE TABLE "key_rates" (
@@ -271,7 +271,7 @@ CREATE TABLE "mails" (
 	"created_at" bigint NOT NULL,
 	CONSTRAINT "mail_due_while_pending" CHECK (("mails"."status" = 'pending') = ("mails"."due_at" IS NOT NULL)),
 	CONSTRAINT "mail_link_while_pending" CHECK ("mails"."sealed" IS NULL OR "mails"."status" = 'pending'),
-	CONSTRAINT "mail_of_a_user" CHECK ("mails"."kind" = 'invitation' OR "mails"."user_id" IS NOT NULL)
+	CONSTRAINT "mail_of_a_user" CHECK ("mails"."kind" IN ('invitation', 'sign-up') OR "mails"."user_id" IS NOT NULL)
 );
 --> statement-breakpoint
 CREATE TABLE "messages" (
@@ -505,6 +505,11 @@ CREATE TABLE "transactions" (
 	CONSTRAINT "balance_after_not_negative" CHECK ("transactions"."balance_after" >= 0)
 );
 --> statement-breakpoint
+CREATE TABLE "trial_credits" (
+	"identity_hash" text PRIMARY KEY NOT NULL,
+	"created_at" bigint NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "turn_events" (
 	"turn_id" text NOT NULL,
 	"first_seq" bigint NOT NULL,
@@ -608,6 +613,7 @@ CREATE INDEX "deliveries_webhook" ON "deliveries" USING btree ("webhook_id","sta
 CREATE INDEX "idempotency_keys_created" ON "idempotency_keys" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "identities_user" ON "identities" USING btree ("user_id");--> statement-breakpoint
 CREATE INDEX "invitations_created" ON "invitations" USING btree ("created_at");--> statement-breakpoint
+CREATE INDEX "invitations_email" ON "invitations" USING btree ("email");--> statement-breakpoint
 CREATE INDEX "login_attempts_email" ON "login_attempts" USING btree ("email_hash","at");--> statement-breakpoint
 CREATE INDEX "login_attempts_client" ON "login_attempts" USING btree ("client","at");--> statement-breakpoint
 CREATE INDEX "login_attempts_at" ON "login_attempts" USING btree ("at");--> statement-breakpoint

@@ -237,16 +237,17 @@ CREATE TABLE `invitations` (
 	`user_id` text,
 	`is_admin` integer NOT NULL,
 	`credit` integer NOT NULL,
-	`created_by` text NOT NULL,
+	`created_by` text,
 	`created_at` integer NOT NULL,
 	`expires_at` integer NOT NULL,
 	`accepted_at` integer,
 	CONSTRAINT "credit_not_negative" CHECK("invitations"."credit" >= 0),
-	CONSTRAINT "password_of_a_user" CHECK("invitations"."kind" = 'invitation' OR "invitations"."user_id" IS NOT NULL)
+	CONSTRAINT "password_of_a_user" CHECK("invitations"."kind" <> 'password' OR "invitations"."user_id" IS NOT NULL)
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `invitations_token_hash_unique` ON `invitations` (`token_hash`);--> statement-breakpoint
 CREATE INDEX `invitations_created` ON `invitations` (`created_at`);--> statement-breakpoint
+CREATE INDEX `invitations_email` ON `invitations` (`email`);--> statement-breakpoint
 CREATE TABLE `key_rates` (
 	`key_id` text PRIMARY KEY NOT NULL,
 	`starts_at` integer NOT NULL,
@@ -295,7 +296,7 @@ CREATE TABLE `mails` (
 	`created_at` integer NOT NULL,
 	CONSTRAINT "mail_due_while_pending" CHECK(("mails"."status" = 'pending') = ("mails"."due_at" IS NOT NULL)),
 	CONSTRAINT "mail_link_while_pending" CHECK("mails"."sealed" IS NULL OR "mails"."status" = 'pending'),
-	CONSTRAINT "mail_of_a_user" CHECK("mails"."kind" = 'invitation' OR "mails"."user_id" IS NOT NULL)
+	CONSTRAINT "mail_of_a_user" CHECK("mails"."kind" IN ('invitation', 'sign-up') OR "mails"."user_id" IS NOT NULL)
 ) STRICT;
 --> statement-breakpoint
 CREATE INDEX `mails_due` ON `mails` (`due_at`) WHERE due_at IS NOT NULL;--> statement-breakpoint
@@ -556,6 +557,11 @@ CREATE UNIQUE INDEX `transactions_turn` ON `transactions` (`turn_id`) WHERE turn
 CREATE INDEX `transactions_session` ON `transactions` (`session_id`) WHERE session_id IS NOT NULL;--> statement-breakpoint
 CREATE UNIQUE INDEX `transactions_idempotency` ON `transactions` (`user_id`,`idempotency_key`) WHERE idempotency_key IS NOT NULL;--> statement-breakpoint
 CREATE UNIQUE INDEX `transactions_topup` ON `transactions` (`topup_id`) WHERE topup_id IS NOT NULL AND type = 'credit';--> statement-breakpoint
+CREATE TABLE `trial_credits` (
+	`identity_hash` text PRIMARY KEY NOT NULL,
+	`created_at` integer NOT NULL
+) STRICT, WITHOUT ROWID;
+--> statement-breakpoint
 CREATE TABLE `turn_events` (
 	`turn_id` text NOT NULL,
 	`first_seq` integer NOT NULL,

@@ -172,9 +172,9 @@ test('lists login methods for any caller, regardless of credentials', async () =
   const service = await startService()
   for (const headers of [{}, { Authorization: 'Bearer wrong' }, { Cookie: 'errand=wrong' }, { Origin: 'null' }]) {
     const rest = await service.request('GET', '/api/login', { headers })
-    expect([rest.status, rest.body]).toEqual([200, { providers: [], canResetPassword: false }])
+    expect([rest.status, rest.body]).toEqual([200, { providers: [], canResetPassword: false, canSignUp: false }])
     const rpc = await service.request('GET', '/trpc/login.options?input=%7B%7D', { headers })
-    expect([rpc.status, rpc.body.result.data.json]).toEqual([200, { providers: [], canResetPassword: false }])
+    expect([rpc.status, rpc.body.result.data.json]).toEqual([200, { providers: [], canResetPassword: false, canSignUp: false }])
   }
   await service.stop()
 })
