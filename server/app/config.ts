@@ -7,7 +7,7 @@ import { makeFolder } from '../kernel/make-folder.ts'
 import { UsageError } from '../kernel/usage-error.ts'
 import { codeOf } from '../kernel/thrown.ts'
 import { checkPayments, type PaymentSettings } from '../payments/payment-settings.ts'
-import { parseSender, parseSmtpUrl, type MailSettings } from '../mails/mail-settings.ts'
+import { checkMail, type MailSettings } from '../mails/mail-settings.ts'
 import { isNetwork } from '../outbound/network-list.ts'
 import type { PayloadBucket } from '../payloads/payload-bucket.ts'
 import type { LimitsConfig, LoginConfig } from '../agents/config/service-config.ts'
@@ -159,20 +159,8 @@ export function resolvePayments(env: EnvironmentVariables = process.env): Paymen
   })
 }
 
-/** Returns undefined if the service sends no mail. Errors do not quote the URL, because it contains a password. */
 export function resolveMail(env: EnvironmentVariables = process.env): MailSettings | undefined {
-  const { ERRAND_MAIL_FROM: sender = '', ERRAND_SMTP_URL: url = '' } = env
-  if (url === '' && sender === '') return undefined
-  if (url === '') throw new ConfigError('ERRAND_SMTP_URL: must be set if ERRAND_MAIL_FROM is set')
-  const server = parseSmtpUrl(url)
-  if (!server) {
-    throw new ConfigError(
-      'ERRAND_SMTP_URL: must be a URL such as smtps://user:password@host:465. In a password, write @ as %40 and / as %2F',
-    )
-  }
-  const from = parseSender(sender)
-  if (!from) throw new ConfigError('ERRAND_MAIL_FROM: must be an email address, or Name <address>')
-  return { ...server, from }
+  return checkMail({ sender: env.ERRAND_MAIL_FROM ?? '', url: env.ERRAND_SMTP_URL ?? '' })
 }
 
 export function resolveSignUp(env: EnvironmentVariables = process.env): SignUpSettings {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ConfigError } from '../kernel/settings.ts'
 
 export type MailSettings = {
   host: string
@@ -22,7 +23,25 @@ export function requiresTls({ auth, host, isSecure }: MailSettings): boolean {
   return !isSecure && auth !== undefined && !loopback.test(host)
 }
 
-export function parseSmtpUrl(text: string): Omit<MailSettings, 'from'> | undefined {
+/**
+ * Returns undefined if the service sends no mail. Unset variables are empty strings. Errors do not quote the URL, because
+ * it contains a password.
+ */
+export function checkMail({ sender, url }: { sender: string; url: string }): MailSettings | undefined {
+  if (url === '' && sender === '') return undefined
+  if (url === '') throw new ConfigError('ERRAND_SMTP_URL: must be set if ERRAND_MAIL_FROM is set')
+  const server = parseSmtpUrl(url)
+  if (!server) {
+    throw new ConfigError(
+      'ERRAND_SMTP_URL: must be a URL such as smtps://user:password@host:465. In a password, write @ as %40 and / as %2F',
+    )
+  }
+  const from = parseSender(sender)
+  if (!from) throw new ConfigError('ERRAND_MAIL_FROM: must be an email address, or Name <address>')
+  return { ...server, from }
+}
+
+function parseSmtpUrl(text: string): Omit<MailSettings, 'from'> | undefined {
   const url = URL.parse(text)
   const isSecure = url?.protocol === 'smtps:'
   if (!url || (!isSecure && url.protocol !== 'smtp:') || url.hostname === '') return undefined
@@ -37,7 +56,7 @@ export function parseSmtpUrl(text: string): Omit<MailSettings, 'from'> | undefin
   }
 }
 
-export function parseSender(text: string): Sender | undefined {
+function parseSender(text: string): Sender | undefined {
   const [, name = '', inner, bare] = /^(?:"?([^"<>\p{Cc}]{0,100}?)"?\s*<([^<>]+)>|([^<>]+))$/u.exec(text.trim()) ?? []
   const address = MailAddress.safeParse(inner ?? bare)
   return address.success ? { name: name.trim(), address: address.data } : undefined

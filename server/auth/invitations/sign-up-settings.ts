@@ -8,7 +8,7 @@ export type SignUpSettings = {
   isOpen: boolean
   /** Domains of email addresses that can sign up, in lower case. Null for all. */
   domains: readonly string[] | null
-  /** What new accounts get, whether created by email or at the first single sign-on. */
+  /** Plan and credit of new accounts, created by email or at the first single sign-on. */
   newcomer: Newcomer
 }
 

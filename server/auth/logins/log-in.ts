@@ -36,7 +36,7 @@ export type LoginAccess = {
   logins: LoginParts
   log: Logger
   mails?: MailSender | undefined
-  /** `perDayMax` bounds the sign-up requests of a UTC day; 0 is no bound. */
+  /** `perDayMax` is the maximum number of sign-up requests per UTC day, or 0 for no maximum. */
   signUp: SignUpSettings & { perDayMax: number }
 }
 export type Browser = { request: IncomingMessage; setCookies: string[]; about: RequestTrace }

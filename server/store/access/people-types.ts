@@ -123,7 +123,7 @@ export type OpenIdentity = {
   subject: string
   email: string | null
   mayCreate: boolean
-  /** What a new account gets. Default: nothing. */
+  /** Plan and credit of a new account. Default: none. */
   newcomer?: Newcomer
 }
 export type OpenIdentityResult =
@@ -143,15 +143,18 @@ export type RequestPasswordLink = AdmitLogin & Pick<CreateInvitation, 'expiresAt
 export type RequestPasswordLinkResult =
   | { outcome: 'admitted'; userId: string | null }
   | { outcome: 'refused'; until: EpochMs }
-/** Request of an unauthenticated client for a sign-up link. `perDayMax` bounds all requests of a UTC day; 0 is no bound. */
+/**
+ * Request of an unauthenticated client for a sign-up link. `perDayMax` is the maximum of all clients per UTC day, or 0
+ * for no maximum.
+ */
 export type RequestSignUp = RequestPasswordLink & { perDayMax: number }
 export type RequestSignUpResult = { outcome: 'admitted' } | { outcome: 'refused'; until: EpochMs }
-/** What the account of a person who signs up gets. `credit` is posted once per verified identity. */
+/** Plan and credit of a person's new account. The credit is posted once per verified identity. */
 export type Newcomer = { plan: string | null; credit: Units }
 export type AcceptInvitation = {
   tokenHash: string
   passwordHash: string
-  /** What an account created by a sign-up link gets. Default: nothing. */
+  /** Plan and credit of an account created by a sign-up link. Default: none. */
   newcomer?: Newcomer
 }
 export type CreateInvitationResult =

@@ -100,8 +100,8 @@ export function peopleTables(
   )
 
   /**
-   * Verified identities that have received the trial credit. The rows outlive their accounts, so that nobody gets the
-   * credit twice.
+   * Identities that received the trial credit. Rows outlive their accounts, because an erased person must not get the
+   * credit again.
    */
   const trialCredits = table('trial_credits', {
     /** SHA-256 of the email address without letter case and tag, or of the issuer and subject at a provider. */
