@@ -12,6 +12,7 @@ import * as ioErrors from './io-errors.ts'
 import * as killAtRandom from './kill-at-random.ts'
 import * as killAtSync from './kill-at-sync.ts'
 import * as longLoad from './long-load.ts'
+import * as mailKills from './mail-kills.ts'
 import * as manyConnections from './many-connections.ts'
 import * as mcpServers from './mcp-servers.ts'
 import * as migrations from './migrations.ts'
@@ -104,6 +105,16 @@ export const faults = {
     what: 'if one of two PostgreSQL nodes is killed during unread turns, each is charged once or failed for free',
     times: { small: 0, short: 2, long: 50 },
     run: detachedTurns.runPostgres,
+  },
+  'mail-kills': {
+    what: 'after kill -9 during requests for links, each committed mail arrives at least once, and no other',
+    times: { small: 0, short: 6, long: 1000 },
+    run: mailKills.run,
+  },
+  'mail-kills-postgres': {
+    what: 'on PostgreSQL, after kill -9 during requests for links, each committed mail arrives at least once',
+    times: { small: 0, short: 6, long: 1000 },
+    run: mailKills.runPostgres,
   },
   'rogue-agents': {
     what: 'misbehaving agents fail only their own runs',

@@ -1,3 +1,12 @@
 import { testShort } from '../short-form.ts'
 
-testShort('slow-reader', 'long-load', 'disconnects', 'detached-turns', 'cancels', 'connections', 'overload')
+testShort(
+  'slow-reader',
+  'long-load',
+  'disconnects',
+  'detached-turns',
+  'mail-kills',
+  'cancels',
+  'connections',
+  'overload',
+)
