@@ -83,6 +83,12 @@ export type AdminClients = {
     /** Returns the health of the service. */
     get: PlainMethod<'system.get'>
   }
+  mail: {
+    /** Returns the mail server, the newest mails and all kinds of mail. */
+    get: PlainMethod<'mail.get'>
+    /** Sends a test mail immediately. */
+    sendTest: Method<'mail.sendTest'>
+  }
   audit: {
     /** Returns a page of the audit log: logins, and changes to users, keys, credit and limits. */
     list: Method<'audit.list'>
@@ -140,6 +146,7 @@ export function createAdminClients(call: Call): AdminClients {
     }),
     system: methodsOf(call, 'system', { get: 'plainRead' }),
     audit: methodsOf(call, 'audit', { list: 'read' }),
+    mail: methodsOf(call, 'mail', { get: 'plainRead', sendTest: 'change' }),
     economics: methodsOf(call, 'economics', { get: 'read' }),
   }
 }

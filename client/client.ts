@@ -73,6 +73,7 @@ export type {
   EndpointResponse,
   EndpointTypes,
   Invitation,
+  Mail,
   Key,
   Login,
   Message,

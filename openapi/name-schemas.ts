@@ -2,6 +2,7 @@ import { transactionTypes } from '../server/store/accounts/account-types.ts'
 import { taskStatuses } from '../server/store/tasks/task-types.ts'
 import { scopes } from '../server/store/access/key-types.ts'
 import { sessionStatuses, messageRoles } from '../server/store/sessions/session-types.ts'
+import { mailKinds, mailStatuses } from '../server/store/mails/mail-types.ts'
 import { loginMethods, invitationKinds } from '../server/store/access/people-types.ts'
 import { connectorStatuses, connectorAuthTypes } from '../server/store/connectors/connector-types.ts'
 import { isDeepStrictEqual } from 'node:util'
@@ -31,6 +32,8 @@ const enums: Record<string, readonly string[]> = {
   Scope: scopes,
   LoginMethod: loginMethods,
   InvitationKind: invitationKinds,
+  MailKind: mailKinds,
+  MailStatus: mailStatuses,
   ConnectorStatus: connectorStatuses,
   ConnectorAuthType: connectorAuthTypes,
   TopupStatus: topupStatuses,

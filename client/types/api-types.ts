@@ -665,6 +665,38 @@ export type LoginOptions = {
   canSignUp: boolean
 }
 
+export type Mail = {
+  /** Null if the service sends no mail */
+  server: {
+    host: string
+    port: number
+    /** `optional` uses STARTTLS if the server offers it */
+    tls: "implicit" | "starttls" | "optional"
+    /** Sender of all mails */
+    from: string
+  } | null
+  /** The newest 50 mails of the last four days */
+  newest: Array<{
+    id: string
+    kind: "invitation" | "sign-up" | "account.exists" | "password" | "balance.low" | "payment.succeeded" | "payment.refunded" | "payment.disputed" | "webhook.disabled" | "key.expiring"
+    email: string
+    /** Null for links that create an account */
+    userId: string | null
+    status: "pending" | "sent" | "failed"
+    attempts: number
+    /** Error of the last attempt */
+    error: string | null
+    /** ISO 8601 UTC timestamp with milliseconds */
+    createdAt: string
+    attemptedAt: string | null
+  }>
+  /** All kinds of mail. `/admin/mail/preview/KIND` shows an example to admins in a browser */
+  previews: Array<{
+    kind: "invitation" | "sign-up" | "account.exists" | "password" | "balance.low" | "payment.succeeded" | "payment.refunded" | "payment.disputed" | "webhook.disabled" | "key.expiring"
+    subject: string
+  }>
+}
+
 export type Message = {
   id: string
   role: "user" | "assistant"
@@ -818,6 +850,12 @@ export type Quote = {
   priceVersion: string
   /** When the quote expires, ten minutes after its creation */
   expiresAt: string
+}
+
+export type SentTestMail = {
+  /** Whether the mail server accepted the mail */
+  isAccepted: boolean
+  error: string | null
 }
 
 export type Session = {
@@ -2020,6 +2058,10 @@ export type Queries = {
       next?: string | undefined
     }
   }
+  'mail.get': {
+    input: Record<string, unknown>
+    output: Mail
+  }
   'economics.get': {
     input: {
       /** First UTC day */
@@ -2607,5 +2649,11 @@ export type Mutations = {
       keyId: string
     }
     output: PlatformKey
+  }
+  'mail.sendTest': {
+    input: {
+      to: string
+    }
+    output: SentTestMail
   }
 }

@@ -19,6 +19,7 @@ export type {
   CreatedPlatformKey,
   CreatedWebhook,
   Invitation,
+  Mail,
   Key,
   Login,
   Message,

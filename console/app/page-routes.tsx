@@ -103,6 +103,11 @@ export const pageRoutes: readonly PageRoute[] = [
     Page: lazyPart(async () => (await import('../pages/admin/agents-admin-page.tsx')).AgentsAdminPage),
   },
   {
+    path: '/admin/mail',
+    section: 'admin',
+    Page: lazyPart(async () => (await import('../pages/admin/mail/mail-page.tsx')).MailPage),
+  },
+  {
     path: '/admin/system',
     section: 'admin',
     Page: lazyPart(async () => (await import('../pages/admin/system/system-page.tsx')).SystemPage),

@@ -26,6 +26,7 @@ export const sections: Record<Section, { label: string; pages: readonly { href: 
       { href: '/admin/platform-keys', label: 'Platform keys' },
       { href: '/admin/agents', label: 'Agents' },
       { href: '/admin/audit', label: 'Audit log' },
+      { href: '/admin/mail', label: 'Mail' },
       { href: '/admin/system', label: 'System' },
     ],
   },

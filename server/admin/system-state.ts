@@ -4,6 +4,7 @@ import type { Catalogue } from '../agents/config/catalogue.ts'
 import { writtenRates } from '../billing/written-rates.ts'
 import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
+import type { MailSender } from '../mails/mail-sender.ts'
 import { packageVersion } from '../kernel/package-version.ts'
 import type { LastDay } from './last-day.ts'
 import type { LedgerReport } from '../store/ledger/ledger-report.ts'
@@ -65,13 +66,19 @@ export function createSystem({ agents, clock, lastDay, runner }: SystemOf): Syst
   }
 }
 
-export type AdminParts = { catalogue: Catalogue; clock: Clock; sendsMail: boolean; store: Store; system: SystemParts }
+export type AdminParts = {
+  catalogue: Catalogue
+  clock: Clock
+  mails?: MailSender | undefined
+  store: Store
+  system: SystemParts
+}
 
-export async function readSystem({ catalogue, clock, sendsMail, store, system }: AdminParts): Promise<System> {
+export async function readSystem({ catalogue, clock, mails, store, system }: AdminParts): Promise<System> {
   const [state, failures, mail] = await Promise.all([
     store.readState(),
     store.books.readFailures(failuresMax),
-    sendsMail ? store.mails.readState() : null,
+    mails ? store.mails.readState() : null,
   ])
   const { heapUsed, rss } = process.memoryUsage()
   const { lastDay, ledger } = system

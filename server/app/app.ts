@@ -23,6 +23,7 @@ import { connectionCount } from '../http/limits/connection-limits.ts'
 import { createListener } from '../http/listener.ts'
 import { closeServer, listen, urlOf } from '../http/listening.ts'
 import { servePayload } from '../http/files/payload-download.ts'
+import { createMailPreview } from '../http/files/mail-preview.ts'
 import { createMetricsPage } from '../http/files/metrics-page.ts'
 import { releaseRequest } from '../http/limits/release-request.ts'
 import { RequestGate, requestTurn } from '../http/limits/request-gate.ts'
@@ -281,6 +282,7 @@ function createServer({ options, services, gate, metrics, ...uses }: ServerParts
     mcp: { catalogue, log, onRefused, returnMs: limits.mcpReturnSeconds * 1000, router, stallMs, tasks },
     openai: { catalogue, chats, clock, sessions, stallMs, store },
     signInCallback: createSignInCallback({ authenticate, log, origins, signIns: services.connectors.signIns }),
+    mailPreview: createMailPreview(people.mails),
     payload: (routed) => servePayload(tasks, routed),
     paymentEvent: ({ request }, body) => receiveEvent(services.payments, { request, body: body as string }),
     onRefused,

@@ -160,7 +160,8 @@ export function resolvePayments(env: EnvironmentVariables = process.env): Paymen
 }
 
 export function resolveMail(env: EnvironmentVariables = process.env): MailSettings | undefined {
-  return checkMail({ sender: env.ERRAND_MAIL_FROM ?? '', url: env.ERRAND_SMTP_URL ?? '' })
+  const { ERRAND_MAIL_FROM: sender = '', ERRAND_MAIL_LOGO_URL: logoUrl = '', ERRAND_SMTP_URL: url = '' } = env
+  return checkMail({ logoUrl, sender, url })
 }
 
 export function resolveSignUp(env: EnvironmentVariables = process.env): SignUpSettings {

@@ -96,7 +96,7 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
       spendHours: new SpendSums(store, 3_600_000),
       store,
     },
-    admin: { catalogue, clock, sendsMail: mails !== undefined, store, system },
+    admin: { catalogue, clock, mails, store, system },
     catalogue,
     chats,
     connectors: { access, checks, clock, origins, servers, signIns, store, vault },

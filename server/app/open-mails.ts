@@ -19,8 +19,8 @@ export async function openMails(
   const { openSmtp } = await import('../mails/smtp-port.ts')
   return new MailSender({
     ...parts,
-    name: settings.from.name || 'Errand',
     port: openSmtp(settings),
+    settings,
     store: store.mails,
   })
 }

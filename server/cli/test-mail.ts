@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import { resolveMail } from '../app/config.ts'
 import { UsageError } from '../kernel/usage-error.ts'
 import { MailAddress } from '../mails/mail-settings.ts'
 import { openSmtp } from '../mails/smtp-port.ts'
+import { testMail as testMailTo } from '../mails/test-mail-text.ts'
 import { print } from './open-store.ts'
 
 const waitMs = 60_000
@@ -11,10 +11,8 @@ export async function testMail(to: string, options: { json?: boolean }): Promise
   const settings = resolveMail()
   if (!settings) throw new UsageError('ERRAND_SMTP_URL: must be set to send mail')
   if (!MailAddress.safeParse(to).success) throw new UsageError(`"${to}" must be an email address`)
-  const content = `This is a test mail from ${settings.from.name || 'Errand'}. If you can read it, mail delivery works.`
-  const mail = { id: randomUUID(), to, subject: 'Test mail', text: `${content}\n`, html: `<p>${content}</p>` }
   try {
-    await openSmtp(settings).send(mail, AbortSignal.timeout(waitMs))
+    await openSmtp(settings).send(testMailTo(settings.from.name || 'Errand', to), AbortSignal.timeout(waitMs))
   } catch (error) {
     throw new Error(`Could not send the mail (${(error as Error).message}). Check ERRAND_SMTP_URL.`, { cause: error })
   }

@@ -13,6 +13,7 @@ import type { CreateTaskParts } from '../tasks/create-task.ts'
 import type { WebhookParts } from '../webhooks/manage-webhooks.ts'
 import { auditRouter } from '../admin/audit-router.ts'
 import { economicsRouter } from '../admin/economics-router.ts'
+import { mailRouter } from '../admin/mail-router.ts'
 import { systemRouter } from '../admin/system-router.ts'
 import { usersRouter } from '../admin/users-router.ts'
 import { agentsRouter } from '../agents/agents-router.ts'
@@ -70,6 +71,7 @@ export function createRootRouter(parts: RouterParts) {
     platformKeys: platformKeysRouter(parts.people),
     system: systemRouter(parts.admin),
     audit: auditRouter(parts.admin),
+    mail: mailRouter(parts.admin),
     economics: economicsRouter(parts.admin),
   })
 }

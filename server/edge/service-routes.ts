@@ -5,6 +5,8 @@ import { restForm } from '../http/answer-forms.ts'
 import { openaiRoutes } from './openai/openai-routes.ts'
 import { wireForm } from './openai/wire-error.ts'
 import { filePaths, pagePaths, type ConsoleFiles } from '../http/files/console-files.ts'
+import { mailPreviewPath } from '../http/files/mail-preview.ts'
+import { requireAdmin } from '../procedures/caller.ts'
 import { openDocs } from '../http/files/docs-pages.ts'
 import { eventBytesMax, eventsPath } from '../payments/receive-events.ts'
 import { mcpRoute, type McpParts } from './mcp/mcp-route.ts'
@@ -27,6 +29,7 @@ export type RouteParts = ErrorParts & {
   openai: OpenaiParts
   oidc: Handler
   payload: Handler
+  mailPreview: Handler
   /** Handles the URL to which the browser returns after a connector's sign-in. */
   signInCallback: Handler
   paymentEvent: Handler
@@ -75,6 +78,7 @@ export function createRoutes(parts: RouteParts): RouteTable {
     { ...open(callbackPath, 'signInCallback', parts.signInCallback), methods: ['GET'] },
     ...operator,
     ...docs.paths.map((path) => open(path, 'page', docs.serve)),
+    { ...open(mailPreviewPath, 'page', parts.mailPreview), methods: ['GET'], auth: requireAdmin },
     ...pages,
     ...filePaths.map((path) => open(path, 'console', parts.console.serveFile)),
     { ...nothing('/api/*'), isGated: true, operation: 'other' },

@@ -137,6 +137,11 @@ export const variables = {
     meaning: 'sender of mail, with the name of the service; required with `ERRAND_SMTP_URL`',
     values: '`address` or `Name <address>`',
   },
+  ERRAND_MAIL_LOGO_URL: {
+    meaning: 'logo at the top of mails, shown 40 pixels high',
+    otherwise: 'no logo',
+    values: 'an https URL',
+  },
   ERRAND_SIGN_UP: {
     meaning: 'whether visitors can create an account with an email address; `email` requires `ERRAND_SMTP_URL`',
     default: 'off',

@@ -6,7 +6,9 @@ import { SealedSecretsError, type SecretVault } from '../kernel/secret-vault.ts'
 import type { MailStore } from '../store/mails/mail-port.ts'
 import type { LeasedMail, LinkMail, MailOutcome } from '../store/mails/mail-types.ts'
 import { MailRefusedError, type MailPort } from './outgoing-mail.ts'
-import { renderMail } from './mail-texts.ts'
+import { requiresTls, type MailSettings } from './mail-settings.ts'
+import { renderMail, type MailLook } from './mail-texts.ts'
+import { testMail } from './test-mail-text.ts'
 
 const inFlightMax = 4
 const attemptMs = 30_000
@@ -28,8 +30,8 @@ type SenderParts = {
   baseUrl: () => string
   clock: Clock
   log: Logger
-  name: string
   port: MailPort
+  settings: MailSettings
   store: MailStore
   vault: SecretVault
 }
@@ -61,6 +63,33 @@ export class MailSender {
     const timer = setTimeout(() => this.#stopping.abort(new Error('The service is stopping.')), drainMs)
     await Promise.all(this.#inFlight)
     clearTimeout(timer)
+  }
+
+  get look(): MailLook {
+    const {
+      baseUrl,
+      settings: { from, logoUrl },
+    } = this.#parts
+    return { name: from.name || 'Errand', baseUrl: baseUrl(), ...(logoUrl !== undefined && { logoUrl }) }
+  }
+
+  /** The mail server, without its credentials. */
+  get server() {
+    const { from, host, isSecure, port } = this.#parts.settings
+    const starttls = requiresTls(this.#parts.settings) ? ('starttls' as const) : ('optional' as const)
+    const sender = from.name === '' ? from.address : `${from.name} <${from.address}>`
+    return { host, port, tls: isSecure ? ('implicit' as const) : starttls, from: sender }
+  }
+
+  /** Sends a test mail without the queue. Returns an error if the server does not accept it. */
+  async sendTest(to: string): Promise<string | null> {
+    const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(attemptMs)])
+    try {
+      await this.#parts.port.send(testMail(this.look.name, to), signal)
+      return null
+    } catch (error) {
+      return textOf(error)
+    }
   }
 
   /** Encrypts a link so that it can be stored until the mail is sent. */
@@ -112,19 +141,19 @@ export class MailSender {
   }
 
   async #attempt(mail: LeasedMail): Promise<MailOutcome> {
-    const { baseUrl, name, port, vault } = this.#parts
+    const { port, vault } = this.#parts
     const { attempt, email, id, sealed } = mail
     const pause = pausesMs[attempt - 1]
     // The delay is randomized so that mails that failed together are not retried together.
     const againInMs = pause === undefined ? null : Math.round(pause * (0.9 + Math.random() * 0.2))
     try {
       const url = sealed === null ? '' : (vault.open(sealed, { mailId: id })['url'] ?? '')
-      const content = renderMail({ ...mail, name, baseUrl: baseUrl(), url })
+      const content = renderMail({ ...mail, ...this.look, url })
       const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(attemptMs)])
       await port.send({ id, to: email, ...content }, signal)
       return { kind: 'sent' }
     } catch (error) {
-      const text = clip(error instanceof Error ? error.message : String(error), errorCharsMax)
+      const text = textOf(error)
       const isFinal = error instanceof MailRefusedError || error instanceof SealedSecretsError
       return { kind: 'failed', error: text, againInMs: isFinal ? null : againInMs }
     }
@@ -142,4 +171,8 @@ export class MailSender {
       this.#wake = done
     })
   }
+}
+
+function textOf(error: unknown): string {
+  return clip(error instanceof Error ? error.message : String(error), errorCharsMax)
 }

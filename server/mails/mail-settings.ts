@@ -8,8 +8,10 @@ export type MailSettings = {
   isSecure: boolean
   auth?: { user: string; pass: string }
   from: Sender
+  /** Image at the top of every mail. */
+  logoUrl?: string
 }
-export type Sender = { name: string; address: string }
+type Sender = { name: string; address: string }
 
 /** Address that every mail server accepts: ASCII, one line, without comments. */
 export const MailAddress = z.email().max(254)
@@ -23,13 +25,18 @@ export function requiresTls({ auth, host, isSecure }: MailSettings): boolean {
   return !isSecure && auth !== undefined && !loopback.test(host)
 }
 
+type MailVariables = Record<'logoUrl' | 'sender' | 'url', string>
+
 /**
  * Returns undefined if the service sends no mail. Unset variables are empty strings. Errors do not quote the URL, because
  * it contains a password.
  */
-export function checkMail({ sender, url }: { sender: string; url: string }): MailSettings | undefined {
-  if (url === '' && sender === '') return undefined
-  if (url === '') throw new ConfigError('ERRAND_SMTP_URL: must be set if ERRAND_MAIL_FROM is set')
+export function checkMail({ logoUrl, sender, url }: MailVariables): MailSettings | undefined {
+  if (url === '' && sender === '' && logoUrl === '') return undefined
+  if (url === '') {
+    const other = sender === '' ? 'ERRAND_MAIL_LOGO_URL' : 'ERRAND_MAIL_FROM'
+    throw new ConfigError(`ERRAND_SMTP_URL: must be set if ${other} is set`)
+  }
   const server = parseSmtpUrl(url)
   if (!server) {
     throw new ConfigError(
@@ -38,10 +45,12 @@ export function checkMail({ sender, url }: { sender: string; url: string }): Mai
   }
   const from = parseSender(sender)
   if (!from) throw new ConfigError('ERRAND_MAIL_FROM: must be an email address, or Name <address>')
-  return { ...server, from }
+  if (logoUrl === '') return { ...server, from }
+  if (URL.parse(logoUrl)?.protocol !== 'https:') throw new ConfigError('ERRAND_MAIL_LOGO_URL: must be an https URL')
+  return { ...server, from, logoUrl }
 }
 
-function parseSmtpUrl(text: string): Omit<MailSettings, 'from'> | undefined {
+function parseSmtpUrl(text: string): Omit<MailSettings, 'from' | 'logoUrl'> | undefined {
   const url = URL.parse(text)
   const isSecure = url?.protocol === 'smtps:'
   if (!url || (!isSecure && url.protocol !== 'smtp:') || url.hostname === '') return undefined

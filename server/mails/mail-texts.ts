@@ -8,19 +8,23 @@ type Content = {
   link: { label: string; url: string }
 }
 
-type Facts = Pick<LeasedMail, 'kind' | 'email' | 'data' | 'createdAt' | 'expiresAt'> & {
-  name: string
-  baseUrl: string
-  /** The secret link in an invitation or password mail. */
-  url: string
-}
+/** The operator's name, URL and logo in every mail. */
+export type MailLook = { name: string; baseUrl: string; logoUrl?: string }
+
+type Facts = Pick<LeasedMail, 'kind' | 'email' | 'data' | 'createdAt' | 'expiresAt'> &
+  MailLook & {
+    /** The secret link in an invitation or password mail. */
+    url: string
+  }
 
 export function renderMail(facts: Facts): Pick<OutgoingMail, 'subject' | 'text' | 'html'> {
   const { link, paragraphs, subject } = contentOf(facts)
   const footer = `This is an automatic mail from ${facts.name}.`
   const text = [...paragraphs, `${link.label}:\n${link.url}`, `-- \n${footer}`].join('\n\n')
+  const logo = facts.logoUrl && `<p><img src="${escape(facts.logoUrl)}" alt="${escape(facts.name)}" height="40"></p>`
   const html = [
     '<!doctype html><html lang="en"><body style="font-family:sans-serif;font-size:16px;line-height:1.5;max-width:36em">',
+    ...(logo ? [logo] : []),
     ...paragraphs.map((paragraph) => `<p>${escape(paragraph)}</p>`),
     `<p><a href="${escape(link.url)}">${escape(link.label)}</a></p>`,
     `<p style="font-size:13px;opacity:.7">${escape(footer)}</p></body></html>`,

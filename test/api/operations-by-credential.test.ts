@@ -118,6 +118,8 @@ const decisions: Record<string, Decision | 'public'> = {
   'platformKeys.revoke': nobody,
   'system.get': nobody,
   'audit.list': nobody,
+  'mail.get': nobody,
+  'mail.sendTest': nobody,
   'economics.get': { platform: 'economics' },
 }
 

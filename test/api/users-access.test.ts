@@ -42,6 +42,8 @@ const callsOn = ({ invitationId, keyId, platformKeyId, taskId, userId }: Ids): A
   { id: 'getSystem', method: 'GET', path: '/api/system' },
   { id: 'getEconomics', method: 'GET', path: '/api/admin/economics?from=2026-01-01&to=2026-01-31' },
   { id: 'listAudit', method: 'GET', path: '/api/admin/audit' },
+  { id: 'getMail', method: 'GET', path: '/api/admin/mail' },
+  { id: 'sendTestMail', method: 'POST', path: '/api/admin/mail/test', body: { to: 'ada@example.com' } },
 ]
 
 async function everything({ app: { store } }: TestService): Promise<unknown> {

@@ -191,6 +191,11 @@ export async function checkUsers(checker: Checker): Promise<void> {
   await check(200, 'GET /api/system')
   await check(200, 'GET /api/admin/economics?from=2026-01-01&to=2026-01-31')
   await check(400, 'GET /api/admin/economics?from=2026-01-31&to=2026-01-01')
+  const test = 'POST /api/admin/mail/test'
+  await check(200, 'GET /api/admin/mail')
+  await check(200, test, { to: 'ada@example.com' })
+  await check(400, test, { to: 'nobody' })
+  await checkBodies(check, [test])
   await check(200, 'GET /api/admin/audit?limit=3')
   await check(400, 'GET /api/admin/audit?action=none')
 }

@@ -136,6 +136,8 @@ export async function callEverything({ person, platform, service, webhookId }: C
   await ofAdmin('GET', '/api/admin/economics?from=2026-01-01&to=2026-12-31')
   for (const query of ['', `?userId=${userId}`, '?action=key.created', `?userId=${userId}&action=key.created`])
     await ofAdmin('GET', `/api/admin/audit${query}`)
+  await ofAdmin('GET', '/api/admin/mail')
+  await ofAdmin('POST', '/api/admin/mail/test', { to: 'ada@example.com' })
   await ofAdmin('GET', '/api/users')
   await ofAdmin('GET', `/api/users/${userId}`)
   await ofAdmin('GET', `/api/users/${userId}/transactions`)

@@ -14,7 +14,7 @@ async function outcomeOf(attempt: number, error: Error): Promise<MailOutcome> {
     baseUrl: () => 'https://agents.example.com',
     clock: { now: () => 0 },
     log: { warn: () => {} },
-    name: 'Acme Agents',
+    settings: { from: { name: 'Acme Agents', address: 'agents@acme.example' } },
     port: { send: () => Promise.reject(error) },
     store: {
       lease: async () => mails.splice(0),

@@ -54,6 +54,20 @@ test.each([
   expect(() => resolve('smtp://mail.example', sender)).toThrow(/^ERRAND_MAIL_FROM: must be/)
 })
 
+test('reads the logo, which must be an https URL', () => {
+  const logo = (url: string) => ({
+    ERRAND_SMTP_URL: 'smtp://mail.example',
+    ERRAND_MAIL_FROM: from,
+    ERRAND_MAIL_LOGO_URL: url,
+  })
+  expect(resolveMail(logo('https://acme.example/logo.png'))).toMatchObject({ logoUrl: 'https://acme.example/logo.png' })
+  for (const url of ['http://acme.example/logo.png', 'data:image/png;base64,AA', 'logo.png'])
+    expect(() => resolveMail(logo(url))).toThrow('ERRAND_MAIL_LOGO_URL: must be an https URL')
+  expect(() => resolveMail({ ERRAND_MAIL_LOGO_URL: 'https://acme.example/logo.png' })).toThrow(
+    /^ERRAND_SMTP_URL: must be/,
+  )
+})
+
 test('requires a mail server for a sender', () => {
   expect(() => resolve('')).toThrow(/^ERRAND_SMTP_URL: must be set/)
 })

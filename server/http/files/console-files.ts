@@ -50,6 +50,7 @@ export const pagePaths: readonly string[] = [
     'platform-keys',
     'agents',
     'audit',
+    'mail',
     'system',
   ].map((page) => `/admin/${page}`),
 ]
@@ -199,6 +200,7 @@ function pageHeaders(nonce: string): Record<string, string> {
     "img-src 'self' data: blob:",
     "connect-src 'self'",
     "font-src 'self'",
+    "frame-src 'self'",
     "base-uri 'none'",
     "form-action 'self'",
     "frame-ancestors 'none'",

@@ -9,6 +9,7 @@ import {
   type LinkMail,
   type MailKind,
   type MailOutcome,
+  type MailRecord,
   type MailState,
 } from './mail-types.ts'
 
@@ -104,6 +105,11 @@ const lastOf = (status: string) => `SELECT * FROM (SELECT error, attempted_at AS
 const lastError = statement<{ error: string; at: EpochMs }>(
   'mail_last_error',
   `SELECT * FROM (${lastOf('pending')} UNION ALL ${lastOf('failed')}) AS last ORDER BY at DESC LIMIT 1`,
+)
+const newest = statement<MailRecord>(
+  'mail_newest',
+  `SELECT ${columns('id kind email userId status attempts error createdAt attemptedAt')} FROM mails
+    ORDER BY created_at DESC LIMIT :limit`,
 )
 const purge = statement(
   'mail_purge',
@@ -231,6 +237,10 @@ export function* readMailState(on: Reads): Op<MailState> {
   const counted = on.get(counts)
   const last = on.get(lastError)
   return { ...(yield* counted)!, lastError: (yield* last) ?? null }
+}
+
+export function listNewestMails(on: Reads, limit: number): Answer<MailRecord[]> {
+  return on.all(newest, { limit })
 }
 
 export function* purgeMails(tx: Tx, rowsMax: number): Op<number> {

@@ -46,6 +46,19 @@ export type MailOutcome =
   /** `againInMs` is null if the mail must not be retried. */
   | { kind: 'failed'; error: string; againInMs: number | null }
 
+/** A mail without its link and content. */
+export type MailRecord = {
+  id: string
+  kind: MailKind
+  email: string
+  userId: string | null
+  status: (typeof mailStatuses)[number]
+  attempts: number
+  error: string | null
+  createdAt: EpochMs
+  attemptedAt: EpochMs | null
+}
+
 /**
  * Numbers of mails for the operator. `failed` counts failed mails that are still stored. Both numbers are at most
  * 10,000.

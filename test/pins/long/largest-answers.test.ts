@@ -111,6 +111,8 @@ const bounds: Record<string, number | typeof configured> = {
   'system.get': configured,
   'economics.get': 512 * kb,
   'audit.list': 512 * kb,
+  'mail.get': 64 * kb,
+  'mail.sendTest': kb,
 }
 
 type World = { admin: Browser; person: Person; service: TestService; ids: Record<string, string> }

@@ -174,7 +174,10 @@ test('lists login methods for any caller, regardless of credentials', async () =
     const rest = await service.request('GET', '/api/login', { headers })
     expect([rest.status, rest.body]).toEqual([200, { providers: [], canResetPassword: false, canSignUp: false }])
     const rpc = await service.request('GET', '/trpc/login.options?input=%7B%7D', { headers })
-    expect([rpc.status, rpc.body.result.data.json]).toEqual([200, { providers: [], canResetPassword: false, canSignUp: false }])
+    expect([rpc.status, rpc.body.result.data.json]).toEqual([
+      200,
+      { providers: [], canResetPassword: false, canSignUp: false },
+    ])
   }
   await service.stop()
 })
