@@ -92,6 +92,20 @@ test('rejects a person without an account if sign-up is closed, the default', as
   await on.stop()
 })
 
+test('a new person gets the plan and the trial credit of newcomers, once per person', async () => {
+  const signUp = { isOpen: false, domains: null, newcomer: { plan: null, credit: 25_000 } }
+  const on = await startSignOn({ login: { createAccounts: true }, service: { signUp } })
+  on.provider.people.set('subject-eve', verified('Eve@Example.com'))
+  for (let time = 0; time < 2; time++)
+    expect(await signOnAs(on, 'subject-eve')).toMatchObject({ email: 'eve@example.com', balanceUsd: '2.5000' })
+  on.other.people.set('subject-other', verified('eve+other@example.com'))
+  expect(await signOnAs(on, 'subject-other', 'other')).toMatchObject({ balanceUsd: '0.0000' })
+  const { acts } = await on.service.app.store.audit.list({ action: 'user.created', limit: 10 })
+  expect(acts.map(({ change }) => JSON.parse(change).creditUsd)).toEqual(['0.0000', '2.5000'])
+  expect(await on.service.app.store.verifyLedger()).toMatchObject({ ok: true })
+  await on.stop()
+})
+
 test('with createAccounts, a new person gets an empty account and keeps it', async () => {
   const on = await startSignOn({ login: { createAccounts: true } })
   on.provider.people.set('subject-eve', verified('Eve@Example.com'))

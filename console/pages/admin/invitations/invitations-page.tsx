@@ -37,7 +37,7 @@ export function InvitationsPage() {
     <>
       <PageHeader
         title="Invitations"
-        description="Links for creating an account or setting a password, newest first. Share them yourself, because the service does not send email."
+        description="Links for creating an account or setting a password, newest first. Share them yourself unless the service sends email."
         actions={inviteButton}
       />
       <Stack gap="lg">
