@@ -18,7 +18,7 @@ export function TestMailForm() {
   }
   return (
     <form onSubmit={submit} noValidate>
-      <Group align="flex-start">
+      <Group align="flex-end">
         <TextInput
           label="Send a test mail to"
           type="email"
@@ -29,7 +29,7 @@ export function TestMailForm() {
           onChange={(event) => setTyped(event.currentTarget.value)}
           error={fields['to']}
         />
-        <Button type="submit" mt={25} loading={test.isPending}>
+        <Button type="submit" loading={test.isPending}>
           Send test mail
         </Button>
       </Group>
