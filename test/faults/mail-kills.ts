@@ -14,22 +14,29 @@ import { dataDirOf, readPlace, type Place } from './row-source.ts'
 
 /** Requests per kill, half of them for each kind of link. */
 const perKill = 6
+/** Number of kills after which the arrival of all mails is checked. */
+const killsPerPlace = 20
 /** A killed server's leases must expire before another one sends its mails. */
 const arrivalMsMax = 150_000
 
 export function run(options: FaultOptions): Promise<FaultReport> {
-  return reportOn('mail-kills', options, (tally) => killSenders(tally, { place: newDataDir(), kills: options.times }))
+  return reportOn('mail-kills', options, (tally) => killEach(tally, options.times, async () => newDataDir()))
 }
 
 export function runPostgres(options: FaultOptions): Promise<FaultReport> {
   return reportOn('mail-kills-postgres', options, async (tally) => {
     const database = await FaultDatabase.start({ isDurable: false })
     try {
-      await killSenders(tally, { place: await newDatabasePlace(database), kills: options.times })
+      await killEach(tally, options.times, () => newDatabasePlace(database))
     } finally {
       await database.stop()
     }
   })
+}
+
+async function killEach(tally: Tally, times: number, newPlace: () => Promise<Place>): Promise<void> {
+  for (let done = 0; done < times; done += killsPerPlace)
+    await killSenders(tally, { place: await newPlace(), kills: Math.min(killsPerPlace, times - done) })
 }
 
 async function killSenders(tally: Tally, { kills, place }: { kills: number; place: Place }): Promise<void> {
