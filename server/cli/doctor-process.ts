@@ -10,6 +10,7 @@ import { describeUnknown, unknownVariables } from '../app/unknown-variables.ts'
 import { packageVersion } from '../kernel/package-version.ts'
 import { codeOf } from '../kernel/thrown.ts'
 import type { Finding, Installation } from './finding.ts'
+import { requestUrl } from './server-socket.ts'
 import { describeFewFiles, openFilesLimit } from '../app/open-files.ts'
 
 type Found = Omit<Finding, 'name'>
@@ -45,7 +46,7 @@ export function checkVariables(): Found {
   return { status: 'warning', message: unknown.map(describeUnknown).join('; ') }
 }
 
-export async function checkPort({ host, port }: Installation): Promise<Found> {
+export async function checkPort({ dataDir, host, port }: Installation): Promise<Found> {
   const place = `${host}:${port}`
   const code = await new Promise<string>((done) => {
     const server = createServer()
@@ -57,11 +58,12 @@ export async function checkPort({ host, port }: Installation): Promise<Found> {
     const why = code === 'EACCES' ? 'this user lacks permission. Choose port 1024 or higher' : code
     return { status: 'problem', message: `Cannot listen on ${place}: ${why}` }
   }
-  if (await isErrand(host, port)) return { status: 'ok', message: `an Errand server is running on ${place}` }
-  return {
-    status: 'problem',
-    message: `another program is using ${place}. Choose another port with --port or ERRAND_PORT`,
+  const url = await requestUrl(dataDir)
+  if (url !== undefined && Number(new URL(url).port) === port) {
+    return { status: 'ok', message: `the server of ${resolve(dataDir)} is running on ${place}` }
   }
+  const other = (await isErrand(host, port)) ? 'the server of another data directory' : 'another program'
+  return { status: 'problem', message: `${other} is using ${place}. Choose another port with --port or ERRAND_PORT` }
 }
 
 async function isErrand(host: string, port: number): Promise<boolean> {

@@ -4,7 +4,7 @@ import type { App } from '../app/app.ts'
 import { isBelowNpm, resolveLogLevel, resolveServe, type ServeOptions } from '../app/config.ts'
 import { openService } from '../app/open-service.ts'
 import { createServiceLog } from '../app/service-log.ts'
-import { listenForReload } from './reload-socket.ts'
+import { listenForCommands } from './server-socket.ts'
 
 type Options = ServeOptions & { json?: boolean }
 
@@ -54,7 +54,7 @@ async function start(options: Options, { describe, log }: { describe: Describe; 
     await app.stop()
     throw error
   }
-  listenForReload(dataDir, { log, reload: () => app.reload() })
+  listenForCommands(dataDir, { log, reload: () => app.reload(), url: app.url })
   log.info({ url: app.url, dataDir, configFile }, 'listening')
 }
 

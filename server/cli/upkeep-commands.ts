@@ -5,7 +5,7 @@ import { resolveDataDir, resolvePayloadBucket } from '../app/config.ts'
 import { documentFile } from '../http/files/docs-pages.ts'
 import { copyPayloads, type Lacking } from './backup-payloads.ts'
 import { compact, print, withStore } from './open-store.ts'
-import { requestReload } from './reload-socket.ts'
+import { requestReload } from './server-socket.ts'
 
 type Common = { data?: string; json?: boolean }
 
