@@ -22,7 +22,7 @@ const seed = values.seed === undefined ? Math.floor(Math.random() * 1_000_000_00
 
 function whole(option: string, text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text)
-  refuse(`${option}: "${text}" is no whole number`)
+  refuse(`${option}: "${text}" is not a whole number`)
 }
 
 function refuse(message: string): never {
@@ -38,14 +38,18 @@ if (values.process && values.engine === 'postgres')
   refuse('--process: is for --engine sqlite; npm run faults kills nodes')
 const postgres = values.engine === 'postgres' ? { nodes, url: values.url } : undefined
 
+const say = (line: string) => process.stderr.write(`${line}\n`)
 let violations = 0
 for (let world = 0; world < worlds; world++) {
+  const name = `seed ${seed + world}`
+  say(`${name}: starting, ${operations} operations`)
   const report = await simulate({
     seed: seed + world,
     operations,
     isHostile: values.hostile,
     inProcess: values.process,
     ...(postgres && { postgres }),
+    onProgress: (done) => say(`${name}: ${done} of ${operations} operations`),
   })
   const inProcess = `${values.hostile ? ' --hostile' : ''}${values.process ? ' --process' : ''}`
   const engine = postgres ? ` --engine postgres --nodes ${nodes}` : ''

@@ -151,7 +151,10 @@ export type Simulation = {
   inProcess?: boolean
   /** Number of services on one PostgreSQL database, on the server at `url` or on a new one. */
   postgres?: { nodes: number; url?: string | undefined }
+  /** Called every 10 seconds with the number of completed operations. */
+  onProgress?: (operations: number) => void
 }
+const progressMs = 10_000
 
 /** Runs one world from its seed until it has completed the requested number of operations or a check fails. */
 export async function simulate({ inProcess = false, postgres, ...world }: Simulation): Promise<SimReport> {
@@ -164,10 +167,14 @@ export async function simulate({ inProcess = false, postgres, ...world }: Simula
   }
 }
 
-type World = Pick<Simulation, 'seed' | 'operations' | 'isHostile'>
+type World = Pick<Simulation, 'seed' | 'operations' | 'isHostile' | 'onProgress'>
 
-async function simulateOn(engine: SimEngine, { isHostile = false, operations, seed }: World): Promise<SimReport> {
+async function simulateOn(
+  engine: SimEngine,
+  { isHostile = false, onProgress, operations, seed }: World,
+): Promise<SimReport> {
   const begun = performance.now()
+  let reportedAt = begun
   const password = 'a simulated password'
   known ??= { password, hash: await hashPassword(password) }
   const stepWeights = weightsOf(engine, isHostile)
@@ -180,6 +187,9 @@ async function simulateOn(engine: SimEngine, { isHostile = false, operations, se
     for (; total < operations; step++) {
       world.random = new SimRandom(seed, step)
       total += await takeStep(world, { step, stepWeights })
+      if (performance.now() - reportedAt < progressMs) continue
+      reportedAt = performance.now()
+      onProgress?.(total)
     }
     await world.quiesce()
     await checkModelMoney(world)
