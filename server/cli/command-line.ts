@@ -1,5 +1,6 @@
 import { Argument, Command, Help, type Option } from 'commander'
 import type { ServeOptions } from '../app/config.ts'
+import { loadEnvFile } from '../app/env-file.ts'
 import { packageVersion } from '../kernel/package-version.ts'
 import { UsageError } from '../kernel/usage-error.ts'
 import { addAccounts } from './accounts/account-commands.ts'
@@ -10,6 +11,7 @@ import { common, lazily, wholeNumber, withVariable, type Common } from './comman
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
   const program = createProgram()
   try {
+    loadEnvFile()
     await program.parseAsync(withCommand(argv))
   } catch (error) {
     reportError(error, { args: argv.slice(2), program })

@@ -6,6 +6,7 @@ import { PriceLists } from '../agents/prices/price-lists.ts'
 import { measureTools } from '../agents/model/tool-tokens.ts'
 import { loadConfigFile } from '../agents/config/load-config-file.ts'
 import { resolveLimits, type Limits } from '../app/config.ts'
+import { overriddenVariables } from '../app/env-file.ts'
 import { describeUnknown, unknownVariables } from '../app/unknown-variables.ts'
 import { packageVersion } from '../kernel/package-version.ts'
 import { codeOf } from '../kernel/thrown.ts'
@@ -41,9 +42,9 @@ export async function checkConfig({ configFile }: Installation): Promise<Found> 
 }
 
 export function checkVariables(): Found {
-  const unknown = unknownVariables()
-  if (unknown.length === 0) return { status: 'ok', message: 'all ERRAND_ variables are known settings' }
-  return { status: 'warning', message: unknown.map(describeUnknown).join('; ') }
+  const warnings = [...unknownVariables().map(describeUnknown), ...overriddenVariables()]
+  if (warnings.length === 0) return { status: 'ok', message: 'all ERRAND_ variables are known settings' }
+  return { status: 'warning', message: warnings.join('; ') }
 }
 
 export async function checkPort({ dataDir, host, port }: Installation): Promise<Found> {

@@ -2,6 +2,7 @@ import { closeSync, openSync } from 'node:fs'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import type { App } from '../app/app.ts'
 import { isBelowNpm, resolveLogLevel, resolveServe, type ServeOptions } from '../app/config.ts'
+import { overriddenVariables } from '../app/env-file.ts'
 import { openService } from '../app/open-service.ts'
 import { createServiceLog } from '../app/service-log.ts'
 import { listenForCommands } from './server-socket.ts'
@@ -29,6 +30,7 @@ function describeAddress({ url }: App, { json }: Options): string {
 }
 
 async function start(options: Options, { describe, log }: { describe: Describe; log: Logger }): Promise<void> {
+  for (const overridden of overriddenVariables()) log.warn({}, overridden)
   const settings = resolveServe(options)
   const { baseUrl, configFile, dataDir, host, port, role } = settings
   const app = await openService({

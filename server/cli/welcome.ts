@@ -1,6 +1,7 @@
 import { relative } from 'node:path'
 import type { Catalogue, Endpoint } from '../agents/config/catalogue.ts'
 import type { App } from '../app/app.ts'
+import { environment } from '../app/config.ts'
 import { sampleParams } from './sample-params.ts'
 
 /** `password` is absent once the demo user has changed the generated password. */
@@ -52,7 +53,10 @@ function pick(field: string): string {
 const table = 'city,amount\nBerlin,10.50\nParis,4.25\nBerlin,2.25\n\nWhat is the total amount by city?'
 
 function describeModel(catalogue: Catalogue): string {
-  if (catalogue.agent('model')) return 'the agent "model"; its endpoint is model.draft'
+  const names = ['ERRAND_MODEL_BASE_URL', 'OPENAI_API_KEY', 'ANTHROPIC_API_KEY']
+  if (catalogue.agent('model')) {
+    return `the agent "model", from ${names.find((name) => environment()[name])}; its endpoint is model.draft`
+  }
   return 'none: set OPENAI_API_KEY, ANTHROPIC_API_KEY, or ERRAND_MODEL_BASE_URL and ERRAND_MODEL_NAME (Ollama, vLLM …), and start again'
 }
 
