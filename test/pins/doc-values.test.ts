@@ -189,3 +189,14 @@ test.each(statements)('%s: "%s"', (file, phrase, source, name) => {
   const value = constantOf(source, name)
   expect(means(stated!, { name, value }), `${stated} for ${name}, ${value} in server/${source}`).toBe(true)
 })
+
+test('the README has at most 150 lines, and takes less than five minutes to read aloud', () => {
+  const readme = read('README.md')
+  expect(readme.split('\n').length - 1).toBeLessThanOrEqual(150)
+  const spoken = readme
+    .replaceAll(/^```[\s\S]*?^```/gm, '')
+    .replaceAll(/^!.*$/gm, '')
+    .replaceAll(/\]\([^)]*\)/g, ']')
+  // People read 150 words per minute.
+  expect(spoken.match(/\S*\w\S*/g)!.length).toBeLessThan(5 * 150)
+})
