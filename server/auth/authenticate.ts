@@ -49,7 +49,7 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
     const remembered = known.get(authorization)
     const { kind, tokenHash } = remembered ?? readToken(authorization)
     const caller = await (kind === 'key'
-      ? byKey(parts, tokenHash)
+      ? byKey(parts, tokenHash, request)
       : kind === 'platform'
         ? byPlatformKey(parts, tokenHash, request)
         : byClientToken(parts, tokenHash))
@@ -77,14 +77,17 @@ function readToken(authorization: string): KnownToken {
   if (token === undefined)
     throw unauthorized('The Authorization header is malformed. Send Authorization: Bearer <API_KEY>.')
   const kind = kindOfToken(token)
-  // Malformed, unknown and revoked tokens get the same message, so that it does not reveal which keys exist.
   if (kind === undefined) throw unauthorized('The API key is invalid or revoked. Send an active key.')
   return { kind, tokenHash: hashToken(token) }
 }
 
-async function byKey({ clock, keyUses, store }: AuthenticatorParts, tokenHash: string): Promise<Caller> {
+async function byKey(
+  { clock, keyUses, store }: AuthenticatorParts,
+  tokenHash: string,
+  request: IncomingMessage,
+): Promise<Caller> {
   const key = await store.findKey(tokenHash)
-  if (!key || key.revokedAt !== null) throw unauthorized('The API key is invalid or revoked. Send an active key.')
+  if (!key || key.revokedAt !== null) throw invalidKey('API key', request)
   const now = clock.now()
   assertNotExpired(key, now, 'API key')
   assertNotSuspended(key)
@@ -107,7 +110,7 @@ async function byPlatformKey(
 ): Promise<AnyCaller> {
   const { clients, clock, platformUses, store } = parts
   const key = await store.platform.findKey(tokenHash)
-  if (!key || key.revokedAt !== null) throw unauthorized('The platform key is invalid or revoked. Send an active key.')
+  if (!key || key.revokedAt !== null) throw invalidKey('platform key', request)
   const now = clock.now()
   assertNotExpired(key, now, 'platform key')
   if (key.addresses && !new NetworkList(key.addresses).has(clients.addressOf(request))) {
@@ -196,6 +199,15 @@ function assertNotExpired({ expiresAt }: { expiresAt: EpochMs | null }, now: Epo
 
 function assertNotSuspended({ suspendedAt }: { suspendedAt: number | null }): void {
   if (suspendedAt !== null) throw new ErrandError('FORBIDDEN', 'This account is suspended. Contact an admin.')
+}
+
+/**
+ * Contains the start of the key, because a program may send an old key from its environment. Unknown and revoked keys
+ * get the same message, so that it does not reveal which keys exist.
+ */
+function invalidKey(what: string, { headers }: IncomingMessage): ErrandError {
+  const start = /errand_\w{7}/.exec(headers.authorization ?? '')?.[0]
+  return unauthorized(`The ${what} ${start}… is invalid or revoked. Send an active key.`)
 }
 
 function unauthorized(message: string): ErrandError {

@@ -213,7 +213,7 @@ test('rejects a revoked key on the next request; revoking it again changes nothi
     401,
     {
       error: 'Unauthorized',
-      message: 'The API key is invalid or revoked. Send an active key.',
+      message: `The API key ${created.key.slice(0, 14)}… is invalid or revoked. Send an active key.`,
       statusCode: 401,
       code: 'UNAUTHORIZED',
     },

@@ -37,7 +37,7 @@ test('an admin creates a platform key, which is shown once, lists it and revokes
   const refused = await service.get('/api/users', key)
   expect([refused.status, refused.body.message]).toEqual([
     401,
-    'The platform key is invalid or revoked. Send an active key.',
+    `The platform key ${key.slice(0, 14)}… is invalid or revoked. Send an active key.`,
   ])
   await expectStatus(404, browser.delete('/api/platform-keys/pkey_nobody'))
   await service.stop()
