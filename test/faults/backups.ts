@@ -1,4 +1,4 @@
-import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { runErrand, startProcess } from '../support/test-process.ts'
@@ -79,10 +79,10 @@ async function restore(
   { account, folder }: { account: Account; folder: string },
 ): Promise<void> {
   mkdirSync(folder)
-  copyFileSync(file, join(folder, 'errand.db'))
   // Backups do not include the secret.
   copyFileSync(join(dirname(file), 'data', 'secret'), join(folder, 'secret'))
-  if (existsSync(`${file}.payloads`)) cpSync(`${file}.payloads`, join(folder, 'payloads'), { recursive: true })
+  const restored = JSON.parse(await runErrand(['restore', file, '--data', folder, '--json']))
+  demandEqual(restored.secretMatches, true, 'whether the secret matches')
   demandEqual(JSON.parse(await runErrand(['ledger', 'verify', '--data', folder, '--json'])).ok, true, 'the ledger')
   const server = await startProcess({ dataDir: folder, env: { ...settings, ERRAND_LOG_LEVEL: 'error' } })
   const startedAt = Date.now()

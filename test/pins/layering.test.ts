@@ -142,7 +142,8 @@ test('only the composition root, the command line and tests open a store', () =>
   expect([...new Set(bad.map(({ from }) => from))].toSorted()).toEqual([
     'server/app/open-payloads.ts',
     'server/app/open-service-store.ts',
-    'server/cli/backup-payloads.ts',
+    'server/cli/backups/backup-payloads.ts',
+    'server/cli/backups/restore.ts',
     'server/cli/doctor-data.ts',
     'server/cli/open-store.ts',
   ])

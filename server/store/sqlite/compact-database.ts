@@ -1,6 +1,6 @@
-import { existsSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { StoreOpenError } from '../store-open-error.ts'
-import { databaseFile, lockDataDir, openConnection } from './database.ts'
+import { databaseFile, hasDatabase, lockDataDir, openConnection } from './database.ts'
 
 /**
  * Returns the space of deleted data to the file system. Throws if a server is running, because its writes would have
@@ -8,7 +8,7 @@ import { databaseFile, lockDataDir, openConnection } from './database.ts'
  */
 export function compactDatabase(dataDir: string): { bytesBefore: number; bytesAfter: number } {
   const file = databaseFile(dataDir)
-  if (!existsSync(file))
+  if (!hasDatabase(dataDir))
     throw new StoreOpenError(
       `${dataDir} does not have an Errand database. Choose another folder with --data or ERRAND_DATA_DIR.`,
     )

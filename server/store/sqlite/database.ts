@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,6 +9,7 @@ import { codeOf, messageOf } from '../../kernel/thrown.ts'
 import { DataDirInUseError, StoreOpenError } from '../store-open-error.ts'
 import { schemaStateOf, type SchemaState } from '../applied-migrations.ts'
 import { describeLogDamage, findLogDamage } from './damage/log-damage.ts'
+import { finishRestore, isRestoring } from './restored-files.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -19,8 +21,16 @@ export function databaseFile(dataDir: string): string {
   return join(dataDir, 'errand.db')
 }
 
+/** Whether a data directory has a database, even if an interrupted restore has not yet moved it in. */
+export function hasDatabase(dataDir: string): boolean {
+  return existsSync(databaseFile(dataDir)) || isRestoring(dataDir)
+}
+
 /** Opens the database with the settings that make commits durable. A busy timeout blocks the calling thread. */
 export function openConnection(dataDir: string, busyTimeoutMs: number): Database.Database {
+  if (isRestoring(dataDir)) {
+    throw new StoreOpenError(`A restore of ${dataDir} has not finished. Start \`errand serve\`, which completes it.`)
+  }
   const logDamage = findLogDamage(databaseFile(dataDir))
   if (logDamage) throw new StoreOpenError(describeLogDamage(logDamage))
   const db = new Database(databaseFile(dataDir), { timeout: openWaitMs })
@@ -53,13 +63,14 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Database
 
 /**
  * Makes this process the owner of the data directory, until it calls `release` or exits, by locking a separate file
- * exclusively. CLI commands can still open the database itself for short writes.
+ * exclusively. CLI commands can still open the database itself for short writes. Completes an interrupted restore.
  */
 export function lockDataDir(dataDir: string): { release: () => void } {
   makeFolder(dataDir)
   const lock = new Database(join(dataDir, 'server.lock'), { timeout: 500 })
   try {
     lock.exec('BEGIN EXCLUSIVE')
+    finishRestore(dataDir)
   } catch (error) {
     lock.close()
     throw codeOf(error) === 'SQLITE_BUSY' ? new DataDirInUseError(dataDir) : error

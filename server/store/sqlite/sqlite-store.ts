@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import { existsSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import type { Clock } from '../../kernel/clock.ts'
 import { makeFolder } from '../../kernel/make-folder.ts'
 import { peopleStore } from '../access/people-store.ts'
@@ -11,7 +11,7 @@ import { StoreOpenError } from '../store-open-error.ts'
 import type { Store, StoreLimits } from '../store.ts'
 import { SqliteEngine } from './command-engine.ts'
 import { Counters } from './counters.ts'
-import { databaseFile, lockDataDir, migrateSchema, openConnection, schemaState } from './database.ts'
+import { databaseFile, hasDatabase, lockDataDir, migrateSchema, openConnection, schemaState } from './database.ts'
 import { isDamage } from './damage/find-damage.ts'
 import { GroupCommit } from './group-commit.ts'
 import { checkAtStart, damaged, noteDamage } from './damage/integrity-check.ts'
@@ -64,7 +64,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
  */
 export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?: boolean }): Store {
   const { dataDir, mustExist = false } = options
-  if (!existsSync(databaseFile(dataDir))) {
+  if (!hasDatabase(dataDir)) {
     if (mustExist)
       throw new StoreOpenError(
         `${dataDir} does not have an Errand database. Choose another folder with --data or ERRAND_DATA_DIR.`,

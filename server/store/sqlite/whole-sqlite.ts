@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from 'better-sqlite3'
 import { makeFolder } from '../../kernel/make-folder.ts'
@@ -9,7 +8,7 @@ import type { WholeDatabase } from '../transfer/whole-database.ts'
 import { findDamage } from './damage/find-damage.ts'
 import { damaged } from './damage/integrity-check.ts'
 import { verifyLedger } from './damage/verify-ledger.ts'
-import { databaseFile, lockDataDir, migrateSchema, migrationsFolder, openConnection, schemaState } from './database.ts'
+import { hasDatabase, lockDataDir, migrateSchema, migrationsFolder, openConnection, schemaState } from './database.ts'
 import { keepPrivate } from './private-files.ts'
 import { assertUsable } from './usable-folder.ts'
 
@@ -22,7 +21,7 @@ const settleMs = 300
 
 /** Opens the database of a data directory whose server is stopped. Creates it unless `mustExist` is set. */
 export function openWholeSqlite(dataDir: string, mustExist: boolean): WholeDatabase {
-  if (!existsSync(databaseFile(dataDir))) {
+  if (!hasDatabase(dataDir)) {
     if (mustExist)
       throw new StoreOpenError(
         `${dataDir} does not have an Errand database. Choose another folder with --data or ERRAND_DATA_DIR.`,

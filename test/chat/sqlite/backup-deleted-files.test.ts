@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { copyPayloads } from '../../../server/cli/backup-payloads.ts'
+import { copyPayloads } from '../../../server/cli/backups/backup-payloads.ts'
 import { payloadFile } from '../../../server/payloads/file-payload-store.ts'
 import { fileAgents } from '../../support/file-agents.ts'
 import { filePartOf, png } from '../../support/sample-files.ts'

@@ -61,6 +61,7 @@ const elsewhere: Record<string, [page: string, text: string][]> = {
     ['docs/guides/operations.md', 'pg_dump'],
     ['docs/guides/scaling.md', '--role worker'],
   ],
+  'test/runner/long/sqlite/cli-restore.test.ts': [['docs/guides/operations.md', 'errand restore /var/backups']],
   'test/sign-ins': [['docs/guides/connectors.md', '/sign-in']],
   'test/faults/payments.ts, with the stub': [
     ['docs/guides/payments.md', 'npm run stripe-stub'],
@@ -240,7 +241,7 @@ test(
     const home = { HOME: temporaryFolder('owner') }
     await runShell([block('upgrade.md', 'errand backup')], { cwd, env: { ...env, ...home } })
     expect(await server.end('SIGTERM')).toBe(0)
-    const back = await runShell([block('upgrade.md', 'mv .errand')], { cwd, env: { ...env, ...home } })
+    const back = await runShell([block('upgrade.md', 'errand restore')], { cwd, env: { ...env, ...home } })
     expect(back).toMatch(/is consistent|no differences/i)
     expect(await runErrand(['users', 'show', '--user', email], env)).toContain('4.9')
   },

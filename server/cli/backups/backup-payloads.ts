@@ -1,13 +1,13 @@
-import type { PayloadRecord } from '../store/tasks/task-types.ts'
+import type { PayloadRecord } from '../../store/tasks/task-types.ts'
 import { mkdir, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import PQueue from 'p-queue'
-import { checkedChunks, PayloadDamage } from '../payloads/payload-digest.ts'
-import { FilePayloadStore, payloadFile } from '../payloads/file-payload-store.ts'
-import { SystemClock } from '../kernel/clock.ts'
-import { codeOf } from '../kernel/thrown.ts'
-import { payloadsIn } from '../store/sqlite/inspect-database.ts'
-import type { Store } from '../store/store.ts'
+import { checkedChunks, PayloadDamage } from '../../payloads/payload-digest.ts'
+import { FilePayloadStore, payloadFile } from '../../payloads/file-payload-store.ts'
+import { SystemClock } from '../../kernel/clock.ts'
+import { codeOf } from '../../kernel/thrown.ts'
+import { payloadsIn } from '../../store/sqlite/inspect-database.ts'
+import type { Store } from '../../store/store.ts'
 
 const copiesAtOnce = 8
 
@@ -19,7 +19,10 @@ export type Lacking = { bad: string[]; deleted: string[] }
  * Copies and verifies every payload that the copied database refers to. Missing and damaged payloads are `bad`. They
  * are `deleted` if `store` no longer has their row, because the service deletes the row first and then the file.
  */
-export async function copyPayloads(store: Store, { database, from, to }: Copy): Promise<Lacking & { copied: number }> {
+export async function copyPayloads(
+  store: Pick<Store, 'findPayload'> | undefined,
+  { database, from, to }: Copy,
+): Promise<Lacking & { copied: number }> {
   const queue = new PQueue({ concurrency: copiesAtOnce })
   const payloads = new FilePayloadStore(from, new SystemClock())
   const bad: string[] = []
@@ -30,7 +33,7 @@ export async function copyPayloads(store: Store, { database, from, to }: Copy): 
     void queue.add(async () => {
       try {
         if (await copyOne(payloads, { record, file: payloadFile(to, record.id) })) copied++
-        else if (await store.findPayload(record.id)) bad.push(record.id)
+        else if (!store || (await store.findPayload(record.id))) bad.push(record.id)
         else deleted.push(record.id)
       } catch (error) {
         failure ??= error
@@ -62,6 +65,15 @@ async function copyOne(
     if (!isGone && !(error instanceof PayloadDamage)) throw error
     await rm(file)
     return false
+  } finally {
+    await handle.close()
+  }
+}
+
+export async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
   } finally {
     await handle.close()
   }
