@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { limits } from '../../../../server/kernel/settings.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { temporaryFolder } from '../../../support/resources.ts'
 import { missingCommand, testNeeding } from '../../../support/test-needing.ts'
+import { runErrand } from '../../../support/test-process.ts'
 import { until } from '../../../support/until.ts'
 import { run } from '../client/client-package.ts'
 import { installTools } from '../../install-tools.ts'
@@ -129,17 +130,51 @@ test('every deployment gives the service more time to stop than its drain time',
 })
 
 testNeeding('systemd', missingCommand('systemd-analyze', '--version'))(
-  'the systemd unit is valid and exposes little',
+  'the systemd units are valid and expose little',
   async () => {
     const folder = temporaryFolder('unit')
-    const file = join(folder, 'errand.service')
+    const units = ['errand.service', 'errand-backup.service', 'errand-backup.timer']
     // Node has another path on this machine.
-    writeFileSync(file, read('deploy/errand.service').replace('/usr/bin/node', process.execPath))
-    const verified = await run('systemd-analyze', ['verify', file], folder)
+    for (const unit of units) {
+      writeFileSync(join(folder, unit), read(`deploy/${unit}`).replace('/usr/bin/node', process.execPath))
+    }
+    const verified = await run('systemd-analyze', ['verify', ...units.map((unit) => join(folder, unit))], folder)
     expect(verified.stdout + verified.stderr).toBe('')
-    const { stdout } = await run('systemd-analyze', ['security', '--offline=true', file], folder)
-    const [, level] = /Overall exposure level for errand\.service: ([\d.]+)/.exec(stdout) ?? []
-    console.log(`exposure of the unit: ${level}`)
-    expect(Number(level)).toBeLessThan(2)
+    for (const unit of ['errand.service', 'errand-backup.service']) {
+      const { stdout } = await run('systemd-analyze', ['security', '--offline=true', join(folder, unit)], folder)
+      const [, level] = /Overall exposure level for .*\.service: ([\d.]+)/.exec(stdout) ?? []
+      console.log(`exposure of ${unit}: ${level}`)
+      expect(Number(level)).toBeLessThan(2)
+    }
   },
 )
+
+test('the backup unit writes a backup that can be restored, and deletes backups after 14 days', async () => {
+  const backups = temporaryFolder('backups')
+  const dataDir = temporaryFolder('data')
+  const unit = read('deploy/errand-backup.service')
+    .replace('/usr/bin/node', process.execPath)
+    .replace('/opt/errand/node_modules/errand/server/errand.cjs', join(root, 'server/main.ts'))
+    .replaceAll('/var/lib/errand-backups', backups)
+    .replaceAll('%%', '%')
+    .replaceAll('$$', '$')
+  const lines = [...unit.matchAll(/^ExecStart(?:Post)?=(.*)$/gm)].map(([, line = '']) => line)
+  expect(lines).toHaveLength(2)
+  const env = { ...process.env, ERRAND_DATA_DIR: dataDir }
+  await runErrand(['users', 'create', '--email', 'ada@example.com'], { ERRAND_DATA_DIR: dataDir })
+  const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000)
+  for (const [name, days] of [
+    ['old.db', 15],
+    ['recent.db', 13],
+  ] as const) {
+    writeFileSync(join(backups, name), '')
+    utimesSync(join(backups, name), daysAgo(days), daysAgo(days))
+  }
+  for (const line of lines) execFileSync('sh', ['-c', line], { env })
+  const [made = '', ...rest] = readdirSync(backups).toSorted()
+  expect(made).toMatch(/^20\d\d-\d\d-\d\d-\d{6}\.db$/)
+  expect(rest).toEqual(['recent.db'])
+  const restored = join(temporaryFolder('restored'), 'data')
+  await runErrand(['restore', join(backups, made)], { ERRAND_DATA_DIR: restored })
+  expect(await runErrand(['users', 'list'], { ERRAND_DATA_DIR: restored })).toContain('ada@example.com')
+})
