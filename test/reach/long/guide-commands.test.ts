@@ -61,6 +61,10 @@ const elsewhere: Record<string, [page: string, text: string][]> = {
     ['docs/guides/operations.md', 'pg_dump'],
     ['docs/guides/scaling.md', '--role worker'],
   ],
+  'litestream.test.ts': [
+    ['docs/guides/operations.md', 'litestream replicate'],
+    ['docs/guides/operations.md', 'litestream restore'],
+  ],
   'test/runner/long/sqlite/cli-restore.test.ts': [['docs/guides/operations.md', 'errand restore /var/backups']],
   'test/sign-ins': [['docs/guides/connectors.md', '/sign-in']],
   'test/faults/payments.ts, with the stub': [
