@@ -85,6 +85,7 @@ import type { ConnectorGrantStore } from './connectors/grant-types.ts'
 import type { PlatformStore } from './platform/platform-types.ts'
 import type { LedgerReport } from './ledger/ledger-report.ts'
 import type { PostedTotals } from './ledger/posted-totals.ts'
+import type { NodeState } from './node-state.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
 import type { TurnEventStore } from './sessions/turn-types.ts'
 import type { WireRequestStore } from './requests/wire-request-types.ts'
@@ -379,6 +380,8 @@ export type Store = {
   resealConnector(input: { connectorId: string; from: string; to: string }): Promise<boolean>
 
   readState(): Promise<StoreState>
+  /** Lists the running servers of the database, oldest first. */
+  listNodes(): Promise<NodeState[]>
   /** Whether writes succeed. If the last write failed, this makes a test write. */
   canWrite(): Promise<boolean>
   /** Whether all connections are busy and have a next command waiting. */

@@ -12,6 +12,7 @@ import { SchemaHold, type SchemaHoldOptions } from './connection/schema-hold.ts'
 import { Ledger } from './ledger.ts'
 import { sharedBy } from './nodes/shared-store.ts'
 import { agreeSetting, replaceSetting } from './setting-rows.ts'
+import { listNodes } from './nodes/node-names.ts'
 import { PgSignals } from './nodes/signals.ts'
 import { takeTasks } from './nodes/take-tasks.ts'
 import { silentMsMax, Transactions } from './connection/transactions.ts'
@@ -100,13 +101,14 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
       agree: (name, value) => all.run((tx) => agreeSetting(tx.client, name, value)),
       replace: (name, value) => all.run((tx) => replaceSetting(tx.client, name, value)),
     },
-    ...(isNode && { shared: sharedBy({ all, leaseMs, signals, urgent }) }),
+    ...(isNode && { shared: sharedBy({ all, leaseMs, schema, signals, urgent }) }),
     ...workStore(engine, limits),
     takeTasks: async (input) => {
       const taken = await all.run((tx) => takeTasks(tx, input, leaseMs))
       for (const { id, userId } of taken.tasks) all.lanes.noteOwner(id, userId)
       return taken
     },
+    listNodes: () => all.read(listNodes),
     verifyLedger: () => all.readAll(({ client }) => verifyLedger(client)),
     readState: async () => {
       const { rows } = await all.read(({ client }) => client.query(size))

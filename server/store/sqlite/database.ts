@@ -9,6 +9,7 @@ import { codeOf, messageOf } from '../../kernel/thrown.ts'
 import { DataDirInUseError, StoreOpenError } from '../store-open-error.ts'
 import { schemaStateOf, type SchemaState } from '../applied-migrations.ts'
 import { describeLogDamage, findLogDamage } from './damage/log-damage.ts'
+import { writeOwner } from './owner-file.ts'
 import { finishRestore, isRestoring } from './restored-files.ts'
 
 const require = createRequire(import.meta.url)
@@ -71,6 +72,7 @@ export function lockDataDir(dataDir: string): { release: () => void } {
   try {
     lock.exec('BEGIN EXCLUSIVE')
     finishRestore(dataDir)
+    writeOwner(dataDir)
   } catch (error) {
     lock.close()
     throw codeOf(error) === 'SQLITE_BUSY' ? new DataDirInUseError(dataDir) : error

@@ -9,6 +9,7 @@ const names = [
   'errand.db-wal',
   'errand.db-shm',
   'server.lock',
+  'server.json',
   'migrate.lock',
   'secret',
   'demo.json',

@@ -49,7 +49,9 @@ export function lockForRestore(dataDir: string, replaces: boolean): { folder: st
     }
     const litestream = join(dataDir, '.errand.db-litestream')
     if (existsSync(litestream)) {
-      throw new StoreOpenError(`${litestream} describes the old database. Stop Litestream and delete this folder first.`)
+      throw new StoreOpenError(
+        `${litestream} describes the old database. Stop Litestream and delete this folder first.`,
+      )
     }
     return { folder: newRestoreFolder(dataDir), release: lock.release }
   } catch (error) {

@@ -17,6 +17,7 @@ import { GroupCommit } from './group-commit.ts'
 import { checkAtStart, damaged, noteDamage } from './damage/integrity-check.ts'
 import { LedgerCheck } from './damage/ledger-check.ts'
 import { Ledger } from './ledger.ts'
+import { readOwner } from './owner-file.ts'
 import { describeClosed, keepPrivate } from './private-files.ts'
 import { RateWindow } from './rate-window.ts'
 import { nextTasks } from './next-tasks.ts'
@@ -180,6 +181,12 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
       posted: ledger.posted.totals,
       isWritable: !commit.isFailing,
     }),
+    listNodes: async () => {
+      const owner = readOwner(options.dataDir)
+      if (!owner) return []
+      const { openTurns, processingTasks } = await engine.read(readOpen)
+      return [{ ...owner, seenAt: Date.now(), runningTasks: processingTasks, openTurns }]
+    },
     canWrite: () => commit.canWrite(),
     hasBacklog: () => false,
     backup: async (file) => {

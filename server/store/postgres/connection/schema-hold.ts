@@ -61,6 +61,11 @@ export class SchemaHold {
     return hold
   }
 
+  /** Sets the connection's name in pg_stat_activity. If the connection is lost, the next call sets the name. */
+  rename(name: string): void {
+    this.#client?.query(`SELECT set_config('application_name', $1, false)`, [name]).catch(ignore)
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#client?.end().catch(ignore)

@@ -1,5 +1,7 @@
 import type { SharedStore, Signals } from '../../shared.ts'
 import * as leases from './leases.ts'
+import type { SchemaHold } from '../connection/schema-hold.ts'
+import { nodeName } from './node-names.ts'
 import type { Transactions } from '../connection/transactions.ts'
 
 type Parts = {
@@ -10,13 +12,17 @@ type Parts = {
    */
   urgent: Transactions
   leaseMs: number
+  schema: Pick<SchemaHold, 'rename'>
   signals: Signals
 }
 
-export function sharedBy({ all, leaseMs, signals, urgent }: Parts): SharedStore {
+export function sharedBy({ all, leaseMs, schema, signals, urgent }: Parts): SharedStore {
   return {
     signals,
-    renewLeases: (held) => urgent.run((tx) => leases.renewLeases(tx, held, leaseMs)),
+    renewLeases: (held) => {
+      schema.rename(nodeName({ runningTasks: held.tasks.length, openTurns: held.turnIds.length }))
+      return urgent.run((tx) => leases.renewLeases(tx, held, leaseMs))
+    },
     countQueued: (most) => all.read((on) => leases.queuedCount(on, most)),
   }
 }

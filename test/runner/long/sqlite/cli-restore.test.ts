@@ -140,7 +140,7 @@ test('rejects unusable backups and existing databases, and then changes nothing'
 
   writeFileSync(payloadFile(`${backup}.payloads`, payloadIds.one), 'two')
   expect(await reasons(backup)).toMatch(/^1 payloads are missing or damaged in .*: pay_.*--without-damaged\.$/)
-  expect(readdirSync(target)).toEqual(['server.lock'])
+  expect(readdirSync(target)).toEqual(['server.json', 'server.lock'])
   expect(await restoreJson(backup, target, '--without-damaged')).toMatchObject({ missingPayloads: [payloadIds.one] })
   expect(usersIn(target)).toEqual(['old@example.com'])
 

@@ -1,0 +1,47 @@
+import { hostname } from 'node:os'
+import { packageVersion } from '../../../kernel/package-version.ts'
+import type { NodeState } from '../../node-state.ts'
+import type { Connection } from '../connection/pooled-connection.ts'
+
+// A node describes itself in the name of the connection that holds the schema, and sets the name with every renewal of
+// its leases. PostgreSQL lists these names with their times, and removes them with the connection. A table would need
+// a write per renewal, and rows of dead nodes would have to be deleted.
+
+const prefix = 'errand node'
+const pattern = /^errand node (\S+) (\d+) (\d+) (\d+)@(.*)$/
+/** PostgreSQL truncates longer names, and replaces other characters. */
+const nameCharsMax = 63
+
+type Work = Pick<NodeState, 'runningTasks' | 'openTurns'>
+
+export function nodeName({ openTurns, runningTasks }: Work): string {
+  return `${prefix} ${packageVersion} ${runningTasks} ${openTurns} ${process.pid}@${hostname()}`.slice(0, nameCharsMax)
+}
+
+const list = {
+  name: 'nodes_list',
+  text: `SELECT application_name AS name, host(client_addr) AS address,
+      extract(epoch FROM backend_start)::float8 * 1000 AS "startedAt",
+      extract(epoch FROM state_change)::float8 * 1000 AS "seenAt"
+    FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE '${prefix} %'
+    ORDER BY backend_start`,
+}
+
+type Row = { name: string; address: string | null; startedAt: number; seenAt: number }
+
+export async function listNodes({ client }: Connection): Promise<NodeState[]> {
+  const { rows } = await client.query(list)
+  return (rows as Row[]).flatMap(({ address, name, seenAt, startedAt }) => {
+    const [, version, tasks, turns, pid, host] = pattern.exec(name) ?? []
+    if (version === undefined) return []
+    return {
+      host: host || (address ?? 'local'),
+      pid: Number(pid),
+      version,
+      startedAt: Math.round(startedAt),
+      seenAt: Math.round(seenAt),
+      runningTasks: Number(tasks),
+      openTurns: Number(turns),
+    }
+  })
+}
