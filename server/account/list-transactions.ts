@@ -26,7 +26,7 @@ export async function listTransactions(
   return { transactions: transactions.map(toTransaction), total, limit, offset, ...nextOf(next, list) }
 }
 
-function toTransaction(record: TransactionRecord): Transaction {
+export function toTransaction(record: TransactionRecord): Transaction {
   const { breakdown, taskId, sessionId, topupId, turnId } = record
   return {
     id: record.id,

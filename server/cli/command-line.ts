@@ -1,4 +1,4 @@
-import { Argument, Command, Help, type Option } from 'commander'
+import { Argument, Command, Help, Option } from 'commander'
 import type { ServeOptions } from '../app/config.ts'
 import { loadEnvFile } from '../app/env-file.ts'
 import { packageVersion } from '../kernel/package-version.ts'
@@ -75,7 +75,14 @@ function addServe(program: Command): void {
 }
 
 function addUpkeep(program: Command): void {
-  common(program.command('ledger').description('check the ledger').command('verify'))
+  const ledger = program.command('ledger').description('check and export the ledger')
+  withVariable(ledger.command('export'), 'DATA_DIR')
+    .description('write all transactions to standard output, oldest first')
+    .addOption(new Option('--format <format>', 'the format').choices(['csv', 'ndjson']).default('csv'))
+    .option('--from <time>', 'only transactions at or after this ISO 8601 time with a time zone')
+    .option('--to <time>', 'only transactions before this time')
+    .action(lazily(async () => (await import('./ledger-export.ts')).exportLedger))
+  common(ledger.command('verify'))
     .description('verify that balances, transactions and tasks agree; exit 1 if they do not')
     .action(lazily(async () => (await import('./upkeep-commands.ts')).verifyLedgerCommand))
   common(program.command('audit').description('read the audit log').command('list'))

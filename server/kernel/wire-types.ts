@@ -106,7 +106,7 @@ const tagPair = z
   .meta({ pattern: String.raw`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}:[^\u0000-\u001f\u007f-\u009f]+$` })
 
 const isoDateTime = z.iso.datetime({ offset: true })
-const timeInput = z
+export const timeInput = z
   .string()
   .max(40)
   .refine((time) => isoDateTime.safeParse(time).success, 'Must be an ISO 8601 time such as 2026-01-31T12:00:00Z')

@@ -85,6 +85,7 @@ import type { ConnectorGrantStore } from './connectors/grant-types.ts'
 import type { PlatformStore } from './platform/platform-types.ts'
 import type { LedgerReport } from './ledger/ledger-report.ts'
 import type { PostedTotals } from './ledger/posted-totals.ts'
+import type { WriteLedger } from './accounts/whole-ledger.ts'
 import type { NodeState } from './node-state.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
 import type { TurnEventStore } from './sessions/turn-types.ts'
@@ -380,6 +381,8 @@ export type Store = {
   resealConnector(input: { connectorId: string; from: string; to: string }): Promise<boolean>
 
   readState(): Promise<StoreState>
+  /** Reads all transactions that exist at the start, oldest first. */
+  readLedger(write: WriteLedger): Promise<void>
   /** Lists the running servers of the database, oldest first. */
   listNodes(): Promise<NodeState[]>
   /** Whether writes succeed. If the last write failed, this makes a test write. */

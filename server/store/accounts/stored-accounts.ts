@@ -11,15 +11,17 @@ import { takeCredit } from '../platform/stored-platform-keys.ts'
 import { payDebt, rearm, spend } from '../payments/debt.ts'
 import { columns, statement, type Dialect } from '../commands/statement.ts'
 
-type Row = Omit<TransactionRecord, 'breakdown'> & { seq: number; breakdown: string | null }
+export type TransactionRow = Omit<TransactionRecord, 'breakdown'> & { seq: number; breakdown: string | null }
 
-const row = columns(
+export const transactionColumns = columns(
   'seq id userId type amount balanceAfter taskId sessionId turnId topupId description breakdown createdAt',
 )
 const newest = (name: string, where: (dialect: Dialect) => string) => ({
-  list: statement<Row>(
+  list: statement<TransactionRow>(
     `account_newest${name}`,
-    (dialect) => `SELECT ${row} FROM transactions WHERE ${where(dialect)} AND seq < :seq AND seq >= :untilSeq
+    (
+      dialect,
+    ) => `SELECT ${transactionColumns} FROM transactions WHERE ${where(dialect)} AND seq < :seq AND seq >= :untilSeq
       ORDER BY seq DESC LIMIT :limit OFFSET :offset`,
   ),
   count: statement<{ count: number }>(
@@ -69,7 +71,10 @@ const ofUser = newest('', () => 'user_id = :userId')
 const ofType = newest('_of_type', () => 'user_id = :userId AND type = :type')
 const ofSession = newest('_of_session', ofPart('session_id', 'sessionId'))
 const whole = (name: string, where: (dialect: Dialect) => string) =>
-  statement<Row>(name, (dialect) => `SELECT ${row} FROM transactions WHERE ${where(dialect)} ORDER BY seq DESC`)
+  statement<TransactionRow>(
+    name,
+    (dialect) => `SELECT ${transactionColumns} FROM transactions WHERE ${where(dialect)} ORDER BY seq DESC`,
+  )
 const ofTask = whole('account_of_task', ofPart('task_id', 'taskId'))
 const ofTurn = whole('account_of_turn', ofPart('turn_id', 'turnId'))
 const counters = statement<{ part: string; count: number }>(
@@ -143,8 +148,13 @@ export function* listTransactions(on: Reads, of: ListTransactions): Op<{ transac
   const counted = ({ after, until }: Piece) => on.get(count, { ...values, seq: after.seq, untilSeq: until.seq })
   if (sessionId !== undefined || isTimed(of)) {
     const piece = yield* pieceOfTimes(on, of)
-    const { rows, ...listed } = yield* readFilteredPage<Row>(on, of, { piece, skip: read, count: counted, read })
-    return { transactions: rows.map(toRecord), ...listed }
+    const { rows, ...listed } = yield* readFilteredPage<TransactionRow>(on, of, {
+      piece,
+      skip: read,
+      count: counted,
+      read,
+    })
+    return { transactions: rows.map(toTransactionRecord), ...listed }
   }
   let total = 0
   for (const { count, part } of yield* on.all(counters, { userId })) {
@@ -152,9 +162,15 @@ export function* listTransactions(on: Reads, of: ListTransactions): Op<{ transac
   }
   const { rows, ...next } =
     type === undefined || on.passedAtOnce === Infinity
-      ? yield* readDeepPage<Row>(on, of, read)
-      : yield* readFilteredPage<Row>(on, of, { piece: pieceOf({}), skip: readAny, count: counted, read, total })
-  return { transactions: rows.map(toRecord), ...next, total }
+      ? yield* readDeepPage<TransactionRow>(on, of, read)
+      : yield* readFilteredPage<TransactionRow>(on, of, {
+          piece: pieceOf({}),
+          skip: readAny,
+          count: counted,
+          read,
+          total,
+        })
+  return { transactions: rows.map(toTransactionRecord), ...next, total }
 }
 
 /**
@@ -177,7 +193,7 @@ function* listOfOne(on: Reads, of: ListTransactions): Op<{ transactions: Transac
   )
   const left = after ? all.filter((one) => compare(one, after) < 0) : all.slice(offset)
   const { rows, ...next } = toPage(left, limit)
-  return { transactions: rows.map(toRecord), total: all.length, ...next }
+  return { transactions: rows.map(toTransactionRecord), total: all.length, ...next }
 }
 
 function* pieceOfTimes(on: Reads, of: ListTransactions): Op<Piece> {
@@ -191,6 +207,6 @@ function* pieceOfTimes(on: Reads, of: ListTransactions): Op<Piece> {
   }
 }
 
-function toRecord({ breakdown, seq: _, ...transaction }: Row): TransactionRecord {
+export function toTransactionRecord({ breakdown, seq: _, ...transaction }: TransactionRow): TransactionRecord {
   return { ...transaction, breakdown: breakdown === null ? null : (JSON.parse(breakdown) as ChatBreakdown) }
 }

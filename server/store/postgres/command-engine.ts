@@ -194,6 +194,20 @@ export class PostgresEngine implements Engine {
     return this.#parts.all.read((connection) => resultOf(read(readsOn(connection))), listOf)
   }
 
+  /** Runs several reads on one snapshot. `work` may wait between them. */
+  async readSnapshot(work: (read: Engine['read']) => Promise<void>): Promise<void> {
+    let hasBegun = false
+    await this.#parts.all.readAll(async (connection) => {
+      const { client } = connection
+      // `readAll` repeats a read on a lost connection, but `work` has already passed on results.
+      if (hasBegun) throw new Error('The connection to the database was lost. Try again.')
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+      await client.query('SET LOCAL idle_in_transaction_session_timeout = 0')
+      hasBegun = true
+      await work((read) => resultOf(read(readsOn(connection))))
+    })
+  }
+
   run<Result>(command: (tx: Tx) => Op<Result>, of?: AccountOf): Promise<Result> {
     return this.#parts.all.run((tx) => resultOf(command(transactionOn(tx, this.#parts))), of)
   }

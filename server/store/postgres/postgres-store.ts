@@ -1,6 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { UsageError } from '../../kernel/usage-error.ts'
 import { peopleStore } from '../access/people-store.ts'
+import { readLedger } from '../accounts/whole-ledger.ts'
 import { readOpen } from '../commands/state-rows.ts'
 import { workStore } from '../commands/work-store.ts'
 import type { Committed } from '../committed.ts'
@@ -108,6 +109,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
       for (const { id, userId } of taken.tasks) all.lanes.noteOwner(id, userId)
       return taken
     },
+    readLedger: (write) => engine.readSnapshot((read) => readLedger(read, write)),
     listNodes: () => all.read(listNodes),
     verifyLedger: () => all.readAll(({ client }) => verifyLedger(client)),
     readState: async () => {

@@ -3,6 +3,7 @@ import { statSync } from 'node:fs'
 import type { Clock } from '../../kernel/clock.ts'
 import { makeFolder } from '../../kernel/make-folder.ts'
 import { peopleStore } from '../access/people-store.ts'
+import { readLedger } from '../accounts/whole-ledger.ts'
 import { readOpen } from '../commands/state-rows.ts'
 import { workStore } from '../commands/work-store.ts'
 import type { Committed } from '../committed.ts'
@@ -173,6 +174,7 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
     ...workStore(engine, limits),
     takeTasks: (input) => engine.read((on) => nextTasks(on, input)),
     settings: settingRows(db),
+    readLedger: (write) => readLedger((read) => engine.read(read), write),
     verifyLedger: () => ledgerCheck.run(),
     readState: async () => ({
       ...(await engine.read(readOpen)),

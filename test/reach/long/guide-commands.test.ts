@@ -200,6 +200,7 @@ test(
     const { id: userId } = JSON.parse(await runErrand(['users', 'show', '--user', email, '--json'], env)) as {
       id: string
     }
+    await runShell([block('operations.md', 'errand ledger export')], { env })
     expect(await runShell([block('operations.md', 'errand nodes')], { env })).toContain('running tasks')
     const audited = await runShell([block('operations.md', 'errand audit list')], {
       env,
