@@ -84,9 +84,8 @@ import type { Listed, ListRange, Page, BoundedPage } from './list-place.ts'
 import type { ConnectorGrantStore } from './connectors/grant-types.ts'
 import type { PlatformStore } from './platform/platform-types.ts'
 import type { LedgerReport } from './ledger/ledger-report.ts'
-import type { PostedTotals } from './ledger/posted-totals.ts'
 import type { WriteLedger } from './accounts/whole-ledger.ts'
-import type { NodeState } from './node-state.ts'
+import type { NodeState, StoreState } from './store-state.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
 import type { TurnEventStore } from './sessions/turn-types.ts'
 import type { WireRequestStore } from './requests/wire-request-types.ts'
@@ -146,18 +145,6 @@ export type CreditResult =
   | { outcome: 'credited' | 'replayed'; transactionId: string; balance: Units }
   | { outcome: 'refused'; reason: 'unknown-user' | 'idempotency-conflict' | 'balance' | 'ceiling' }
   | { outcome: 'refused'; reason: 'not-credited'; platformCredited: Units }
-
-export type StoreState = {
-  pendingTasks: number
-  processingTasks: number
-  openTurns: number
-  users: number
-  suspendedUsers: number
-  databaseBytes: number
-  walBytes: number
-  isWritable: boolean
-  posted: PostedTotals
-}
 
 export type CreateKey = Pick<KeyRecord, 'userId' | 'name' | 'hint' | 'scopes' | 'expiresAt'> &
   Partial<KeyLimits> & { tokenHash: string }

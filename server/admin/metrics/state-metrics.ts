@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { SystemParts } from '../system-state.ts'
 import { unitsPerUsd } from '../../kernel/money.ts'
-import type { StoreState } from '../../store/store.ts'
+import type { StoreState } from '../../store/store-state.ts'
 
 export type StateParts = {
   chats: { readonly runningCount: number }

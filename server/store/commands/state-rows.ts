@@ -1,4 +1,4 @@
-import type { StoreState } from '../store.ts'
+import type { StoreState } from '../store-state.ts'
 import type { Op, Reads } from './command.ts'
 import { statement } from './statement.ts'
 import { newest } from '../accounts/stored-users.ts'

@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { packageVersion } from '../../kernel/package-version.ts'
 import { codeOf } from '../../kernel/thrown.ts'
-import type { NodeState } from '../node-state.ts'
+import type { NodeState } from '../store-state.ts'
 
 // Describes the process that has locked the data directory. After a crash, the file remains until the next start.
 

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { packageVersion } from '../../../kernel/package-version.ts'
-import type { NodeState } from '../../node-state.ts'
+import type { NodeState } from '../../store-state.ts'
 import type { Connection } from '../connection/pooled-connection.ts'
 
 // A node describes itself in the name of the connection that holds the schema, and sets the name with every renewal of

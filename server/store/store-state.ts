@@ -1,4 +1,17 @@
 import type { EpochMs } from '../kernel/clock.ts'
+import type { PostedTotals } from './ledger/posted-totals.ts'
+
+export type StoreState = {
+  pendingTasks: number
+  processingTasks: number
+  openTurns: number
+  users: number
+  suspendedUsers: number
+  databaseBytes: number
+  walBytes: number
+  isWritable: boolean
+  posted: PostedTotals
+}
 
 /** A running server of a database. Null values are unknown. */
 export type NodeState = {
