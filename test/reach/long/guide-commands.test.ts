@@ -66,6 +66,7 @@ const elsewhere: Record<string, [page: string, text: string][]> = {
     ['docs/guides/operations.md', 'litestream restore'],
   ],
   'test/runner/long/sqlite/cli-restore.test.ts': [['docs/guides/operations.md', 'errand restore /var/backups']],
+  'test/api/deploy-metrics.test.ts': [['docs/guides/operations.md', 'promtool check']],
   'test/sign-ins': [['docs/guides/connectors.md', '/sign-in']],
   'test/faults/payments.ts, with the stub': [
     ['docs/guides/payments.md', 'npm run stripe-stub'],
