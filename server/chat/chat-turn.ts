@@ -316,6 +316,7 @@ export class ChatTurn {
       end: turnOutcome,
       code: failure?.code ?? null,
       used: summary.used,
+      model: this.#model.id,
       cost: judgement.cost,
       charged: cost,
       providerCost: this.#providerCost(judgement),

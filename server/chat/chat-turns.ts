@@ -176,7 +176,14 @@ export class ChatTurns {
       about.turnId = turnId
       const { messages } = latest
       const hasFiles = stored.files.length > 0 || messages.some(({ parts }) => parts)
-      const span = this.#parts.tracing?.chatBegan({ agentId: agent.id, request: about.span, sessionId, turnId, userId })
+      const span = this.#parts.tracing?.chatBegan({
+        agentId: agent.id,
+        agentName: agent.name,
+        request: about.span,
+        sessionId,
+        turnId,
+        userId,
+      })
       const begun = new ChatTurn(this.#parts, {
         generation: agent.generation,
         requestId: about.requestId,

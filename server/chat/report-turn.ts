@@ -14,6 +14,7 @@ type EndedTurn = {
   end: TurnOutcome
   code: string | null
   used: ChatUsed
+  model: string | null
   /** Cost of the usage. `charged` and `writtenOff` are its parts. */
   cost: Units
   charged: Units
@@ -24,14 +25,14 @@ type EndedTurn = {
 }
 
 export function reportTurn({ log, meter }: { log: Logger; meter: Meter }, turn: EndedTurn): void {
-  const { charged, code, cost, end, providerCost, request, requestId, seconds, span, used, writtenOff } = turn
+  const { charged, code, cost, end, model, providerCost, request, requestId, seconds, span, used, writtenOff } = turn
   const { agentId, sessionId, turnId, userId } = request
   // A failed reply is charged if its request caused the failure.
-  const { completionTokens, promptTokens, reasoningTokens, toolCalls } =
-    end === 'failed' && cost === 0 ? chatUse({}) : used
+  const chargedUse = end === 'failed' && cost === 0 ? chatUse({}) : used
+  const { completionTokens, promptTokens, reasoningTokens, toolCalls } = chargedUse
   const tokens = { completionTokens, promptTokens, reasoningTokens, toolCalls }
   meter.chatRun({ agentId, end, seconds, ...tokens, charged, providerCost, writtenOff })
-  if (span) endChatSpan(span, { end, code, completionTokens, promptTokens, toolCalls, cost: charged })
+  if (span) endChatSpan(span, { end, code, usage: { ...chargedUse, model }, toolCalls, cost: charged })
   if (writtenOff > 0) {
     const fields = { requestId, turnId, sessionId, userId, agentId, writtenOffUsd: formatUsd(writtenOff) }
     log.warn(fields, "wrote off the part of a turn's cost that exceeded the balance, a cap or a limit")

@@ -71,7 +71,7 @@ export async function runTask(
   { task, stop }: Pick<Run, 'task' | 'stop'>,
 ): Promise<'ended' | 'requeued'> {
   parts.meter.taskTaken((task.startedAt! - task.createdAt) / 1000)
-  const span = parts.tracing?.taskBegan(task)
+  const span = parts.tracing?.taskBegan({ ...task, agentName: parts.catalogue.agent(task.agentId)?.name })
   const live = parts.live.begin({ taskId: task.id, attempt: task.attempt })
   try {
     return await runToItsEnd(parts, { task, span, stop, live })
@@ -181,15 +181,19 @@ const unpaid = { charged: 0, providerCost: null }
  * Reports the end of a run to metrics, logs and tracing. Omits error messages, because they may contain user data.
  */
 function report(
-  { log, meter, tracing }: RunTaskParts,
+  { catalogue, log, meter, tracing }: RunTaskParts,
   { charged, isRequeued, outcome, providerCost, span, startedAt, task }: Ended,
 ): void {
   const { agentId, attempt, endpointId, id: taskId, userId } = task
   const ms = performance.now() - startedAt
   const end = outcome.kind
+  const tokens = end === 'interrupted' ? undefined : outcome.tokens
   const code = end === 'failed' ? outcome.error.code : end === 'interrupted' ? 'AGENT_INTERRUPTED' : ''
   meter.taskRun({ agentId, end, code, seconds: ms / 1000, charged, providerCost })
-  if (span && tracing) endTaskSpan(span, { end, code })
+  if (span && tracing) {
+    const model = modelOf(tokens, catalogue.endpoint(endpointId)) ?? null
+    endTaskSpan(span, { end, code, usage: tokens && { ...tokens.used, model } })
+  }
   if (end === 'completed' && !isDebug(log)) return
   const fields = { taskId, userId, endpointId, attempt, ms: Math.round(ms), ...(code !== '' && { code }) }
   if (end === 'completed') log.debug(fields, 'a task completed')

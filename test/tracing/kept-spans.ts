@@ -30,6 +30,13 @@ export class KeptSpans {
     return this.all.filter((span) => span.name === name)
   }
 
+  /** Returns the span of the only run of an endpoint. */
+  async run(endpointId: string): Promise<ReadableSpan> {
+    const found = () => this.all.filter(({ attributes }) => attributes['errand.endpoint.id'] === endpointId)
+    await expect.poll(() => found().length, { timeout: 20_000 }).toBe(1)
+    return found()[0]!
+  }
+
   async one(name: string): Promise<ReadableSpan> {
     await expect.poll(() => this.named(name).length, { timeout: 20_000 }).toBe(1)
     return this.named(name)[0]!

@@ -94,8 +94,8 @@ test('a task run has its own trace, linked to its request, with its outcome', as
   const { key, userId } = await service.createPerson()
   const completed = await service.runTask(key, 'test.echo')
   const request = await spans.one('createTask')
-  const run = await spans.one('run test.echo')
-  expect(run.kind).toBe(SpanKind.CONSUMER)
+  const run = await spans.run('test.echo')
+  expect([run.name, run.kind]).toEqual(['invoke_agent Test agent', SpanKind.CONSUMER])
   expect(run.parentSpanContext).toBeUndefined()
   expect(run.spanContext().traceId).not.toBe(request.spanContext().traceId)
   expect(run.links.map(({ context }) => context.spanId)).toEqual([request.spanContext().spanId])
@@ -105,11 +105,13 @@ test('a task run has its own trace, linked to its request, with its outcome', as
     'errand.endpoint.id': 'test.echo',
     'errand.run.end': 'completed',
     'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.provider.name': 'errand',
     'gen_ai.agent.id': 'test',
+    'gen_ai.agent.name': 'Test agent',
     'user.id': userId,
   })
   await service.runTask(key, 'test.fail', { message: 'what a user wrote' })
-  const failed = await spans.one('run test.fail')
+  const failed = await spans.run('test.fail')
   expect(failed.status).toEqual({ code: SpanStatusCode.ERROR, message: 'AGENT_ERROR' })
   expect(failed.attributes).toMatchObject({ 'errand.run.end': 'failed', 'error.type': 'AGENT_ERROR' })
   // A task admitted by another process has no request span in this process.
@@ -119,7 +121,7 @@ test('a task run has its own trace, linked to its request, with its outcome', as
   const before = { dataDir: queued.dataDir }
   await queued.app.stop()
   const restarted = await startService(before)
-  expect((await spans.one('run test.dear')).links).toEqual([])
+  expect((await spans.run('test.dear')).links).toEqual([])
   await restarted.stop()
   await queued.stop()
   await service.stop()
@@ -129,12 +131,14 @@ test('a chat span is a child of its request, with its tokens and cost', async ()
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const sessionId = await openSession({ service, key })
-  const usage = { do: 'usage', promptTokens: 1200, completionTokens: 34 } as const
+  const details = { cachedPromptTokens: 1000, reasoningTokens: 20 }
+  const usage = { do: 'usage', promptTokens: 1200, completionTokens: 34, ...details } as const
   const message = say({ do: 'call', id: 'a' }, { do: 'result', id: 'a', output: {} }, usage)
   const chat = await ChatReader.open({ url: service.url, key, body: { sessionId, message } })
   const { costUsd } = await chat.end()
   const request = await spans.one('chat')
-  const turn = await spans.one('chat talk')
+  const turn = await spans.one('invoke_agent Talker')
+  expect(turn.kind).toBe(SpanKind.INTERNAL)
   expect(turn.parentSpanContext?.spanId).toBe(request.spanContext().spanId)
   expect(request.attributes).toMatchObject({ 'http.route': '/api/chat', 'gen_ai.conversation.id': sessionId })
   expect(turn.attributes).toEqual({
@@ -143,10 +147,14 @@ test('a chat span is a child of its request, with its tokens and cost', async ()
     'errand.tool_calls': 1,
     'errand.cost_usd': costUsd,
     'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.provider.name': 'errand',
     'gen_ai.agent.id': 'talk',
+    'gen_ai.agent.name': 'Talker',
     'gen_ai.conversation.id': sessionId,
     'gen_ai.usage.input_tokens': 1200,
     'gen_ai.usage.output_tokens': 34,
+    'gen_ai.usage.cache_read.input_tokens': 1000,
+    'gen_ai.usage.reasoning.output_tokens': 20,
     'user.id': userId,
   })
   await service.stop()

@@ -19,14 +19,23 @@ import { packageVersion } from '../package-version.ts'
 import { remoteContext } from './trace-parent.ts'
 import type { RequestTrace } from './request-trace.ts'
 
-type TaskRun = { id: string; userId: string; agentId: string; endpointId: string; attempt: number }
-type ChatRun = { turnId: string; userId: string; agentId: string; sessionId: string; request: Span | undefined }
+type RunAgent = { agentId: string; agentName: string | undefined; userId: string }
+type TaskRun = RunAgent & { id: string; endpointId: string; attempt: number }
+type ChatRun = RunAgent & { turnId: string; sessionId: string; request: Span | undefined }
+/** Usage of a run, for the attributes of the GenAI conventions. `model` is null if it is unknown. */
+export type SpanUsage = {
+  model: string | null
+  promptTokens: number
+  cachedPromptTokens: number
+  cacheWriteTokens: number
+  completionTokens: number
+  reasoningTokens: number
+}
 type ChatEnd = {
   end: string
   /** Code of the error event. Null for a reply that finished. */
   code: string | null
-  promptTokens: number
-  completionTokens: number
+  usage: SpanUsage
   toolCalls: number
   cost: Units | undefined
 }
@@ -102,13 +111,16 @@ export class ServiceTracing {
     this.#links.set(taskId, request.spanContext())
   }
 
-  /** Starts a separate trace for each run, because a run can start long after its request and in another process. */
-  taskBegan({ agentId, attempt, endpointId, id, userId }: TaskRun): Span | undefined {
+  /**
+   * Starts a separate trace for each run, because a run can start long after its request and in another process. The
+   * kind is CONSUMER instead of the convention's INTERNAL, because the run comes from a queue.
+   */
+  taskBegan({ attempt, endpointId, id, ...run }: TaskRun): Span | undefined {
     const link = this.#links.get(id)
     this.#links.delete(id)
     return quietly(() =>
       this.#tracer.startSpan(
-        `run ${endpointId}`,
+        agentSpanName(run),
         {
           kind: SpanKind.CONSUMER,
           root: true,
@@ -117,9 +129,7 @@ export class ServiceTracing {
             'errand.task.id': id,
             'errand.task.attempt': attempt,
             'errand.endpoint.id': endpointId,
-            'gen_ai.operation.name': 'invoke_agent',
-            'gen_ai.agent.id': agentId,
-            'user.id': userId,
+            ...agentAttributes(run),
           },
         },
         ROOT_CONTEXT,
@@ -127,18 +137,16 @@ export class ServiceTracing {
     )
   }
 
-  chatBegan({ agentId, request, sessionId, turnId, userId }: ChatRun): Span | undefined {
+  chatBegan({ request, sessionId, turnId, ...run }: ChatRun): Span | undefined {
     const parent: Context = request ? trace.setSpan(ROOT_CONTEXT, request) : ROOT_CONTEXT
     return quietly(() =>
       this.#tracer.startSpan(
-        `chat ${agentId}`,
+        agentSpanName(run),
         {
           attributes: {
             'errand.turn.id': turnId,
-            'gen_ai.operation.name': 'invoke_agent',
-            'gen_ai.agent.id': agentId,
             'gen_ai.conversation.id': sessionId,
-            'user.id': userId,
+            ...agentAttributes(run),
           },
         },
         parent,
@@ -175,20 +183,50 @@ export class ServiceTracing {
   }
 }
 
-export function endTaskSpan(span: Span, { code, end }: { end: string; code: string }): void {
+// Spans of runs follow the GenAI conventions for `invoke_agent`
+// (https://github.com/open-telemetry/semantic-conventions-genai).
+
+function agentSpanName({ agentId, agentName }: RunAgent): string {
+  return `invoke_agent ${agentName ?? agentId}`
+}
+
+function agentAttributes({ agentId, agentName, userId }: RunAgent) {
+  return {
+    'gen_ai.operation.name': 'invoke_agent',
+    // The provider of the agent, which may use several models.
+    'gen_ai.provider.name': 'errand',
+    'gen_ai.agent.id': agentId,
+    ...(agentName !== undefined && { 'gen_ai.agent.name': agentName }),
+    'user.id': userId,
+  }
+}
+
+function setUsage(span: Span, usage: SpanUsage): void {
+  const { cacheWriteTokens, cachedPromptTokens, completionTokens, model, promptTokens, reasoningTokens } = usage
+  if (model !== null) span.setAttribute('gen_ai.request.model', model)
+  span.setAttribute('gen_ai.usage.input_tokens', promptTokens)
+  span.setAttribute('gen_ai.usage.output_tokens', completionTokens)
+  if (cachedPromptTokens > 0) span.setAttribute('gen_ai.usage.cache_read.input_tokens', cachedPromptTokens)
+  if (cacheWriteTokens > 0) span.setAttribute('gen_ai.usage.cache_creation.input_tokens', cacheWriteTokens)
+  if (reasoningTokens > 0) span.setAttribute('gen_ai.usage.reasoning.output_tokens', reasoningTokens)
+}
+
+type TaskEnd = { end: string; code: string; usage: SpanUsage | undefined }
+
+export function endTaskSpan(span: Span, { code, end, usage }: TaskEnd): void {
   quietly(() => {
     span.setAttribute('errand.run.end', end)
+    if (usage) setUsage(span, usage)
     if (code !== '') fail(span, code)
     span.end()
   })
 }
 
 export function endChatSpan(span: Span, ended: ChatEnd): void {
-  const { code, completionTokens, cost, end, promptTokens, toolCalls } = ended
+  const { code, cost, end, toolCalls, usage } = ended
   quietly(() => {
     span.setAttribute('errand.run.end', end)
-    span.setAttribute('gen_ai.usage.input_tokens', promptTokens)
-    span.setAttribute('gen_ai.usage.output_tokens', completionTokens)
+    setUsage(span, usage)
     span.setAttribute('errand.tool_calls', toolCalls)
     if (cost !== undefined) span.setAttribute('errand.cost_usd', formatUsd(cost))
     if (code !== null && end === 'failed') fail(span, code)
