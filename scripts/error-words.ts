@@ -132,7 +132,8 @@ export const taskFailureWords: Record<(typeof taskFailureCodes)[number], Words> 
     remedy: 'Use an endpoint that `GET /api/agents` lists.',
   },
   AGENT_OUTPUT_INVALID: {
-    cause: 'The agent returned a value that JSON cannot represent.',
+    cause:
+      'The agent returned a value that JSON cannot represent, or that does not match the `output` schema of the endpoint.',
     remedy: 'Report the error to the author of the agent.',
   },
   AGENT_OUTPUT_TOO_LARGE: {

@@ -4,12 +4,12 @@ import { schemaType, type JsonSchema } from '../types/schema-types.ts'
 /** Generates a declaration file with the types of these agents' endpoints, for use with `errand-client`. */
 export function endpointDeclarations(agents: readonly Agent[], source: string): string {
   const endpoints = agents.flatMap((agent) => agent.endpoints).toSorted((a, b) => (a.id < b.id ? -1 : 1))
-  const entries = endpoints.map(({ id, description, params, priceUsd }) => {
-    const type = schemaType(inlined(params, params), '      ')
+  const typeOf = (schema: JsonSchema) => schemaType(inlined(schema, schema), '      ')
+  const entries = endpoints.map(({ id, description, output = {}, params, priceUsd }) => {
     const about = `${description} Costs ${priceUsd} USD.`.trim()
     return [
       `    /** ${about.replace(/\s+/g, ' ').replaceAll('*/', '* /')} */\n`,
-      `    ${JSON.stringify(id)}: {\n      params: ${type}\n      response: Record<string, unknown>\n    }\n`,
+      `    ${JSON.stringify(id)}: {\n      params: ${typeOf(params)}\n      response: ${typeOf({ type: 'object', ...output })}\n    }\n`,
     ].join('')
   })
   return [

@@ -541,6 +541,8 @@ export type Endpoint = {
   cancel: "always" | "pending"
   /** JSON Schema of the params */
   params: Record<string, unknown>
+  /** JSON Schema of the response; omitted if the endpoint does not declare one */
+  output?: Record<string, unknown> | undefined
 }
 
 export type EventPricing = {

@@ -53,6 +53,10 @@ const Endpoint = z
         '`always`: a task can be canceled until it calls a connector or charges an event; `pending`: a task can be canceled only before an agent starts it',
       ),
     params: z.record(z.string(), z.unknown()).describe('JSON Schema of the params'),
+    output: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe('JSON Schema of the response; omitted if the endpoint does not declare one'),
   })
   .meta({ id: 'Endpoint' })
 
@@ -101,7 +105,7 @@ export const agentsRouter = (catalogue: Catalogue) =>
           tags,
           summary: 'List the agents available to the caller',
           description:
-            'Includes the price and the JSON Schema of the params of each endpoint, and the chat rates of each agent that supports chat.',
+            'Includes the price and the JSON Schemas of the params and response of each endpoint, and the chat rates of each agent that supports chat.',
           protect: true,
           successDescription: 'One page of agents with their endpoints, schemas and prices.',
           errorResponses: { 400: 'A parameter is invalid.' },
@@ -193,6 +197,7 @@ function toAgent(agent: CatalogueAgent, { account, plans }: { account: AccountPl
       timeoutSeconds: endpoint.timeoutMs / 1000,
       cancel: endpoint.cancel,
       params: endpoint.paramsJsonSchema,
+      ...(endpoint.outputJsonSchema && { output: endpoint.outputJsonSchema }),
     })),
     chat: chat && {
       pricing: writtenRates(chat.rates),

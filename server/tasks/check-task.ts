@@ -1,5 +1,6 @@
 import type { z } from 'zod'
-import { checkParams, isVisibleTo, type Agent, type Catalogue, type Endpoint } from '../agents/config/catalogue.ts'
+import { isVisibleTo, type Agent, type Catalogue, type Endpoint } from '../agents/config/catalogue.ts'
+import { checkParams } from '../agents/config/params-schema.ts'
 import { requireAgent, type Caller } from '../procedures/caller.ts'
 import { budgetRefusal, limitRefusal } from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'

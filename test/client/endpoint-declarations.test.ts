@@ -30,15 +30,16 @@ const types: [schema: unknown, type: string][] = [
 
 test.each(types)('%j becomes %s', (schema, type) => expect(schemaType(schema)).toBe(type))
 
-function agentWith(params: Record<string, unknown>, description = 'Summarizes.'): Agent {
+function agentWith(params: Record<string, unknown>, fields: Partial<Agent['endpoints'][number]> = {}): Agent {
   const endpoint = {
     id: 'text.summarize',
     name: 'summarize',
-    description,
+    description: 'Summarizes.',
     priceUsd: '0.0100',
     timeoutSeconds: 1,
     cancel: 'always' as const,
     params,
+    ...fields,
   }
   return { id: 'text', kind: 'code', name: 'Text', description: '', endpoints: [endpoint], chat: null, inPlan: true }
 }
@@ -69,6 +70,23 @@ declare module 'errand-client' {
 `)
 })
 
+test('a declared output types the response', () => {
+  const output = {
+    type: 'object',
+    properties: { summary: { type: 'string' }, notes: { $ref: '#/$defs/Notes' } },
+    required: ['summary', 'notes'],
+    additionalProperties: false,
+    $defs: { Notes: { type: 'array', items: { type: 'string' } } },
+  }
+  expect(endpointDeclarations([agentWith({}, { output })], 'x').replace(/\s+/g, ' ')).toContain(
+    'response: { summary: string notes: string[] }',
+  )
+  const either = { anyOf: [{ type: 'object', properties: { a: { const: 1 } }, required: ['a'] }, { type: 'object' }] }
+  expect(endpointDeclarations([agentWith({}, { output: either })], 'x').replace(/\s+/g, ' ')).toContain(
+    'response: { a: 1 } | Record<string, unknown>',
+  )
+})
+
 test('inlines references; a recursive or missing reference becomes `unknown`', () => {
   const tree = { type: 'object', properties: { name: { type: 'string' }, child: { $ref: '#/$defs/Tree' } } }
   const params = {
@@ -81,7 +99,7 @@ test('inlines references; a recursive or missing reference becomes `unknown`', (
 })
 
 test('a description cannot end its comment', () => {
-  expect(endpointDeclarations([agentWith({}, 'x */ evil() /*')], 'x')).toContain(
+  expect(endpointDeclarations([agentWith({}, { description: 'x */ evil() /*' })], 'x')).toContain(
     '/** x * / evil() /* Costs 0.0100 USD. */',
   )
 })

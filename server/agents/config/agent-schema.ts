@@ -63,6 +63,7 @@ export const cancelModes = ['always', 'pending'] as const
 const endpointBase = {
   description: z.string(),
   params: paramsSchema,
+  output: paramsSchema.optional(),
   timeoutSeconds: z.number().positive().max(86_400).default(300),
   retries: z.number().int().min(0).max(10).default(0),
   cancel: z.enum(cancelModes).default('always'),
@@ -160,7 +161,6 @@ const modelAgent = z.strictObject({
           pricing: tokenPricing.optional(),
           ...ofConnectors,
           prompt: valueThat<(params: unknown) => string>(isFunction, 'a function'),
-          output: paramsSchema.optional(),
         })
         .refine(isPriced, priced),
     )

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { unreachable } from '../../kernel/assert.ts'
 import { ConfigError } from '../../kernel/settings.ts'
-import { badField, type ErrorDetail } from '../../kernel/errors.ts'
+import { badField } from '../../kernel/errors.ts'
 import { parseUsd, type Units } from '../../kernel/money.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 import {
@@ -20,13 +20,14 @@ import type { FileBounds } from '../files/file-tokens.ts'
 import type { ResponseFormat } from '../run/chat-messages.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
 import type { EndpointRun } from '../run/endpoint-run.ts'
+import { withOutput } from '../run/check-output.ts'
 import { noPlans, type AccountLimits, type Plans, type Retention } from '../../store/limits/account-limits.ts'
 import { PriceError, type PriceLists } from '../prices/price-lists.ts'
 import { readCost, readPrices, type ChatPrices } from '../prices/read-prices.ts'
 import { joinRates, type ChatRates } from '../../billing/chat-price.ts'
 import type { ParsedPricing } from './rates-schema.ts'
-import { issueDetails, issuePath } from '../../kernel/bad-input.ts'
-import { toJsonSchema, toZodSchema } from './params-schema.ts'
+import { issuePath } from '../../kernel/bad-input.ts'
+import { toJsonSchema, toOutputSchema, toZodSchema } from './params-schema.ts'
 
 export type Endpoint = {
   /** `<agentId>.<name>` */
@@ -54,6 +55,8 @@ export type Endpoint = {
   connectorTokensMax: number
   paramsJsonSchema: JsonSchema
   params: z.ZodType
+  /** Null if the endpoint declares no `output`. */
+  outputJsonSchema: JsonSchema | null
   run: (run: EndpointRun) => unknown
 }
 
@@ -226,6 +229,7 @@ function toEndpoint(
       connectorTokensMax: agent.kind === 'http' ? 0 : agent.endpoints[name]!.connectorTokensMax,
       paramsJsonSchema: toJsonSchema(own.params),
       params: toZodSchema(own.params),
+      outputJsonSchema: own.output ? toOutputSchema(own.output) : null,
       run: runOf(source, name),
     }
   } catch (error) {
@@ -303,12 +307,12 @@ function runOf(source: RunnableAgent, name: string): Endpoint['run'] {
   switch (source.kind) {
     case 'code': {
       const endpoint = source.endpoints![name]!
-      return (run) => endpoint.run(run)
+      return withOutput(endpoint.output, (run) => endpoint.run(run))
     }
     case 'model':
       return modelRun(source, name)
     case 'http':
-      return httpRun(source, name)
+      return withOutput(source.endpoints![name]!.output, httpRun(source, name))
     default:
       return unreachable(source)
   }
@@ -375,19 +379,4 @@ export function assertAgents(catalogue: Catalogue, { agentIds, email, path }: Na
   }
   const at = agentIds?.findIndex((agentId) => !isKnown(agentId)) ?? -1
   if (at >= 0) throw badField(`${path}[${at}]`, 'Agent not found. GET /api/agents lists the available agents')
-}
-
-/** Returns the validation errors of the params, or an empty array. A schema that throws counts as an error. */
-export async function checkParams(endpoint: Endpoint, params: unknown): Promise<ErrorDetail[]> {
-  try {
-    const result = await endpoint.params.safeParseAsync(params)
-    return result.success ? [] : issueDetails('params', result.error.issues)
-  } catch {
-    return [
-      {
-        path: 'params',
-        message: "Could not be checked against the endpoint's schema. Ask the operator to fix the schema",
-      },
-    ]
-  }
 }

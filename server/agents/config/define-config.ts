@@ -8,11 +8,14 @@ export * from './pricing-config.ts'
 export type * from './service-config.ts'
 export type { Connectors, ConnectorTool, JsonSchema, ToolAnswer } from '../../connectors/tool-types.ts'
 
-/** A Zod 4 schema or a JSON Schema that validates the `params` of an endpoint. It must describe an object. */
+/** A Zod 4 schema or a JSON Schema of an endpoint's `params` or `output`. It must describe an object. */
 export type ParamsSchema = z.ZodType | JsonSchema
 
 /** The type of a run's params: the output type of a Zod schema, or a plain object for a JSON Schema. */
 export type ParamsOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : Record<string, unknown>
+
+/** The type that `run` returns: the input type of a Zod schema, or any value. */
+export type ResultOf<Schema> = Schema extends z.ZodType ? z.input<Schema> | PromiseLike<z.input<Schema>> : unknown
 
 /** Progress of a run, at most 4,096 bytes of JSON. */
 export type TaskProgress = {
@@ -52,9 +55,12 @@ export type TaskRun<Params = Record<string, unknown>> = {
 type EndpointPrice = { readonly priceUsd: string } | { readonly pricing: EventPricing }
 
 /** An operation of an agent. Clients run it as a task. Its id in the API is `<agentId>.<name>`. */
-export type EndpointConfig<Schema extends ParamsSchema = ParamsSchema> = EndpointFields<Schema> & EndpointPrice
+export type EndpointConfig<
+  Schema extends ParamsSchema = ParamsSchema,
+  Output extends ParamsSchema | undefined = ParamsSchema | undefined,
+> = EndpointFields<Schema, Output> & EndpointPrice
 
-type EndpointFields<Schema extends ParamsSchema> = {
+type EndpointFields<Schema extends ParamsSchema, Output extends ParamsSchema | undefined> = {
   /** Description shown to users and in the API reference. */
   readonly description: string
   /**
@@ -68,6 +74,11 @@ type EndpointFields<Schema extends ParamsSchema> = {
   readonly pricing?: EventPricing
   /** Schema of the `params` that callers must send. */
   readonly params: Schema
+  /**
+   * Schema of the response. If set, a result that does not match fails the task, and unknown fields of a Zod object are
+   * removed from the response.
+   */
+  readonly output?: Output
   /** Seconds from the start of a run until the task fails with AGENT_TIMEOUT; 300 by default. */
   readonly timeoutSeconds?: number
   /**
@@ -88,7 +99,7 @@ type EndpointFields<Schema extends ParamsSchema> = {
    * Runs the task. If it returns an object or a string, that is the response. Any other value becomes `{ result: value
    * }`.
    */
-  run(run: TaskRun<ParamsOf<Schema>>): unknown
+  run(run: TaskRun<ParamsOf<Schema>>): ResultOf<Output>
 }
 
 type AgentBase = {
@@ -114,12 +125,15 @@ export type CodeAgentConfig = AgentBase & {
   /** Operations that run as tasks, by name. */
   // Each endpoint of the record has its own params type, which `defineEndpoint` checks.
   // oxlint-disable-next-line typescript/no-explicit-any
-  readonly endpoints?: { readonly [name: string]: EndpointConfig<any> }
+  readonly endpoints?: { readonly [name: string]: EndpointConfig<any, any> }
   /** Chat settings. Without them the agent has endpoints only. */
   readonly chat?: ChatConfig
 }
 
-type ModelEndpointFields<Schema extends ParamsSchema> = Omit<EndpointFields<Schema>, 'run' | 'priceUsd' | 'pricing'> & {
+type ModelEndpointFields<Schema extends ParamsSchema> = Omit<
+  EndpointFields<Schema, undefined>,
+  'run' | 'output' | 'priceUsd' | 'pricing'
+> & {
   /** Price of one execution in USD, at most four decimals, for example `'0.0100'`. Set either this or `pricing`. */
   readonly priceUsd?: string
   /** Prices of the tokens that a task uses. Set either this or `priceUsd`. */
@@ -258,7 +272,7 @@ export type HttpAgentConfig = AgentBase & {
   /** Operations that run as tasks, by name. */
   readonly endpoints?: {
     // oxlint-disable-next-line typescript/no-explicit-any
-    readonly [name: string]: Omit<EndpointFields<any>, 'run' | 'connectorTokensMax'> & EndpointPrice
+    readonly [name: string]: Omit<EndpointFields<any, any>, 'run' | 'connectorTokensMax'> & EndpointPrice
   }
   /** Chat settings. Without them the agent has endpoints only. */
   readonly chat?: Omit<ChatConfig, 'reply'>
@@ -291,7 +305,9 @@ export function defineConfig(config: ErrandConfig): ErrandConfig {
   return config
 }
 
-/** Infers the type of `run`'s params from the schema. Returns the endpoint unchanged. */
-export function defineEndpoint<Schema extends ParamsSchema>(endpoint: EndpointConfig<Schema>): EndpointConfig<Schema> {
+/** Infers the types of `run`'s params and result from the schemas. Returns the endpoint unchanged. */
+export function defineEndpoint<Schema extends ParamsSchema, Output extends ParamsSchema | undefined = undefined>(
+  endpoint: EndpointConfig<Schema, Output>,
+): EndpointConfig<Schema, Output> {
   return endpoint
 }

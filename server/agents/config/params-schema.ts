@@ -1,10 +1,20 @@
 import { z } from 'zod'
+import { issueDetails } from '../../kernel/bad-input.ts'
+import type { ErrorDetail } from '../../kernel/errors.ts'
 import type { JsonSchema, ParamsSchema } from './define-config.ts'
 
 /** Returns the JSON Schema shown to clients. Fields with a default are optional, because requests may omit them. */
 export function toJsonSchema(schema: ParamsSchema): JsonSchema {
   if (!isZodSchema(schema)) return schema
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+  return rest
+}
+
+/** Returns the JSON Schema of the responses. Throws if they would not be objects. */
+export function toOutputSchema(schema: ParamsSchema): JsonSchema {
+  const json = isZodSchema(schema) ? z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' }) : schema
+  const { $schema: _, ...rest } = json as JsonSchema
+  if (rest['type'] !== undefined && rest['type'] !== 'object') throw new Error('output does not describe an object')
   return rest
 }
 
@@ -15,4 +25,19 @@ export function toZodSchema(schema: ParamsSchema): z.ZodType {
 
 function isZodSchema(schema: ParamsSchema): schema is z.ZodType {
   return typeof schema === 'object' && schema !== null && '_zod' in schema
+}
+
+/** Returns the validation errors of the params, or an empty array. A schema that throws counts as an error. */
+export async function checkParams(endpoint: { params: z.ZodType }, params: unknown): Promise<ErrorDetail[]> {
+  try {
+    const result = await endpoint.params.safeParseAsync(params)
+    return result.success ? [] : issueDetails('params', result.error.issues)
+  } catch {
+    return [
+      {
+        path: 'params',
+        message: "Could not be checked against the endpoint's schema. Ask the operator to fix the schema",
+      },
+    ]
+  }
 }

@@ -6,6 +6,7 @@ import type { TokenTerms, TokenUse } from './task-tokens.ts'
 import { clip } from '../../kernel/clip.ts'
 import { nesting } from '../../kernel/json-text.ts'
 import { ServiceOutputTooLargeError } from '../http/http-failure.ts'
+import { OutputMismatchError } from './check-output.ts'
 
 /**
  * How a run ended. `interrupted`: the service stopped the run, which may be retried and does not count as a failure.
@@ -56,6 +57,9 @@ export function describeThrown(thrown: unknown): TaskFailure {
     // Use the same code as for oversized results of code agents.
     if (thrown instanceof ServiceOutputTooLargeError) {
       return { code: 'AGENT_OUTPUT_TOO_LARGE', message: thrown.message, details: '' }
+    }
+    if (thrown instanceof OutputMismatchError) {
+      return { code: 'AGENT_OUTPUT_INVALID', message: clip(thrown.message, textCharsMax), details: '' }
     }
     if (thrown instanceof Error) {
       const cause = thrown.cause instanceof Error ? thrown.cause.message : ''

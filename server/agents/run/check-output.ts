@@ -1,0 +1,26 @@
+import { issueDetails } from '../../kernel/bad-input.ts'
+import type { ParamsSchema } from '../config/define-config.ts'
+import { toZodSchema } from '../config/params-schema.ts'
+import type { EndpointRun } from './endpoint-run.ts'
+
+/** A result that does not match the `output` of its endpoint. The message names the field. */
+export class OutputMismatchError extends Error {}
+
+type Run = (run: EndpointRun) => unknown
+
+/** Returns a function that runs the endpoint and validates its result. */
+export function withOutput(output: ParamsSchema | undefined, run: Run): Run {
+  if (output === undefined) return run
+  const schema = toZodSchema(output)
+  return async (options) => {
+    const result: unknown = await run(options)
+    const parsed = await schema.safeParseAsync(result).catch(() => {
+      throw new OutputMismatchError(
+        "The agent's result could not be checked against its output schema. Report this to its author.",
+      )
+    })
+    if (parsed.success) return parsed.data
+    const [{ message, path } = { message: '', path: 'response' }] = issueDetails('response', parsed.error.issues)
+    throw new OutputMismatchError(`The agent's result does not match its output schema. ${path}: ${message}`)
+  }
+}
