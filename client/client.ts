@@ -1,13 +1,16 @@
 import { createAdminClients, type AdminClients } from './admin-client.ts'
 import { createBillingClients, type BillingClients } from './billing-client.ts'
+import type { CallPromise } from './calls/call-promise.ts'
 import { methodsOf, type EasyMethod, type ListMethod, type Method } from './calls/methods.ts'
-import { createCall } from './calls/rpc-call.ts'
+import { createCall, type CallOptions } from './calls/rpc-call.ts'
 import { createChatClient, type ChatClient } from './chat-client.ts'
 import { connectionOf, toConnection, type ActingUser, type Connection, type ErrandClientOptions } from './connection.ts'
 import { createConnectorsClient, type ConnectorsClient } from './connectors-client.ts'
 import { createLoginClients, type LoginClients } from './login-client.ts'
 import { createSessionsClient, type SessionsClient } from './sessions-client.ts'
-import { createTasksClient, type TasksClient } from './tasks-client.ts'
+import { createTasksClient, type CreateQuoteInput, type TasksClient } from './tasks-client.ts'
+import type { Output } from './types/client-types.ts'
+import type { AnyConfig, EndpointId, UnknownConfig } from './types/endpoint-types.ts'
 import { createWebhooksClient, type WebhooksClient } from './webhooks-client.ts'
 
 // Typed client of the service, for Node and browsers. Every method takes the operation's input and then the call
@@ -44,9 +47,15 @@ export type { WebhooksClient } from './webhooks-client.ts'
 export { newIdempotencyKey } from './idempotency-key.ts'
 export type { LoginClients } from './login-client.ts'
 export type { ChatOptions, ChatStream, ResumeOptions } from './streams/read-chat.ts'
-export type { CreateSessionOptions, GetOrCreateSessionInput, SessionsClient } from './sessions-client.ts'
+export type {
+  CreateSessionInput,
+  CreateSessionOptions,
+  GetOrCreateSessionInput,
+  SessionsClient,
+} from './sessions-client.ts'
 export type {
   CreateOptions,
+  CreateQuoteInput,
   CreateTaskInput,
   EndedTaskOf,
   RunOptions,
@@ -68,10 +77,6 @@ export type {
   CreatedPlatformKey,
   CreatedWebhook,
   EndedTask,
-  EndpointId,
-  EndpointParams,
-  EndpointResponse,
-  EndpointTypes,
   Invitation,
   Mail,
   Key,
@@ -98,12 +103,30 @@ export type {
   WebhookDelivery,
   WebhookDeliveryDetails,
 } from './types/client-types.ts'
+export type {
+  AnyConfig,
+  ChatAgentId,
+  EndpointId,
+  EndpointParams,
+  EndpointResponse,
+  EndpointTypes,
+  UnknownConfig,
+} from './types/endpoint-types.ts'
 
-export type ErrandClient = LoginClients &
+export type QuotesClient<Config extends AnyConfig = UnknownConfig> = {
+  /** Quotes the price of a task or chat. Send its `quoteId` within ten minutes to get that price. */
+  create: <Id extends EndpointId<Config>>(
+    input: CreateQuoteInput<Id, Config>,
+    options?: CallOptions,
+  ) => CallPromise<Output<'quotes.create'>>
+}
+
+/** Pass the type of the service's configuration, `typeof config`, to type the ids, params and responses. */
+export type ErrandClient<Config extends AnyConfig = UnknownConfig> = LoginClients &
   AdminClients &
   BillingClients & {
-    tasks: TasksClient
-    sessions: SessionsClient
+    tasks: TasksClient<Config>
+    sessions: SessionsClient<Config>
     chat: ChatClient
     connectors: ConnectorsClient
     webhooks: WebhooksClient
@@ -112,10 +135,7 @@ export type ErrandClient = LoginClients &
       list: ListMethod<'agents.list'>
       get: Method<'agents.get'>
     }
-    quotes: {
-      /** Quotes the price of a task or chat. Send its `quoteId` within ten minutes to get that price. */
-      create: Method<'quotes.create'>
-    }
+    quotes: QuotesClient<Config>
     /** The account's API keys; needs the scope `manage`. */
     keys: {
       /** Creates an API key. The key is shown only in this response. */
@@ -143,18 +163,21 @@ export type ErrandClient = LoginClients &
      * that your product assigned to the user, or `{ userId }` with the service's id. Throws INVALID_ARGUMENT for
      * anything else.
      */
-    asUser(user: ActingUser): ErrandClient
+    asUser(user: ActingUser): ErrandClient<Config>
   }
 
 /**
- * Creates a client for one service and one API key. Throws INVALID_ARGUMENT for invalid options. Makes no request.
+ * Creates a client for one service and one API key. Throws INVALID_ARGUMENT for invalid options. Makes no request. With
+ * `typeof config`, the type of the service's configuration, unknown endpoints and invalid params do not compile.
  *
  * @example
  * const client = createClient({ baseUrl: 'https://errand.example.com', apiKey })
  * const task = await client.tasks.run({ endpointId: 'text.summarize', params: { text } })
  * console.log(task.status, task.response)
  */
-export function createClient(options: ErrandClientOptions): ErrandClient {
+export function createClient<Config extends AnyConfig = UnknownConfig>(
+  options: ErrandClientOptions,
+): ErrandClient<Config> {
   return clientOn(toConnection(options))
 }
 

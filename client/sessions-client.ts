@@ -1,31 +1,34 @@
-import {
-  methodsOf,
-  type InnerListMethod,
-  type KeyedMethod,
-  type KeyedOptions,
-  type ListMethod,
-  type Method,
-} from './calls/methods.ts'
+import { methodsOf, type InnerListMethod, type KeyedOptions, type ListMethod, type Method } from './calls/methods.ts'
+import type { CallPromise } from './calls/call-promise.ts'
 import type { Call, CallOptions } from './calls/rpc-call.ts'
 import { invalidArgument, isErrandError } from './client-error.ts'
 import type { Input, Output } from './types/client-types.ts'
+import type { AnyConfig, ChatAgentId, UnknownConfig } from './types/endpoint-types.ts'
 
 export type CreateSessionOptions = KeyedOptions
 
+export type CreateSessionInput<Config extends AnyConfig = UnknownConfig> = Omit<Input<'sessions.create'>, 'agentId'> & {
+  /** An agent that supports chat. */
+  agentId: ChatAgentId<Config>
+}
+
 /** A session that your program finds again by its own id, such as that of a document. */
-export type GetOrCreateSessionInput = Omit<Input<'sessions.create'>, 'continues'> & {
+export type GetOrCreateSessionInput<Config extends AnyConfig = UnknownConfig> = Omit<
+  CreateSessionInput<Config>,
+  'continues'
+> & {
   /** Your own id, stored in the session's tag `externalId`. */
   externalId: string
 }
 
-export type SessionsClient = {
+export type SessionsClient<Config extends AnyConfig = UnknownConfig> = {
   /**
    * Creates a session with an agent, free of charge.
    *
    * @example
    * const { sessionId } = await client.sessions.create({ agentId: 'assistant' })
    */
-  create: KeyedMethod<'sessions.create'>
+  create: (input: CreateSessionInput<Config>, options?: CreateSessionOptions) => CallPromise<Output<'sessions.create'>>
   /**
    * Returns the agent's active session with this external id. If there is none, creates it with the other fields. The
    * session that replaces an expired one continues its history. Concurrent calls return the same session.
@@ -33,7 +36,7 @@ export type SessionsClient = {
    * @example
    * const { sessionId } = await client.sessions.getOrCreate({ agentId: 'assistant', externalId: document.id })
    */
-  getOrCreate: (input: GetOrCreateSessionInput, options?: CallOptions) => Promise<Output<'sessions.create'>>
+  getOrCreate: (input: GetOrCreateSessionInput<Config>, options?: CallOptions) => Promise<Output<'sessions.create'>>
   get: Method<'sessions.get'>
   /** Lists the caller's sessions, newest first. */
   list: ListMethod<'sessions.list'>

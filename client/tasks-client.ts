@@ -8,16 +8,15 @@ import { pause, withDeadline } from './deadline.ts'
 import { followTask, type FollowOptions, type TaskEvents } from './streams/follow-task.ts'
 import { fetchFullResponse } from './full-response.ts'
 import { newIdempotencyKey } from './idempotency-key.ts'
+import type { EndedTask, Input, Output, Task } from './types/client-types.ts'
 import type {
-  EndedTask,
+  AnyConfig,
   EndpointId,
   EndpointParams,
   EndpointResponse,
-  EndpointTypes,
-  Input,
-  Output,
-  Task,
-} from './types/client-types.ts'
+  KnownEndpointId,
+  UnknownConfig,
+} from './types/endpoint-types.ts'
 import { waitForTask } from './wait-for-task.ts'
 
 export type CreateOptions = KeyedOptions
@@ -39,24 +38,36 @@ export type WaitOptions = {
 
 export type RunOptions = WaitOptions & Pick<CreateOptions, 'idempotencyKey'>
 
-export type CreateTaskInput<Id> = Omit<Input<'tasks.create'>, 'endpointId' | 'params'> & {
+export type CreateTaskInput<Id, Config extends AnyConfig = UnknownConfig> = Omit<
+  Input<'tasks.create'>,
+  'endpointId' | 'params'
+> & {
   endpointId: Id
-  params: EndpointParams<Id>
+  params: EndpointParams<Id, Config>
 }
 
-export type EndedTaskOf<Id> = Id extends keyof EndpointTypes
-  ? Omit<EndedTask, 'endpointId' | 'response'> & { endpointId: Id; response: EndpointResponse<Id> | string | null }
-  : EndedTask
+export type CreateQuoteInput<Id, Config extends AnyConfig = UnknownConfig> = Omit<Input<'quotes.create'>, 'task'> & {
+  /** Fields of the task to create */
+  task?: Pick<Input<'tasks.create'>, 'maxCostUsd'> & { endpointId: Id; params: EndpointParams<Id, Config> }
+}
 
-export type TasksClient = {
+export type EndedTaskOf<Id, Config extends AnyConfig = UnknownConfig> =
+  Id extends KnownEndpointId<Config>
+    ? Omit<EndedTask, 'endpointId' | 'response'> & {
+        endpointId: Id
+        response: EndpointResponse<Id, Config> | string | null
+      }
+    : EndedTask
+
+export type TasksClient<Config extends AnyConfig = UnknownConfig> = {
   /**
    * Charges the endpoint's price and queues one task.
    *
    * @example
    * const { taskId } = await client.tasks.create({ endpointId: 'text.summarize', params: { text } })
    */
-  create: <Id extends EndpointId>(
-    input: CreateTaskInput<Id>,
+  create: <Id extends EndpointId<Config>>(
+    input: CreateTaskInput<Id, Config>,
     options?: CreateOptions,
   ) => CallPromise<Output<'tasks.create'>>
   /**
@@ -104,7 +115,10 @@ export type TasksClient = {
    * const task = await client.tasks.run({ endpointId: 'text.summarize', params: { text } })
    * console.log(task.response)
    */
-  run: <Id extends EndpointId>(input: CreateTaskInput<Id>, options?: RunOptions) => Promise<EndedTaskOf<Id>>
+  run: <Id extends EndpointId<Config>>(
+    input: CreateTaskInput<Id, Config>,
+    options?: RunOptions,
+  ) => Promise<EndedTaskOf<Id, Config>>
   /** Returns the full response of a task, even if it is larger than 16 KB. Null until there is a response. */
   fetchResponse: (
     task: Pick<Task, 'response' | 'responseUri'>,

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createClient, type ErrandClient } from '../../client/client.ts'
-import type { ErrandConfig } from '../agents/config/define-config.ts'
+import { createClient, type AnyConfig, type ErrandClient, type UnknownConfig } from '../../client/client.ts'
+import type { Checked, ErrandConfig } from '../agents/config/define-config.ts'
 import { openEmbeddingKey } from '../auth/platform/manage-platform-keys.ts'
 import { basePathOf } from '../http/base-path.ts'
 import { DataDirInUseError } from '../store/store-open-error.ts'
@@ -10,12 +10,12 @@ import { openService } from './open-service.ts'
 import type { Reloaded } from './reloaded.ts'
 import { createServiceLog } from './service-log.ts'
 
-export type ErrandOptions = {
+export type ErrandOptions<Config extends ErrandConfig = ErrandConfig> = {
   /**
    * Path of a configuration file, whose agents run in their own threads, or a configuration object, whose agents run in
    * this thread.
    */
-  readonly config: ErrandConfig | string
+  readonly config: Checked<Config, ErrandConfig | string>
   /**
    * URL at which clients reach the service, such as `https://shop.example.com/errand`. Its path is the prefix of all
    * links, redirects and console pages.
@@ -36,7 +36,7 @@ type NodeRequest = { readonly url?: string | undefined; readonly rawHeaders: str
 type NodeResponse = { readonly headersSent: boolean; flushHeaders(): void; writeHead(status: number): unknown }
 
 /** A service inside another server. */
-export type Errand = {
+export type Errand<Config extends AnyConfig = UnknownConfig> = {
   /** Path of the service without a trailing slash. Empty at the root. */
   readonly basePath: string
   /**
@@ -47,7 +47,7 @@ export type Errand = {
    * Client with a platform key for this service. It does not use the network. It creates and credits users, and
    * `asUser` returns a client for one of them.
    */
-  readonly client: ErrandClient
+  readonly client: ErrandClient<Config>
   /**
    * Loads the configuration file and its modules again. Later tasks and turns use the new configuration; those in
    * progress finish with the old one. If the new configuration is invalid, rejects and changes nothing.

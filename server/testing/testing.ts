@@ -1,22 +1,22 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ErrandClient } from '../../client/client.ts'
-import type { ErrandConfig } from '../agents/config/define-config.ts'
+import type { AnyConfig, ErrandClient, UnknownConfig } from '../../client/client.ts'
+import type { Checked, ErrandConfig } from '../agents/config/define-config.ts'
 
 export { scriptedModel, type ScriptedModel, type ScriptedReply } from './scripted-model.ts'
 
-export type TestErrandOptions = {
-  readonly config: ErrandConfig
+export type TestErrandOptions<Config extends ErrandConfig = ErrandConfig> = {
+  readonly config: Checked<Config, ErrandConfig>
   /** Balance of the first user; 10.00 by default. */
   readonly balanceUsd?: string
 }
 
-export type TestUser = {
+export type TestUser<Config extends AnyConfig = UnknownConfig> = {
   readonly userId: string
   readonly email: string
   readonly apiKey: string
-  readonly client: ErrandClient
+  readonly client: ErrandClient<Config>
 }
 
 /** The service's clock. It follows the system clock, and a test can move it forward. */
@@ -25,10 +25,10 @@ export type TestClock = {
   advance(ms: number): void
 }
 
-export type TestErrand = TestUser & {
+export type TestErrand<Config extends AnyConfig = UnknownConfig> = TestUser<Config> & {
   readonly url: string
   readonly clock: TestClock
-  createUser(options?: { readonly balanceUsd?: string }): Promise<TestUser>
+  createUser(options?: { readonly balanceUsd?: string }): Promise<TestUser<Config>>
   /** Waits for runs in progress, stops the service and deletes its data. */
   close(): Promise<void>
 }
@@ -39,10 +39,10 @@ const usualBalanceUsd = '10.00'
  * Starts a service in this process, on a free port and with its own database in a temporary folder. Agents run in this
  * process too, so that a test can mock their dependencies.
  */
-export async function startTestErrand({
+export async function startTestErrand<const Config extends ErrandConfig>({
   config,
   balanceUsd: firstBalanceUsd = usualBalanceUsd,
-}: TestErrandOptions): Promise<TestErrand> {
+}: TestErrandOptions<Config>): Promise<TestErrand<Config>> {
   // Import lazily: tests of a single agent only need the scripted model.
   const { createTestUser, openTestService } = await import('./open-test-service.ts')
   const clock = createTestClock()

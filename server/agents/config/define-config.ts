@@ -300,9 +300,23 @@ export type ErrandConfig = {
   readonly defaultPlan?: string
 }
 
-/** Provides types for the configuration and returns it unchanged. */
-export function defineConfig(config: ErrandConfig): ErrandConfig {
-  return config
+/**
+ * Infers `Given` from the argument, but checks the argument against `Declared`. A parameter of type `Given` would accept
+ * unknown fields.
+ */
+export type Checked<Given, Declared> = [Given] extends [never] ? Given : Declared
+
+/**
+ * Checks the types of the configuration and returns it unchanged. The type of the result contains the ids and schemas of
+ * the endpoints, for `createClient<typeof config>`.
+ */
+export function defineConfig<const Config extends ErrandConfig>(config: Checked<Config, ErrandConfig>): Config {
+  return config as Config
+}
+
+/** Checks the types of an agent that has its own file, and returns it unchanged. */
+export function defineAgent<const Agent extends AgentConfig>(agent: Checked<Agent, AgentConfig>): Agent {
+  return agent as Agent
 }
 
 /** Infers the types of `run`'s params and result from the schemas. Returns the endpoint unchanged. */
