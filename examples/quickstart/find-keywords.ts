@@ -96,5 +96,10 @@ export const keywords = defineEndpoint({
     text: textWithWords.describe('The text to find keywords in: plain text or Markdown, with at least one word.'),
     limit: z.int().min(1).max(50).default(10).describe('How many keywords are returned at most.'),
   }),
+  output: z.object({
+    keywords: z.array(z.object({ phrase: z.string(), score: z.number(), count: z.int() })),
+    language: z.string(),
+    notes: z.array(z.string()),
+  }),
   run: ({ params, signal }) => findKeywords(params.text, { limit: params.limit, signal }),
 })

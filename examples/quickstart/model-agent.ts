@@ -1,4 +1,4 @@
-import type { ModelAgentConfig } from 'errand'
+import { defineAgent } from 'errand'
 import { z } from 'zod'
 import { profile, profileCsv } from './profile-csv.ts'
 import { summarize, summarizeText } from './summarize-text.ts'
@@ -9,10 +9,10 @@ const draftParams = z.object({
 })
 
 /** Returns an agent for the language model that the environment names, or undefined if it names none. */
-export async function openModelAgent(env: NodeJS.ProcessEnv): Promise<ModelAgentConfig | undefined> {
+export async function openModelAgent(env: NodeJS.ProcessEnv) {
   const found = await openModel(env)
   if (found === undefined) return undefined
-  return {
+  return defineAgent({
     kind: 'model',
     id: 'model',
     name: 'Language model',
@@ -58,7 +58,7 @@ export async function openModelAgent(env: NodeJS.ProcessEnv): Promise<ModelAgent
           `Draft a text in a ${tone} tone, in the language of the brief. Answer with the text alone.\n\n${brief}`,
       },
     },
-  }
+  })
 }
 
 /**

@@ -1,9 +1,9 @@
-import type { ModelAgentConfig, ModelObject } from 'errand'
+import { defineAgent, type ModelObject } from 'errand'
 import { z } from 'zod'
 
 /** Summarizes texts for a fixed price per task, and chats for a price per token. */
-export function writer(model: ModelObject): ModelAgentConfig {
-  return {
+export function writer(model: ModelObject) {
+  return defineAgent({
     kind: 'model',
     id: 'writer',
     name: 'Writer',
@@ -21,5 +21,5 @@ export function writer(model: ModelObject): ModelAgentConfig {
         prompt: ({ text }: { text: string }) => `Summarize this text in one sentence:\n\n${text}`,
       },
     },
-  }
+  })
 }
