@@ -18,6 +18,7 @@ const modules = {
   webhooks: 'client/webhooks.ts',
   'ai-sdk': 'client/ai-sdk/ai-sdk.ts',
   react: 'client/react/react.ts',
+  trpc: 'client/trpc/trpc.ts',
 }
 
 rmSync(target, { recursive: true, force: true })
@@ -99,9 +100,10 @@ function manifest() {
       './webhooks': conditions('webhooks'),
       './ai-sdk': conditions('ai-sdk'),
       './react': conditions('react'),
+      './trpc': conditions('trpc'),
       './package.json': './package.json',
     },
-    peerDependencies: { react: '>=18' },
-    peerDependenciesMeta: { react: { optional: true } },
+    peerDependencies: { '@trpc/server': '>=11', react: '>=18' },
+    peerDependenciesMeta: { '@trpc/server': { optional: true }, react: { optional: true } },
   }
 }

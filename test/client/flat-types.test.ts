@@ -1,5 +1,6 @@
-import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server'
+import type { inferRouterInputs, inferRouterOutputs, inferTRPCClientTypes } from '@trpc/server'
 import { expectTypeOf, test } from 'vitest'
+import type { AppRouter as FlatRouter } from '../../client/trpc/app-router.ts'
 import type { ClientErrorCode, ClientOnlyCode } from '../../client/client-error.ts'
 import type {
   ChatEvent,
@@ -71,4 +72,37 @@ test('events, errors and error codes match the server', () => {
   expectTypeOf<ClientErrorCode>().toEqualTypeOf<
     ServerErrorCode | ReturnType<typeof streamCode> | TurnEndCode | ClientOnlyCode
   >()
+})
+
+type FlatIn = inferRouterInputs<FlatRouter>
+type FlatOut = inferRouterOutputs<FlatRouter>
+/** Returns the items of a stream in place of the stream. */
+type Items<Output> = Output extends AsyncIterable<infer Item> ? { item: Item } : Output
+type WrongRoutes = {
+  [Path in Paths]: Same<At<FlatIn, Path>, At<In, Path>> extends true
+    ? Same<Items<At<FlatOut, Path>>, Items<At<Out, Path>>> extends true
+      ? never
+      : Path
+    : Path
+}[Paths]
+
+test('the exported router type matches the router', () => {
+  expectTypeOf<WrongRoutes>().toEqualTypeOf<never>()
+  expectTypeOf<keyof FlatIn>().toEqualTypeOf<keyof In>()
+  type Kinds<Router extends { _def: { record: object } }> = {
+    [Slice in keyof Router['_def']['record']]: {
+      [Name in keyof Router['_def']['record'][Slice]]: Router['_def']['record'][Slice][Name] extends {
+        _def: { type: infer Type }
+      }
+        ? Type
+        : never
+    }
+  }
+  expectTypeOf<Kinds<FlatRouter>>().toEqualTypeOf<Kinds<AppRouter>>()
+  expectTypeOf<inferTRPCClientTypes<FlatRouter>['transformer']>().toEqualTypeOf<
+    inferTRPCClientTypes<AppRouter>['transformer']
+  >()
+  expectTypeOf<
+    Same<inferTRPCClientTypes<FlatRouter>['errorShape'], inferTRPCClientTypes<AppRouter>['errorShape']>
+  >().toEqualTypeOf<true>()
 })
