@@ -129,7 +129,7 @@ test('without a configuration, and for agents of unknown id, any string is an en
   expectTypeOf<EndpointParams<'other.draft', Mixed>>().toEqualTypeOf<AnyObject>()
   expectTypeOf<EndpointParams<'other.draft'>>().toEqualTypeOf<AnyObject>()
   const never = async (client: ErrandClient) => {
-    expectTypeOf(await client.tasks.run({ endpointId: '' as string, params: { a: 1 } })).toEqualTypeOf<EndedTask>()
+    expectTypeOf(await client.tasks.run({ endpointId: String(1), params: { a: 1 } })).toEqualTypeOf<EndedTask>()
   }
   expectTypeOf(never).toBeFunction()
   expectTypeOf<EndpointId<{ readonly agents: readonly [] }>>().toBeNever()

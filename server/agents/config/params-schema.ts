@@ -3,19 +3,18 @@ import { issueDetails } from '../../kernel/bad-input.ts'
 import type { ErrorDetail } from '../../kernel/errors.ts'
 import type { JsonSchema, ParamsSchema } from './define-config.ts'
 
-/** Returns the JSON Schema shown to clients. Fields with a default are optional, because requests may omit them. */
-export function toJsonSchema(schema: ParamsSchema): JsonSchema {
+/** Returns the JSON Schema shown to clients. In requests, fields with a default are optional. */
+export function toJsonSchema(schema: ParamsSchema, io: 'input' | 'output' = 'input'): JsonSchema {
   if (!isZodSchema(schema)) return schema
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
   return rest
 }
 
 /** Returns the JSON Schema of the responses. Throws if they would not be objects. */
 export function toOutputSchema(schema: ParamsSchema): JsonSchema {
-  const json = isZodSchema(schema) ? z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' }) : schema
-  const { $schema: _, ...rest } = json as JsonSchema
-  if (rest['type'] !== undefined && rest['type'] !== 'object') throw new Error('output does not describe an object')
-  return rest
+  const json = toJsonSchema(schema, 'output')
+  if (json['type'] !== undefined && json['type'] !== 'object') throw new Error('output does not describe an object')
+  return json
 }
 
 /** Returns a Zod schema. Throws if a JSON Schema uses an unsupported feature. */

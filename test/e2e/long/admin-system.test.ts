@@ -61,7 +61,7 @@ testConsole(
     await page.getByRole('link', { name: 'Open Data tools' }).click()
     await page.waitForURL('**/agents/data')
   },
-  { isAdmin: true, config: { ...quickstart, agents: [{ ...text!, visibility: ['grace@example.com'] }, ...others] } },
+  { isAdmin: true, config: { ...quickstart, agents: [{ ...text, visibility: ['grace@example.com'] }, ...others] } },
 )
 
 testConsole(

@@ -20,7 +20,7 @@ test('a pending task whose endpoint was removed fails with AGENT_UNAVAILABLE and
 
   const [agent] = rogueAgents.agents
   if (agent?.kind !== 'code') throw new Error('the agent is code')
-  const { thread: _, ...endpoints } = agent.endpoints!
+  const { thread: _, ...endpoints } = agent.endpoints
   const restarted = await startService({ config: { agents: [{ ...agent, endpoints }] }, dataDir, limits })
   const { body: task } = await restarted.get(`/api/tasks/${gone.taskId}?wait=20`, key)
   expect(task).toMatchObject({

@@ -130,15 +130,24 @@ test(
 
 const agents = `
 import { defineConfig, defineEndpoint } from 'errand'
-import type { TestErrand } from 'errand/testing'
+import type { startTestErrand, TestErrand } from 'errand/testing'
 import { z } from 'zod'
 const shout = defineEndpoint({
   description: 'Says it louder.',
   priceUsd: '0.0100',
   params: z.object({ text: z.string() }),
+  output: z.object({ text: z.string() }),
   run: ({ params }) => ({ text: params.text.toUpperCase() satisfies string }),
 })
-export default defineConfig({ agents: [{ kind: 'code', id: 'text', name: 'Text', endpoints: { shout } }] })
+const config = defineConfig({ agents: [{ kind: 'code', id: 'text', name: 'Text', endpoints: { shout } }] })
+export default config
+export async function shoutOnce(start: typeof startTestErrand): Promise<string | undefined> {
+  const { client } = await start({ config })
+  const { response } = await client.tasks.run({ endpointId: 'text.shout', params: { text: 'hi' } })
+  // @ts-expect-error The endpoint is misspelt.
+  await client.tasks.run({ endpointId: 'text.shouts', params: { text: 'hi' } })
+  return typeof response === 'object' ? response?.text : response
+}
 export const balanceOf = async ({ client }: TestErrand): Promise<string> => (await client.account.get()).balanceUsd
 `
 
