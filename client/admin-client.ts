@@ -29,6 +29,8 @@ export type AdminClients = {
     update: Method<'users.update'>
     /** Lifts an abuse block. */
     unblock: Method<'users.unblock'>
+    /** Erases a user, which cannot be undone. Idempotent. Platform keys need the scope `users`. */
+    erase: Method<'users.erase'>
     /**
      * Adds `amountUsd` to a balance, or subtracts it if negative. Repeated calls with the same Idempotency-Key and
      * amount change the balance only once. With an `externalId` in place of `userId`, creates the user if there is none,
@@ -107,6 +109,7 @@ export function createAdminClients(call: Call): AdminClients {
     getOrCreate: 'repeatableChange',
     update: 'change',
     unblock: 'change',
+    erase: 'repeatableChange',
     credit: 'keyedChange',
     transactions: 'list',
     findOwner: 'read',

@@ -21,6 +21,8 @@ export type BillingClients = {
     usage: EasyMethod<'account.usage'>
     /** Changes the password. Needs a browser login, and ends all other logins of the account. */
     changePassword: Method<'account.changePassword'>
+    /** Erases the account, which cannot be undone. Needs a browser login. */
+    erase: Method<'account.erase'>
   }
   /** Payments for credit. Available only if the service accepts payments; see `payments` of the account. */
   topups: {
@@ -55,6 +57,7 @@ export function createBillingClients(call: Call): BillingClients {
       update: 'change',
       usage: 'read',
       changePassword: 'change',
+      erase: 'change',
     }),
     topups: methodsOf(call, 'topups', {
       create: 'keyedChange',

@@ -73,9 +73,9 @@ const idempotent: Record<string, string> = {
   creditUser: 'Stored with the transaction: a repeated request with the same key and amount does not credit again.',
 }
 /** Operations that reject API keys, whatever their scopes. */
-const forBrowsers = new Set(['logOut', 'changePassword'])
+const forBrowsers = new Set(['logOut', 'changePassword', 'eraseAccount'])
 const settingCookie = new Set(['logIn', 'logOut', 'acceptInvitation', 'endLogins'])
-const countingLogins = new Set(['logIn', 'changePassword'])
+const countingLogins = new Set(['logIn', 'changePassword', 'eraseAccount'])
 
 const tags = [
   { name: 'Tasks', description: 'Asynchronous executions of agents' },

@@ -79,7 +79,7 @@ export type AuditAct = {
   seq: number
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
-  action: "login.created" | "login.failed" | "login.ended" | "password.changed" | "identity.linked" | "user.created" | "user.updated" | "user.unblocked" | "limits.changed" | "balance.changed" | "key.created" | "key.updated" | "key.rotated" | "key.revoked" | "platform_key.created" | "platform_key.revoked" | "invitation.created" | "invitation.revoked" | "invitation.accepted"
+  action: "login.created" | "login.failed" | "login.ended" | "password.changed" | "identity.linked" | "user.created" | "user.updated" | "user.unblocked" | "user.erased" | "user.exported" | "limits.changed" | "balance.changed" | "key.created" | "key.updated" | "key.rotated" | "key.revoked" | "platform_key.created" | "platform_key.revoked" | "invitation.created" | "invitation.revoked" | "invitation.accepted"
   /** Kind of actor; a `visitor` has not logged in */
   actor: "user" | "key" | "platformKey" | "clientToken" | "commandLine" | "visitor" | "service"
   /** Id of the user, key or token that acted */
@@ -750,6 +750,8 @@ export type OpenedUser = {
   externalId: string | null
   isAdmin: boolean
   isSuspended: boolean
+  /** When the user was erased; null for other users */
+  erasedAt: string | null
   /** Amount in USD with four fraction digits */
   balanceUsd: string
   /** Amount in USD with four fraction digits */
@@ -1267,6 +1269,8 @@ export type User = {
   externalId: string | null
   isAdmin: boolean
   isSuspended: boolean
+  /** When the user was erased; null for other users */
+  erasedAt: string | null
   /** Amount in USD with four fraction digits */
   balanceUsd: string
   /** Amount in USD with four fraction digits */
@@ -2048,7 +2052,7 @@ export type Queries = {
       /** Returns only entries about this user */
       userId?: string | undefined
       /** Returns only entries with this action */
-      action?: "login.created" | "login.failed" | "login.ended" | "password.changed" | "identity.linked" | "user.created" | "user.updated" | "user.unblocked" | "limits.changed" | "balance.changed" | "key.created" | "key.updated" | "key.rotated" | "key.revoked" | "platform_key.created" | "platform_key.revoked" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | undefined
+      action?: "login.created" | "login.failed" | "login.ended" | "password.changed" | "identity.linked" | "user.created" | "user.updated" | "user.unblocked" | "user.erased" | "user.exported" | "limits.changed" | "balance.changed" | "key.created" | "key.updated" | "key.rotated" | "key.revoked" | "platform_key.created" | "platform_key.revoked" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | undefined
       /** Page size */
       limit?: number | undefined
       /** `next` from the previous page */
@@ -2403,6 +2407,15 @@ export type Mutations = {
     }
     output: Confirmation
   }
+  'account.erase': {
+    input: {
+      /** The password; omit it if the account has none */
+      password?: string | undefined
+      /** Must equal the balance, which is written off. Omit it if the balance is zero */
+      forfeitBalanceUsd?: string | undefined
+    }
+    output: Confirmation
+  }
   'topups.create': {
     input: {
       /** Amount in whole cents, within the limits in the account's `payments` */
@@ -2584,6 +2597,14 @@ export type Mutations = {
   }
   'users.unblock': {
     input: {
+      userId: string
+    }
+    output: User
+  }
+  'users.erase': {
+    input: {
+      /** Must equal the balance, which is written off. Omit it if the balance is zero */
+      forfeitBalanceUsd?: string | undefined
       userId: string
     }
     output: User

@@ -17,6 +17,7 @@ import { UpdateAccountInput } from '../payments/payment-account-schema.ts'
 import { toLimits } from '../billing/limit-schema.ts'
 import type { SpendStep } from '../store/accounts/account-types.ts'
 import type { SpendSums } from './spend-sums.ts'
+import { eraseAccount, EraseAccountInput } from './erase-account.ts'
 import { readGroups } from './usage-groups.ts'
 import { remainingOf, resetAt } from '../billing/rate-headers.ts'
 
@@ -153,6 +154,36 @@ export const accountRouter = (parts: AccountParts) =>
       .mutation(
         withScope('manage', ({ ctx, input }) =>
           changePassword(parts.people, { browser: ctx, caller: ctx.caller, input }),
+        ),
+      ),
+
+    erase: procedure
+      .meta({
+        openapi: {
+          method: 'POST',
+          path: '/api/account/erase',
+          operationId: 'eraseAccount',
+          tags: ['Browser login'],
+          summary: 'Erase the account',
+          description:
+            'Requires a browser login. Ends all access immediately and cannot be undone. The contents of tasks and chats are deleted within minutes. Transactions remain, without a name.',
+          protect: true,
+          successDescription: 'The account was erased.',
+          errorResponses: {
+            400: 'The body is invalid, or the password is wrong.',
+            403: 'The caller does not have a browser login.',
+            409: 'The account has work in progress, a debt, an unpaid top-up, a disputed payment or a balance that `forfeitBalanceUsd` does not match, or it is the last active admin.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+            429: 'The caller sent too many wrong passwords.',
+          },
+        },
+      })
+      .input(EraseAccountInput)
+      .output(Confirmation)
+      .mutation(
+        withScope('manage', ({ ctx, input }) =>
+          eraseAccount({ ...parts.people, port: parts.payments.port }, { browser: ctx, caller: ctx.caller, input }),
         ),
       ),
   })

@@ -1,18 +1,21 @@
 import type { z } from 'zod'
+import { eraseUser as erase } from '../account/erase-account.ts'
 import { assertAgents, type Catalogue } from '../agents/config/catalogue.ts'
 import { actorOf, requirePlatform, platformOf, type AnyCaller } from '../procedures/caller.ts'
 import { changesOf, toOwnLimits } from '../billing/limit-schema.ts'
 import { secondsUntil } from '../billing/refusals.ts'
 import { must } from '../kernel/assert.ts'
-import { futureTime, isoTime, type Clock } from '../kernel/clock.ts'
+import { futureTime, isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { formatUsd, parseUsd } from '../kernel/money.ts'
+import type { PaymentParts } from '../payments/manage-topups.ts'
 import type { UserAccount } from '../store/access/people-types.ts'
 import type { Store } from '../store/store.ts'
 import type {
   CreditedUser,
   CreditUserInput,
+  EraseUserInput,
   ListUsersInput,
   ListUsersOutput,
   OpenedUser,
@@ -98,6 +101,7 @@ export async function updateUser(
   })
   if (result.outcome === 'refused') {
     if (result.reason === 'unknown') throw unknown()
+    if (result.reason === 'erased') throw new ErrandError('CONFLICT', 'This user was erased and cannot be changed.')
     throw new ErrandError('CONFLICT', 'This is the last active admin. Make another user an admin first.')
   }
   if (changesLimits) {
@@ -117,6 +121,17 @@ function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof Upd
     )
   }
   assertAgents(catalogue, { agentIds: limits?.agents, path: 'limits.agents' })
+}
+
+/** Erases a user. Platform keys can erase only users that they can see. */
+export async function eraseUser(
+  parts: UserParts & { port?: PaymentParts['port'] },
+  { caller, input }: Change<z.output<typeof EraseUserInput>>,
+): Promise<User> {
+  const { userId } = input
+  await erase(parts, { ...input, ...reachOf(caller) })
+  noteChange(parts, { caller, userId }, 'erased a user')
+  return await getUser(parts, { caller, userId })
 }
 
 /** Removes the user's abuse block and the block of tasks with connectors. Has no effect if the user has neither. */
@@ -194,13 +209,14 @@ export function noteChange(
 
 function toUser(user: UserAccount, clock: Clock): User {
   const { balance, blockedUntil, connectorsBlockedUntil, createdAt, email, externalId, held, id } = user
-  const { isAdmin, limits, owed, plan, suspendedAt, writtenOff } = user
+  const { erasedAt, isAdmin, limits, owed, plan, suspendedAt, writtenOff } = user
   return {
     id,
     email,
     externalId,
     isAdmin,
     isSuspended: suspendedAt !== null,
+    erasedAt: isoTimeOrNull(erasedAt),
     balanceUsd: formatUsd(balance),
     heldUsd: formatUsd(held),
     owedUsd: formatUsd(owed),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { EraseInput } from '../account/erase-account.ts'
 import { CreateKeyInput, KeyInput, ListKeysInput } from '../auth/keys/key-schema.ts'
 import { Email } from '../auth/logins/login-schema.ts'
 import { ExternalId } from '../auth/platform/external-id.ts'
@@ -15,6 +16,7 @@ export const User = z
     externalId: z.string().nullable().describe("The product's id for a user that it created; null for other users"),
     isAdmin: z.boolean(),
     isSuspended: z.boolean(),
+    erasedAt: isoTimestamp.nullable().describe('When the user was erased; null for other users'),
     balanceUsd: usd,
     heldUsd: usd,
     owedUsd: usd.describe('Refunded or disputed top-up amounts that the balance could not cover'),
@@ -45,6 +47,7 @@ export const ListUsersInput = z.object({
 export const ListUsersOutput = z.object({ users: z.array(User), ...pageOutput })
 
 export const UserInput = z.object({ userId })
+export const EraseUserInput = EraseInput.extend({ userId })
 
 export const ExternalUserInput = z.object({ externalId: ExternalId })
 export const OpenExternalUserInput = z.object({

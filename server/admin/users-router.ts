@@ -5,9 +5,9 @@ import { createPasswordLink } from '../auth/invitations/manage-invitations.ts'
 import { CreatedKey, Key, ListKeysOutput } from '../auth/keys/key-schema.ts'
 import { ListTransactionsOutput } from '../account/account-schema.ts'
 import { listTransactions } from '../account/list-transactions.ts'
-import { procedure, router, withAdmin, withPlatform, type RestMeta } from '../procedures/procedure.ts'
+import { procedure, router, withAdmin, withPlatform } from '../procedures/procedure.ts'
 import { ListSessionsOutput } from '../sessions/session-schema.ts'
-import type { PlatformScope } from '../store/platform/platform-types.ts'
+import type { PaymentParts } from '../payments/manage-topups.ts'
 import type { ReadTaskParts } from '../tasks/read-task.ts'
 import { ListTasksOutput } from '../tasks/task-schema.ts'
 import { createUserKey, listUserKeys, revokeUserKey } from './manage-user-keys.ts'
@@ -20,6 +20,8 @@ import {
   unblockUser,
   updateUser,
 } from './manage-users.ts'
+import { userDataProcedures } from './user-data-procedures.ts'
+import { bodyErrors, meta, platformToo, unknown } from './user-meta.ts'
 import { findOwner, getUserTask, listUserSessions, listUserTasks } from './read-runs.ts'
 import {
   CreditedUser,
@@ -44,28 +46,14 @@ import {
   UserTaskInput,
 } from './user-schema.ts'
 
-const bodyErrors = { 400: 'The body is invalid.', 413: 'The body is too large.', 415: 'The body is not JSON.' }
-const adminOnly = { 403: 'The caller is not an admin with a browser login.' }
-const platformToo = (scope: PlatformScope) => ({
-  403: `The caller is neither an admin with a browser login nor a platform key with the scope \`${scope}\`.`,
-})
-const unknown = { 404: 'The user was not found.' }
-
-function meta(
-  own: Pick<
-    RestMeta,
-    'method' | 'path' | 'operationId' | 'summary' | 'description' | 'successDescription' | 'errorResponses'
-  >,
-) {
-  return { ...own, tags: ['Users'], protect: true, errorResponses: { ...adminOnly, ...own.errorResponses } }
-}
-
 export const usersRouter = ({
   catalogue,
+  payments,
   people,
   tasks,
 }: {
   catalogue: Catalogue
+  payments: PaymentParts
   people: LoginAccess
   tasks: ReadTaskParts
 }) =>
@@ -185,6 +173,8 @@ export const usersRouter = ({
       .input(UserInput)
       .output(User)
       .mutation(withAdmin(({ ctx, input }) => unblockUser(people, { caller: ctx.caller, input }))),
+
+    ...userDataProcedures({ payments, people }),
 
     credit: procedure
       .meta({

@@ -7,6 +7,7 @@ import type { Store } from '../store/store.ts'
 const purgeMs = 60_000
 const queuedMs = 60_000
 const expiredMs = 15_000
+const eraseMs = 5000
 const closeMs = 60 * 60_000
 const keysMs = 10 * 60_000
 const collectMs = 15 * 60_000
@@ -49,6 +50,22 @@ export function startUpkeep({ store, payloads, log, onLedgerReport, onQueued }: 
       isPruning = false
     }
   }
+  let isErasing = false
+  /** After each step, pauses as long as it took. */
+  const erase = async () => {
+    if (isErasing) return
+    isErasing = true
+    try {
+      for (const userId of await store.erasure.inProgress()) {
+        let from = performance.now()
+        for (; !stopping.signal.aborted && (await store.erasure.eraseMore(userId)); from = performance.now()) {
+          await pause(performance.now() - from, undefined, { ref: false, signal: stopping.signal })
+        }
+      }
+    } finally {
+      isErasing = false
+    }
+  }
   const closeBooks = untilDone(() => store.books.close())
   const noteExpired = untilDone(() => store.noteExpired())
   const noteExpiringKeys = untilDone(() => store.mails.noteExpiringKeys())
@@ -86,6 +103,7 @@ export function startUpkeep({ store, payloads, log, onLedgerReport, onQueued }: 
     setInterval(() => run('the count of queued tasks', countQueued), queuedMs),
     setInterval(() => run('the purge', purge), purgeMs),
     setInterval(() => run('the retention', prune), purgeMs),
+    setInterval(() => run('the erasure of users', erase), eraseMs),
     setInterval(() => run('the collection of orphaned payloads', collect), collectMs),
     setInterval(() => run('the check of the ledger', verify), verifyMs),
   ]

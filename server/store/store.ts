@@ -1,4 +1,5 @@
 import type { AuditStore } from './audit/audit-types.ts'
+import type { ErasureStore } from './erasure/erasure-types.ts'
 import type { BookStore } from './books/book-reads.ts'
 import type { KeyRecord, KeyHolder } from './access/key-types.ts'
 import type { ConnectorStatus, ConnectorOf, ConnectorRecord } from './connectors/connector-types.ts'
@@ -189,6 +190,7 @@ export type Store = {
   readonly turnEvents: TurnEventStore
   readonly books: BookStore
   readonly audit: AuditStore
+  readonly erasure: ErasureStore
 
   /** Checks idempotency key, quote, blocks, rate and balance, and writes all rows of the task atomically. */
   admitTask(input: AdmitTask): Promise<AdmitTaskResult>

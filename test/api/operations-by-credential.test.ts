@@ -66,6 +66,7 @@ const decisions: Record<string, Decision | 'public'> = {
   'account.get': { acting: true, tokens: 'account' },
   'account.usage': actingOnly,
   'account.changePassword': nobody,
+  'account.erase': nobody,
   'account.update': { acting: 'pay' },
   'topups.create': { acting: 'pay', tokens: 'account', pays: true },
   'topups.list': { acting: true, tokens: 'account' },
@@ -103,6 +104,7 @@ const decisions: Record<string, Decision | 'public'> = {
   // The scope `limits` allows changes of plans and limits, `users` all others.
   'users.update': { platform: ['users', 'limits'] },
   'users.unblock': nobody,
+  'users.erase': { platform: 'users' },
   'users.credit': { platform: 'credit' },
   'users.transactions': nobody,
   'users.findOwner': nobody,

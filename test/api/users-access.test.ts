@@ -44,6 +44,7 @@ const callsOn = ({ invitationId, keyId, platformKeyId, taskId, userId }: Ids): A
   { id: 'listAudit', method: 'GET', path: '/api/admin/audit' },
   { id: 'getMail', method: 'GET', path: '/api/admin/mail' },
   { id: 'sendTestMail', method: 'POST', path: '/api/admin/mail/test', body: { to: 'ada@example.com' } },
+  { id: 'eraseUser', method: 'POST', path: `/api/users/${userId}/erase`, body: { forfeitBalanceUsd: '1' } },
 ]
 
 async function everything({ app: { store } }: TestService): Promise<unknown> {
@@ -186,7 +187,7 @@ test('returns 404 for an unknown user id and changes nothing', async () => {
     platformKeyId: 'pkey_0',
   }
   const onUser = callsOn(nobody).filter(({ path }) => path.includes('user_'))
-  expect(onUser).toHaveLength(12)
+  expect(onUser).toHaveLength(13)
   for (const { body, id, method, path } of onUser) {
     const answer = await admin.browser.request(method, path, { body })
     expect([id, answer.status, answer.body]).toEqual([

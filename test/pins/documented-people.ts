@@ -74,7 +74,14 @@ export async function checkLogins(checker: Checker): Promise<void> {
   await check(200, 'POST /api/account/password', change)
   const without = await signUp(service)
   await checkAs(parts, without.browser)(409, 'POST /api/account/password', change)
-  await checkBodies(check, ['POST /api/login', 'POST /api/account/password', 'POST /api/logout'])
+  await check(400, 'POST /api/account/erase', { password: 'wrong' })
+  await checkAs(parts, without.browser)(200, 'POST /api/account/erase', {})
+  await checkBodies(check, [
+    'POST /api/login',
+    'POST /api/account/password',
+    'POST /api/account/erase',
+    'POST /api/logout',
+  ])
   await check(400, 'POST /api/logout', [])
   await check(200, 'POST /api/logout', {})
   await checkAs(parts, await signIn(service, userId))(200, 'DELETE /api/logins')
@@ -83,6 +90,10 @@ export async function checkLogins(checker: Checker): Promise<void> {
   for (let tries = 0; tries < 10; tries++) await service.app.store.admitLogin({ email: guessed.email, client: null })
   await stranger(429, 'POST /api/login', { email: guessed.email, password })
   await checkAs(parts, guessed.browser)(429, 'POST /api/account/password', change)
+  await checkAs(parts, guessed.browser)(429, 'POST /api/account/erase', { password })
+  const rich = await signUp(service)
+  await service.app.store.credit({ userId: rich.userId, amount: 1, description: '', idempotencyKey: null })
+  await checkAs(parts, rich.browser)(409, 'POST /api/account/erase', {})
 }
 
 export async function checkInvitations(checker: Checker): Promise<void> {
@@ -171,8 +182,10 @@ export async function checkUsers(checker: Checker): Promise<void> {
     if (isAdmin && id !== own) await check(200, `PATCH /api/users/${id}`, { isSuspended: true })
   }
   await check(409, `PATCH /api/users/${own}`, { isAdmin: false })
+  await check(409, `POST ${at}/erase`)
+  await check(200, `POST ${at}/erase`, { forfeitBalanceUsd: (await check(200, `GET ${at}`)).body.balanceUsd })
   const nobody = '/api/users/user_0'
-  const posts = [`POST ${nobody}/unblock`, `POST ${nobody}/password-link`]
+  const posts = [`POST ${nobody}/erase`, `POST ${nobody}/unblock`, `POST ${nobody}/password-link`]
   for (const request of [
     `GET ${nobody}`,
     `GET ${nobody}/transactions`,

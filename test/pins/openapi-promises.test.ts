@@ -15,12 +15,12 @@ test('the document is OpenAPI 3.1 and names the credentials that each operation 
   const key = ['apiKey', 'browserSession']
   const groups: [credentials: string[], operations: string][] = [
     [[], 'getPayload getLoginOptions logIn checkInvitation acceptInvitation requestPasswordReset requestSignUp'],
-    [['browserSession'], 'logOut changePassword createInvitation listInvitations revokeInvitation'],
+    [['browserSession'], 'logOut changePassword eraseAccount createInvitation listInvitations revokeInvitation'],
     [['browserSession'], 'unblockUser listUserTransactions createPasswordLink getSystem listAllTopups'],
     [['browserSession'], 'createPlatformKey listPlatformKeys revokePlatformKey'],
     [['browserSession'], 'findOwner listUserTasks getUserTask listUserSessions listAudit getMail sendTestMail'],
     [['browserSession', 'platformKey'], 'listUsers getUser getUserByExternalId getOrCreateUser updateUser creditUser'],
-    [['browserSession', 'platformKey'], 'createUserKey listUserKeys revokeUserKey getEconomics'],
+    [['browserSession', 'platformKey'], 'createUserKey listUserKeys revokeUserKey eraseUser getEconomics'],
     [key, 'createKey updateKey getKey listKeys revokeKey rotateKey listLogins endLogin endLogins'],
     [['platformKey'], 'finishConnectorSignIn'],
     [
@@ -115,7 +115,8 @@ test('operations that accept an Idempotency-Key say how long it is stored', () =
 test('too many login attempts have a separate error', () => {
   const errorOf = (id: string) =>
     operations.find((operation) => operation.id === id)!.spec['responses'][429].content['application/json'].example
-  for (const id of ['logIn', 'changePassword']) expect(errorOf(id)).toMatchObject({ error: 'Too many login attempts' })
+  for (const id of ['logIn', 'changePassword', 'eraseAccount'])
+    expect(errorOf(id)).toMatchObject({ error: 'Too many login attempts' })
   for (const id of ['createTask', 'chat']) expect(errorOf(id)).toMatchObject({ error: 'Rate limit exceeded' })
 })
 
@@ -186,6 +187,7 @@ test('every operation documents each status that it returns', () => {
         revokeClientToken: [...shared, 400, 404],
         getUsage: [...shared, 400],
         changePassword: [...shared, ...body, 409, 429],
+        eraseAccount: [...shared, ...body, 409, 429],
         getLoginOptions: [200, 400, 500, 503],
         logIn: [...shared, ...body, 429],
         logOut: [...shared, ...body],
@@ -203,6 +205,7 @@ test('every operation documents each status that it returns', () => {
         getUser: [...shared, 400, 404],
         updateUser: [...shared, ...body, 404, 409],
         unblockUser: [...shared, ...body, 404],
+        eraseUser: [...shared, ...body, 404, 409],
         creditUser: [...shared, ...body, 404, 409],
         listUserTransactions: [...shared, 400, 404],
         findOwner: [...shared, 400, 404],

@@ -115,6 +115,9 @@ function together(id: string, body: Json): Json | undefined {
     if (body['taskId'] !== undefined && body['sessionId'] === undefined) return { ...bound, taskId: body['taskId'] }
     return body['scopes'] === undefined || body['scopes'].includes('execute') ? { ...body, taskId: undefined } : bound
   }
+  // The balances of a new user with a password, and of a new user with a key.
+  if (id === 'eraseAccount') return { password }
+  if (id === 'eraseUser') return { forfeitBalanceUsd: '10' }
   const { chat, task } = body
   if (id === 'createQuote') return task ? { task } : chat ? { chat } : undefined
   return body

@@ -7,6 +7,7 @@ import { describeCancel } from './contract-cancel.ts'
 import { describeConnectorTasks } from './contract-connectors.ts'
 import { describeDeliveries } from './contract-deliveries.ts'
 import { describeDiscrepancies } from './contract-discrepancies.ts'
+import { describeErasure } from './contract-erasure.ts'
 import { describeEvents } from './contract-events.ts'
 import { describeIdempotency } from './contract-idempotency.ts'
 import { describeInvitations } from './contract-invitations.ts'
@@ -111,6 +112,7 @@ export function describeAccountContract(engine: StoreEngine): void {
   describeWindowChanges(contractTest)
   describeLedger(contractTest)
   describeAudit(contractTest)
+  describeErasure(contractTest)
   describeDiscrepancies(contractTest)
   describeEvents(contractTest)
   describeDeliveries(contractTest)

@@ -27,7 +27,15 @@ test('a sweep pauses for nine times as long as it works, and does not overlap wi
     spans.push({ from, to: performance.now() })
     return spans.length < 3
   }
-  const parts = { store: { prune, purgeExpired: async () => false, noteExpired: async () => false }, payloads: {} }
+  const parts = {
+    store: {
+      prune,
+      erasure: { inProgress: async () => [] },
+      purgeExpired: async () => false,
+      noteExpired: async () => false,
+    },
+    payloads: {},
+  }
   const upkeep = startUpkeep({ ...parts, retention: { tasksMs: 1 }, log: console, onLedgerReport: () => {} } as never)
   vi.advanceTimersByTime(60_000)
   vi.advanceTimersByTime(60_000)

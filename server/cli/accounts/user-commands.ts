@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { EraseInput } from '../../account/erase-account.ts'
 import * as admin from '../../admin/manage-users.ts'
 import { CreditUserInput, type User } from '../../admin/user-schema.ts'
 import { Catalogue } from '../../agents/config/catalogue.ts'
@@ -71,6 +72,7 @@ function describeUser(user: User): string {
     ['email', user.email],
     ['external id', user.externalId],
     ['admin', user.isAdmin ? 'yes' : null],
+    ['erased', user.erasedAt],
     ['suspended', user.isSuspended ? 'yes' : null],
     ['balance', `${user.balanceUsd} USD`],
     ['held', `${user.heldUsd} USD`],
@@ -95,6 +97,16 @@ async function setSuspended(options: OfUser, isSuspended: boolean): Promise<void
   )
   const said = isSuspended ? 'is suspended. All browser logins of the account were ended.' : 'is not suspended.'
   print(options, user, `${user.email} ${said}`)
+}
+
+export async function eraseUser(options: OfUser & { forfeitBalanceUsd?: string }): Promise<void> {
+  const input = parseInput(EraseInput, options)
+  const user = await change(options, async (parts, userId) => {
+    const erased = await admin.eraseUser(parts, { caller: operator, input: { ...input, userId } })
+    while (await parts.store.erasure.eraseMore(userId)) continue
+    return erased
+  })
+  print(options, user, `${user.id} was erased.`)
 }
 
 export async function unblockUser(options: OfUser): Promise<void> {

@@ -10,6 +10,7 @@ import * as people from './people-commands.ts'
 import * as logins from './login-commands.ts'
 import type { Newcomer } from './people-types.ts'
 import { platformStore } from '../platform/platform-store.ts'
+import { erasureStore } from '../erasure/erase-user.ts'
 import { findOwner } from '../accounts/find-owner.ts'
 import * as users from '../accounts/stored-users.ts'
 
@@ -20,6 +21,7 @@ const newcomerFacts = (newcomer: Newcomer | undefined, { credit = 0 }: { credit?
 export function peopleStore(engine: Engine) {
   return {
     audit: auditStore(engine),
+    erasure: erasureStore(engine),
     platform: platformStore(engine),
     createUser: (input) =>
       engine.run(

@@ -70,7 +70,9 @@ export type UserAccount = UserRecord &
   AccountRecord & { writtenOff: Units; plan: string | null; limits: Partial<AccountLimits> }
 /** If `withoutAdmins` is set, admins are treated as unknown users. */
 export type UpdateUser = { userId: string; isSuspended?: boolean; isAdmin?: boolean; withoutAdmins?: boolean }
-export type UpdateUserResult = { outcome: 'updated' } | { outcome: 'refused'; reason: 'unknown' | 'last-admin' }
+export type UpdateUserResult =
+  | { outcome: 'updated' }
+  | { outcome: 'refused'; reason: 'unknown' | 'last-admin' | 'erased' }
 
 export type SetPassword = {
   userId: string

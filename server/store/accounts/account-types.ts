@@ -69,6 +69,7 @@ export type UserRecord = {
   createdAt: EpochMs
   suspendedAt: EpochMs | null
   externalId: string | null
+  erasedAt: EpochMs | null
 }
 
 export const ownedTypes = [

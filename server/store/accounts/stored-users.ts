@@ -17,7 +17,7 @@ import { columns, insertInto, statement, type Dialect } from '../commands/statem
 type Flagged<Record extends { isAdmin: boolean }> = Omit<Record, 'isAdmin'> & { isAdmin: 0 | 1 }
 type WithHash = { passwordHash: string | null }
 
-const user = columns('id email isAdmin createdAt suspendedAt externalId')
+const user = columns('id email isAdmin createdAt suspendedAt externalId erasedAt')
 const account = columns('userId balance held owed notifyBelow blockedUntil connectorsBlockedUntil plan limits')
 /** Total of a user's write-offs, limited to the largest safe integer. */
 const writtenOff = (least: string) => `${least}(${Number.MAX_SAFE_INTEGER}, coalesce((
@@ -139,15 +139,20 @@ export function* updateUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {
   tx.holdersChanged('users')
   const known = yield* getUser(tx, userId)
   if (!known || (known.isAdmin && withoutAdmins)) return { outcome: 'refused', reason: 'unknown' }
-  const wasActing = known.isAdmin && known.suspendedAt === null
+  if (known.erasedAt !== null) return { outcome: 'refused', reason: 'erased' }
   const staysAdmin = isAdmin ?? known.isAdmin
   const staysSuspended = isSuspended ?? known.suspendedAt !== null
-  if (wasActing && (!staysAdmin || staysSuspended) && (yield* tx.get(actingAdmins))!.total === 1) {
+  if ((!staysAdmin || staysSuspended) && (yield* isLastAdmin(tx, known))) {
     return { outcome: 'refused', reason: 'last-admin' }
   }
   const suspendedAt = staysSuspended ? (known.suspendedAt ?? (yield* tx.now())) : null
   yield* tx.run(update, { userId, isAdmin: staysAdmin ? 1 : 0, suspendedAt })
   return { outcome: 'updated' }
+}
+
+/** The set of admins must be locked. */
+export function* isLastAdmin(on: Reads, { isAdmin, suspendedAt }: UserAccount): Op<boolean> {
+  return isAdmin && suspendedAt === null && (yield* on.get(actingAdmins))!.total === 1
 }
 
 /** Returns false if the stored hash is no longer `from`. */

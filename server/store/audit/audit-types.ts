@@ -10,6 +10,8 @@ export const auditActions = [
   'user.created',
   'user.updated',
   'user.unblocked',
+  'user.erased',
+  'user.exported',
   'limits.changed',
   'balance.changed',
   'key.created',

@@ -17,7 +17,9 @@ const openTurns = statement<Pick<Open, 'openTurns'>>(
 )
 const countUsers = statement<Pick<Open, 'users' | 'suspendedUsers'>>(
   'state_users',
-  ({ seq }) => `SELECT count(*) AS users, count(*) FILTER (WHERE suspended_at IS NOT NULL) AS "suspendedUsers"
+  ({
+    seq,
+  }) => `SELECT count(*) AS users, count(*) FILTER (WHERE suspended_at IS NOT NULL AND erased_at IS NULL) AS "suspendedUsers"
     FROM users WHERE ${seq} > :after AND ${seq} <= :until`,
 )
 

@@ -56,7 +56,7 @@ const setTopup = statement(
   'payment_account_set_topup',
   'UPDATE payment_accounts SET recharge_topup_id = :topupId, updated_at = :now WHERE user_id = :userId',
 )
-const setNotify = statement(
+export const setNotify = statement(
   'account_notify_below',
   'UPDATE accounts SET notify_below = :notifyBelow, low_at = NULL WHERE user_id = :userId',
 )

@@ -29,6 +29,13 @@ export function accountTables({
       suspendedAt: number('suspended_at'),
       /** Case-sensitive id of the user in a product that is built on the service. */
       externalId: text('external_id'),
+      /** Time at which the user was erased. The row then contains a pseudonym. */
+      erasedAt: number('erased_at'),
+      /**
+       * While the contents of an erased user are being deleted, `created_at` of the last task without contents. Null
+       * before and afterwards.
+       */
+      erasedTo: number('erased_to'),
     },
     (user) => [
       uniqueIndex('users_external')
@@ -38,6 +45,9 @@ export function accountTables({
       index('users_admins')
         .on(user.id)
         .where(sql`is_admin = 1`),
+      index('users_erasing')
+        .on(user.id)
+        .where(sql`erased_to IS NOT NULL`),
       // Lists return users in this order. On SQLite it is the order of the rowid.
       ...bySeq(user as never).map((made) => index('users_made').on(made)),
     ],

@@ -72,7 +72,7 @@ const invitation = ({ other, service }: World) =>
   invite(service, { email: `new-${++people}@example.com`, createdBy: other.userId })
 
 /** Operations that end their sender's access, or that work only a few times per account. */
-const endsItsSender = new Set(['logOut', 'endLogins', 'changePassword', 'createWebhook'])
+const endsItsSender = new Set(['logOut', 'endLogins', 'changePassword', 'eraseAccount', 'createWebhook'])
 
 async function senderFor(world: World, operation: Operation, usual: Sender): Promise<Sender> {
   if (!endsItsSender.has(operation.id)) return usual

@@ -9,6 +9,8 @@ export const actionNames: Readonly<Record<AuditAct['action'], string>> = {
   'user.created': 'User created',
   'user.updated': 'User updated',
   'user.unblocked': 'User unblocked',
+  'user.erased': 'User erased',
+  'user.exported': 'User exported',
   'limits.changed': 'Limits changed',
   'balance.changed': 'Credit changed',
   'key.created': 'Key created',

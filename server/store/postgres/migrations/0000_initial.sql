@@ -554,6 +554,8 @@ CREATE TABLE "users" (
 	"created_at" bigint NOT NULL,
 	"suspended_at" bigint,
 	"external_id" text,
+	"erased_at" bigint,
+	"erased_to" bigint,
 	CONSTRAINT "users_email_unique" UNIQUE("email")
 );
 --> statement-breakpoint
@@ -663,6 +665,7 @@ CREATE UNIQUE INDEX "turns_quote" ON "turns" USING btree ("quote_id") WHERE quot
 CREATE INDEX "turns_leased" ON "turns" USING btree ("lease_until") WHERE lease_until IS NOT NULL;--> statement-breakpoint
 CREATE UNIQUE INDEX "users_external" ON "users" USING btree ("external_id") WHERE external_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "users_admins" ON "users" USING btree ("id") WHERE is_admin = 1;--> statement-breakpoint
+CREATE INDEX "users_erasing" ON "users" USING btree ("id") WHERE erased_to IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "users_made" ON "users" USING btree ("seq");--> statement-breakpoint
 CREATE INDEX "webhooks_user" ON "webhooks" USING btree ("user_id");--> statement-breakpoint
 CREATE INDEX "wire_requests_created" ON "wire_requests" USING btree ("created_at");--> statement-breakpoint
@@ -671,7 +674,7 @@ CREATE TRIGGER "transactions_no_change" BEFORE UPDATE OR DELETE ON "transactions
 CREATE TRIGGER "transactions_no_truncate" BEFORE TRUNCATE ON "transactions" FOR EACH STATEMENT EXECUTE FUNCTION "refuse_change"('transactions are append-only');--> statement-breakpoint
 CREATE TRIGGER "audit_log_no_change" BEFORE UPDATE OR DELETE ON "audit_log" FOR EACH ROW EXECUTE FUNCTION "refuse_change"('the audit log is append-only');--> statement-breakpoint
 CREATE TRIGGER "audit_log_no_truncate" BEFORE TRUNCATE ON "audit_log" FOR EACH STATEMENT EXECUTE FUNCTION "refuse_change"('the audit log is append-only');--> statement-breakpoint
-CREATE TRIGGER "tasks_terminal" BEFORE UPDATE ON "tasks" FOR EACH ROW WHEN (OLD."status" IN ('completed', 'failed') AND NOT (OLD."pruned_at" IS NULL AND NEW."pruned_at" IS NOT NULL AND NEW."status" = OLD."status" AND NEW."cost" = OLD."cost" AND NEW."given_back" = OLD."given_back")) EXECUTE FUNCTION "refuse_change"('a finished task never changes');--> statement-breakpoint
+CREATE TRIGGER "tasks_terminal" BEFORE UPDATE ON "tasks" FOR EACH ROW WHEN (OLD."status" IN ('completed', 'failed') AND NOT (NEW."pruned_at" IS NOT NULL AND (OLD."pruned_at" IS NULL OR (OLD."tags" IS NOT NULL OR OLD."webhook_url" IS NOT NULL) AND NEW."tags" IS NULL AND NEW."webhook_url" IS NULL) AND NEW."status" = OLD."status" AND NEW."cost" = OLD."cost" AND NEW."given_back" = OLD."given_back")) EXECUTE FUNCTION "refuse_change"('a finished task never changes');--> statement-breakpoint
 CREATE TRIGGER "turns_settled" BEFORE UPDATE ON "turns" FOR EACH ROW WHEN (OLD."settled_at" IS NOT NULL) EXECUTE FUNCTION "refuse_change"('a settled turn never changes');--> statement-breakpoint
 CREATE FUNCTION "count_session"() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$ BEGIN
 IF TG_OP <> 'INSERT' THEN

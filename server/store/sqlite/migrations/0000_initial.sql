@@ -606,12 +606,15 @@ CREATE TABLE `users` (
 	`is_admin` integer NOT NULL,
 	`created_at` integer NOT NULL,
 	`suspended_at` integer,
-	`external_id` text
+	`external_id` text,
+	`erased_at` integer,
+	`erased_to` integer
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `users_email_unique` ON `users` (`email`);--> statement-breakpoint
 CREATE UNIQUE INDEX `users_external` ON `users` (`external_id`) WHERE external_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX `users_admins` ON `users` (`id`) WHERE is_admin = 1;--> statement-breakpoint
+CREATE INDEX `users_erasing` ON `users` (`id`) WHERE erased_to IS NOT NULL;--> statement-breakpoint
 CREATE TABLE `webhooks` (
 	`id` text PRIMARY KEY NOT NULL,
 	`user_id` text NOT NULL,
@@ -645,7 +648,7 @@ CREATE TRIGGER `sessions_ended` AFTER UPDATE OF is_completed ON `sessions` WHEN 
 CREATE TRIGGER `sessions_gone` AFTER DELETE ON `sessions` BEGIN UPDATE session_totals SET open = open - 1 + OLD.is_completed, completed = completed - OLD.is_completed WHERE user_id = OLD.user_id AND agent_id = OLD.agent_id; END;--> statement-breakpoint
 CREATE TRIGGER `sessions_made` AFTER INSERT ON `sessions` BEGIN INSERT INTO session_totals (user_id, agent_id, open, completed) VALUES (NEW.user_id, NEW.agent_id, 1 - NEW.is_completed, NEW.is_completed) ON CONFLICT (user_id, agent_id) DO UPDATE SET open = open + excluded.open, completed = completed + excluded.completed; END;--> statement-breakpoint
 CREATE TRIGGER `tasks_tagged` AFTER INSERT ON `tasks` WHEN NEW.tags IS NOT NULL BEGIN INSERT INTO task_tags (user_id, tag, task_created_at, task_seq) SELECT NEW.user_id, key || ':' || value, NEW.created_at, NEW.seq FROM json_each(NEW.tags); END;--> statement-breakpoint
-CREATE TRIGGER `tasks_terminal` BEFORE UPDATE ON `tasks` WHEN OLD.status IN ('completed', 'failed') AND NOT (OLD.pruned_at IS NULL AND NEW.pruned_at IS NOT NULL AND NEW.status = OLD.status AND NEW.cost = OLD.cost AND NEW.given_back = OLD.given_back) BEGIN SELECT RAISE(ABORT, 'a finished task never changes'); END;--> statement-breakpoint
+CREATE TRIGGER `tasks_terminal` BEFORE UPDATE ON `tasks` WHEN OLD.status IN ('completed', 'failed') AND NOT (NEW.pruned_at IS NOT NULL AND (OLD.pruned_at IS NULL OR (OLD.tags IS NOT NULL OR OLD.webhook_url IS NOT NULL) AND NEW.tags IS NULL AND NEW.webhook_url IS NULL) AND NEW.status = OLD.status AND NEW.cost = OLD.cost AND NEW.given_back = OLD.given_back) BEGIN SELECT RAISE(ABORT, 'a finished task never changes'); END;--> statement-breakpoint
 CREATE TRIGGER `audit_log_no_delete` BEFORE DELETE ON `audit_log` BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;--> statement-breakpoint
 CREATE TRIGGER `audit_log_no_update` BEFORE UPDATE ON `audit_log` BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;--> statement-breakpoint
 CREATE TRIGGER `transactions_no_delete` BEFORE DELETE ON `transactions` BEGIN SELECT RAISE(ABORT, 'transactions are append-only'); END;--> statement-breakpoint

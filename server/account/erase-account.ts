@@ -1,0 +1,101 @@
+import { z } from 'zod'
+import { admitAttempt, type Browser, type LoginAccess } from '../auth/logins/log-in.ts'
+import { isPassword, TypedPassword, withHashRoom } from '../auth/logins/passwords.ts'
+import { badField, ErrandError } from '../kernel/errors.ts'
+import type { Logger } from '../kernel/logger.ts'
+import { formatUsd, parseUsd } from '../kernel/money.ts'
+import { maxCostUsd } from '../kernel/wire-types.ts'
+import type { PaymentParts } from '../payments/manage-topups.ts'
+import { loginIdOf, type Caller } from '../procedures/caller.ts'
+import type { EraseUserResult } from '../store/erasure/erasure-types.ts'
+import type { Store } from '../store/store.ts'
+
+const forfeitBalanceUsd = maxCostUsd
+  .default('0')
+  .describe('Must equal the balance, which is written off. Omit it if the balance is zero')
+
+export const EraseInput = z.object({ forfeitBalanceUsd })
+export const EraseAccountInput = z.object({
+  password: TypedPassword.optional().describe('The password; omit it if the account has none'),
+  forfeitBalanceUsd,
+})
+
+type ErasureParts = { store: Store; log: Logger; port?: PaymentParts['port'] }
+type EraseUser = { userId: string; forfeitBalanceUsd: string; withoutAdmins?: boolean }
+
+/** Steps within the request, so that a small account is gone when it ends. Upkeep does the rest. */
+const stepsAtOnce = 5
+
+/** Erases a user. Idempotent. */
+export async function eraseUser({ log, port, store }: ErasureParts, input: EraseUser): Promise<void> {
+  const { forfeitBalanceUsd: given, ...of } = input
+  const { methodId } = await store.payments.getAccount(of.userId)
+  const erased = await store.erasure.erase({ ...of, forfeit: parseUsd(given)! })
+  if (erased.outcome === 'refused') throw refusalOf(erased)
+  if (methodId !== null) {
+    const failed = "could not remove an erased user's payment method; remove it at the provider"
+    await port?.removeMethod(methodId).catch((error: unknown) => log.warn({ err: error, ...of }, failed))
+  }
+  for (let step = 0; step < stepsAtOnce && (await store.erasure.eraseMore(of.userId)); step++) continue
+}
+
+function refusalOf(refused: Extract<EraseUserResult, { outcome: 'refused' }>): ErrandError {
+  switch (refused.reason) {
+    case 'unknown':
+      return new ErrandError('NOT_FOUND', 'User not found. Check the id.')
+    case 'last-admin':
+      return conflict('This is the last active admin. Make another user an admin first.')
+    case 'open-work':
+      return conflict('The account has tasks or chats in progress. Cancel them or wait until they have ended.')
+    case 'debt':
+      return conflict(`The account owes ${formatUsd(refused.amount)} USD. Pay it with a top-up first.`)
+    case 'open-topup':
+      return conflict('The account has an unpaid top-up. Pay it or wait until it has expired.')
+    case 'dispute':
+      return conflict('A payment of the account is disputed. Retry when the dispute has ended.')
+    case 'balance': {
+      const amount = formatUsd(refused.amount)
+      return conflict(
+        `The account has ${amount} USD left. Set forfeitBalanceUsd to "${amount}" to give it up, or spend it first.`,
+      )
+    }
+  }
+}
+
+function conflict(message: string): ErrandError {
+  return new ErrandError('CONFLICT', message)
+}
+
+type EraseAccount = { browser: Browser; caller: Caller; input: z.output<typeof EraseAccountInput> }
+
+/** Erases the caller's own account. Each attempt with a password counts as a login attempt. */
+export async function eraseAccount(
+  parts: LoginAccess & ErasureParts,
+  { browser, caller, input }: EraseAccount,
+): Promise<{ message: string }> {
+  const { email, userId } = caller
+  if (loginIdOf(caller) === undefined) {
+    throw new ErrandError('FORBIDDEN', 'Erasing the account requires a browser login. Log in first.')
+  }
+  await assertPassword(parts, { browser, email, password: input.password ?? '' })
+  await eraseUser(parts, { userId, forfeitBalanceUsd: input.forfeitBalanceUsd })
+  parts.log.info({ requestId: browser.about.requestId, userId }, 'a person erased the account')
+  return { message: 'The account was erased. Its contents are deleted within minutes.' }
+}
+
+async function assertPassword(
+  parts: LoginAccess,
+  { browser, email, password }: { browser: Browser; email: string; password: string },
+): Promise<void> {
+  const attempt = { email, client: parts.logins.clients.of(browser.request) }
+  await withHashRoom(email, async (inTurn) => {
+    const user = await admitAttempt(parts, {
+      attempt,
+      refusal: 'There were too many wrong passwords. Wait before you try again.',
+    })
+    const hash = user?.passwordHash ?? null
+    if (hash !== null && !(await inTurn(() => isPassword(password, hash)))) {
+      throw badField('password', 'Must be the current password')
+    }
+  })
+}
