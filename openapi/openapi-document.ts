@@ -19,6 +19,7 @@ import {
   sharedErrors,
 } from './error-responses.ts'
 import { readChatOperation, readSessionChatOperation } from './read-chat-operations.ts'
+import { exportOperation, exportSchemas } from './export-operation.ts'
 import { followOperation, taskEventSchemas } from './follow-operation.ts'
 import { nameSchemas } from './name-schemas.ts'
 import { operationExamples } from './operation-examples.ts'
@@ -142,9 +143,11 @@ export function createOpenApiDocument(): Json {
   document.paths['/api/chat/{turnId}/events'] = { get: readChatOperation(ofStreams) as Operation }
   document.paths['/api/sessions/{sessionId}/stream'] = { get: readSessionChatOperation(ofStreams) as Operation }
   document.paths['/api/tasks/{taskId}/events'] = { get: followOperation(ofStreams) as Operation }
+  document.paths['/api/account/export'] = { get: exportOperation(ofStreams) as Operation }
   document.paths['/api/payloads/{payloadId}'] = { get: payloadOperation() }
   document.components.schemas = {
     ...taskEventSchemas(),
+    ...exportSchemas,
     ...withoutErrors(document.components.schemas),
     ...chatSchemas(),
     ...errorSchemas,

@@ -284,6 +284,7 @@ function createServer({ options, services, gate, metrics, ...uses }: ServerParts
     signInCallback: createSignInCallback({ authenticate, log, origins, signIns: services.connectors.signIns }),
     mailPreview: createMailPreview(people.mails),
     payload: (routed) => servePayload(tasks, routed),
+    exports: tasks,
     paymentEvent: ({ request }, body) => receiveEvent(services.payments, { request, body: body as string }),
     onRefused,
     log,

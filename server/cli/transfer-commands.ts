@@ -161,7 +161,7 @@ async function assertEmpty(db: WholeDatabase): Promise<void> {
   }
 }
 
-async function openOwnPayloads({ data }: Common): Promise<PayloadStore> {
+export async function openOwnPayloads({ data }: Common): Promise<PayloadStore> {
   const dataDir = resolveDataDir(data)
   const settings = {
     dataDir,

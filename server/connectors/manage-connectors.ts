@@ -80,7 +80,7 @@ export async function getConnector({ store }: Pick<ConnectorParts, 'store'>, of:
 }
 
 export async function listConnectors(
-  { store }: ConnectorParts,
+  { store }: Pick<ConnectorParts, 'store'>,
   { bytesMax, limit, offset, userId }: Required<BoundedPage> & { userId: string },
 ): Promise<z.output<typeof ListConnectorsOutput>> {
   const { connectors, total } = await store.listConnectors({ userId, limit, offset, bytesMax })

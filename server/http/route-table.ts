@@ -22,6 +22,8 @@ export type Route = {
   /** Maximum size of an unauthenticated body. Defaults to the limit for login bodies. */
   strangerBytesMax?: number
   takesIdempotencyKey?: boolean
+  /** Whether a GET request writes to the audit log. */
+  isAudited?: boolean
   /** Headers that pages of other origins may send, in addition to those of all routes. */
   allowedHeaders?: readonly string[]
   form: AnswerForm

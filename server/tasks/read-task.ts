@@ -119,7 +119,9 @@ export function readRunLog({ runLog }: Pick<TaskRecord, 'runLog'>): {
 /** Tasks that were built from frozen records, with the progress they contain. */
 const made = new WeakMap<TaskRecord, { progress: string | null; task: Task }>()
 
-export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 'links' | 'live'>): Task {
+type Links = Pick<SignedLinks, 'create'>
+
+export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 'live'> & { links: Links }): Task {
   const progress = readProgress(record, live)
   const known = made.get(record)
   if (known && known.progress === progress) return known.task
@@ -130,7 +132,7 @@ export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 
   return task
 }
 
-function newTask(record: TaskRecord, { links, progress }: { links: SignedLinks; progress: string | null }): Task {
+function newTask(record: TaskRecord, { links, progress }: { links: Links; progress: string | null }): Task {
   const { cancelableUntil, connectorIds, expiresAt, prunedAt, request, response, startedAt, completedAt, timeoutMs } =
     record
   const task: Task = {

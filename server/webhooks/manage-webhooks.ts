@@ -73,7 +73,7 @@ export async function getWebhook({ store }: WebhookParts, of: WebhookOf): Promis
 }
 
 export async function listWebhooks(
-  { store }: WebhookParts,
+  { store }: Pick<WebhookParts, 'store'>,
   { limit, offset, userId }: Page & { userId: string },
 ): Promise<z.output<typeof ListWebhooksOutput>> {
   const webhooks = await store.webhooks.list(userId)

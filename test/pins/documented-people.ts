@@ -94,6 +94,26 @@ export async function checkLogins(checker: Checker): Promise<void> {
   const rich = await signUp(service)
   await service.app.store.credit({ userId: rich.userId, amount: 1, description: '', idempotencyKey: null })
   await checkAs(parts, rich.browser)(409, 'POST /api/account/erase', {})
+  await checkExport(parts, rich.browser)
+}
+
+/** Holds an export, so that another one is rejected. */
+async function checkExport(parts: ReturnType<typeof partsOf>, browser: Browser): Promise<void> {
+  const check = checkAs(parts, browser)
+  const { audit } = parts.service.app.store
+  const { note } = audit
+  const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  audit.note = async (act) => {
+    begun.resolve()
+    await released.promise
+    await note(act)
+  }
+  const first = check(200, 'GET /api/account/export')
+  await begun.promise
+  await check(429, 'GET /api/account/export')
+  released.resolve()
+  await first
+  audit.note = note
 }
 
 export async function checkInvitations(checker: Checker): Promise<void> {

@@ -22,11 +22,19 @@ test('the document is OpenAPI 3.1 and names the credentials that each operation 
     [['browserSession', 'platformKey'], 'listUsers getUser getUserByExternalId getOrCreateUser updateUser creditUser'],
     [['browserSession', 'platformKey'], 'createUserKey listUserKeys revokeUserKey eraseUser getEconomics'],
     [key, 'createKey updateKey getKey listKeys revokeKey rotateKey listLogins endLogin endLogins'],
+<<<<<<< ours
     [['platformKey'], 'finishConnectorSignIn'],
     [
       [...key, 'platformKey'],
       'createConnector updateConnector deleteConnector signInConnector signOutConnector updateAccount removePaymentMethod',
     ],
+||||||| base
+    [key, 'createConnector updateConnector deleteConnector signInConnector signOutConnector'],
+    [key, 'updateAccount removePaymentMethod'],
+=======
+    [key, 'createConnector updateConnector deleteConnector signInConnector signOutConnector'],
+    [key, 'updateAccount removePaymentMethod exportAccount'],
+>>>>>>> theirs
     [[...key, 'platformKey'], 'createWebhook updateWebhook deleteWebhook rotateWebhook testWebhook redeliverEvent'],
     [[...key, 'platformKey'], 'createClientToken listClientTokens revokeClientToken'],
     [[...key, 'platformKey'], 'listConnectors getConnector testConnector listConnectorTools listConnectorServers'],
@@ -137,6 +145,7 @@ test('every operation documents each status that it returns', () => {
         listAgents: [...shared, 400],
         getAgent: [...shared, 400, 404],
         getAccount: shared,
+        exportAccount: [...shared, 429],
         updateAccount: [...shared, ...body, 404, 409, 429],
         createTopup: [...shared, ...body, 404, 409, 429],
         listTopups: [...shared, 400, 404],

@@ -3,6 +3,7 @@ import { ExclamationTriangleIcon } from '@radix-ui/react-icons'
 import type { ReactNode } from 'react'
 import type { User } from '../../../../client/client.ts'
 import { ConfirmButton } from '../../../parts/confirm-button.tsx'
+import { Money } from '../../../parts/text/money.tsx'
 
 type AccessButtonProps = { user: User; isOwn: boolean; onConfirm: () => Promise<unknown> }
 
@@ -59,6 +60,25 @@ export function AdminButton({ user: { email, isAdmin }, isOwn, onConfirm }: Acce
       )}
       The account is otherwise unchanged. Unused invitations and password links from {isOwn ? 'you' : 'this user'} are
       revoked.
+    </ConfirmButton>
+  )
+}
+
+export function EraseButton({ user: { balanceUsd, email }, isOwn, onConfirm }: AccessButtonProps) {
+  return (
+    <ConfirmButton label="Erase user" title={`Erase ${email}?`} confirmLabel="Erase user" onConfirm={onConfirm}>
+      {isOwn && <OwnWarning>You will be logged out immediately.</OwnWarning>}
+      This cannot be undone:
+      <List mt={4} spacing={4}>
+        <List.Item>All logins and API keys stop working immediately.</List.Item>
+        <List.Item>Tasks, chats, webhooks and connectors are deleted.</List.Item>
+        {Number(balanceUsd) > 0 && (
+          <List.Item>
+            The balance of <Money usd={balanceUsd} /> is written off.
+          </List.Item>
+        )}
+        <List.Item>Transactions remain, without the email address.</List.Item>
+      </List>
     </ConfirmButton>
   )
 }

@@ -7,14 +7,15 @@ import { queryClient } from '../../../app/query-client.ts'
 import { accountKey } from '../../../app/use-account.ts'
 import { notifyDone } from '../../../parts/notify.tsx'
 import { Panel } from '../../../parts/panel.tsx'
+import { TimeText } from '../../../parts/text/time-text.tsx'
 import classes from '../admin.module.css'
-import { AdminButton, SuspendButton } from './access-buttons.tsx'
-import { keepUser } from './keep-user.ts'
+import { AdminButton, EraseButton, SuspendButton } from './access-buttons.tsx'
+import { keepUser, rereadMoney } from './keep-user.ts'
 import { PasswordLinkButton } from './password-link-button.tsx'
 import { goTo } from '../../../app/service-url.ts'
 
 export function UserAccess({ user, isOwn }: { user: User; isOwn: boolean }) {
-  const { email, id: userId, isAdmin, isSuspended } = user
+  const { balanceUsd, email, erasedAt, id: userId, isAdmin, isSuspended } = user
   const changeAdmin = async () => {
     const next = await client.users.update({ userId, isAdmin: !isAdmin })
     if (isOwn) goTo('/')
@@ -27,6 +28,22 @@ export function UserAccess({ user, isOwn }: { user: User; isOwn: boolean }) {
     if (isOwn && next.isSuspended) return leaveConsole('/login?error=suspended')
     keepUser(next)
     notifyDone(next.isSuspended ? `${email} is suspended.` : `${email} is no longer suspended.`)
+  }
+  const erase = async () => {
+    const next = await client.users.erase({ userId, forfeitBalanceUsd: balanceUsd })
+    if (isOwn) return leaveConsole()
+    keepUser(next)
+    rereadMoney(userId)
+    notifyDone('User erased.')
+  }
+  if (erasedAt !== null) {
+    return (
+      <Panel title="Access">
+        <Text c="dimmed" size="sm">
+          Erased <TimeText at={erasedAt} isExact />.
+        </Text>
+      </Panel>
+    )
   }
   return (
     <Panel title="Access">
@@ -46,6 +63,9 @@ export function UserAccess({ user, isOwn }: { user: User; isOwn: boolean }) {
         state={String(isSuspended)}
       >
         {isSuspended ? 'Suspended: logins and API keys do not work.' : 'Not suspended: logins and API keys work.'}
+      </Action>
+      <Action title="Erasure" button={<EraseButton {...{ user, isOwn }} onConfirm={erase} />} state="erasure">
+        Deletes the contents and credentials of the account. The ledger stays.
       </Action>
     </Panel>
   )

@@ -179,7 +179,7 @@ const scopeOf: Record<Scope, RegExp> = {
   execute:
     /^(?:create(?:Task|Session|Quote)|cancelTask|(?:update|delete)Session|chat|stopChat|testConnector|listConnectorTools)/,
   manage:
-    /^(?:(?:create|update|delete|signIn|signOut)Connector|(?:create|update|delete|rotate|test)Webhook|redeliverEvent|updateAccount|createTopup|removePaymentMethod|.*Keys?$|.*Logins?$)/,
+    /^(?:(?:create|update|delete|signIn|signOut)Connector|(?:create|update|delete|rotate|test)Webhook|redeliverEvent|(?:update|export)Account|createTopup|removePaymentMethod|.*Keys?$|.*Logins?$)/,
 }
 
 test.each(forKeys)('%s rejects a key without its scope', async (id, operation) => {

@@ -1,0 +1,42 @@
+import { exportedTypes } from '../server/store/erasure/personal-data.ts'
+import { linesOf } from './chat-operation.ts'
+import { refusals } from './follow-operation.ts'
+
+type Json = Record<string, unknown>
+
+export function exportOperation({ headers }: { headers: Json }): Json {
+  const type = 'application/x-ndjson'
+  return {
+    operationId: 'exportAccount',
+    tags: ['Billing'],
+    summary: 'Export all data of the account',
+    description:
+      'The response has one JSON object per line (`ExportLine`): the account, keys, logins, connectors and webhooks without secrets, top-ups, transactions, tasks with params and results, sessions with messages and files, and entries of the audit log. An export without the last line `end` is incomplete. Tasks that are created during the export are not part of it. Needs the scope `manage`.',
+    security: [{ apiKey: [] }, { browserSession: [] }],
+    parameters: [],
+    responses: {
+      200: {
+        description: 'The data, as a file.',
+        headers,
+        content: { [type]: { schema: linesOf('ExportLine', type) } },
+      },
+      ...refusals({ 429: 'An export of this account is already in progress.' }),
+    },
+  }
+}
+
+export const exportSchemas: Json = {
+  ExportLine: {
+    type: 'object',
+    required: ['type', 'data'],
+    properties: {
+      type: { type: 'string', enum: [...exportedTypes, 'end'] },
+      data: {
+        type: 'object',
+        additionalProperties: {},
+        description: 'The fields of the API, or for `end` the number of lines',
+      },
+    },
+    description: 'One line of an export.',
+  },
+}
