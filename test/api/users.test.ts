@@ -23,6 +23,7 @@ test('a user has exactly the documented fields', async () => {
     id: userId,
     email: 'ada@example.com',
     externalId: null,
+    erasedAt: null,
     isAdmin: false,
     isSuspended: false,
     balanceUsd: '12.5000',

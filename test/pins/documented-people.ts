@@ -203,6 +203,7 @@ export async function checkUsers(checker: Checker): Promise<void> {
   }
   await check(409, `PATCH /api/users/${own}`, { isAdmin: false })
   await check(409, `POST ${at}/erase`)
+  await check(400, `POST ${at}/erase`, { forfeitBalanceUsd: 'x' })
   await check(200, `POST ${at}/erase`, { forfeitBalanceUsd: (await check(200, `GET ${at}`)).body.balanceUsd })
   const nobody = '/api/users/user_0'
   const posts = [`POST ${nobody}/erase`, `POST ${nobody}/unblock`, `POST ${nobody}/password-link`]

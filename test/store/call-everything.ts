@@ -167,7 +167,7 @@ export async function callEverything({ person, platform, service, webhookId }: C
   await ofAdmin('PATCH', `/api/users/${made}`, { isAdmin: false })
   await ofAdmin('PATCH', `/api/users/${userId}`, { limits: { tasksWaiting: 100, spendPerDayUsd: '100' } })
   await call('POST', '/api/tasks', { endpointId: 'test.echo', params: {} })
-  await ofAdmin('POST', `/api/users/${made}/erase`, { forfeitBalanceUsd: '0' })
+  await ofAdmin('POST', `/api/users/${made}/erase`, { forfeitBalanceUsd: '1' })
   while (await service.app.store.erasure.eraseMore(made)) continue
   await ofAdmin('POST', '/api/account/erase', {}, 400)
   await ofAdmin('POST', '/api/logout')

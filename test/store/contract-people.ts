@@ -8,7 +8,15 @@ export function describePeople(contractTest: ContractTest): void {
     const userId = created.outcome === 'created' ? created.userId : ''
     expect(userId).toMatch(/^user_/)
     const createdAt = world.clock.now()
-    const user = { id: userId, email: 'ann@example.com', isAdmin: true, createdAt, suspendedAt: null, externalId: null }
+    const user = {
+      id: userId,
+      email: 'ann@example.com',
+      isAdmin: true,
+      createdAt,
+      suspendedAt: null,
+      externalId: null,
+      erasedAt: null,
+    }
     expect(await world.store.findUser('ann@example.com')).toEqual(user)
     const account = {
       userId,
