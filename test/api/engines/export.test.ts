@@ -92,7 +92,8 @@ test('a task that was created during the export is not part of it', async () => 
   await lines.next()
   clock.advance(1)
   await service.runTask(key, 'test.free')
-  const rest = (await Array.fromAsync(lines)).map((line) => JSON.parse(line) as Line)
+  const rest: Line[] = []
+  for await (const line of lines) rest.push(JSON.parse(line))
   expect(of(rest, 'task').map((task) => task.id)).toEqual([id])
   await service.stop()
 })
