@@ -1,6 +1,6 @@
 import { listKeys } from '../auth/keys/manage-keys.ts'
 import { listConnectors } from '../connectors/manage-connectors.ts'
-import { isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
+import { isoTime, type Clock } from '../kernel/clock.ts'
 import { must } from '../kernel/assert.ts'
 import { formatUsd } from '../kernel/money.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
