@@ -16,7 +16,7 @@ import { personalData } from './personal-data.ts'
 //
 // The suspension rejects every credential immediately. `erased_to` is set in between, so a crash loses nothing.
 
-const rowsMax = 100
+const rowsMax = 50
 const usersMax = 100
 /** Disputes are decided within this time. A lost one never returns its amount. */
 const disputeMs = 120 * 86_400_000
