@@ -22,19 +22,12 @@ test('the document is OpenAPI 3.1 and names the credentials that each operation 
     [['browserSession', 'platformKey'], 'listUsers getUser getUserByExternalId getOrCreateUser updateUser creditUser'],
     [['browserSession', 'platformKey'], 'createUserKey listUserKeys revokeUserKey eraseUser getEconomics'],
     [key, 'createKey updateKey getKey listKeys revokeKey rotateKey listLogins endLogin endLogins'],
-<<<<<<< ours
+    [key, 'exportAccount'],
     [['platformKey'], 'finishConnectorSignIn'],
     [
       [...key, 'platformKey'],
       'createConnector updateConnector deleteConnector signInConnector signOutConnector updateAccount removePaymentMethod',
     ],
-||||||| base
-    [key, 'createConnector updateConnector deleteConnector signInConnector signOutConnector'],
-    [key, 'updateAccount removePaymentMethod'],
-=======
-    [key, 'createConnector updateConnector deleteConnector signInConnector signOutConnector'],
-    [key, 'updateAccount removePaymentMethod exportAccount'],
->>>>>>> theirs
     [[...key, 'platformKey'], 'createWebhook updateWebhook deleteWebhook rotateWebhook testWebhook redeliverEvent'],
     [[...key, 'platformKey'], 'createClientToken listClientTokens revokeClientToken'],
     [[...key, 'platformKey'], 'listConnectors getConnector testConnector listConnectorTools listConnectorServers'],

@@ -69,6 +69,10 @@ export const personalData: Record<string, PersonalTable> = {
   mails: { erase: rowsOf('mails', 'id'), kept: null, exported: [] },
   invitations: { erase: rowsOf('invitations', 'id'), kept: null, exported: [] },
   identities: { erase: rowsOf('identities', 'issuer, subject'), kept: null, exported: [] },
+  trial_credits: {
+    kept: 'A hash of the email address or login. Nobody may get the trial credit twice.',
+    exported: [],
+  },
   logins: { erase: rowsOf('logins', 'id'), kept: null, exported: ['login'] },
   login_attempts: { kept: null, exported: [] },
   client_tokens: { erase: rowsOf('client_tokens', 'id'), kept: null, exported: [] },
