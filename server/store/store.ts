@@ -11,6 +11,7 @@ import type {
   SpendPage,
   AccountRecord,
   Owner,
+  WriteLedger,
 } from './accounts/account-types.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
@@ -85,7 +86,6 @@ import type { Listed, ListRange, Page, BoundedPage } from './list-place.ts'
 import type { ConnectorGrantStore } from './connectors/grant-types.ts'
 import type { PlatformStore } from './platform/platform-types.ts'
 import type { LedgerReport } from './ledger/ledger-report.ts'
-import type { WriteLedger } from './accounts/whole-ledger.ts'
 import type { NodeState, StoreState } from './store-state.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
 import type { TurnEventStore } from './sessions/turn-types.ts'

@@ -6,7 +6,7 @@ const long = 'x'.repeat(201)
 const large = 'x'.repeat(25_000)
 const text = { 'content-type': 'text/plain' }
 
-/** Checks each response of the operations on top-ups. Responses without payments come from another service. */
+/** Checks each response of the operations on top-ups. Responses without payments or mail come from another service. */
 export async function checkPayments(checker: Checker): Promise<void> {
   const { service } = checker
   const create = (status: number, body: unknown, headers: Record<string, string> = {}) =>
@@ -50,5 +50,8 @@ export async function checkPayments(checker: Checker): Promise<void> {
     checker.note(404, request, { answer: await without.request(method, path, { key, body }), body })
   }
   checker.note(404, 'GET /api/payments', { answer: await admin.request('GET', '/api/payments') })
+  const body = { to: 'ada@example.com' }
+  const answer = await admin.request('POST', '/api/admin/mail/test', { body })
+  checker.note(404, 'POST /api/admin/mail/test', { answer, body })
   await without.stop()
 }

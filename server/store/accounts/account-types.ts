@@ -87,3 +87,6 @@ export type OwnedType = (typeof ownedTypes)[number]
 
 /** The user to whom a task, session or other resource belongs, and the task or session that contains the resource. */
 export type Owner = { type: OwnedType; userId: string; taskId?: string; sessionId?: string }
+
+/** Receives the transactions of all users, oldest first. */
+export type WriteLedger = (transactions: readonly TransactionRecord[]) => Promise<void>

@@ -1,6 +1,6 @@
 import type { Engine } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
-import type { TransactionRecord } from './account-types.ts'
+import type { WriteLedger } from './account-types.ts'
 import { toTransactionRecord, transactionColumns, type TransactionRow } from './stored-accounts.ts'
 
 const rowsPerPage = 1000
@@ -10,9 +10,6 @@ const page = statement<TransactionRow>(
   'ledger_page',
   `SELECT ${transactionColumns} FROM transactions WHERE seq > :after AND seq <= :until ORDER BY seq LIMIT :limit`,
 )
-
-/** Receives the transactions of all users, oldest first. */
-export type WriteLedger = (transactions: readonly TransactionRecord[]) => Promise<void>
 
 /**
  * Reads all transactions that exist at the start, page by page. On PostgreSQL, `read` must use one snapshot, because a
