@@ -24,6 +24,7 @@ test('creates a user by external id and finds it by internal and external id', a
       limits: {},
       blockedUntil: null,
       connectorsBlockedUntil: null,
+      erasedAt: null,
       createdAt: expect.any(String),
       created: true,
     },

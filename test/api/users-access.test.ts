@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createClient } from '../../client/client.ts'
+import { unreachableMail } from '../mails/mail-catcher.ts'
 import { operations } from '../pins/documented-answers.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { PlatformCalls } from './platform-calls.ts'
@@ -63,7 +64,7 @@ async function everything({ app: { store } }: TestService): Promise<unknown> {
 const payments = { secretKey: 'sk_test_none', webhookSecret: 'whsec_none', returnOrigins: [] }
 
 async function prepare() {
-  const service = await startService({ payments })
+  const service = await startService({ mail: unreachableMail, payments })
   const admin = await signUpAdmin(service)
   const person = await signUp(service)
   const { body: invited } = await admin.browser.post('/api/invitations', { email: 'invited@example.com' })

@@ -100,7 +100,9 @@ test('returns the same 401 for a revoked key as for an unknown one', async () =>
   expect((await service.get('/api/account', extra.key)).status).toBe(200)
   await service.request('DELETE', `/api/keys/${extra.id}`, { key: person.key })
   const revoked = await expectRefused(guarded, { status: 401 }, () => service.createTask(extra.key, 'test.echo'))
-  expect(revoked.body).toEqual((await service.get('/api/account', newToken('key'))).body)
+  const unknown = newToken('key')
+  const { message, ...body } = (await service.get('/api/account', unknown)).body
+  expect(revoked.body).toEqual({ ...body, message: message.replace(unknown.slice(0, 14), extra.key.slice(0, 14)) })
 })
 
 test('returns 401 for an expired key and says that it expired', async () => {

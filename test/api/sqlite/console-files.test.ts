@@ -61,7 +61,7 @@ test('each page has its own nonce and a content security policy that names it', 
     'x-request-id': expect.stringMatching(/^req_/),
   })
   expect(first.headers['content-security-policy']).toBe(
-    `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonces[0]}'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
+    `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonces[0]}'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
   )
   const head = await ask(`${service.url}/login`, {}, 'HEAD')
   expect([head.status, head.body.length, Number(head.headers['content-length']) > 50]).toEqual([200, 0, true])

@@ -132,7 +132,9 @@ test('GET never reaches a mutation, neither in a batch nor with a method overrid
     for (const path of [`/trpc/${name}?input=${input}`, `/trpc/${name}?batch=1&input=%7B%220%22%3A${input}%7D`]) {
       for (const headers of [{}, { 'X-HTTP-Method-Override': 'POST' }, { 'X-HTTP-Method': 'POST' }]) {
         const answer = await browser.request('GET', path, { headers })
-        expect([answer.status, answer.headers.getSetCookie()], path).toEqual([405, []])
+        // This operation rejects a browser login before it checks the method.
+        const status = name === 'connectors.finishSignIn' ? 403 : 405
+        expect([answer.status, answer.headers.getSetCookie()], path).toEqual([status, []])
       }
     }
   }
