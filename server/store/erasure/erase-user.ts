@@ -39,11 +39,11 @@ const erase = statement(
       suspended_at = coalesce(suspended_at, CAST(:now AS bigint)), erased_at = :now, erased_to = 0
     WHERE id = :userId`,
 )
-// An invitation and its mail contain the address, but not the user's id.
+// An invitation or sign-up and its mail contain the address, but not the user's id.
 const removeInvitations = statement('erase_invitations_to', 'DELETE FROM invitations WHERE email = :email')
 const removeMails = statement(
   'erase_mails_to',
-  `DELETE FROM mails WHERE user_id IS NULL AND kind = 'invitation' AND email = :email`,
+  `DELETE FROM mails WHERE user_id IS NULL AND kind IN ('invitation', 'sign-up') AND email = :email`,
 )
 const inProgress = statement<{ id: string }>(
   'erase_in_progress',

@@ -234,7 +234,7 @@ test('the error names the file and a command that recovers everything before the
   const file = `${databaseFile(dataDir)}-wal`
   const untouched = readFileSync(file)
   const refusal = new StoreOpenError(
-    `The log ${file} is damaged after byte ${cutAt}, and ${commits - kept} later commits are readable behind the ` +
+    `The log ${file} is damaged after byte ${cutAt}, and ${commits - kept} later commits are readable after the ` +
       'damage. Restore a backup, or stop Errand and truncate the log, which loses the later commits: ' +
       `truncate -s ${cutAt} '${file}'`,
   )
