@@ -102,7 +102,7 @@ test(
       const refused = begin()
       await until('it ends', 60_000, () => refused.child.exitCode !== null)
       expect(refused.output()).toContain(
-        'it belongs to the user 1001, but this process runs as the user 1000: fix this',
+        'it belongs to the user 1001, but this process runs as the user 1000. Fix the whole data directory',
       )
       await refused.end('SIGKILL').catch(() => undefined)
       chownSync(data, 1000, 1000)
