@@ -64,8 +64,8 @@ async function answer(parts: PipelineParts, routed: RoutedRequest, match: Match 
   const body = route.body ? await readBody(parts, route, routed) : bodyArrived(request)
   const handle = () => route.handle(routed, body)
   const actor = () => ({ ...auditActorOf(context.caller), client: parts.addressOf(request) || null })
-  // Except for exports, an authenticated caller's reads are not audited. The single sign-on callback is, although it is a GET without a
-  // caller.
+  // An authenticated caller's reads are not audited, except for exports. The single sign-on callback is audited, although
+  // it is a GET without a caller.
   const result = await (route.auth && request.method === 'GET' && !route.isAudited ? handle() : actAs(actor, handle))
   if (result !== undefined) await route.form.answer(routed, result)
 }
