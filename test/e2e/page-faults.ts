@@ -42,8 +42,8 @@ export async function pageFaults(page: Page): Promise<string[]> {
       }
     }
 
-    // Ids and other long tokens may be broken, but words may not.
-    const word = /(?<![\w."-])[A-Za-z]{2,16}(?![\w."@-])/g
+    // Ids, URLs and other long tokens may be broken, but words may not.
+    const word = /(?<![\w."/-])[A-Za-z]{2,16}(?![\w."@/-])/g
     const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
     for (let text = texts.nextNode(); text; text = texts.nextNode()) {
       if (!text.parentElement || !isShown(text.parentElement)) continue

@@ -159,7 +159,8 @@ testConsole(
       }
     }
     await end()
-    expect(faults).toEqual([])
+    // As a string, so that the failure names the faults.
+    expect(faults.join('\n')).toBe('')
   },
   {
     clock,
