@@ -1,8 +1,7 @@
 import { Text } from '@mantine/core'
 import { useState } from 'react'
 import { ChartOrTable, type View } from '../../parts/chart/chart-or-table.tsx'
-import { chartSkeleton, DayChart } from '../../parts/chart/day-chart.tsx'
-import type { DaySeries } from '../../parts/chart/day-bars.tsx'
+import { chartSkeleton, DayChart, type DaySeries } from '../../parts/chart/day-chart.tsx'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
 import { Money } from '../../parts/text/money.tsx'
 import { Panel } from '../../parts/panel.tsx'
@@ -53,11 +52,17 @@ function DaysChart({ days }: { days: readonly UsageDay[] }) {
     )
   }
   const summary = `Bar chart of the last ${days.length} days: ${usdText(chargedUsd)} charged, ${usdText(refundedUsd)} refunded. See the table for daily figures.`
-  // Subtracting from zero avoids a negative zero.
-  const refunds = days.map((day) => 0 - usdUnits(day.refundedUsd))
+  const refunds = days.map(({ refundedUsd: back }) => usdUnits(back))
   const series: DaySeries[] = [
-    { name: 'Charged', color: 'brand.5', units: days.map(({ spentUsd }) => usdUnits(spentUsd)) },
-    ...(refunds.some((units) => units < 0) ? [{ name: 'Refunded', color: 'gray.5', units: refunds }] : []),
+    {
+      name: 'Net charges',
+      color: 'brand.5',
+      // A day's refunds can exceed its charges, because a task may end on a later day.
+      units: days.map(({ spentUsd }, day) => Math.max(0, usdUnits(spentUsd) - (refunds[day] ?? 0))),
+    },
+    ...(refunds.some((units) => units > 0)
+      ? [{ name: 'Refunds', color: 'gray.5', units: refunds, isHatched: true }]
+      : []),
   ]
   return (
     <DayChart

@@ -1,5 +1,5 @@
 import type { Usage } from '../../../client/client.ts'
-import type { DaySeries } from '../../parts/chart/day-bars.tsx'
+import type { DaySeries } from '../../parts/chart/day-chart.tsx'
 import { subtractUsd, sumUsd, usdUnits } from '../../parts/text/usd-units.ts'
 
 export type UsageGroup = NonNullable<Usage['groups']>[number]

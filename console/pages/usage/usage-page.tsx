@@ -1,13 +1,13 @@
 import { Group, Skeleton, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { useLocation } from 'wouter'
 import type { Usage } from '../../../client/client.ts'
 import { formatUsd } from '../../../server/kernel/money.ts'
 import { client } from '../../app/api-client.ts'
 import { useAccount } from '../../app/use-account.ts'
-import type { DaySeries } from '../../parts/chart/day-bars.tsx'
 import { ChartOrTable, type View } from '../../parts/chart/chart-or-table.tsx'
-import { DayChart } from '../../parts/chart/day-chart.tsx'
+import { DayChart, type DaySeries } from '../../parts/chart/day-chart.tsx'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
 import { DownloadButton } from '../../parts/download/download-button.tsx'
 import { EmptyState } from '../../parts/empty-state.tsx'
@@ -102,6 +102,7 @@ function Sums({ groupBy, names, usage: { days, groups = [], hours, runs = 0 } }:
   const period = days.length === 1 ? 'today' : `in ${days.length} days`
   const left = account && daysLeft(account.balanceUsd, days)
   const nameOf = (value: string) => groupName(groupBy, value, names)
+  const [, navigate] = useLocation()
   const step = hours ? 'hour' : 'day'
   const dates = hours ? hours.map(({ start }) => start) : days.map(({ date }) => date)
   const series = hours
@@ -144,6 +145,7 @@ function Sums({ groupBy, names, usage: { days, groups = [], hours, runs = 0 } }:
               <DayChart
                 dates={dates}
                 series={series}
+                {...(!hours && { onSelect: (date) => navigate(`/tasks?time=days&from=${date}&to=${date}`) })}
                 summary={`Stacked bar chart of ${dates.length} ${step}s: ${
                   hours
                     ? usdText(totals.spentUsd)

@@ -23,7 +23,7 @@ testConsole(
     expect(figures).toContain('Revenue yesterday$0.00No executions')
     expect(figures).toContain('Revenue in 30 days$0.0150')
     await page.getByRole('img', { name: '30 days: $0.0150 revenue' }).waitFor()
-    await page.locator('.recharts-bar-rectangle').first().waitFor()
+    await page.locator('[data-bar]').first().waitFor()
     await page.getByText('No issues found').waitFor()
     const agents = page.getByRole('table', { name: 'Failures by agent, last 7 days' })
     expect(await agents.locator('tbody tr td').allTextContents()).toEqual(['demo', '1', '1', '100%'])

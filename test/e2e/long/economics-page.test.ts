@@ -13,7 +13,7 @@ testConsole(
     const today = new Date().toISOString().slice(0, 10)
     const page = await opened.open('/admin/economics')
     await page.getByRole('img', { name: '30 days: $0.0150 revenue, $0.00 provider cost' }).waitFor()
-    await page.locator('.recharts-bar-rectangle').first().waitFor()
+    await page.locator('[data-bar]').first().waitFor()
     const figures = await page.locator('dl').first().textContent()
     expect(figures).toContain('Revenue$0.0150')
     await opened.check('admin-economics')

@@ -43,7 +43,7 @@ testConsole(
     await opened.open('/')
     const charged = (tasks * 0.01).toFixed(4)
     await page.getByRole('img', { name: `$${(failures * 0.01).toFixed(4)} refunded` }).waitFor()
-    await page.locator('.recharts-bar-rectangle').first().waitFor()
+    await page.locator('[data-bar]').first().waitFor()
     const spent = await page.getByRole('img', { name: 'last 30 days' }).getAttribute('aria-label')
     // The only other charge is for the chat and is less than a cent.
     const [, total = '0'] = /\$([\d.]+) charged/.exec(spent ?? '') ?? []

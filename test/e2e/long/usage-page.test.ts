@@ -14,7 +14,7 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
   await page.getByRole('link', { name: 'Usage' }).click()
   await page.waitForURL('**/usage')
   await page.getByRole('img', { name: '30 days: text $0.0150, demo $0.0100' }).waitFor()
-  await page.locator('.recharts-bar-rectangle').first().waitFor()
+  await page.locator('[data-bar]').first().waitFor()
   const figures = await page.locator('dl').first().textContent()
   expect(figures).toContain('Spent in 30 days$0.0150')
   expect(figures).toContain('33.3%')
@@ -43,6 +43,13 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
     '$0.0000',
   ])
   await opened.check('usage')
+  const bar = page.locator('[data-bar]').first()
+  await bar.hover({ force: true })
+  await page.getByText(', so far').waitFor()
+  await page.locator('[data-opens]').last().click()
+  await page.waitForURL(/\/tasks\?time=days&from=([\d-]+)&to=\1$/)
+  await page.getByText('demo.fail').first().waitFor()
+  await page.goBack()
 
   await page.getByText('Table', { exact: true }).click()
   const days = page.getByRole('table', { name: 'Charges per day by agent' }).locator('tbody tr')
@@ -93,7 +100,7 @@ testConsole('shows charges per hour of a day, and sums by tag', async (opened) =
     ['team:red', '2', expect.stringMatching(duration), '$0.0200'],
     ['job:nightly', '1', expect.stringMatching(duration), '$0.0100'],
   ])
-  await page.locator('.recharts-bar-rectangle').first().waitFor()
+  await page.locator('[data-bar]').first().waitFor()
   await opened.check('usage-hours')
   await page.getByText('Table', { exact: true }).click()
   const hours = page.getByRole('table', { name: 'Charges per hour' }).locator('tbody tr')
