@@ -153,7 +153,7 @@ export const agentsRouter = (catalogue: Catalogue) =>
           'read',
           ({ ctx, input }) => {
             const agent = catalogue.agent(input.agentId)
-            // Return the same 404 for hidden and missing agents, so that callers cannot detect hidden agents.
+            // Hidden agents get the same 404 as missing ones, so that callers cannot detect them.
             if (!agent || !isVisibleTo(agent, ctx.caller.email))
               throw new ErrandError('NOT_FOUND', 'Agent not found. GET /api/agents lists the available agents.')
             return toAgent(agent, { account: ctx.caller.account, plans: catalogue.plans })

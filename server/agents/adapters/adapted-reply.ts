@@ -5,20 +5,19 @@ import { callNameCharsMax, CallIds, toArguments } from '../run/call-ids.ts'
 import { PartQueue } from '../run/part-queue.ts'
 
 /**
- * A value whose type belongs to an agent framework. Adapters do not import framework types, so that no framework is a
- * dependency.
+ * Any value of an agent framework. Adapters do not import the frameworks' types, so that none of them is a dependency.
  */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Foreign = any
 
 /**
- * The reply that is being generated in the current async context. Metered models read it, because one model object
- * serves many replies.
+ * The reply being generated in the current async context. Metered models read it because one model object serves many
+ * replies.
  */
 export const currentRun = new AsyncLocalStorage<ChatRun>()
 
 export type AdaptedRun = ChatRun & {
-  /** Appends text to the reply. The type is `unknown` because the service itself rejects non-strings. */
+  /** Appends text to the reply. Accepts any value, because the service rejects deltas that are not strings. */
   text: (delta: unknown) => void
   reasoning: (delta: unknown) => void
   /** `input` is an object or its JSON string. */
@@ -29,9 +28,9 @@ export type AdaptedRun = ChatRun & {
   /** Announces a model call that the framework has already started. */
   step: (step: Omit<Extract<ChatPart, { type: 'step' }>, 'type'>) => void
   usage: (usage: Omit<Extract<ChatPart, { type: 'usage' }>, 'type'>) => void
-  /** Reports that the framework's own limit on steps cut off the reply, which is charged like a finished one. */
+  /** Marks the reply as cut off by the framework's own step limit. The user pays as for a finished reply. */
   cutOff: () => void
-  /** Consumes the framework's events until the reply is stopped, even if the framework ignores the abort signal. */
+  /** Passes the framework's events to `take`. Stops on abort, even if the framework ignores the signal. */
   follow: (source: AsyncIterable<Foreign>, take: (event: Foreign) => void) => Promise<void>
 }
 

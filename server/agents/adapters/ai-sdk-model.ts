@@ -2,7 +2,7 @@ import type { ChatRun, ModelCall, ModelCallUsage } from '../config/define-config
 import type { Foreign } from './adapted-reply.ts'
 import { wrappedModel } from './wrapped-model.ts'
 
-/** The members of an AI SDK language model that metering needs, in any version of the interface. */
+/** The part of an AI SDK language model that metering needs. It is the same in all versions of the interface. */
 export type SdkModel = {
   readonly specificationVersion: string
   readonly modelId: string
@@ -18,9 +18,7 @@ const reasons: Record<string, ModelCallUsage['finishReason']> = {
   'content-filter': 'content_filter',
 }
 
-/**
- * Wraps a model so that each call reserves its maximum cost before it is sent, and is charged once its usage is known.
- */
+/** Wraps a model so that each call reserves its maximum cost first and is charged once its usage is known. */
 export function meteredModel<Model extends SdkModel>(model: Model, run: Pick<ChatRun, 'modelCall' | 'signal'>): Model {
   const { modelCall, signal } = run
   const open = async (options: Foreign) => {
@@ -34,7 +32,7 @@ export function meteredModel<Model extends SdkModel>(model: Model, run: Pick<Cha
     const stop = abortSignal ? AbortSignal.any([abortSignal, signal]) : signal
     return { call, sent: { ...options, maxOutputTokens: call.outputTokensMax, abortSignal: stop } }
   }
-  /** A call that the user stopped is not failed here: it stays open so that the text it generated is charged. */
+  /** Does not fail a call that the user stopped, so that the user still pays for the text generated so far. */
   const fail = (call: ModelCall, error: unknown): never => {
     if (!signal.aborted) call.fail()
     throw error
@@ -50,7 +48,7 @@ export function meteredModel<Model extends SdkModel>(model: Model, run: Pick<Cha
     const { call, sent } = await open(options)
     const result = await model.doStream(sent).then(undefined, (error: unknown) => fail(call, error))
     const reader: ReadableStreamDefaultReader = result.stream.getReader()
-    /** Forwards a stream part. Returns no promise for text parts, which are by far the most frequent. */
+    /** Forwards a stream part. Avoids a promise for text parts, the most frequent kind. */
     const pass = (part: Foreign, controller: ReadableStreamDefaultController): Promise<void> | undefined => {
       const noted = part.type === 'finish' ? call.end(usageOf(part)) : note(call, part)
       if (noted) return noted.then(() => controller.enqueue(part))
@@ -74,10 +72,7 @@ function contentOf({ content }: { content: unknown }): unknown[] {
   return content.map((part) => (part.type === 'text' && part.providerOptions === undefined ? part.text : part))
 }
 
-/**
- * Records a part of the output. If it is a tool call, returns a promise that resolves once the tool's price is
- * reserved.
- */
+/** Records a part of the output. For a tool call, returns a promise that resolves once the tool's price is reserved. */
 function note(call: ModelCall, part: Foreign): Promise<void> | undefined {
   switch (part.type) {
     case 'text':
@@ -95,7 +90,7 @@ function note(call: ModelCall, part: Foreign): Promise<void> | undefined {
   }
 }
 
-/** Converts the usage of a finished call. Interface versions before 3 report token counts as plain numbers. */
+/** Converts the usage of a finished call. Before version 3 of the interface, token counts were plain numbers. */
 function usageOf({ finishReason, usage }: Foreign): ModelCallUsage {
   const { inputTokens, outputTokens, raw } = usage ?? {}
   const reason = reasons[finishReason?.unified ?? finishReason]

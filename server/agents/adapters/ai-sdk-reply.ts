@@ -7,7 +7,7 @@ export type AiSdkResult = { readonly fullStream: AsyncIterable<{ readonly type: 
 
 export type AiSdkAgent = { stream(options: Foreign): PromiseLike<AiSdkResult> }
 
-/** The argument passed to a function that calls `streamText`. */
+/** Argument of the function that calls `streamText`. */
 export type AiSdkCall = {
   readonly messages: Foreign[]
   readonly abortSignal: AbortSignal

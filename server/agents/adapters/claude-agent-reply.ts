@@ -5,13 +5,13 @@ export type ClaudeQuery = (call: { prompt: string; options?: Foreign }) => Async
 
 export type ClaudeOptions = object | ((run: ChatRun) => object)
 
-/** A model call in progress. Subagents call models concurrently. */
+/** A model call in progress. There can be several, because subagents call models concurrently. */
 type OpenCall = { usage: Foreign; toolInputs: Map<number, { id: string; name: string; json: string }> }
 
 /**
  * Creates the `reply` of a chat from the Claude Agent SDK. The SDK's subprocess calls the model itself and reports a
- * call only after it has started. The cost can therefore only be reserved afterwards, and if the last call exceeds the
- * balance, the excess is written off.
+ * call only after it has started, so its cost is reserved late. If the last call exceeds the balance, the excess is
+ * written off.
  */
 export function claudeAgentReply(
   query: ClaudeQuery,
@@ -48,10 +48,10 @@ export function claudeAgentReply(
   })
 }
 
-/** Results of a reply that reached the SDK's own limit. */
+/** Result subtypes of a reply that reached one of the SDK's own limits. */
 const limits = new Set(['error_max_turns', 'error_max_budget_usd'])
 
-/** Builds a single prompt string. `query` accepts one prompt, so the earlier messages are prepended as text. */
+/** Builds one prompt string, because `query` accepts only a prompt. Earlier messages come first, as text. */
 function promptOf({ history, message }: ChatRun): string {
   if (history.length === 0) return message
   const said = history.map(({ content, role }) => `<${role}>\n${content}\n</${role}>`)

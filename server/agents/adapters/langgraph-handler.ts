@@ -14,10 +14,7 @@ const bytesPerToken = 4
 
 type OpenCall = { call: ModelCall; bytes: number }
 
-/**
- * Creates a LangChain callback handler that reserves the cost of each model call before it starts. LangChain awaits the
- * handler.
- */
+/** Creates a LangChain callback handler that reserves the cost of each model call before the call starts. */
 export function meteringHandler({ modelCall, signal }: Pick<ChatRun, 'modelCall' | 'signal'>) {
   const calls = new Map<string, OpenCall>()
   const start = async (prompt: unknown[], runId: string, extra: Foreign) => {
@@ -27,7 +24,7 @@ export function meteringHandler({ modelCall, signal }: Pick<ChatRun, 'modelCall'
     calls.set(runId, { call: await modelCall({ prompt, tools: sent.tools, outputTokensMax }), bytes: 0 })
   }
   return {
-    /** Whether a model call was aborted for exceeding its reserved output. The graph then fails. */
+    /** Whether a model call was aborted for exceeding its reserved output, which makes the graph fail. */
     wasCut: false,
     name: 'errand',
     awaitHandlers: true,
@@ -69,7 +66,7 @@ export function meteringHandler({ modelCall, signal }: Pick<ChatRun, 'modelCall'
       await call?.end(usageOf(message, llmOutput))
     },
     handleLLMError: (_: unknown, runId: string) => {
-      // A call that the user stopped stays open, so that the text it generated is charged.
+      // Don't fail a call that the user stopped, so that the user still pays for the text generated so far.
       if (!signal.aborted) calls.get(runId)?.call.fail()
       calls.delete(runId)
     },

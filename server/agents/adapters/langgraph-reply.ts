@@ -20,7 +20,7 @@ export function langGraphReply(
   { config = {}, input = messagesOf }: LangGraphOptions = {},
 ): (run: ChatRun) => AsyncIterable<ChatPart> {
   return adaptedReply(async (run) => {
-    // Models inside the nodes inherit this callback handler, which also makes them stream.
+    // Models in the graph's nodes inherit this callback handler. It also makes them stream.
     const handler = meteringHandler(run)
     const { callbacks = [] } = config as { callbacks?: readonly unknown[] }
     try {
@@ -45,7 +45,10 @@ function messagesOf({ history, message }: ChatRun): unknown {
   return { messages: [...history, { role: 'user', content: message }].map(({ content, role }) => ({ role, content })) }
 }
 
-/** Message types that no model generates. The first chunk of a model's message may have the type `generic`. */
+/**
+ * Excludes types instead of checking for `ai`, because the first chunk of a model's message may have the type
+ * `generic`.
+ */
 const otherTypes = new Set(['human', 'system', 'tool', 'function', 'remove', ''])
 
 function showText(message: Foreign, run: AdaptedRun): void {
@@ -77,7 +80,7 @@ function typeOf(message: Foreign): string | undefined {
   return typeof message?.getType === 'function' ? message.getType() : undefined
 }
 
-/** Parses a tool result, which LangGraph stores as a string in the tool message. */
+/** Parses a tool's output, which LangGraph stores as a string. */
 function outputOf(content: unknown): unknown {
   if (typeof content !== 'string') return content
   try {

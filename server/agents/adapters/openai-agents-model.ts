@@ -68,15 +68,13 @@ async function open(request: Foreign): Promise<{ call: ModelCall | undefined; se
   return { call, sent: { ...request, modelSettings: settings, signal: stop } }
 }
 
-/** A call that the user stopped stays open, so that the text it generated is charged. */
+/** Does not fail a call that the user stopped, so that the user still pays for the text generated so far. */
 function fail(call: ModelCall | undefined, error: unknown): never {
   if (!currentRun.getStore()?.signal.aborted) call?.fail()
   throw error
 }
 
-/**
- * Reserves the price of the requested tool calls and ends the model call. The framework starts the tools afterwards.
- */
+/** Reserves the price of the requested tool calls, which the framework starts afterwards, and ends the model call. */
 async function finish(
   call: ModelCall | undefined,
   { output, usage }: Foreign,

@@ -1,5 +1,5 @@
 /**
- * Wraps a model so that `own` replaces some of its members. Other methods are bound to the model itself, because they
+ * Returns a proxy of a model in which `own` replaces some members. Other methods are bound to the model, because they
  * may use private fields.
  */
 export function wrappedModel<Model extends object>(model: Model, own: Partial<Model>): Model {

@@ -7,8 +7,8 @@ import { acceptPattern } from '../files/media-types.ts'
 import type { ChatRun, ChatPart, JsonSchema, ModelAgentConfig, TaskRun } from './define-config.ts'
 
 // Schemas of the configuration file. Each error message completes a sentence that starts with the field's name. `npm
-// run reference` generates docs/reference/settings.md from these schemas and from the comments in `define-config.ts`
-// and `service-config.ts`.
+// run reference` generates docs/reference/settings.md from these schemas and from the comments of the types in this
+// folder.
 
 /** Creates a schema for values that JSON Schema cannot describe, such as functions. */
 function valueThat<T>(holds: (value: unknown) => boolean, what: string) {
@@ -29,8 +29,8 @@ const paramsSchema = valueThat<JsonSchema>(isObject, 'a Zod or JSON Schema')
 const tokens = z.number().int().min(1).max(10_000_000)
 
 /**
- * Default limits on the tokens that users' connectors may add to prompts, counting each byte as one token. Users pay
- * for these tokens in chats; the operator pays for them in tasks.
+ * Default limits on the tokens that users' connectors may add to prompts. Each byte counts as one token. Users pay for
+ * these tokens in chats, and the operator pays for them in tasks.
  */
 const chatConnectorTokensMax = 500_000
 export const taskConnectorTokensMax = 100_000
@@ -195,7 +195,7 @@ const httpAgent = z.strictObject({
 const agentSchema = z.discriminatedUnion('kind', [codeAgent, modelAgent, openaiAgent, httpAgent])
 export type ParsedAgent = Exclude<z.output<typeof agentSchema>, { kind: 'openai' }>
 
-/** Only portable names, because a shell that starts the MCP server may drop environment variables with other names. */
+/** Only portable names, because a shell that starts the MCP server may drop variables with other names. */
 const variableName = textThat((text) => /^[A-Z_][A-Z0-9_]*$/i.test(text), 'the name of an environment variable')
 
 const stdioServer = z.strictObject({
@@ -250,7 +250,7 @@ const planSchema = z.strictObject({
 })
 
 /**
- * At least seven days: events are stored for seven days and idempotency keys for one day, and both refer to tasks and
+ * At least seven days, because events are stored for seven days and idempotency keys for one. Both refer to tasks and
  * sessions.
  */
 const retentionDays = z

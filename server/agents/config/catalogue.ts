@@ -75,20 +75,20 @@ export type Chat = FileBounds & {
   /** Media types of the files that a message may contain. Empty if the chat accepts no files. */
   accepts: readonly string[]
   /**
-   * Whether an AI SDK language model generates the replies. Its replies already include the calls of connector tools;
-   * for all other agents the service adds them.
+   * Whether an AI SDK language model generates the replies. Such replies already include the connector calls. For all
+   * other agents, the service adds these calls.
    */
   isModel: boolean
   /**
-   * Returns the strings that every model request contains besides messages and tools. Empty for code and http agents,
-   * which report their prompt sizes themselves.
+   * Strings that every model request contains in addition to messages and tools. Empty for code and http agents, which
+   * report their prompt sizes themselves.
    */
   textsBeside: (format: ResponseFormat | undefined) => readonly string[]
   connectorTokensMax: number
   reply: (run: ReplyRun) => AsyncIterable<ChatPart>
 }
 
-/** Agent kinds that are executed. An agent of kind openai is converted to kind model first. */
+/** Agent kinds that can run. An `openai` agent is first converted to a `model` agent. */
 type RunnableAgent = Exclude<AgentConfig, OpenAIAgentConfig>
 
 export const agentKinds = ['code', 'model', 'http'] as const satisfies readonly RunnableAgent['kind'][]
@@ -293,7 +293,7 @@ function modelPrices(
     rates: { ...rates, model: id },
   })
   const others = fallbacks.map((own) => {
-    // Other providers ignore cache marks and do not charge for cache writes.
+    // Only Anthropic and Bedrock honor cache marks and charge for cache writes.
     const paysCacheWrites = marksPrompts(own.model)
     const marked = paysCacheWrites && caching
     const prices = { cost: own.cost ?? cost, pricing: own.pricing ?? pricing, caching: marked, paysCacheWrites }
@@ -367,7 +367,6 @@ export function isVisibleTo(agent: Agent, email: string): boolean {
 type NamedAgents = {
   agentIds: readonly string[] | null | undefined
   path: string
-  /** If set, agents that are hidden from the user with this email address are rejected too. */
   email?: string
 }
 

@@ -111,9 +111,9 @@ export type ChatPart =
   /** An `output` that is not an object becomes `{ result: output }`. */
   | { type: 'tool-result'; id: string; output: unknown }
   /**
-   * `completionTokens` includes `reasoningTokens`. `promptTokens` includes `cachedPromptTokens` and `cacheWriteTokens`,
-   * and the latter includes `cacheWrite1hTokens`. If the pricing has `longContext`, report each model call in its own
-   * part.
+   * `promptTokens` includes `cachedPromptTokens` and `cacheWriteTokens`. `cacheWriteTokens` includes
+   * `cacheWrite1hTokens`, and `completionTokens` includes `reasoningTokens`. If the pricing has `longContext`, report
+   * each model call in its own part.
    */
   | {
       type: 'usage'

@@ -3,7 +3,7 @@ import { issueDetails } from '../../kernel/bad-input.ts'
 import type { ErrorDetail } from '../../kernel/errors.ts'
 import type { JsonSchema, ParamsSchema } from './define-config.ts'
 
-/** Returns the JSON Schema shown to clients. In requests, fields with a default are optional. */
+/** Returns the JSON Schema shown to clients. For `input`, fields with a default are optional. */
 export function toJsonSchema(schema: ParamsSchema, io: 'input' | 'output' = 'input'): JsonSchema {
   if (!isZodSchema(schema)) return schema
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
@@ -17,7 +17,7 @@ export function toOutputSchema(schema: ParamsSchema): JsonSchema {
   return json
 }
 
-/** Returns a Zod schema. Throws if a JSON Schema uses an unsupported feature. */
+/** Converts a JSON Schema to Zod. Throws if it uses an unsupported feature. */
 export function toZodSchema(schema: ParamsSchema): z.ZodType {
   return isZodSchema(schema) ? schema : z.fromJSONSchema(schema)
 }

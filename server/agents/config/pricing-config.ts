@@ -86,8 +86,8 @@ export type TokenTaskPricing = {
 
 /**
  * Returns a reference to a model's rates in a price list: a file in the format of models.dev or LiteLLM, or a file that
- * `errand prices import` has written. The path is relative to the configuration file; `prices.json` by default. The
- * service reads the list at startup and does not start if the list has no price for exactly this model.
+ * `errand prices import` has written. `file` is relative to the configuration file. The service reads the list at
+ * startup and does not start if the list has no price for exactly this model.
  */
 export function fromPriceList(model: string, { file = 'prices.json' }: { file?: string } = {}): ListedPricing {
   return { priceList: { model, file } }

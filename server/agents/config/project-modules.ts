@@ -3,9 +3,8 @@ import { createRequire, isBuiltin, registerHooks } from 'node:module'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
-// A project is a configuration file and the modules that it imports, except packages. The main thread reads them from
-// disk, and agent threads run its copies. A thread that starts later, after files have changed or during a write,
-// therefore runs the same agents.
+// A project is a configuration file and the modules that it imports, except packages. Only the main thread reads them
+// from disk. Agent threads get its copies, so all threads run the same code even if files have changed since.
 
 /** The files of a project with their sources. The configuration file comes first. */
 export type ProjectModules = Map<string, { format: string | null | undefined; source: Buffer }>
@@ -21,14 +20,14 @@ let given: ProjectModules | undefined
 let loads = 0
 let isHooked = false
 
-/** Imports a configuration file. Repeated calls read all modules of the project from disk again. */
+/** Imports a configuration file. Each call reads all modules of the project from disk again. */
 export async function importProject(path: string): Promise<unknown> {
   hookImports()
   const file = realpathSync(path)
   const url = pathToFileURL(file)
   projectFiles.add(file)
-  // Node caches ES modules by URL, so later loads add a query parameter. The first load uses plain URLs, which keeps
-  // stack traces readable.
+  // Node caches ES modules by URL, so repeated loads add a query parameter. The first load adds none, which keeps stack
+  // traces readable.
   const load = loads++ === 0 ? null : String(loads)
   if (load !== null) url.searchParams.set(loadParam, load)
   for (const known of projectFiles) delete commonJsModules[known]
@@ -36,7 +35,7 @@ export async function importProject(path: string): Promise<unknown> {
   reading.set(load, modules)
   try {
     const imported: unknown = await import(url.href)
-    // If the embedding program imported the file itself, it came from Node's cache and was not read.
+    // If the embedding program imported the file before, Node served it from its cache, and `modules` lacks it.
     if (modules.has(file)) loaded.set(path, modules)
     return imported
   } finally {
@@ -52,7 +51,7 @@ export async function importModules(modules: ProjectModules): Promise<unknown> {
   return await import(pathToFileURL(file).href)
 }
 
-/** Returns the modules from the last load of the configuration file, or undefined. */
+/** Returns the modules from the last load of the configuration file. */
 export function modulesOf(path: string): ProjectModules | undefined {
   return loaded.get(resolve(path))
 }

@@ -41,7 +41,6 @@ const fields = {
     .optional(),
 }
 
-/** Maps the field names of rates per 1,000 tokens to the names of rates per million tokens. */
 const namesPerMillion = {
   inputPer1kUsd: 'inputPerMillionUsd',
   outputPer1kUsd: 'outputPerMillionUsd',
@@ -116,7 +115,7 @@ export function readRates(rates: ParsedPricing): ChatRates {
   }
 }
 
-/** Parses the rates. Each unset rate defaults to the rate of the token class that includes it. */
+/** Parses the rates. An unset rate falls back to a more general one, for example `cacheRead` to `input`. */
 function tokenRates(rates: MillionRates & Omit<Partial<ParsedPricing>, keyof MillionRates>): TokenRates {
   const rate = (million: string | undefined, thousand?: string) => {
     if (million !== undefined) return parsePerMillion(million)

@@ -15,7 +15,7 @@ const signatures: readonly { mediaType: string; bytes: string; at?: number }[] =
   { mediaType: 'video/mp4', bytes: 'ftyp', at: 4 },
   { mediaType: 'video/webm', bytes: '\x1a\x45\xdf\xa3' },
 ]
-/** PDF readers accept the header anywhere within this many leading bytes. */
+/** PDF readers look for the header in this many bytes at the start. */
 const pdfStartBytes = 1024
 
 export type KnownContent = { mediaType: string; image?: ImageSize }
@@ -38,7 +38,6 @@ export function contentFault(mediaType: string, content: Buffer): string | undef
   return isOther ? `Must have the type ${mediaType}, but the file is ${found.mediaType}` : undefined
 }
 
-/** Detects the type from the content. Returns undefined if it cannot be determined. */
 export function knownContent(content: Buffer): KnownContent | undefined {
   const image = readImage(content)
   if (image) return image
@@ -48,7 +47,7 @@ export function knownContent(content: Buffer): KnownContent | undefined {
   )
 }
 
-/** Whether both types are audio or video. Some of them share magic bytes, for example audio/mp4 and video/mp4. */
+/** Whether both types are audio or video. Some of these share magic bytes, such as audio/mp4 and video/mp4. */
 function areAlike(found: string, mediaType: string): boolean {
   const isMedia = (type: string) => /^(?:audio|video)\//.test(type)
   return isMedia(found) && isMedia(mediaType)

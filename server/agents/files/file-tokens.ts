@@ -28,8 +28,8 @@ export function fileTokens({ bytes, estimate, mediaType }: MeasuredFile, bounds:
 }
 
 /**
- * Applies the agent's current document limit to a file. Without a limit, a document's tokens are unbounded: its text is
- * compressed, so neither its bytes nor its visible pages limit what a provider counts.
+ * Applies the agent's current document limit to a file. Without a limit, a document's tokens are unbounded. Its text is
+ * compressed, so neither its size nor its page count limits what a provider counts.
  */
 export function boundNow<File extends Pick<FileTokens, 'tokensMax'> & { mediaType: string }>(
   file: File,

@@ -43,7 +43,7 @@ function readJpeg(content: Buffer): ImageSize | undefined {
     const marker = content[at + 1]!
     if (marker === 0xff) at++
     else if (isFrame(marker)) return { width: content.readUInt16BE(at + 7), height: content.readUInt16BE(at + 5) }
-    // Image data starts here, so there is no frame header.
+    // Image data begins here, so the frame header is missing.
     else if (marker === 0xda) return undefined
     else at += 2 + Math.max(2, content.readUInt16BE(at + 2))
   }

@@ -8,7 +8,7 @@ export function isAccepted(mediaType: string, accepts: readonly string[]): boole
   return accepts.some((accepted) => accepted === mediaType || accepted === `${kind}/*` || accepted === '*/*')
 }
 
-/** Whether the file can be sent to every model as plain text. */
+/** Whether every model accepts the file as plain text. */
 export function isTextType(mediaType: string): boolean {
   return mediaType.startsWith('text/') || mediaType === 'application/json' || mediaType === 'application/xml'
 }

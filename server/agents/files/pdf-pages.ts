@@ -1,5 +1,5 @@
 /**
- * Maximum occurrences of `/Page` to inspect, which limits the work on malicious files. No model's context can hold this
+ * Maximum occurrences of `/Page` to inspect, which bounds the work on malicious files. No model's context can hold this
  * many pages.
  */
 const namesMax = 10_000

@@ -2,7 +2,8 @@ import type { EndpointRun } from '../run/endpoint-run.ts'
 import type { ChatPart, ChatRun, HttpAgentConfig } from '../config/define-config.ts'
 import { httpLimits as limits, toHttpService } from './http-service.ts'
 
-// Import lazily: the socket and TLS modules take several MB per thread, and only threads that call a service need them.
+// Imports the socket and TLS modules lazily, because they take several MB per thread and not every thread calls a
+// service.
 
 export function httpRun(agent: HttpAgentConfig, name: string): (run: EndpointRun) => Promise<unknown> {
   const service = toHttpService(agent)

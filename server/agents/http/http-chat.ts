@@ -10,8 +10,8 @@ import type { HttpLimits, HttpService } from './http-service.ts'
 export type HttpChat = { service: HttpService; run: ChatRun; limits: HttpLimits }
 
 /**
- * Sends the chat to the agent's service and yields the parts of its reply. Reads only as fast as the consumer takes
- * parts. If the run's signal aborts, the reply ends without an error, because nothing reads the remainder.
+ * Sends the chat to the agent's service and yields the parts of its reply, with backpressure. On abort, the reply ends
+ * without an error, because nothing reads the rest.
  */
 export async function* runHttpChat({ limits, run, service }: HttpChat): AsyncGenerator<ChatPart> {
   const { signal } = run
@@ -67,7 +67,7 @@ function toldParts(parts: readonly MessagePart[]) {
   })
 }
 
-/** Whether the response declares its length or is chunked. If it does neither, truncation cannot be detected. */
+/** Whether a truncated response would be detected, because it declares its length or is chunked. */
 function isFramed({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined
 }

@@ -1,6 +1,6 @@
 import type { Peer } from '../../outbound/peer.ts'
 
-/** Thrown if the service of an agent fails. The message is one sentence and reveals neither URL nor secret. */
+/** A failure of an agent's service. The message is one sentence and contains neither the URL nor the secret. */
 export class AgentServiceError extends Error {
   override readonly name = 'AgentServiceError'
 }

@@ -3,7 +3,7 @@ import { parseWebhookSecret } from '../config/webhook-secret.ts'
 
 export type HttpLimits = {
   connectMs: number
-  /** Maximum time from a chat request to its response headers. For tasks the endpoint's timeout applies instead. */
+  /** Maximum time from a chat request to its response headers. For tasks, the endpoint's timeout applies instead. */
   chatHeadMs: number
   taskBytesMax: number
   taskValuesMax: number
@@ -24,7 +24,7 @@ export const httpLimits: HttpLimits = {
 
 export type HttpService = { url: URL; key: Buffer }
 
-/** Throws if the URL or the secret is invalid. The error includes neither of them. */
+/** Throws if the URL or the secret is invalid. The error message contains neither. */
 export function toHttpService({ id, secret, url }: HttpAgentConfig): HttpService {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (!parsed || !/^https?:$/.test(parsed.protocol))

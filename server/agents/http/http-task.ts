@@ -71,7 +71,7 @@ async function followLines(answer: IncomingMessage, run: EndpointRun, limits: Ht
   )
 }
 
-/** Lines up to this length cannot contain more values than the limit, so their values are not counted. */
+/** Lines up to this length cannot exceed the limit on JSON values, so they are not checked. */
 const lightChars = 16_000
 
 function assertLight(json: Buffer, valuesMax: number): void {

@@ -3,9 +3,7 @@ import type { LanguageModel, wrapLanguageModel } from 'ai'
 import type { AgentLog, ModelAgentConfig, ModelObject } from '../config/define-config.ts'
 import { describeModelError, isRequestRefused } from './model-error.ts'
 
-/**
- * A model with the SDK's latest interface. The SDK converts models of provider packages that implement an older one.
- */
+/** A model with the SDK's latest interface. The SDK converts older models to it. */
 type SdkModel = ReturnType<typeof wrapLanguageModel>
 type CallOptions = Parameters<SdkModel['doStream']>[0]
 type StreamResult = Awaited<ReturnType<SdkModel['doStream']>>
@@ -17,8 +15,8 @@ type FallbackParts = {
   /** Whether the reply was stopped. If so, no fallback model is called. */
   isStopped?: () => boolean
   /**
-   * Called with `hasAnswered` false before a request to a fallback model, and with true once one of several models has
-   * started to answer.
+   * Called before each request to a fallback model (`hasAnswered` is false) and when a model starts to answer (true).
+   * Never called for an agent without fallbacks.
    */
   onModel?: (model: number, hasAnswered: boolean) => void
   /** Time within which a model with fallbacks must start its answer. */
@@ -58,7 +56,7 @@ export class FallbackModels {
       specificationVersion: first.specificationVersion,
       provider: first.provider,
       modelId: first.modelId,
-      // An empty list makes the SDK download linked files itself, which works with every model.
+      // An empty value makes the SDK download linked files itself, which works with every model.
       supportedUrls: {},
       doGenerate: (options: CallOptions) => call((model) => model.doGenerate(options), options),
       doStream: (options: CallOptions) =>
@@ -124,7 +122,7 @@ class LateAnswerError extends Error {
   override readonly name = 'LateAnswerError'
 }
 
-/** Thrown if the stream starts with an error, which is the `cause`. */
+/** The stream started with an error, which is the `cause`. */
 class BrokenStartError extends Error {
   override readonly name = 'BrokenStartError'
 }
@@ -139,9 +137,7 @@ function mayFallBack(error: unknown): boolean {
 
 const before = new Set(['stream-start', 'response-metadata', 'raw'])
 
-/**
- * Waits for the first part of the answer, and returns the stream with all its parts. Rejects if that part is an error.
- */
+/** Waits for the first part of the answer, then returns the whole stream. Rejects if that part is an error. */
 async function withBeginning(result: StreamResult): Promise<StreamResult> {
   const reader = result.stream.getReader()
   const read: StreamPart[] = []

@@ -18,7 +18,7 @@ export function measuredCalls(
     transformParams: async ({ params }) => {
       const sent = { ...params, maxOutputTokens: params.maxOutputTokens ?? outputTokensMax }
       const maxOutputTokens = await steps.begin(sent)
-      // Without tools, the model must finish with the results it has.
+      // Forbid further tool calls, so that the model answers with the results it has.
       const isLast = tokens.isLastCall && params.tools !== undefined
       return { ...sent, maxOutputTokens, ...(isLast && { toolChoice: { type: 'none' } }) }
     },

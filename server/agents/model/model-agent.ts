@@ -34,10 +34,9 @@ type SdkAgent = ModelAgentConfig & {
 type CallParams = Parameters<NonNullable<LanguageModelMiddleware['transformParams']>>[0]['params']
 type ProviderOptions = NonNullable<CallParams['providerOptions']>
 
-/** Import lazily: the AI SDK takes 100 ms and 20 MB to load, and only threads that run a model need it. */
+/** Imports lazily: the AI SDK takes 100 ms and 20 MB to load, and only threads that run a model need it. */
 const loadSdk = () => import('ai')
 
-/** Streams the model's reply. Yields text, reasoning and tool calls as they arrive, and the usage of each step. */
 export function modelReply(agent: ModelAgentConfig): (run: ReplyRun) => AsyncIterable<ChatPart> {
   return (run) => {
     const left = new AbortController()
@@ -52,7 +51,7 @@ export function modelReply(agent: ModelAgentConfig): (run: ReplyRun) => AsyncIte
 
 type Reader = { parts: PartQueue<ChatPart>; left: AbortSignal }
 
-/** Pushes the parts of the reply into the queue until the reply ends or is stopped, or the reader leaves. */
+/** Pushes the reply's parts into the queue until the reply ends, is stopped, or loses its reader. */
 async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): Promise<void> {
   const { connectors, history, isStopped, message, onModel, openCall, openStep, params, signal } = run
   const { isStepCount, streamText, wrapLanguageModel } = await loadSdk()
@@ -90,7 +89,7 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
     ...samplingOf(agent, params.sampling),
     stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
     abortSignal: AbortSignal.any([stopOf(connectors, signal), left]),
-    // Errors also arrive as stream parts. The SDK's default handler would print them too.
+    // Errors also arrive as stream parts. By default, the SDK would print them as well.
     onError: () => {},
   })
   const ids = new CallIds()
@@ -113,9 +112,7 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
   if (!signal.aborted) connectors.failed.throwIfAborted()
 }
 
-/**
- * Converts a part of the SDK's stream. Returns undefined if the reply has no such part. Throws if the model failed.
- */
+/** Converts a part of the SDK's stream. Returns undefined if replies have no such part. Throws if the model failed. */
 function toChatPart(
   part: TextStreamPart<ToolSet>,
   { ids, bypass }: { ids: CallIds; bypass: DeltaBypass },
@@ -209,7 +206,7 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: Endpoint
         step++
         toolCalls = []
         tell()
-        // Without tools, the model must finish with the results it has.
+        // Forbid further tool calls, so that the model answers with the results it has.
         return beginPrompt() ? {} : { toolChoice: 'none' as const }
       },
       abortSignal: stopOf(connectors, signal),
@@ -265,7 +262,7 @@ function settingsOf({ instructions, model }: SdkAgent, told: readonly string[] =
 function heldTools({ tools = {} }: SdkAgent, openCall: ReplyRun['openCall']): { tools: ToolSet } {
   const held = Object.entries(tools).map(([name, tool]) => {
     if (!tool.execute) return [name, tool] as const
-    // Any tool can be wrapped in a generator, because the last value of a generator is its result.
+    // A generator can wrap any tool, because the SDK takes its last value as the result.
     const execute: typeof tool.execute = async function* (input, options) {
       await openCall()
       const output: unknown = tool.execute!(input, options)
@@ -299,15 +296,12 @@ async function toolsOf({ tools }: Pick<SdkAgent, 'tools'>, connectors: RunConnec
   return Object.keys(all).length === 0 ? {} : { tools: all }
 }
 
-/**
- * Returns a signal that aborts with `signal` or when a connector fails. Otherwise the model would continue without the
- * tool's result.
- */
+/** Aborts with `signal` or when a connector fails. Otherwise the model would continue without the tool's result. */
 function stopOf(connectors: RunConnectors, signal: AbortSignal): AbortSignal {
   return connectors.tools.length === 0 ? signal : AbortSignal.any([signal, connectors.failed])
 }
 
-/** Returns instructions that contain the JSON Schema, for models that cannot be given a schema. */
+/** Returns the JSON Schema as an instruction if one of the models does not support structured outputs. */
 function schemaWords(agent: ModelAgentConfig, schema: JsonSchema | undefined): string[] {
   const supportsAll = (modelsOf(agent) as readonly { supportsStructuredOutputs?: unknown }[]).every(
     ({ supportsStructuredOutputs }) => supportsStructuredOutputs !== false,

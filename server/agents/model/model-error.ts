@@ -13,9 +13,8 @@ type Shape = {
 }
 
 /**
- * Describes a model failure in one sentence. Supports every error that the AI SDK reports: provider errors with a
- * status, the last of several attempts, broken connections, stream errors and output that violates the schema. Quotes
- * nothing from the request, and redacts everything in a provider's message that looks like a key or a URL.
+ * Describes any error of the AI SDK in one sentence. Quotes nothing from the request, and redacts everything in a
+ * provider's message that looks like a key or a URL.
  */
 export function describeModelError(thrown: unknown): string {
   return sentence(describe(thrown))
@@ -31,11 +30,11 @@ export class RequestRefusedError extends ModelFailure {
 }
 
 /**
- * Converts an SDK error to a failure without a `cause`. The SDK's error contains the request, which may include an API
- * key.
+ * Converts an SDK error to a failure without a `cause`, because the SDK's error contains the request, which may include
+ * an API key.
  */
 export function toModelFailure(thrown: unknown): ModelFailure {
-  // The stream throws its error parts a second time, already converted.
+  // The caller may already have converted the error.
   if (thrown instanceof ModelFailure) return thrown
   const message = describeModelError(thrown)
   return isRequestRefused(thrown) ? new RequestRefusedError(message) : new ModelFailure(message)
@@ -134,7 +133,7 @@ function wordsOf(body: unknown): string {
 }
 
 const address = /\b[a-z][a-z0-9+.-]*:\/\/\S*[^\s.,;:!?'")\]]/gi
-/** Matches words that start like a key, sequences of at least 20 letters and digits, and partly masked words. */
+/** Matches words with a key prefix, mixed sequences of at least 20 letters and digits, and partly masked words. */
 const keyLike =
   /\b(?:sk|pk|rk|gsk|xai|hf|nvapi|AIza|Bearer)[-_ ][\w*.-]*\w|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{20,}\b|[\w-]*\*{3,}[\w*-]*/g
 

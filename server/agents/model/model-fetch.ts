@@ -6,9 +6,9 @@ import { lookupsPerUserMax, type Peer } from '../../outbound/peer.ts'
 const peer: Peer = { name: "model's provider", isOperators: true, Failure: Error }
 const connectMs = 10_000
 const bytesMax = 64 * 1024 * 1024
-/** All lookups share one user's slots, because the operator has chosen the hosts. */
+/** Lookups are not limited per user, because the operator chose the hosts. */
 const lookups = { userId: '', places: new FairPlaces({ perUser: lookupsPerUserMax }) }
-/** Connection pools by origin, separate in each thread. */
+/** Connection pools by origin. Each thread has its own. */
 const origins = new Map<string, KeptConnections>()
 
 /** A `fetch` implementation for the model provider URLs in the configuration. Does not follow redirects. */

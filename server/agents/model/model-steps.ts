@@ -22,8 +22,8 @@ const reasons: Partial<Record<FinishReason, ReplyReason>> = {
 }
 
 /**
- * The model calls of one reply. Reserves the cost of each call before it is sent, and reports its usage once the
- * provider has reported it. If the provider reports none, counts the tokens of the sent and generated text.
+ * The model calls of one reply. Reserves the cost of each call before it is sent, and passes on the usage that the
+ * provider reports. If it reports none, counts the tokens of the sent and generated text.
  */
 export class ModelSteps {
   readonly #calls: HeldCalls
@@ -53,12 +53,14 @@ export class ModelSteps {
     if (latest) latest.isAnswered = true
   }
 
-  /** Adds text, reasoning or tool arguments to the output of the latest call. */
   wrote(text: string, isThought = false): void {
     this.#begun.at(-1)?.call.wrote(text, isThought)
   }
 
-  /** Stores the usage from the end of the model's stream. Missing counts are computed when the step ends. */
+  /**
+   * Passes on the usage from the end of the model's stream if it is complete. Otherwise, `end` computes the missing
+   * counts.
+   */
   reported(usage: ModelUsage): void {
     const latest = this.#begun.at(-1)
     if (!latest || latest.isTold) return

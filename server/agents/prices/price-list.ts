@@ -4,8 +4,8 @@ import { messageOf } from '../../kernel/thrown.ts'
 import type { LongContextPricing, TokenPricing } from '../config/pricing-config.ts'
 import { repeatedKey } from './repeated-key.ts'
 
-// Reads price lists in three formats: api.json of models.dev, model_prices_and_context_window.json of LiteLLM, and our
-// own format, which `errand prices import` writes.
+// Reads price lists in three formats: api.json of models.dev, model_prices_and_context_window.json of LiteLLM, and the
+// format that `errand prices import` writes.
 
 export type ListedPrice = TokenPricing & { longContext?: LongContextPricing }
 export type PriceList = {
@@ -180,8 +180,8 @@ function tokens(rate: RateOf, names: Names): TokenPricing {
 }
 
 /**
- * Removes cache-write rates below the input rate. Public lists contain such rates, often 0, for providers that charge
- * nothing extra for cache writes.
+ * Drops cache-write rates below the input rate. Public lists contain such rates, often 0, for providers without a
+ * surcharge on cache writes.
  */
 function providerPrice({ cacheWrite1hPerMillionUsd, cacheWritePerMillionUsd, ...price }: TokenPricing): TokenPricing {
   const input = Number(price.inputPerMillionUsd)
@@ -195,8 +195,8 @@ function providerPrice({ cacheWrite1hPerMillionUsd, cacheWritePerMillionUsd, ...
 }
 
 /**
- * Returns the rates for long prompts. If the list omits a rate or its cache-write rate is below the input rate, scales
- * the base rate by the same factor as the input or output rate.
+ * Returns the rates for long prompts. Missing rates are base rates, raised by the same factor as the input rate, or as
+ * the output rate for reasoning.
  */
 function longPrice(base: TokenPricing, rate: RateOf, names: Names): TokenPricing {
   const long = providerPrice(tokens(rate, names))
@@ -213,7 +213,7 @@ function grownBy(rate: string, from: string, to: string): string {
   return before === 0n ? rate : writePerMillion(Number((value! * after! + before! - 1n) / before!))
 }
 
-/** Relative tolerance for the rounding error of a per-token price multiplied by a million. */
+/** Relative tolerance for rounding errors. Per-token prices are multiplied by a million. */
 const tolerance = 1e-9
 
 function decimal(value: unknown, name: string): string | undefined {

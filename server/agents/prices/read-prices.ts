@@ -2,7 +2,7 @@ import type { ChatRates, TokenRates } from '../../billing/chat-price.ts'
 import { parseMarkup, readRates, tierFault, type ParsedPricing } from '../config/rates-schema.ts'
 import { PriceError, type PriceLists } from './price-lists.ts'
 
-/** The prices of a chat. Users pay `rates`; the model provider charges the operator `cost`. */
+/** The prices of a chat. Users pay `rates`, and the model provider charges the operator `cost`. */
 export type ChatPrices = {
   rates: ChatRates
   /** Null if the configuration has no cost. If `cost` has `longContext`, `rates` has the same `aboveTokens`. */
@@ -19,8 +19,8 @@ type Declared = {
 }
 
 /**
- * Reads the prices from an agent's configuration. Throws a PriceError if they are invalid. In agent threads `lists` is
- * null and prices from lists are 0, because these threads receive the rates with each chat.
+ * Reads the prices from an agent's configuration. Throws a PriceError if they are invalid. In agent threads, `lists` is
+ * null and listed prices are 0, because these threads receive the rates with each chat.
  */
 export function readPrices(declared: Declared, lists: PriceLists | null): ChatPrices {
   const { caching, cost, pricing } = declared
@@ -55,10 +55,7 @@ function ratesOf(declared: ParsedPricing, lists: PriceLists | null): ChatRates {
   return { ...rates, listVersion: version }
 }
 
-/**
- * Adds the cost's long-prompt threshold to rates that have none, so that usage is recorded separately above that
- * threshold.
- */
+/** Copies the cost's long-prompt threshold to rates without one, so that usage above it is recorded separately. */
 function withTierOf(costs: ChatRates | null, rates: ChatRates): ChatRates {
   const { longContext } = costs ?? {}
   if (!longContext || rates.longContext?.aboveTokens === longContext.aboveTokens) return rates

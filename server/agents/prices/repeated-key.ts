@@ -5,7 +5,7 @@ const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g
  * value.
  */
 export function repeatedKey(json: string): string | undefined {
-  /** Keys of each unclosed object. An unclosed array is null. */
+  /** Keys of each unclosed object, or null for an unclosed array. */
   const open: (Set<string> | null)[] = []
   let last = ''
   for (const [found] of json.matchAll(token)) {

@@ -27,13 +27,13 @@ export function boundConnectors(connectors: RunConnectors, tokensMax: number): R
 
 type ResentConnectors = {
   connectors: RunConnectors
-  /** Must be called before each model call. Returns whether a further call may follow. */
+  /** Call it before each model call. Returns false if no further call may follow. */
   beginPrompt: () => boolean
 }
 
 /**
- * Applies the limit to a task of a model agent with a fixed price. Each model call sends the tool descriptions and all
- * previous results again, so the limit covers the sum over all calls.
+ * Limits what connectors add to the prompts of a model agent's task. Each model call sends the tool descriptions and
+ * all previous results again, so the limit covers the sum over all calls.
  */
 export function boundPrompts(connectors: RunConnectors, tokensMax: number): ResentConnectors {
   if (connectors.tools.length === 0) return { connectors, beginPrompt: () => true }

@@ -78,7 +78,9 @@ export type ModelStep = {
   promptTokensMax: number
   promptTokens: number
   outputTokensMax: number
-  /** Whether the output can request a tool call, so that a hold below the maximum cost must leave its price. */
+  /**
+   * Whether the model can request tool calls. A hold below the maximum cost must then leave room for the price of one.
+   */
   hasTools?: boolean
 }
 
@@ -86,7 +88,7 @@ export type ModelStep = {
 export type StepRequest = {
   /** Sequence number. Increases with each batch and step request of a reply. */
   serial: number
-  /** Upper bound of the reply's usage so far. The host reserves its cost. */
+  /** Upper bound of the reply's usage so far, whose cost the host reserves. */
   bound: ChatUsed
   /** Usage so far, including the tool call that is about to start. */
   used: ChatUsed
@@ -101,18 +103,17 @@ export type StepRequest = {
 
 export type ChatBatch = {
   serial: number
-  /** The stream events in the format that clients receive, one JSON line each. */
+  /** Stream events as sent to clients, one JSON line each. */
   lines: string
   events: number
   text: string
   toolCalls: readonly ToolCallStep[]
-  /** Usage of the whole reply so far, as reported by the agent. Unreported usage is estimated from the text. */
+  /** Usage of the whole reply so far. Usage that the agent has not reported is estimated from the text. */
   used: ChatUsed
   /** Upper bound of the usage. The host reserves its cost before it sends any event of the batch to the client. */
   bound: ChatUsed
   isStepOpen: boolean
   reported: ChatUsed | null
-  /** Index of the model that answers. Absent if the agent has only one. */
   model?: number | undefined
 }
 
@@ -129,7 +130,7 @@ export type ChatSummary = {
   reported: ChatUsed | null
   /** Index of the model that answered or was called last. Absent if the agent has only one. */
   model?: number | undefined
-  /** Whether the reply reached an output limit that was lowered because the reserved amount covered no more. */
+  /** Whether the reply reached an output limit that was lowered to fit the reserved amount. */
   isCutByHold?: boolean
   finishReason?: FinishReason
   /** Whether tokens were counted from the text because the agent did not report all of them. */
@@ -140,7 +141,7 @@ export type ChatSummary = {
 
 const bytesPerToken = 4
 
-/** Returns an upper bound of a string's tokens in any encoding: its bytes, because each token has at least one. */
+/** Returns an upper bound of a string's tokens in any encoding: its bytes. Each token has at least one byte. */
 export function tokensAtMost(text: string): number {
   return Buffer.byteLength(text)
 }

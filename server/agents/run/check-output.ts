@@ -8,7 +8,7 @@ export class OutputMismatchError extends Error {}
 
 type Run = (run: EndpointRun) => unknown
 
-/** Returns a function that runs the endpoint and validates its result. */
+/** Wraps the endpoint's `run` so that its result is validated. */
 export function withOutput(output: ParamsSchema | undefined, run: Run): Run {
   if (output === undefined) return run
   const schema = toZodSchema(output)

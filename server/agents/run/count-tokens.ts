@@ -10,7 +10,7 @@ type Agents = { readonly agents: readonly { readonly chat: { readonly isModel: b
 
 let loading: Promise<Count> | undefined
 
-/** Loads OpenAI's o200k encoding. It takes 60 MB and 200 ms, so it is loaded only if tokens may have to be counted. */
+/** Loads OpenAI's o200k encoding. This takes 60 MB and 200 ms, so it happens only if tokens may have to be counted. */
 async function load(): Promise<Count> {
   const { countTokens: count } = await import('gpt-tokenizer/encoding/o200k_base')
   // Count special tokens such as <|endoftext|> like ordinary text.
@@ -76,7 +76,7 @@ export class TokenCount {
 /** Text that may be counted later. Stores only the part that `TokenCount` would encode. */
 export class UncountedText {
   readonly #joined: string[] = []
-  /** The newest strings. Until they are joined, V8 needs twice their memory. */
+  /** Strings that are not joined yet. Until then, V8 needs twice their memory. */
   #pieces: string[] = []
   #chars = 0
   #keptChars = 0

@@ -30,7 +30,7 @@ import { checkedStep, ReplyError, ReplyStream } from './reply-stream.ts'
 import type { ReplyUse } from './reply-use.ts'
 import { describeThrown, isInstance, type ChatOwed, type RunOutcome } from './run-outcome.ts'
 
-/** After a burst of this size, sends the output and yields to other replies. */
+/** Burst size after which a reply sends its output and yields to other replies. */
 const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
@@ -43,8 +43,8 @@ type ExecuteChat = {
   request: ChatRequest
   signal: AbortSignal
   /**
-   * Called after `signal` has aborted. Returns how long to keep reading an open model call, so that the provider can
-   * still report its usage.
+   * Called after `signal` has aborted. Returns for how long to keep reading an open model call, because the provider
+   * may still report its usage.
    */
   readOnMs: () => number
   log: AgentLog
@@ -162,7 +162,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     over?.abort()
     if (signal.aborted) {
       if (!connectors) return { kind: 'interrupted', message: 'The turn was stopped.' }
-      // An error that the agent throws because it was stopped is not a failure.
+      // An error that an agent throws because it was stopped is not a failure.
       return completed(await summarize({ request, stream, signal }), step)
     }
     const error = describeReplyError(thrown)
@@ -170,7 +170,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     const owed = await owedFor(cause, { request, stream, signal })
     return { kind: 'failed', error, ...(owed && { owed }) }
   } finally {
-    // Do not await: servers may exit slowly.
+    // Do not await: connector servers may exit slowly.
     void connectors?.close()
   }
 }
@@ -257,7 +257,10 @@ function countCalls(connectors: RunConnectors, openCall: () => Promise<void>): C
   }
 }
 
-/** Adds connector calls to the reply of an agent that does not yield them itself. Each call is shown and charged. */
+/**
+ * Adds connector calls to the reply, so that they are shown and charged. Not for model agents, whose replies already
+ * contain them.
+ */
 function reported(connectors: RunConnectors, stream: ReplyStream): RunConnectors {
   if (connectors.tools.length === 0) return connectors
   const names = new Set(connectors.tools.map(({ name }) => name))
@@ -293,7 +296,7 @@ type Pump = {
   stream: ReplyStream
   signal: AbortSignal
   window: CreditWindow
-  /** Processes a part. The agent continues once the returned promise resolves, or immediately if there is none. */
+  /** Processes a part. The agent waits for the returned promise, if there is one. */
   take: (part: ChatPart) => Promise<unknown> | undefined | void
 }
 
@@ -314,8 +317,8 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
   let [blockedMs, blockedMsBefore] = [0, 0]
   for (;;) {
     onResume(blockedMs + blockedMsBefore >= blocksMs)
-    // The agent runs synchronously inside this call up to its first await. Measure only this time as blocking, because
-    // with many streams in the thread each part also waits for other streams.
+    // Measure only this call, which runs the agent up to its first await. The await below also waits for other streams
+    // of the thread.
     const pending = iterator.next()
     blockedMsBefore = blockedMs
     blockedMs = Date.now() - resumedAt
@@ -332,7 +335,7 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
     let othersRan = false
     try {
       const taken = take(next.value)
-      // Avoid an await for most parts, because a promise for each part is expensive.
+      // Await only if necessary, because a promise for each part is expensive.
       if (taken) {
         await taken
         othersRan = true

@@ -98,7 +98,7 @@ export async function executeTask({
       ...(tokens && { tokens }),
     }
     const result = await endpoint.run({ ...own, ...(traceparent !== undefined && { traceparent }) })
-    // Charges count only once the task can no longer be canceled, because a cancel refunds them.
+    // Charges count only once the task can no longer be canceled, because canceling it refunds them.
     await forbidding
     hasEnded = true
     const outcome = encodeResult(result, resultBytesMax)
@@ -113,7 +113,7 @@ export async function executeTask({
   } finally {
     hasEnded = true
     paced?.flush()
-    // Do not await: servers may exit slowly.
+    // Do not await: connector servers may exit slowly.
     void connectors?.close()
   }
 }

@@ -7,7 +7,9 @@ import { promptSize, type PromptSize, type PromptTexts } from './prompt-size.ts'
 
 type Usage = Extract<ChatPart, { type: 'usage' }>
 type Counted = Pick<TokenCounts, 'promptTokens' | 'cachedPromptTokens' | 'completionTokens' | 'reasoningTokens'>
-/** Token counts as reported by a provider. A missing count is undefined or 0; real prompts never have 0 tokens. */
+/**
+ * Token counts as reported by a provider. A missing count is undefined or 0, because real prompts never have 0 tokens.
+ */
 export type ReportedUse = { readonly [Count in keyof TokenCounts]?: number | undefined }
 type SentPrompt = PromptTexts & { size: PromptSize }
 type CountedRequest = { sent: SentPrompt; tokens: number; thought: number }
@@ -21,7 +23,7 @@ const bytesPerToken = 4
 const countedMax = 8
 
 type HeldCallsParts = {
-  /** The agent's context size. Files without a maximum share it. */
+  /** The agent's context size, which files without a maximum share. */
   contextTokens: number
   openStep: ReplyRun['openStep']
 }
@@ -31,8 +33,8 @@ export class HeldCalls {
   /** Oldest first. */
   readonly #counted: CountedRequest[] = []
   /**
-   * Reasoning tokens so far. They count toward the maximum of each prompt, because some providers store the reasoning
-   * and include it when a later request refers to it.
+   * Reasoning tokens so far. They count toward each prompt's maximum, because some providers store the reasoning and
+   * include it when a later request refers to it.
    */
   #thought = 0
 
@@ -52,7 +54,7 @@ export class HeldCalls {
     if (before) {
       const added = Math.max(0, size.bytes - before.sent.size.bytes)
       const around = Math.max(0, size.around - before.sent.size.around)
-      // Files cannot be added within a reply.
+      // No file can be added during a reply, so only text is added here.
       promptTokensMax = Math.min(whole, before.tokens + before.thought + added + around)
       promptTokens = before.tokens + Math.ceil(added / bytesPerToken)
     }

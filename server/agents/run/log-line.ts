@@ -2,7 +2,7 @@ const charsMax = 8000
 
 type LoggedLine = { message: string; fields?: Record<string, unknown> }
 
-/** Copies what an agent logs, because it may be of any type, may not be JSON, and may change later. */
+/** Copies a logged value of any type, because the agent may change it later. */
 export function logLine(message: unknown, fields: unknown): LoggedLine {
   const line = { message: String(message).slice(0, charsMax) }
   try {

@@ -22,7 +22,7 @@ export class ModelCalls {
   readonly #parts: ModelCallsParts
   readonly #calls: HeldCalls
   readonly #open = new Set<ModelCall>()
-  /** Tail of the queue of reservations. They run one after another, so that each one includes all earlier ones. */
+  /** The last queued reservation. Reservations run one at a time, so that each includes all earlier ones. */
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(parts: ModelCallsParts) {

@@ -7,9 +7,12 @@ import type { OpenStep } from './reply-use.ts'
 
 export type HeldStep = {
   outputTokensMax: number
-  /** `isAtLimit` is whether the output ended at its limit. The reason is `length` after tool calls too. */
+  /**
+   * `isAtLimit` is whether the output ended at its limit. The reason does not tell, because it is also `length` after
+   * tool calls.
+   */
   onEnd: (reason: FinishReason | undefined, isAtLimit: boolean) => void
-  /** The call's entry in the reply's usage. Absent in a task. */
+  /** The call's entry in the reply's usage. Undefined in a task. */
   opened?: OpenStep
 }
 
@@ -25,8 +28,8 @@ export type ReplyRun = Omit<RunOf<ChatRun>, 'history' | 'parts'> & {
   /** Whether the reply was stopped. For model agents, `signal` aborts later. */
   readonly isStopped: () => boolean
   /**
-   * Called with `hasAnswered` false before a request to a fallback model, and with true once one of several models has
-   * started to answer.
+   * Called before each request to a fallback model (`hasAnswered` is false) and when a model starts to answer (true).
+   * Never called for an agent without fallbacks.
    */
   readonly onModel: (model: number, hasAnswered: boolean) => void
   /** Reserves the price of a call of one of the agent's own tools. Rejects if the reply is stopped. */
@@ -43,7 +46,7 @@ type OpenStepsOptions = {
 export class OpenSteps {
   readonly #of: OpenStepsOptions
   #toolCalls = 0
-  /** Whether the text reached an output limit that was lowered because the reserved amount covered no more. */
+  /** Whether the text reached an output limit that was lowered to fit the reserved amount. */
   isCut = false
   #reason: FinishReason | undefined
 
@@ -83,8 +86,8 @@ export class OpenSteps {
 
   /**
    * Records a usage report for `step`, if given. If the report raises the maximum cost, returns a promise that resolves
-   * once that cost is reserved, or rejects if the reply is stopped first. Not every report sends a request, because
-   * that would take two thread messages per turn.
+   * once that cost is reserved, or rejects if the reply is stopped first. Other reports send no request, which saves
+   * two thread messages per turn.
    */
   report(part: Extract<ChatPart, { type: 'usage' }>, step?: OpenStep): Promise<unknown> | undefined {
     const { stream } = this.#of

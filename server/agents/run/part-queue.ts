@@ -54,12 +54,12 @@ export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
     if (this.#at < this.#parts.length) return Promise.resolve({ done: false, value: this.#parts[this.#at++]! })
     this.#clear()
     if (this.#end === 'finished' || this.#isLeft) return Promise.resolve({ done: true, value: undefined })
-    // oxlint-disable-next-line prefer-promise-reject-errors -- It is thrown as it was.
+    // oxlint-disable-next-line prefer-promise-reject-errors -- Rejects with exactly what was thrown.
     if (this.#end) return Promise.reject(this.#end.thrown)
     return new Promise((resolve, reject) => (this.#waiting = { resolve, reject }))
   }
 
-  /** Called when the reader stops early. Producers that wait may continue, but nothing reads their parts. */
+  /** Called when the reader stops early. Waiting producers continue, but nothing reads their parts. */
   return(): Promise<Next<Part>> {
     this.#isLeft = true
     this.#clear()

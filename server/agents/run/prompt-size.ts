@@ -77,7 +77,7 @@ type Part = Exclude<CallOptions['prompt'][number]['content'], string>[number]
 /** Key of the service's own data in a file's provider options. Providers ignore it. */
 const marked = 'errand'
 
-/** Returns provider options that attach the token counts of a file to its message part. */
+/** Returns provider options that attach a file's token counts to its message part. */
 export function markTokens({ tokens, tokensMax }: FileTokens) {
   return { [marked]: { tokens, tokensMax } }
 }
@@ -86,10 +86,7 @@ export function markedTokens(part: Part): FileTokens | undefined {
   return part.type === 'file' ? (part.providerOptions?.[marked] as FileTokens | undefined) : undefined
 }
 
-/**
- * Whether a part is only text. Provider options, such as a thought signature, are sent to the provider again and count
- * too.
- */
+/** Whether only the text of a part is sent. Provider options, such as a thought signature, are sent and counted too. */
 function isPlainText(part: Part): part is Extract<Part, { type: 'text' }> {
   return part.type === 'text' && part.providerOptions === undefined
 }

@@ -65,7 +65,7 @@ export class ReplyStream {
     return ++this.#serial
   }
 
-  /** Adds only the usage of a part. Used for parts that arrive after the reply was stopped. */
+  /** Adds the usage of a part without sending an event. */
   count(part: ChatPart, step?: OpenStep): void {
     if (part?.type === 'usage') this.#addUsage(part, step)
     else if (part?.type === 'tool-call' && isName(part.id)) this.use.calls.add(part.id)
@@ -104,7 +104,7 @@ export class ReplyStream {
     this.#text.flatten()
   }
 
-  /** Announces a batch, even without lines. */
+  /** Announces a batch, even if there are no lines to send. */
   tell(): void {
     this.#beDirty()
   }

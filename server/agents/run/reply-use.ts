@@ -25,8 +25,8 @@ export type OpenStep = ModelStep & {
 export type ReplyUseOptions = {
   message: string
   /**
-   * Estimated and maximum tokens of history and files. Together with the message they are the assumed prompt of an
-   * agent that reports no usage.
+   * Estimated and maximum tokens of history and files. If an agent reports no usage, these and the message count as its
+   * prompt.
    */
   around: { tokens: number; tokensMax: number }
   /**
@@ -187,7 +187,6 @@ export class ReplyUse {
     return this.hasReported ? this.reported : null
   }
 
-  /** Whether a model call is open or text has arrived since the agent's last usage report. */
   get hasUnreported(): boolean {
     return this.hasOpenStep || this.#bytes.text + this.#bytes.reasoning > 0
   }
@@ -218,7 +217,7 @@ export class ReplyUse {
     this.#texts = uncounted()
   }
 
-  /** Usage so far. Counted once `startCounting` has resolved; estimated from the length before. */
+  /** Usage so far. Estimated from the length of the text, or counted once `startCounting` has resolved. */
   get used(): ChatUsed {
     const { around, message } = this.#options
     return this.#withUnreported(bytesPerToken, around.tokens + (this.#counts?.message ?? roughTokens(message)))
@@ -240,7 +239,7 @@ export class ReplyUse {
     const { isHistoryCached } = this.#options
     return (
       this.#rates.cacheRead < this.#rates.input &&
-      // Each model has its own cache.
+      // The cached history is that of the first model, because each model has its own cache.
       ((isHistoryCached && !this.#called) || this.#reported.cachedPromptTokens + this.#reported.cacheWriteTokens > 0)
     )
   }
@@ -260,7 +259,7 @@ export class ReplyUse {
     return { message, text: text?.tokens ?? Math.ceil(this.#bytes.text / bytesPerToken) }
   }
 
-  /** Upper bound of the usage so far. Open model calls count with their full reserved amount. */
+  /** Upper bound of the usage so far. Open model calls count at their full reserved amount. */
   get bound(): ChatUsed {
     const { around, message } = this.#options
     // Text outside of model calls can have as many tokens as bytes.
@@ -277,7 +276,7 @@ export class ReplyUse {
     return bound
   }
 
-  /** Returns how many bytes of text half of `room` covers, at one token per byte. */
+  /** Returns how many bytes of text half of `room` pays for, at one token per byte. */
   #bytesBeforeCounting(): number {
     const { around, message, room } = this.#options
     const rates = this.#ratesMax

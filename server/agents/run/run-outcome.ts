@@ -14,13 +14,13 @@ import { OutputMismatchError } from './check-output.ts'
  * terminated, because it may be busy with other users' runs.
  */
 export type RunOutcome =
-  /** `usage` is set if the task is metered, `tokens` if its tokens are counted. */
+  /** `usage` is set for metered tasks, and `tokens` for tasks whose tokens are counted. */
   | { kind: 'completed'; json: string; usage?: Usage; tokens?: TokenUse }
   | { kind: 'failed'; error: TaskFailure; owed?: ChatOwed; tokens?: TokenUse; isPatient?: true }
   | { kind: 'interrupted'; message: string }
 
 export type ChatStop = Extract<RunOutcome, { kind: 'interrupted' }> & {
-  /** How long to keep reading an open model call, so that its provider can still report the usage. */
+  /** How long to keep reading an open model call, because its provider may still report the usage. */
   readOnMs: number
 }
 
@@ -31,7 +31,7 @@ export type ChatStop = Extract<RunOutcome, { kind: 'interrupted' }> & {
  */
 export type ChatOwed = ChatSummary & { cause: 'caller' | 'request' | 'other' }
 
-/** A task in the format for an agent thread. `params` is the submitted JSON string. */
+/** A task as sent to an agent thread. `params` is the submitted JSON string. */
 export type TaskRequest = {
   endpointId: string
   taskId: string
@@ -89,7 +89,7 @@ function describeValue(value: unknown): string {
   return typeof value === 'object' && value !== null ? (JSON.stringify(value) ?? 'an object') : String(value)
 }
 
-/** Encodes a result as JSON. Objects and strings stay unchanged; any other value becomes `{ result: value }`. */
+/** Encodes a result as JSON. Any value except an object or a string becomes `{ result: value }`. */
 export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
   const isPlain = typeof value === 'string' || (typeof value === 'object' && value !== null && !Array.isArray(value))
   let json: string | undefined
@@ -143,7 +143,7 @@ function failed(code: string, message: string, thrown: unknown): RunOutcome {
   return { kind: 'failed', error: { code, message, details: thrown === null ? '' : describeThrown(thrown).message } }
 }
 
-/** Like instanceof, but returns false if inspecting the value throws, as with a proxy that an agent has thrown. */
+/** Like instanceof, but returns false if the check throws, for example because an agent threw a proxy. */
 export function isInstance<Instance>(
   thrown: unknown,
   type: abstract new (...args: never[]) => Instance,

@@ -9,9 +9,9 @@ type TaskConnectors = {
 }
 
 /**
- * Wraps the connectors of a task. A call is sent only once the task can no longer be canceled. If a server does not
- * answer, the agent gets a tool error, but the run does not fail: a failed run would be refunded, although the owner of
- * the server may have read the task's result in the arguments of the call.
+ * Wraps the connectors of a task. Each call waits until the task can no longer be canceled. If a server does not
+ * respond, the agent gets a tool error and the run continues. A failed run would be refunded, although the owner of the
+ * server may have read the task's result in the arguments of the call.
  */
 export function taskConnectors(
   connectors: RunConnectors,

@@ -52,7 +52,8 @@ export class TaskTokens {
   }
 
   /**
-   * Returns the output-token limit of a model call. Throws a MaxCostError if the remainder does not cover the call.
+   * Returns the output-token limit of a model call. Throws a MaxCostError if the rest of the maximum cost does not
+   * cover the call.
    */
   open({ outputTokensMax, promptTokensMax }: ModelStep): number {
     if (this.#cap === null) return outputTokensMax

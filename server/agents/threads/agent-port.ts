@@ -24,8 +24,8 @@ export type AgentHost = {
    */
   probe(spec: ConnectorSpec, signal: AbortSignal): Promise<ProbeOutcome>
   /**
-   * Loads the configuration again, beside the current one. Resolves with a function that makes it the current
-   * generation. Runs of earlier generations continue. Rejects if the agents cannot be loaded.
+   * Loads the configuration again, alongside the current one. Resolves with a function that switches to it. Runs of
+   * earlier generations continue. Rejects if the agents cannot be loaded.
    */
   prepare(generation: number): Promise<() => void>
   /** Empty if agents run in the caller's thread. */
@@ -49,7 +49,7 @@ export type RunTaskOptions = {
 export type RunChatOptions = {
   generation: number
   onBatch: (batch: ChatBatch) => void
-  /** Called once an agent thread has its own copy of a request with files, which the host then no longer needs. */
+  /** Called once an agent thread has its own copy of a request with files, so that the host can drop its copy. */
   onReceived?: () => void
   /**
    * Reserves the maximum cost of a model call and resolves with its output-token limit. If the call is not allowed,
@@ -61,7 +61,7 @@ export type RunChatOptions = {
    * of the reply so far. If no summary arrives within three seconds after `readOnMs`, the outcome is the abort reason.
    */
   signal: AbortSignal
-  /** The reply's own time limit. Before it passes, an unresponsive thread is not terminated because of this reply. */
+  /** Time limit of the reply. Until it passes, an unresponsive thread is not terminated because of this reply. */
   limitMs: number
 }
 
@@ -69,8 +69,8 @@ export type ChatHandle = {
   /** Never rejects. A `completed` outcome contains a ChatSummary. */
   outcome: Promise<RunOutcome>
   /**
-   * Call this when the client has read that many characters of the lines. The agent continues once enough of its output
-   * has been read.
+   * Reports that the client has read `chars` characters of the lines. The agent continues once enough of its output has
+   * been read.
    */
   credit: (chars: number) => void
 }

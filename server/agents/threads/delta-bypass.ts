@@ -31,7 +31,7 @@ export class DeltaBypass {
   #state: 'waiting' | 'open' | 'through' = 'waiting'
   #onBegun: (() => void) | undefined
   readonly #onUsage: (usage: ModelUsage) => void
-  /** Number of characters that were already pushed to the reply but not yet delivered by the SDK. */
+  /** Characters that were pushed to the reply but not yet delivered by the SDK. */
   #toldChars = { 'text-delta': 0, 'reasoning-delta': 0 }
 
   constructor(parts: PartQueue<ChatPart>, { onAnswer, onUsage, onWritten }: ModelListener) {

@@ -84,7 +84,7 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
   }
 }
 
-/** Delays the outcome until the last batch has been sent at the end of the tick. */
+/** Delays the outcome until the end of the tick, when the last batch has been sent. */
 function afterBatches(outcome: RunOutcome): Promise<RunOutcome> {
   return new Promise((resolve) => setImmediate(() => resolve(outcome)))
 }

@@ -48,10 +48,10 @@ const lateLoad = 1_000_000
 const linesPerMinuteMax = 200
 const lineCharsMax = 2000
 /**
- * Size in MB of each of the three semi-spaces in V8's young generation. A V8 flag sets the size, because such a flag
- * overrides the worker's resource limits. V8 reads it when it creates a thread. With V8's default, a thread grows by
- * 100 MB before a garbage collection. With a quarter of this value, a thread that streams many replies spends a sixth
- * more time on garbage collection.
+ * Size in MB of each of the three semi-spaces of V8's young generation. Set with a V8 flag, which overrides the
+ * worker's resource limits and is read when V8 creates a thread. With V8's default, a thread grows by 100 MB before a
+ * garbage collection. With a quarter of this value, a thread that streams many replies spends a sixth more time on
+ * garbage collection.
  */
 const semiSpaceMb = 16
 
@@ -122,7 +122,7 @@ export class ThreadHandle {
   }
 
   get answers(): boolean {
-    // If the host itself was late, its view of the heartbeats is outdated. Read them again before deciding.
+    // If the host itself was late, `#beatSeenAt` is outdated, so read the heartbeats first.
     this.#noteBeats()
     return performance.now() - this.#beatSeenAt < answersWithinMs
   }
@@ -131,9 +131,6 @@ export class ThreadHandle {
     return this.#runs.size
   }
 
-  /**
-   * Load that determines which thread gets the next run: the number of runs, plus a large penalty for a late heartbeat.
-   */
   get load(): number {
     const isLate = performance.now() - this.#beatSeenAt > onTimeWithinMs
     return this.#runs.size + (isLate ? lateLoad : 0)
@@ -345,7 +342,7 @@ export class ThreadHandle {
   }
 }
 
-/** If several runs were active, any of them may have ended the thread. A single run must have caused it. */
+/** If a thread ran only one run, that run ended it. Any of several runs may have done so. */
 function outcomeOfEnd(reason: string, isOnly: boolean): RunOutcome {
   const outOfMemory = /memory/i.test(reason)
   if (isOnly && outOfMemory) {

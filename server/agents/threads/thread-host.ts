@@ -32,9 +32,8 @@ type Waiting = {
   onWaiting?: (isWaiting: boolean) => void
   onStep?: (request: StepRequest) => Promise<number>
   /**
-   * Set only for chats. After an abort, the host first waits briefly for the chat to end. Before `limitMs` has passed,
-   * the host does not terminate an unresponsive thread because of this chat, since the thread may be busy with other
-   * runs.
+   * Set only for chats. After an abort, the host first waits briefly for the chat to end. Until `limitMs` has passed,
+   * it does not terminate an unresponsive thread because of this chat, since other runs may be blocking the thread.
    */
   chat?: { limitMs: number }
   /** Called each time the run is sent to a thread, with the thread and the run's number in it. */
@@ -146,8 +145,8 @@ export class ThreadHost implements AgentHost {
       return promise
     }
     const { threads: count } = this.#options
-    // Start half of the threads at a time: each needs a CPU core while it loads, and the service must keep handling
-    // requests.
+    // Start half of the threads at a time, because each needs a CPU core while it loads and the service must keep
+    // handling requests.
     const atOnce = Math.ceil(count / 2)
     try {
       while (threads.length < count) {
@@ -248,7 +247,7 @@ export class ThreadHost implements AgentHost {
     run.onSent?.(thread, number)
     let grace: NodeJS.Timeout | undefined
     const giveUp = () => {
-      // A run that times out before its thread has started it is not at fault.
+      // If the thread has not started the run yet, the run is not at fault.
       const reason = signal.reason as RunOutcome
       const isPatient = reason.kind === 'failed' && reason.isPatient === true
       resolve(thread.hasBegun(number) ? reason : notBegun)

@@ -6,8 +6,8 @@ import type { RunOutcome, TaskRequest } from '../run/run-outcome.ts'
 // Messages between the host and an agent thread. All messages of one tick are sent together as an array.
 
 /**
- * `run` increases by one per thread. The shared `started` counter (see `pulseAt`) therefore shows which runs have
- * started.
+ * Each thread numbers its runs consecutively. The shared `started` counter (see `pulseAt`) therefore shows which runs
+ * have started.
  */
 export type ToThread =
   | { type: 'run'; run: number; request: TaskRequest }
@@ -33,7 +33,7 @@ export type FromThread =
   | { type: 'received'; run: number }
   /** A chat asks the host to reserve the cost of a model or tool call, and waits for it. */
   | { type: 'step'; run: number; request: StepRequest }
-  /** A task is about to call a connector or has charged an event. It waits until the host forbids cancels. */
+  /** A task is about to call a connector or has charged an event. It waits until the task can no longer be canceled. */
   | { type: 'forbid-cancel'; run: number }
   | { type: 'waiting'; run: number; isWaiting: boolean }
   | { type: 'progress'; run: number; json: string }
