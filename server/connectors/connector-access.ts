@@ -73,8 +73,8 @@ export class ConnectorAccess {
   }
 
   /**
-   * Returns the specs of connectors for a run. Does not throw if a connector has become unusable; the run fails with
-   * the reason instead.
+   * Returns the specs of connectors for a run. Does not throw if a connector has become unusable. Instead, the run
+   * fails with the reason.
    */
   async specsOf(userId: string, connectorIds: readonly string[]): Promise<ConnectorSpec[]> {
     return await Promise.all(

@@ -13,7 +13,7 @@ type Parts = {
   agents: { probe: (spec: ConnectorSpec, signal: AbortSignal) => Promise<ProbeOutcome> }
   clock: Clock
   store: Store
-  /** Maximum checks per user and minute on this node; 0 for no limit. Checks do not count as executions. */
+  /** Maximum checks per user and minute on this node, or 0 for no limit. Checks do not count as executions. */
   checksPerMinute: number
 }
 

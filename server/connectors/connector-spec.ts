@@ -28,7 +28,7 @@ export type UnusableTarget = { kind: 'unusable'; reason: string; needsSignIn?: t
 
 export type AccessToken = { token: string; version: number }
 
-/** An access token, or the reason why there is none: the user must sign in again, or a temporary failure. */
+/** An access token, or why there is none: the user must sign in again, or a temporary failure. */
 export type TokenResult = AccessToken | { needsSignIn: string } | { failure: string }
 
 /**
@@ -50,7 +50,7 @@ export type ConnectorSpec = {
   connectorId: string
   userId: string
   name: string
-  /** Tools that the user allows. Null allows all tools. */
+  /** Tools that the user allows, or null for all tools. */
   allowedTools: readonly string[] | null
   target: HttpTarget | StdioTarget | UnusableTarget
   secrets: readonly string[]
@@ -78,7 +78,7 @@ export type ProbeOutcome =
   | { kind: 'failed'; error: TaskFailure }
   | { kind: 'interrupted'; message: string }
 
-/** Thrown if a connector is unusable. The message tells the user the reason in one sentence. */
+/** A connector is unusable. The message tells the user why in one sentence. */
 export class ConnectorError extends Error {
   override readonly name: string = 'ConnectorError'
 }
@@ -88,9 +88,7 @@ export class UnknownToolError extends ConnectorError {
   override readonly name = 'UnknownToolError'
 }
 
-/**
- * Thrown if a run cannot use its connectors at the moment, through no fault of its user, a server or the agent.
- */
+/** A run cannot use its connectors at the moment, and neither its user, a server nor the agent is at fault. */
 export class ConnectorsUnavailableError extends Error {
   override readonly name = 'ConnectorsUnavailableError'
 }

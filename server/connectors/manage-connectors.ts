@@ -147,8 +147,8 @@ export async function signIn(
 }
 
 /**
- * Only a platform key sets a return URL. The product checks which of its users came back, as a login of the console does
- * otherwise.
+ * Only platform keys set a return URL. The product must then check which of its users came back. Without one, the
+ * console's login does that.
  */
 function readReturnUrl({ credential }: SignInCaller, text: string | undefined): string | null {
   if (credential.kind !== 'acting') {
@@ -162,7 +162,7 @@ function readReturnUrl({ credential }: SignInCaller, text: string | undefined): 
 
 type FinishSignIn = { caller: SignInCaller } & z.output<typeof FinishSignInInput>
 
-/** Finishes a sign-in whose browser returned to the product. */
+/** Finishes a sign-in after the browser has returned to the product. */
 export async function finishProductSignIn(
   { signIns, store }: ConnectorParts,
   { caller, connectorId, signIn: query }: FinishSignIn,
@@ -238,8 +238,8 @@ function checkAuth(auth: ConnectorAuth, { server: serverId, servers }: AuthOf): 
 }
 
 /**
- * Normalizes the URL for storage and rejects private addresses. The decisive check takes place when connecting, on the
- * resolved addresses and on redirects.
+ * Normalizes the URL for storage and rejects private addresses. The decisive check happens when connecting, because it
+ * also covers resolved addresses and redirects.
  */
 function checkUrl(text: string, privateHosts: readonly string[]): string {
   const url = URL.canParse(text) ? new URL(text) : undefined

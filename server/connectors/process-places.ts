@@ -8,10 +8,10 @@ type Options = { bounds: ConnectorBounds; signal: AbortSignal }
 export type ConnectorMeans = { bounds: ConnectorBounds; renew?: RenewToken | undefined }
 
 /**
- * Takes slots for all processes of a run at the same time, because two runs with half of their slots each would wait
+ * Takes slots for all processes of a run simultaneously. Otherwise, two runs with half of their slots each could wait
  * for each other forever. Each slot is returned when its connection closes. Throws a ConnectorError if the run needs
- * more slots than allowed. Throws a ConnectorsUnavailableError if not enough slots became free in time, which other
- * users can also cause.
+ * more slots than allowed, and a ConnectorsUnavailableError if not enough slots become free in time, which can also be
+ * due to other users.
  */
 export async function takeProcesses(
   groups: readonly (readonly ConnectorSpec[])[],

@@ -15,9 +15,9 @@ import { OAuthRequests } from './oauth-requests.ts'
 //
 // POST …/sign-in ──▶ authorizationUrl ──browser──▶ authorization server ──browser──▶ callback ──303──▶ console
 //
-// Between both requests, the store keeps the flow under a hash of `state`, for a single use. Any node can complete the
-// sign-in, but only in a browser in which the same user is logged in. Otherwise an attacker could make a victim sign in
-// and then use the victim's account at the server.
+// Between the two requests, the store keeps the flow under a hash of `state`, for a single use. Any node can complete
+// the sign-in, but only in a browser in which the same user is logged in. Otherwise an attacker could make a victim sign
+// in and then use the victim's account at the server.
 //
 // Users of a product have no login. The callback then sends the browser on to the product's page with the authorization
 // response, and the product finishes the sign-in on behalf of the user who is logged in there:
@@ -91,7 +91,7 @@ export async function beginSignIn(
     const scope = joinScopes(found.scope, more)
     const client = await clientFor(parts, {
       connector,
-      // If more scopes are needed, register a new client, because a client may be limited to the scopes of its
+      // If more scopes are needed, register a new client, because the old one may be limited to the scopes of its
       // registration.
       known: more === null ? earlier?.client : undefined,
       redirectUri,
@@ -117,8 +117,8 @@ export async function beginSignIn(
 }
 
 /**
- * Processes the authorization response from the browser. If the authorization server reports an error, does not throw;
- * the connector's status shows the reason.
+ * Processes the authorization response from the browser. Does not throw if the authorization server reports an error,
+ * because the connector's status shows it.
  */
 export async function finishSignIn(
   parts: SignInParts,

@@ -12,23 +12,23 @@ type Parts = { clock: Clock; oauth: OAuthClient; store: Store; vault: SecretVaul
 export type Kept = Omit<Target, 'userId'> & {
   tokens?: Tokens
   /**
-   * Scope that the sign-in requested. After it has ended: the scope that the next sign-in must request in addition to
-   * the one that the server declares.
+   * Scope that the sign-in requested. After the sign-in has ended, the scope that the next one must request in addition
+   * to the declared scope of the server.
    */
   scope?: string | null
 }
 
 /** Tokens are refreshed this long before they expire, or after three quarters of their lifetime if that is later. */
 const earlyMsMax = 60_000
-/** Duration of the claim on a token exchange. Longer than the request can take. */
+/** Duration of the claim on a token exchange, which is longer than the request can take. */
 const claimMs = 30_000
 const waitMsMax = 35_000
 const waitMs = 200
 
 /**
  * The tokens of users' sign-ins. A refresh token may be valid for one exchange only, and a second exchange may revoke
- * all tokens of the sign-in. One node therefore claims each version of the tokens in the store and exchanges it, while
- * the others wait.
+ * all tokens of the sign-in. Therefore, one node claims a version of the tokens in the store and exchanges it while the
+ * others wait.
  */
 export class GrantTokens {
   readonly #parts: Parts
@@ -39,9 +39,9 @@ export class GrantTokens {
   }
 
   /**
-   * Returns an access token that stays valid for a while. `refusal` names the version of a token that the connector's
-   * server rejected, because it is invalid or lacks `scopeNeeded`. The result then has a different version. Does not
-   * throw because of a server's response.
+   * Returns an access token that stays valid for a while. If `refusal` is given, the connector's server has rejected
+   * that version of the token, because it is invalid or lacks `scopeNeeded`. The result then has another version. Error
+   * responses of a server become results, not exceptions.
    */
   async tokenFor(of: ConnectorOf, refusal?: { version: number; scopeNeeded: string | null }): Promise<TokenResult> {
     const { clock, store } = this.#parts
@@ -84,7 +84,7 @@ export class GrantTokens {
         if (failure === null) continue
         return !isRefused && leftMs > 0 ? current : { failure }
       }
-      // Another node or another call is exchanging the token.
+      // Another node or call is exchanging the token.
       if (!isRefused && leftMs > 0) return current
       if (performance.now() > until) return { failure: 'Refreshing the access token took too long. Try again.' }
       await new Promise((resolve) => setTimeout(resolve, waitMs))
@@ -136,7 +136,7 @@ export class GrantTokens {
     }
     const sealed = this.seal(of, { ...kept, tokens })
     const expiresInMs = tokens.lifeMs ?? null
-    // If the grant was not renewed, the connector was signed out or its URL changed, so the new tokens are not needed.
+    // If the renewal fails, the connector was signed out or its URL changed, so the new tokens are not needed.
     if (!(await store.grants.renew({ ...of, version, sealed, expiresInMs }))) await oauth.revoke(target, tokens)
     return null
   }

@@ -39,7 +39,7 @@ type DiscoveryRequest = { requests: OAuthRequests; userId: string; url: string }
 const scopeCharsMax = 2000
 
 /**
- * Finds the authorization server of a connector's server and its capabilities. A server without resource metadata is
+ * Finds the authorization server for a connector's server and reads its metadata. A server without resource metadata is
  * its own authorization server, as in protocol revision 2025-03-26. Throws a ConnectorError.
  */
 export async function discover(asked: DiscoveryRequest): Promise<Discovered> {
@@ -136,8 +136,7 @@ async function readServer(
     const answer = await requests.send(userId, place, { headers: { accept: 'application/json' } })
     if (!answer.ok) continue
     const server = await read(ServerMetadata, answer, 'The metadata of the authorization server')
-    // Otherwise the metadata could belong to another server, which would then receive this server's codes and secrets
-    // (mix-up attack).
+    // Metadata of another issuer could send this server's codes and secrets to that issuer (mix-up attack).
     if (URL.parse(server.issuer)?.href !== new URL(issuer).href) {
       throw new ConnectorError(
         'The metadata of the authorization server is for a different issuer. Report this to its operator.',
@@ -171,7 +170,7 @@ async function read<Shape extends z.ZodType>(shape: Shape, answer: Response, wha
   )
 }
 
-/** Adds `offline_access` if the server supports it, because such servers otherwise issue no refresh token. */
+/** Adds `offline_access` if the server supports it. Without this scope, such servers issue no refresh token. */
 function scopeOf(scope: string | null, { scopes_supported: known }: ServerMetadata): string | null {
   const asked = new Set(scope?.split(' ').filter((word) => /^[!#-[\]-~]+$/.test(word)))
   if (known?.includes('offline_access')) asked.add('offline_access')

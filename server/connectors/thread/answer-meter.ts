@@ -15,9 +15,8 @@ const [lineFeed, carriageReturn, quote, backslash] = [10, 13, 34, 92]
 const [comma, colon, openBrace, openBracket] = [44, 58, 123, 91]
 
 /**
- * Measures a response as it arrives. It is either JSON or an event stream of JSON. Counts values by the structural
- * characters that precede them, and tracks how many bytes are buffered until the response or the current event is
- * complete.
+ * Measures a response as it arrives, either JSON or an event stream of JSON. Counts values by the structural characters
+ * that precede them. Tracks how many bytes are buffered until the response or the current event is complete.
  */
 export class AnswerMeter {
   readonly #isEvents: boolean

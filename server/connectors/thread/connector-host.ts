@@ -20,8 +20,8 @@ type Options = {
 
 const memoryMb = 512
 /**
- * Number of consecutive checks without a heartbeat after which the thread counts as blocked: ten seconds. Elapsed time
- * would be wrong if the host itself was delayed or the machine slept.
+ * Consecutive checks without a heartbeat after which the thread counts as blocked: ten seconds. Counts checks instead
+ * of time, because the host may be delayed and the machine may sleep.
  */
 const looksMax = 50
 const startLooksMax = 300

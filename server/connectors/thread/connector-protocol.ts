@@ -9,7 +9,7 @@ import type { ConnectorSpec, RenewToken, TokenResult, ProbeOutcome } from '../co
 /** `run` and `call` are numbers assigned by the sender. */
 export type ToConnectors =
   | { type: 'open'; run: number; specs: readonly ConnectorSpec[]; reservedNames: readonly string[]; waitMs: number }
-  /** `args` is JSON, which omits values that an agent can pass but that cannot be sent to a server. */
+  /** `args` is JSON, which drops values that cannot be sent to a server. */
   | { type: 'call'; run: number; call: number; name: string; args: string }
   | { type: 'abort'; run: number }
   | { type: 'close'; run: number }
@@ -26,13 +26,12 @@ export type FromConnectors =
   | { type: 'failed'; run: number; call: number; failure: Failure }
   | { type: 'probed'; outcome: ProbeOutcome }
 
-/** Messages from the host to the thread. The type below is the opposite direction. */
 export type ToConnectorThread =
   | { type: 'port'; port: MessagePort }
   | { type: 'renewed'; request: number; result: TokenResult }
 export type FromConnectorThread =
   | { type: 'uncaught'; name: string }
-  /** Requests another access token. The thread assigns the number `request`. */
+  /** Requests a new access token. The thread assigns the number `request`. */
   | { type: 'renew'; request: number; of: Parameters<RenewToken>[0] }
 export type ConnectorThreadData = {
   limits: ProcessLimits

@@ -11,7 +11,7 @@ import {
 } from './connector-protocol.ts'
 import { serveConnectors } from './serve-connectors.ts'
 
-// Entry point of the connector thread. It has the connections of all runs and parses the responses of users' servers.
+// Entry point of the connector thread. It owns the connections of all runs and parses the responses of users' servers.
 // Parsing therefore delays neither agents nor the service, and limits across a user's concurrent runs are enforced in
 // one place.
 
@@ -21,8 +21,8 @@ const bounds = new ConnectorBounds(limits)
 const beats = new Int32Array(pulse)
 
 yieldToService()
-// The event parser creates an error for each invalid line. Most of that time would go into a stack trace that nothing
-// reads.
+// The event parser creates an error for each invalid line. Stack traces, which nothing reads, would take most of its
+// time.
 Error.stackTraceLimit = 0
 
 // Uncaught errors of the MCP library on one connection must not end the other connections. Report only the name,

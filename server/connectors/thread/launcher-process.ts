@@ -66,8 +66,8 @@ function start({ cwd, id, target }: Start, stdio: [Socket, Socket, Socket]): voi
 }
 
 /**
- * Lowers the priority of a server's session by the number of running servers. Linux may schedule each session as a unit
- * (autogroup) and ignore the niceness of its processes, and many servers would then leave little CPU time to the
+ * Lowers the priority of a server's session, by more if more servers are running. Linux may schedule each session as a
+ * unit (autogroup) and ignore the niceness of its processes. Many servers would then leave little CPU time for the
  * service.
  */
 function lowerPriority(child: ChildProcess, niceness: number, retries = retriesMax): void {
@@ -99,7 +99,7 @@ process.on('disconnect', () => {
   rmSync(dirname(path), { recursive: true, force: true })
   process.exit()
 })
-// Ignore these signals: when the service is stopped, running tasks may finish and still need their servers.
+// Ignore these signals. When the service stops, running tasks may finish and still need their servers.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
 const server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => {

@@ -99,7 +99,7 @@ class Launcher {
     this.#path = join(folder, 'launcher')
     const isReady = Promise.withResolvers<void>()
     this.ready = isReady.promise
-    // Detached, so that signals from a terminal, which reach the service's process group, do not reach the launcher.
+    // Detach the launcher from the service's process group, because a terminal sends signals to the whole group.
     this.#process = fork(siblingModule(import.meta.url, 'launcher-process'), [this.#path], {
       detached: true,
       env: {},
@@ -178,12 +178,12 @@ class Launcher {
         const socket = connect({ path: this.#path, allowHalfOpen: n === 0 })
         streams.push(socket)
         await once(socket, 'connect')
-        // Ignore errors: the transport notices a broken stream by its end.
+        // Ignore errors, because the transport notices a broken stream when it ends.
         socket.on('error', () => {})
       }
     } catch (error) {
       for (const stream of streams) stream.destroy()
-      // The launcher would mistake later connections for the missing ones.
+      // Kill the launcher, because it would mistake later connections for the missing ones.
       this.#process.kill('SIGKILL')
       throw error
     }
@@ -192,7 +192,7 @@ class Launcher {
   }
 
   #send(message: ToLauncher): void {
-    // Ignore send errors: the `exit` event reports the end of the launcher.
+    // Ignore send errors, because the `exit` event reports the end of the launcher.
     this.#process.send(message, () => {})
   }
 

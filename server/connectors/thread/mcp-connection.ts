@@ -75,7 +75,7 @@ export class McpConnection {
     this.#callMs = callMs
   }
 
-  /** Throws a ConnectorError after cleaning up. */
+  /** Throws a ConnectorError if the connection cannot be opened. */
   static async open(spec: ConnectorSpec, options: OpenOptions): Promise<McpConnection> {
     const { signal } = options
     const connection = new McpConnection(spec, options)
@@ -85,7 +85,8 @@ export class McpConnection {
       connection.#client = await createMCPClient({
         transport: connection.#transport(options),
         clientName: 'errand',
-        // Some stdio servers exit when they get a request before the handshake (`initialize`). Others do not respond.
+        // Do not use discovery for stdio servers. Some exit or do not respond if they get a request before the
+        // handshake (`initialize`).
         protocolVersionDiscovery: spec.target.kind !== 'stdio',
         initializationOptions: { timeout: connection.#openMs, signal },
         // Ignore these errors, because the failed request reports them.
@@ -208,7 +209,7 @@ export class McpConnection {
 
   /**
    * Resolves with the response to a request. Throws a ConnectorError if there is no response or its stream ends early,
-   * because the library would wait until the timeout. A protocol error is a response and is thrown unchanged.
+   * because the library would otherwise wait until the timeout. A protocol error is a response and is thrown unchanged.
    */
   async #answered<Result>(
     limitMs: number,

@@ -51,8 +51,8 @@ export const noConnectors: RunConnectors = {
 
 /**
  * Connects to all connectors of a run. If one is unusable, closes the others and throws a ConnectorError. Without
- * connectors, returns synchronously: a run that awaited a promise would start only after all runs queued behind it, and
- * if it then blocked the thread, those runs could not move to another thread.
+ * connectors, returns synchronously. A run that awaited a promise would start only after all runs queued behind it. If
+ * it then blocked the thread, those runs could not move to another thread.
  */
 export function openRunConnectors(
   specs: readonly ConnectorSpec[],

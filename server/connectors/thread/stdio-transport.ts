@@ -27,8 +27,8 @@ export type StdioOptions = {
 const strayLinesMax = 20
 const stderrBytesMax = 2048
 /**
- * Delay before a failure is reported, because the exit that explains an EPIPE, or output from before an exit, may
- * arrive later.
+ * Delay before a failure is reported. The exit that explains the failure, or output from before the exit, may arrive
+ * later.
  */
 const settleMs = 100
 
@@ -176,7 +176,7 @@ export class StdioTransport implements MCPTransport {
     this.#options.onSpawn?.(pid)
   }
 
-  /** The timer does not keep this process running, but a server that has not exited does, so the timer still fires. */
+  /** The unref'd timer still fires, because a server that has not exited keeps this process running. */
   async #exitsWithin({ exited }: Launched, ms: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<false>()
     const timer = setTimeout(() => resolve(false), ms).unref()
