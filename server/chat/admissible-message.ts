@@ -25,7 +25,7 @@ export type Ask = {
   caller: Caller
   input: z.output<typeof ChatInput>
   setting?: MessageSetting
-  /** Resolves in a separate event-loop tick, in which a large message may be counted. */
+  /** Resolves in a separate event-loop tick. Awaited before a large message is counted. */
   onLarge: () => Promise<void>
 }
 
@@ -33,7 +33,7 @@ type Weighing = Ask & {
   place: Place
   /** Whether the message is only priced for a quote and will not be sent. If so, its stored files are not read. */
   isOnlyWeighed?: boolean
-  /** Called before the message's files are in memory. Throws if the message is rejected regardless of its files. */
+  /** Called before the message's files are loaded. Throws if the message is rejected regardless of its files. */
   beforeFiles?: (to: { agent: Agent; chat: Chat }) => Promise<void>
 }
 

@@ -15,17 +15,16 @@ export class AnsweringModel {
     this.#models = models
   }
 
-  /** Records which model answers. Later calls have no effect. */
   note(index: number | undefined): void {
     this.#index ??= index
   }
 
-  /** Rates of the model that answers. Until a model has started to answer, the rates of the first one. */
+  /** Rates of the model that answers, or of the first model until one has started to answer. */
   get rates(): ChatRates {
     return this.#rates[this.#index ?? 0] ?? this.#rates[0]!
   }
 
-  /** Maximum rates. The reply's actual rates are never higher. */
+  /** Upper bound of the rates that the reply is charged. */
   get ratesMax(): ChatRates {
     return this.#index === undefined ? this.#highest : this.rates
   }

@@ -31,8 +31,8 @@ import type { ChatTurnParts, TurnStart } from './turn-start.ts'
 type BatchState = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
 
 /**
- * The agent's thread gets a credit message each time the reader has taken this many characters. With smaller steps, the
- * messages would cost more than the text. The agent may be several steps ahead of the reader.
+ * The agent's thread gets a credit message for each this many characters that the client has read. With smaller steps,
+ * the messages would cost more than the text.
  */
 const creditChars = 16_384
 
@@ -61,7 +61,7 @@ export class ChatTurn {
   readonly #hold: TurnHold
   #hasBegunStep = false
   readonly #model: AnsweringModel
-  /** Number of tool calls made. The cost of each was reserved before it started. */
+  /** Tool calls made so far. The cost of each was reserved first. */
   #callsMade = 0
   #untaken = 0
   /** Characters read by the client but not yet credited to the agent. */
@@ -127,8 +127,8 @@ export class ChatTurn {
   }
 
   /**
-   * Returns the next lines of the stream, always complete events, or undefined after the terminal event. Each call
-   * confirms that the previous lines have been read.
+   * Returns the next complete events as lines, or undefined after the terminal event. Each call confirms that the
+   * previous lines have been read.
    */
   async next(): Promise<string | undefined> {
     this.#taken += this.#untaken
@@ -139,7 +139,7 @@ export class ChatTurn {
     }
     while (!this.#isOver) {
       if (this.#inbox.length > 0) {
-        // Leave batches in the inbox until their cost is reserved, so that a stop in the meantime finds them there.
+        // Batches stay in the inbox until their cost is reserved, so that a stop in the meantime finds them there.
         const count = await this.#coveredBatches()
         if (count === 0) this.stop(this.#hold.limit)
         if (this.#isOver) break
@@ -255,7 +255,7 @@ export class ChatTurn {
   }
 
   #use({ isStepOpen, reported, serial, used }: BatchState): void {
-    // A step request may arrive while earlier text is still unread. That text must not overwrite newer state.
+    // A step request can arrive while earlier text is still unread. That text must not overwrite newer state.
     if (serial >= this.#known.serial) this.#known = { isStepOpen, reported, serial, used }
   }
 
@@ -298,7 +298,7 @@ export class ChatTurn {
     )
   }
 
-  /** Marks a turn that another node has closed. It is neither charged nor stored. */
+  /** Adjusts the judgement of a turn that another node has closed. Such a turn is neither charged nor stored. */
   #closed(judgement: Judgement): Judgement {
     if (judgement.turnOutcome !== 'failed' || judgement.cost > 0) this.#cause = 'lost'
     return { ...judgement, turnOutcome: 'failed', cost: 0 }
@@ -331,7 +331,7 @@ export class ChatTurn {
     return chatHold(used, this.#model.rates)
   }
 
-  /** Returns the provider's price. For a failed reply, includes only reported usage. */
+  /** Returns what the provider charges the operator. For a failed reply, includes only reported usage. */
   #providerCost({ summary, turnOutcome }: Judgement): number | null {
     const { reported, used } = summary
     return this.#model.providerCost(turnOutcome === 'failed' ? (reported ?? chatUse({})) : used)

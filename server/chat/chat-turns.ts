@@ -74,11 +74,11 @@ const settleMsMax = 10_000
 export class ChatTurns {
   readonly #parts: ChatTurnsParts
   readonly #files: TurnFiles
-  /** The turn of each session, or its admission while the turn has not started. */
+  /** The turn of each session, or its admission before the turn has started. */
   readonly #sessions = new Map<string, ChatTurn | Admission>()
   /**
-   * Prompt tokens that each session's agent last sent in addition to the messages, for code and http agents. The next
-   * turn of the session reserves their cost at admission, which saves a later increase.
+   * Prompt tokens that each session's code or http agent last sent in addition to the messages. The next turn of the
+   * session reserves their cost at admission, which saves a later increase.
    */
   readonly #beside = new Map<string, number>()
   readonly #kept: KeptTurns
@@ -115,7 +115,7 @@ export class ChatTurns {
       begun = turn
       return reader
     } finally {
-      // Once the turn has started, its files are needed until it ends.
+      // A started turn needs its files until it ends.
       if (!begun) place.release()
     }
   }
@@ -131,7 +131,7 @@ export class ChatTurns {
     const quote = quoteId === undefined ? null : quotes.open<QuotedChat>(subjectOf(userId, input), quoteId)
     const beforeFiles = async ({ agent, chat }: Pick<Admissible, 'agent' | 'chat'>) => {
       if (!idempotency && this.#sessions.has(sessionId)) throw busy()
-      // The real size of the files is known only once they are read.
+      // The size of the files is known only once they are read, so assume the minimum.
       const of = { agentId: agent.id, caller, chat, rates: quote?.terms.rates, payloadBytes: 1 }
       await foreseeRefusal(this.#parts.store, of)
     }
@@ -260,9 +260,7 @@ export class ChatTurns {
     return undefined
   }
 
-  /**
-   * Returns a reader of the earlier reply if the request was rejected as a repetition. Otherwise returns undefined.
-   */
+  /** Returns a reader of the earlier reply if the request was rejected as a repetition. */
   async #earlierReply(refused: RefusedTurn, { caller, idempotency }: KeyedRequest): Promise<TurnReader | undefined> {
     if (refused.reason === 'repeated') return await this.reads.open({ caller, turnId: refused.turnId, after: 0 })
     if (refused.reason !== 'idempotency-conflict' || !idempotency) return undefined
@@ -313,7 +311,7 @@ export class ChatTurns {
     await turn?.ended()
     const { shared } = this.#parts.store
     const isElsewhere = shared !== undefined && !this.#sessions.has(sessionId) && turn === undefined
-    // The signal may be lost. Callers repeat this call until the session has no turn.
+    // The signal may be lost, so callers repeat this call until the session has no turn.
     if (isElsewhere) shared.signals.send('session-stopped', sessionId)
     await new Promise((resolve) => setTimeout(resolve, isElsewhere ? stopElsewherePauseMs : stopPauseMs))
   }
@@ -321,7 +319,7 @@ export class ChatTurns {
   async drain(): Promise<void> {
     const drainMs = this.#parts.drainSeconds * 1000
     const timer = setTimeout(() => this.interrupt(), drainMs)
-    // A disk that rejects every write must not keep the process alive. The next start closes open turns.
+    // If the disk rejects every write, exit anyway. The next start closes open turns.
     const until = performance.now() + drainMs + settleMsMax
     while (this.#sessions.size > 0 && performance.now() < until) {
       await new Promise((resolve) => setTimeout(resolve, 20))

@@ -11,8 +11,8 @@ type Foresee = { agentId: string; caller: Caller; chat: Chat; rates?: ChatRates 
 const leastSent = { promptTokens: 0, promptTokensMax: 0, maxTokens: undefined, left: Infinity }
 
 /**
- * Throws if rate limit, other limits or balance rule out any message to the agent. Call it before anything is read or
- * written for the message. Unlike opening the turn, it does not count toward the limits.
+ * Throws if the rate limit, another limit or the balance rules out any message to the agent. Call it before reading or
+ * writing anything for the message. Unlike opening the turn, it does not count toward the limits.
  */
 export async function foreseeRefusal(
   store: Pick<Store, 'foreseeLimits' | 'getAccount' | 'readRate'>,

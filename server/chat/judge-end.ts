@@ -14,7 +14,7 @@ import {
   type StopCause,
 } from './turn-ends.ts'
 
-/** How a turn ended, and its cost, rounded up. The cost is 0 if the turn is free. */
+/** How a turn ended, and its cost, rounded up. Free turns cost 0. */
 export type Judgement = { summary: ChatSummary; turnOutcome: TurnOutcome; cost: Units }
 
 export type EndedReply = {
@@ -38,7 +38,7 @@ export function judgeEnd({ callsMade, cause, held, known, outcome, rates, reques
   const made = (of: ChatSummary) => withCallsMade(of, rates.toolCall > 0 ? callsMade : Infinity)
   const cutOff = (of: ChatSummary) => withinHold(made(of), { held, rates })
   const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
-    // A reply that used nothing, such as one that was stopped before its first model call, leaves nothing to store.
+    // A reply that used nothing, such as one stopped before its first model call, leaves nothing to store.
     if (known.textBytes === 0 && isNothing(charged.used) && turnOutcome !== 'finished') return free
     return { summary: charged, turnOutcome, cost: chatHold(charged.used, rates) }
   }

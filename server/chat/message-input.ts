@@ -114,7 +114,7 @@ const titleCharsMax = 120
 export function titleOf(draft: MessageDraft): string | null {
   const named = draft.text.trim() || (draftFiles(draft)[0]?.filename ?? '')
   const line = named.slice(0, titleCharsMax).split('\n', 1)[0]!
-  // Remove half a character that the cut may have left, and everything else that titles must not contain.
+  // The cut may have split a surrogate pair. Remove its half, and all control characters.
   return line.replaceAll(/[\p{Cc}\p{Cs}]/gu, ' ').trim() || null
 }
 

@@ -40,7 +40,7 @@ export async function settleSurely(
       return { charged: -own.amount, balance: own.balanceAfter, writtenOff }
     } catch (error) {
       log.error({ err: error, turnId }, 'could not settle a turn; retrying')
-      // Errors other than an unavailable store occur on each attempt. Settle without a charge rather than never.
+      // Other errors would recur on each attempt. Settle without a charge rather than never.
       if (!isPassing(error) && tries >= faultyTriesMax)
         settling = { ...settle, outcome: 'failed', cost: 0, remainder: 0, exchange: null }
       await new Promise((resolve) => setTimeout(resolve, settlePauseMs).unref())

@@ -38,7 +38,7 @@ export type TurnEndCode =
   | 'LIMIT_REACHED'
   | 'INTERNAL_ERROR'
 
-/** `stopped` is set if any client of the user requested the stop. */
+/** Set if any client of the user requested the stop. */
 type TurnEnd = { code: TurnEndCode; message: string; stopped?: true }
 
 export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): TurnEnd {
@@ -171,7 +171,7 @@ export type KnownUse = {
   textBytes: number
 }
 
-/** Estimates the usage from text length, in case the agent's thread reports none. */
+/** Estimates the usage from the text length. Used if the agent's thread reports none. */
 export function roughSummary(
   { historyTokens, message, parts, rates }: ChatRequest,
   { reported, textBytes, used: known }: KnownUse,

@@ -10,7 +10,7 @@ const retryMs = 200
 type TurnHoldParts = {
   store: Pick<Store, 'growHold'>
   turnId: string
-  /** Maximum rates. The actual cost is never higher. */
+  /** Upper bound of the rates that the turn is charged. */
   rates: () => ChatRates
   /** Minimum increase, because each increase is a database commit. */
   step: Units
@@ -84,8 +84,8 @@ export class TurnHold {
   }
 
   /**
-   * Amount to reserve in advance: as much as the turn has already reserved, so that a long reply takes few commits. At
-   * most an eighth of the free amount, because the user's other turns need the rest.
+   * Amount to reserve in advance. It equals the amount already reserved, so that a long reply takes few commits. It is
+   * at most an eighth of the free amount, because the user's other turns need the rest.
    */
   get #ahead(): Units {
     return Math.floor(Math.min(this.#held, this.#free / 8))

@@ -8,7 +8,7 @@ const ringCharsMin = 65_536
 /** Maximum characters of one read, and the approximate size of a piece. */
 const readCharsMax = 65_536
 
-/** The latest events of a turn, in order and without gaps. The oldest are dropped. */
+/** The latest events of a turn, in order and without gaps. Drops the oldest ones. */
 export class EventRing {
   readonly #onChars: (chars: number) => void
   #pieces: Piece[] = []
@@ -73,7 +73,7 @@ export class EventRing {
     const isCleared = chars < 0
     while (left > chars && dropped < this.#pieces.length) {
       const { firstSeq, lastSeq, lines } = this.#pieces[dropped]!
-      // Keep the last append, however large, because a current reader is about to take it.
+      // Keep the last append, however large, because a reader is about to take it.
       if (firstSeq >= this.#newestSeq && !isCleared) break
       // Unsaved events are dropped only above `turnEventsBytesMax`, after the store has rejected writes for a long
       // time.

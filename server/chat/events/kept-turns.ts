@@ -38,9 +38,9 @@ type StoredPiece = { lastSeq: number; bytes: number }
 export class KeptTurns {
   readonly #store: Store
   readonly #log: Logger
-  /** In order of start time. */
+  /** By turn id, in order of start time. */
   readonly #turns = new Map<string, Held>()
-  /** Turns that are being admitted. Other requests may find them in the store before they are added here. */
+  /** Turns that are being admitted. Other requests may find them in the store before `add` is called. */
   readonly #expected = new Map<string, Promise<void>>()
   readonly #written = new Set<Held>()
   readonly #look: NodeJS.Timeout

@@ -7,7 +7,7 @@ import { linesAfter } from './event-ring.ts'
 import { eventsGone, followMs, type TurnReader } from './turn-feed.ts'
 
 const charsMax = 262_144
-/** Poll interval, in case the signal about new events is lost. */
+/** Poll interval, because the signal about new events may be lost. */
 const lookMs = 400
 /** Maximum polls for events in another node's memory, before they count as lost. */
 const looksMax = 20
@@ -95,7 +95,7 @@ export class StoredEvents implements TurnReader {
 
   async #read(): Promise<string | undefined> {
     const { turnEvents } = this.#parts.store
-    // Hundreds of readers of one user, each at full speed, must not block the event loop for other users.
+    // Hundreds of readers of one user must not block the event loop for other users.
     await ownTurn(this.#turn.userId)
     const pieces = await turnEvents.read({ turnId: this.turnId, after: this.#seq, charsMax })
     let lines = ''

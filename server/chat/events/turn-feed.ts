@@ -49,7 +49,7 @@ export class TurnFeed {
   #readers = 0
   #producing: Promise<void> | undefined
   #isAlone = false
-  /** Until this time, another node is assumed to have a reader. */
+  /** Time until which another node is assumed to have a reader. */
   #followedUntil = -Infinity
   isComplete = false
 
@@ -85,7 +85,7 @@ export class TurnFeed {
   #detach(): void {
     if (this.#onDisconnect === 'stop') this.#stopUnread()
     else this.#told.onDetached(this)
-    // Without a reader, the turn must be read here to continue to its end. Clients may read the events later.
+    // The turn progresses only while it is read, so read it here. Clients may read the events later.
     void this.#goOn().catch(() => {})
   }
 

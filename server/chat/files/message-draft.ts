@@ -43,7 +43,7 @@ type Of = {
    * and their content is not read.
    */
   isOnlyWeighed?: boolean
-  /** Resolves in a separate event-loop tick, in which a large file may be processed. */
+  /** Resolves in a separate event-loop tick. Awaited before a large file is processed. */
   onLarge: () => Promise<void>
 }
 type OfMessage = Of & { path: string; left: FilesLeft }
