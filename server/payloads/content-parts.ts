@@ -9,10 +9,7 @@ import type { PayloadContent } from './payload-store.ts'
  */
 export const partBytesMax = 1_048_576
 
-/**
- * Splits content into parts and yields them one at a time. Strings are encoded as UTF-8, and no character is split
- * between two parts.
- */
+/** Yields the content in parts. Strings are encoded as UTF-8. */
 export function* contentParts(content: PayloadContent): Generator<Buffer, void> {
   if (typeof content === 'string') return yield* textParts(content, partBytesMax)
   for (let at = 0; at < content.length; at += partBytesMax) yield content.subarray(at, at + partBytesMax)
@@ -46,7 +43,7 @@ export async function checkedText(
   { digest, payloadId }: { payloadId: string; digest: PayloadDigest | null },
 ): Promise<string> {
   const sha256 = createHash('sha256')
-  // Keeps a leading byte order mark in the text.
+  // Keep a leading byte order mark in the text.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   let bytes = 0
   let text = ''

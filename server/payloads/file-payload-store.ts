@@ -114,7 +114,7 @@ async function writeHashed(handle: FileHandle, content: Buffer): Promise<Payload
   return { bytes: content.length, sha256: sha256.digest('base64url') }
 }
 
-/** Syncs a folder. A new file name is not durable until its folder is synced. */
+/** Syncs a folder, because a new file name is not durable before that. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {

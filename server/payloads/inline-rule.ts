@@ -19,10 +19,7 @@ export function isLarger(json: string, bytes: number): boolean {
   return json.length * 3 > bytes && Buffer.byteLength(json) > bytes
 }
 
-/**
- * Returns the first 1,024 characters. The preview of a JSON string is taken from the decoded string, and the preview
- * of any other value from the JSON itself.
- */
+/** Returns the first 1,024 characters. The preview of a JSON string contains characters of the decoded string. */
 export function previewOf(json: string): string {
   const start = json.slice(0, previewCharsMax * 12)
   const text = json.startsWith('"') ? decodeStart(start) : start
@@ -32,7 +29,7 @@ export function previewOf(json: string): string {
     if (chars++ === previewCharsMax) break
     preview += character
   }
-  // Replaces half of a surrogate pair that `slice` may have left at the end.
+  // Replace half of a surrogate pair that `slice` may have left at the end.
   return preview.toWellFormed()
 }
 

@@ -36,8 +36,8 @@ export type PayloadStore = {
   read(payloadId: string, digest: PayloadDigest | null): Promise<string>
   readBytes(payloadId: string, digest: PayloadDigest | null): Promise<Buffer>
   /**
-   * Returns undefined if the payload does not exist. The stream opens on the first read. It is not checked against
-   * the digest; use `checkedChunks` for that.
+   * Returns undefined if the payload does not exist. The stream opens on the first read. It is not checked against the
+   * digest. Use `checkedChunks` for that.
    */
   openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined>
   /**

@@ -208,7 +208,7 @@ export function newS3Client({ credentials, endpoint, hasPathStyle, region }: Pay
     ...(credentials && { credentials }),
     forcePathStyle: hasPathStyle,
     maxAttempts: triesMax,
-    // Some services do not support these checksums. They are not needed: writes are signed, and reads are checked
+    // Some services do not support these checksums, which are not needed. Writes are signed, and reads are checked
     // against the digest.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',

@@ -18,8 +18,8 @@ type Secrets = { current: string; previous: readonly string[] }
 
 /**
  * Throws an error for the operator if the bucket does not support an operation that payloads need, or if another
- * installation uses the bucket. Two installations must not share a bucket: each would delete the other's payloads as
- * orphans.
+ * installation uses the bucket. Two installations must not share a bucket, because each would delete the other's
+ * payloads as orphans.
  */
 export async function probeBucket(bucket: PayloadBucket, secrets: Secrets): Promise<void> {
   const client = newS3Client(bucket)
