@@ -28,7 +28,7 @@ export type AdaptedRun = ChatRun & {
   /** Announces a model call that the framework has already started. */
   step: (step: Omit<Extract<ChatPart, { type: 'step' }>, 'type'>) => void
   usage: (usage: Omit<Extract<ChatPart, { type: 'usage' }>, 'type'>) => void
-  /** Marks the reply as cut off by the framework's own step limit. The user pays as for a finished reply. */
+  /** Marks the reply as cut off by the framework's own step limit. It is charged like a finished reply. */
   cutOff: () => void
   /** Passes the framework's events to `take`. Stops on abort, even if the framework ignores the signal. */
   follow: (source: AsyncIterable<Foreign>, take: (event: Foreign) => void) => Promise<void>

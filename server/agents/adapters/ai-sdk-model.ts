@@ -18,7 +18,7 @@ const reasons: Record<string, ModelCallUsage['finishReason']> = {
   'content-filter': 'content_filter',
 }
 
-/** Wraps a model so that each call reserves its maximum cost first and is charged once its usage is known. */
+/** Wraps a model so that each call first reserves its maximum cost, and is charged once its usage is known. */
 export function meteredModel<Model extends SdkModel>(model: Model, run: Pick<ChatRun, 'modelCall' | 'signal'>): Model {
   const { modelCall, signal } = run
   const open = async (options: Foreign) => {

@@ -42,7 +42,6 @@ function meteredRunner(runner: OpenAIRunner): OpenAIRunner {
   })
 }
 
-/** Meters the model objects of an agent and of all agents that it can hand off to. */
 function meterAgents(agent: OpenAIAgent, seen = new Set<OpenAIAgent>()): void {
   if (seen.has(agent)) return
   seen.add(agent)

@@ -57,8 +57,8 @@ export function modulesOf(path: string): ProjectModules | undefined {
 }
 
 /**
- * Packages that a configuration file in any folder can import: this package, and the same Zod version that parses the
- * file's schemas.
+ * Packages that a configuration file can import from any folder: this one, and the Zod version that parses the file's
+ * schemas.
  */
 const lent = /^(?:zod|errand|errand\/(?:client|adapters\/.+))$/
 

@@ -1,7 +1,6 @@
 const keyBytesMin = 24
 const keyBytesMax = 64
 
-/** Decodes a secret in the format `whsec_<base64>`. Returns undefined if it is malformed. */
 export function parseWebhookSecret(secret: string): Buffer | undefined {
   const base64 = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1]
   if (base64 === undefined || base64.length % 4 === 1) return undefined

@@ -67,7 +67,7 @@ function toldParts(parts: readonly MessagePart[]) {
   })
 }
 
-/** Whether a truncated response would be detected, because it declares its length or is chunked. */
+/** Whether the response declares its length or is chunked. Otherwise, truncation would go unnoticed. */
 function isFramed({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined
 }

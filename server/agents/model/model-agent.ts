@@ -143,8 +143,8 @@ function toChatPart(
 }
 
 /**
- * Returns the strings that every request of a reply contains besides messages and tools: the instructions and the
- * response format.
+ * Returns the strings that every request of a reply contains in addition to messages and tools: the instructions and
+ * the response format.
  */
 export function textsBeside(agent: ModelAgentConfig, format: ResponseFormat | undefined): string[] {
   const texts = schemaWords(agent, format?.schema)

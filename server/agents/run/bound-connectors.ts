@@ -27,7 +27,7 @@ export function boundConnectors(connectors: RunConnectors, tokensMax: number): R
 
 type ResentConnectors = {
   connectors: RunConnectors
-  /** Call it before each model call. Returns false if no further call may follow. */
+  /** Call this before each model call. Returns false if no further call may follow. */
   beginPrompt: () => boolean
 }
 

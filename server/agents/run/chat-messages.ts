@@ -67,8 +67,8 @@ export type ChatRequest = {
 }
 
 /**
- * A tool call or result in the format in which it is stored. If a value is too large, only a preview is stored, and
- * `bytes` is the size of the complete value.
+ * A tool call or result as stored. If a value is too large, only a preview is stored, and `bytes` is the size of the
+ * complete value.
  */
 export type ToolCallStep =
   | { type: 'call'; id: string; name: string; arguments: Record<string, unknown>; bytes?: number }

@@ -76,7 +76,7 @@ export class TokenCount {
 /** Text that may be counted later. Stores only the part that `TokenCount` would encode. */
 export class UncountedText {
   readonly #joined: string[] = []
-  /** Strings that are not joined yet. Until then, V8 needs twice their memory. */
+  /** Strings that are not joined yet, which take twice the memory in V8. */
   #pieces: string[] = []
   #chars = 0
   #keptChars = 0

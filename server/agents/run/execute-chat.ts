@@ -43,8 +43,8 @@ type ExecuteChat = {
   request: ChatRequest
   signal: AbortSignal
   /**
-   * Called after `signal` has aborted. Returns for how long to keep reading an open model call, because the provider
-   * may still report its usage.
+   * Called after `signal` has aborted. Returns how long to keep reading an open model call, whose provider may still
+   * report its usage.
    */
   readOnMs: () => number
   log: AgentLog
@@ -237,7 +237,6 @@ async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwe
 type CountedConnectors = RunConnectors & { readonly calls: number }
 const noCalls: CountedConnectors = { ...noConnectors, calls: 0 }
 
-/** Wraps connectors so that each call waits for `openCall` and is counted. Calls of unknown tools do not count. */
 function countCalls(connectors: RunConnectors, openCall: () => Promise<void>): CountedConnectors {
   if (connectors === noConnectors) return noCalls
   const names = new Set(connectors.tools.map(({ name }) => name))

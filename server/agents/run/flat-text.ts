@@ -1,7 +1,6 @@
 /**
  * A string built by many small appends. V8 stores concatenated strings as a tree until code reads a character, and each
- * garbage collection copies the complete tree. This class flattens the appended strings between bursts, each of them
- * only once.
+ * garbage collection copies the complete tree. This class flattens each appended string once, between bursts.
  */
 export class FlatText {
   #flat = ''

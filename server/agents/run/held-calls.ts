@@ -99,7 +99,6 @@ export class HeldCall {
     return reported.promptTokens && reported.completionTokens ? this.#usage(reported, noCounts) : undefined
   }
 
-  /** Returns the call's usage. Counts that the provider did not report are computed from the text. */
   async usage(reported: ReportedUse): Promise<Usage> {
     return this.completeUsage(reported) ?? this.#usage(reported, await this.count())
   }

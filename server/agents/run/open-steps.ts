@@ -8,8 +8,8 @@ import type { OpenStep } from './reply-use.ts'
 export type HeldStep = {
   outputTokensMax: number
   /**
-   * `isAtLimit` is whether the output ended at its limit. The reason does not tell, because it is also `length` after
-   * tool calls.
+   * `isAtLimit` is whether the output ended at its limit. The reason alone is not enough, because it is `length` after
+   * tool calls too.
    */
   onEnd: (reason: FinishReason | undefined, isAtLimit: boolean) => void
   /** The call's entry in the reply's usage. Undefined in a task. */

@@ -135,7 +135,6 @@ export class ReplyUse {
     return this.#steps.length > 0
   }
 
-  /** Adds a model call that is about to start. Its maximum cost is already reserved. */
   beginStep(step: OpenStep): void {
     this.#steps.push(step)
   }

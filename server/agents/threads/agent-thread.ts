@@ -65,8 +65,8 @@ function sendBatch(make: () => FromThread): void {
 }
 
 /**
- * Sends progress immediately, because timers do not fire while an agent blocks its thread. Soon after another flush,
- * the progress waits for the next flush instead.
+ * Sends progress immediately, because timers do not fire while an agent blocks its thread. If there was a flush in the
+ * last 8 ms, waits for the next one instead.
  */
 function sendProgress(message: FromThread): void {
   outbox.push(() => message)

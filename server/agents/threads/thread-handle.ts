@@ -342,7 +342,7 @@ export class ThreadHandle {
   }
 }
 
-/** If a thread ran only one run, that run ended it. Any of several runs may have done so. */
+/** A run that was alone in its thread must have ended it. Among several runs, any may be the cause. */
 function outcomeOfEnd(reason: string, isOnly: boolean): RunOutcome {
   const outOfMemory = /memory/i.test(reason)
   if (isOnly && outOfMemory) {
