@@ -31,8 +31,8 @@ import type { ChatTurnParts, TurnStart } from './turn-start.ts'
 type BatchState = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
 
 /**
- * The agent's thread gets a credit message for each this many characters that the client has read. With smaller steps,
- * the messages would cost more than the text.
+ * Characters that the client must read before the agent's thread gets a credit message. With smaller steps, the
+ * messages would cost more than the text.
  */
 const creditChars = 16_384
 
@@ -337,7 +337,6 @@ export class ChatTurn {
     return this.#model.providerCost(turnOutcome === 'failed' ? (reported ?? chatUse({})) : used)
   }
 
-  /** Settles the turn. Retries while the store is unavailable, because the reserved money must be released. */
   async #settle({ cost, summary, turnOutcome: outcome }: Judgement): Promise<Settled> {
     const { isKept, parts, replaces, request } = this.#begin
     const onSettled = () => {

@@ -357,7 +357,6 @@ export class ChatTurns {
     return now?.messageCount === messageCount ? history : await readHistory()
   }
 
-  /** Returns the history with its files, in the format for the agent. */
   async #latest({ agent, place, ...seen }: MessageContext & { agent: Agent; place: Place }) {
     const history = await this.#historyAfter(seen)
     const messages = await this.#files.ofHistory(history.messages, {

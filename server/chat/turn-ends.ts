@@ -11,9 +11,15 @@ import type { Units } from '../kernel/money.ts'
 
 /** How long to keep reading a stopped model call for its usage. Providers react to a stop within a second. */
 const readOnMs = 700
-/** Limit for a stopped model call with hidden reasoning, which only the usage report at its end includes. */
+/**
+ * Limit for a stopped model call with hidden reasoning. Only the usage report at the end of the call includes that
+ * reasoning.
+ */
 const readOnHiddenMs = 60_000
-/** Limit for such a call if the session is deleted, because the deletion waits only ten seconds for its chat. */
+/**
+ * Limit for a call with hidden reasoning if the session is deleted, because the deletion waits only ten seconds for its
+ * chat.
+ */
 const readOnDeletedMs = 6000
 
 export type StopCause =

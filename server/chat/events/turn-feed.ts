@@ -15,7 +15,6 @@ export type TurnReader = {
 export const followMs = 5000
 const followedMs = 2 * followMs
 
-/** Whether a reply stops or continues when its last reader disconnects. */
 export type OnDisconnect = 'stop' | 'continue'
 
 type Source = {

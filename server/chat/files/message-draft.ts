@@ -201,7 +201,7 @@ async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store 
   return { content, mediaType, filename }
 }
 
-/** Returns undefined if the payload's row is from before payloads were measured. */
+/** Returns undefined for an old payload whose row contains no measurements. */
 function measuredOf({ digest, tokens }: OwnedPayload, mediaType: string): MeasuredFile | undefined {
   if (!digest) return undefined
   const { bytes } = digest
