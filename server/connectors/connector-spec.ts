@@ -28,7 +28,7 @@ export type UnusableTarget = { kind: 'unusable'; reason: string; needsSignIn?: t
 
 export type AccessToken = { token: string; version: number }
 
-/** An access token, or why there is none: the user must sign in again, or a temporary failure. */
+/** An access token, or why there is none: the user must sign in again, or the request failed temporarily. */
 export type TokenResult = AccessToken | { needsSignIn: string } | { failure: string }
 
 /**

@@ -147,8 +147,8 @@ export async function signIn(
 }
 
 /**
- * Only platform keys set a return URL. The product must then check which of its users came back. Without one, the
- * console's login does that.
+ * Only platform keys set a return URL. The product must then check which of its users came back. Without a return URL,
+ * the console's login identifies the user.
  */
 function readReturnUrl({ credential }: SignInCaller, text: string | undefined): string | null {
   if (credential.kind !== 'acting') {

@@ -1,4 +1,4 @@
-/** Fields of token responses that the service does not use and that some servers send with invalid values. */
+/** Unused fields of token responses that some servers send with invalid values. */
 const unread = new Set(['id_token'])
 
 /**

@@ -255,7 +255,7 @@ function bodyOf(
         release()
         controller.error(error)
       }
-      // The request has the same signal and closes the connection.
+      // The request has the same signal, so it closes the connection itself.
       const onAbort = () => end(signal.reason)
       if (answers) {
         place = new AnswerPlace(answers, (error) => {

@@ -66,9 +66,9 @@ function start({ cwd, id, target }: Start, stdio: [Socket, Socket, Socket]): voi
 }
 
 /**
- * Lowers the priority of a server's session, by more if more servers are running. Linux may schedule each session as a
- * unit (autogroup) and ignore the niceness of its processes. Many servers would then leave little CPU time for the
- * service.
+ * Lowers the priority of a server's session. The more servers are running, the lower the priority. Linux may schedule
+ * each session as a unit (autogroup) and ignore the niceness of its processes. Many servers would then leave little CPU
+ * time for the service.
  */
 function lowerPriority(child: ChildProcess, niceness: number, retries = retriesMax): void {
   if (niceness === 0 || child.exitCode !== null || child.signalCode !== null) return

@@ -3,8 +3,9 @@ import { UnknownToolError, type ConnectorSpec } from '../connector-spec.ts'
 
 export type RunConnectors = Connectors & {
   /**
-   * Aborts with a ConnectorError if a server did not respond, which fails the run, or with a ConnectorsUnavailableError
-   * if the connections were lost. Needed because agents may ignore an error that a tool throws.
+   * Aborts with a ConnectorError if a server did not respond, and the run then fails. Aborts with a
+   * ConnectorsUnavailableError if the connections were lost. Needed because agents may ignore an error that a tool
+   * throws.
    */
   readonly failed: AbortSignal
   /** Never rejects. */

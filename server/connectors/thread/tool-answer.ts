@@ -23,7 +23,6 @@ export function toToolAnswer(result: object, secrets: readonly string[]): ToolAn
   try {
     // Servers with the protocol's first version return a bare value.
     parts = content ?? [{ type: 'text', text: JSON.stringify(toolResult) ?? '' }]
-    // Check the size before doing anything else with the result.
     const json = JSON.stringify([parts, structuredContent])
     if (json.length > answerCharsMax) {
       return answerError(`The tool answered with more than ${answerCharsMax} characters. Request a shorter answer.`, [])
