@@ -56,7 +56,12 @@ export async function pageFaults(page: Page): Promise<string[]> {
       }
     }
     const { clientWidth, scrollWidth } = document.documentElement
-    if (scrollWidth > clientWidth) faults.add(`the page scrolls sideways by ${scrollWidth - clientWidth} px`)
+    if (scrollWidth > clientWidth) {
+      const widest = [...document.querySelectorAll('main *')].filter(
+        (element) => element.getBoundingClientRect().right >= scrollWidth,
+      )
+      faults.add(`the page scrolls sideways by ${scrollWidth - clientWidth} px: ${widest.map(textOf).at(-1)}`)
+    }
     return [...faults]
   })
 }
