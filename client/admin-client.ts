@@ -10,11 +10,11 @@ import {
 import type { Call } from './calls/rpc-call.ts'
 import type { Input, Output } from './types/client-types.ts'
 
-/** The input of a credit to a user whom the product identifies by its own id. */
+/** Input for crediting a user by your product's own id. */
 export type CreditExternalUserInput = Omit<Input<'users.credit'>, 'userId'> & { externalId: string }
 
 /**
- * Operations for admins with a browser login. Some also accept platform keys; none accepts a user's API key.
+ * Operations for admins with a browser login. Some also accept platform keys, but none accepts a user's API key.
  * `invitations.check`, `accept`, `requestPasswordReset` and `requestSignUp` need no credential.
  */
 export type AdminClients = {
@@ -23,48 +23,45 @@ export type AdminClients = {
     get: Method<'users.get'>
     /** Finds a user by the external id that your product assigned. */
     getByExternalId: Method<'users.getByExternalId'>
-    /** Returns the user with this external id. If there is none, creates a user with an empty account. */
+    /** Returns the user with this external id, or creates one with an empty account. */
     getOrCreate: Method<'users.getOrCreate'>
     /** Suspends or unsuspends a user, or grants or removes admin rights. */
     update: Method<'users.update'>
-    /** Lifts an abuse block. */
     unblock: Method<'users.unblock'>
     /** Erases a user, which cannot be undone. Idempotent. Platform keys need the scope `users`. */
     erase: Method<'users.erase'>
     /**
      * Adds `amountUsd` to a balance, or subtracts it if negative. Repeated calls with the same Idempotency-Key and
-     * amount change the balance only once. With an `externalId` in place of `userId`, creates the user if there is none,
-     * which needs the scope `users` too.
+     * amount change the balance only once. If there is no user with the `externalId`, creates one, which also needs the
+     * scope `users`.
      */
     credit: (
       input: Input<'users.credit'> | CreditExternalUserInput,
       options?: KeyedOptions,
     ) => CallPromise<Output<'users.credit'>>
     transactions: InnerListMethod<'users.transactions'>
-    /**
-     * Finds the owner of an object, such as a task, session, chat, transaction, top-up or API key, by the object's id.
-     */
+    /** Finds the owner of an object by the object's id: a task, session, chat, transaction, top-up or API key. */
     findOwner: Method<'users.findOwner'>
     tasks: InnerListMethod<'users.tasks'>
     /** Returns a user's task without its input and output. */
     task: Method<'users.task'>
     sessions: InnerListMethod<'users.sessions'>
     /**
-     * Creates an API key for the user with the scope `read`, `execute` or both. The key is shown only in this response.
+     * Creates an API key for the user with the scope `read`, `execute` or both. Only this response contains the key.
      * Platform keys with the scope `act` can call this too.
      */
     createKey: Method<'users.createKey'>
     listKeys: InnerListMethod<'users.listKeys'>
     revokeKey: Method<'users.revokeKey'>
-    /** Creates a link that lets the user set a password. The link is shown only in this response. */
+    /** Creates a link with which the user can set a password. Only this response contains the link. */
     createPasswordLink: Method<'users.createPasswordLink'>
   }
   invitations: {
-    /** Creates an invitation. The link is shown only in this response. */
+    /** Creates an invitation. Only this response contains the link. */
     create: Method<'invitations.create'>
     list: ListMethod<'invitations.list'>
     revoke: Method<'invitations.revoke'>
-    /** Returns the purpose of an invitation link and the email address it was created for. */
+    /** Returns the purpose of an invitation link and its email address. */
     check: Method<'invitations.check'>
     /** Mails a link to set a new password, if the service sends mail. */
     requestPasswordReset: Method<'invitations.requestPasswordReset'>
@@ -75,10 +72,10 @@ export type AdminClients = {
   }
   /** Keys for products built on the service. */
   platformKeys: {
-    /** Creates a platform key. The key is shown only in this response. */
+    /** Only this response contains the key. */
     create: Method<'platformKeys.create'>
     list: ListMethod<'platformKeys.list'>
-    /** Revokes a key. Takes effect on the next request. Idempotent. */
+    /** Takes effect on the next request. Idempotent. */
     revoke: Method<'platformKeys.revoke'>
   }
   system: {
@@ -88,11 +85,10 @@ export type AdminClients = {
   mail: {
     /** Returns the mail server, the newest mails and all kinds of mail. */
     get: PlainMethod<'mail.get'>
-    /** Sends a test mail immediately. */
     sendTest: Method<'mail.sendTest'>
   }
   audit: {
-    /** Returns a page of the audit log: logins, and changes to users, keys, credit and limits. */
+    /** Returns a page of logins, and of changes to users, keys, credit and limits. */
     list: Method<'audit.list'>
   }
   economics: {

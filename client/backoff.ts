@@ -2,15 +2,13 @@ import { ErrandClientError } from './client-error.ts'
 
 const firstMs = 250
 const longestMs = 10_000
-/**
- * Maximum pause before a retry. Long enough for a Retry-After of one minute, the period of the rate limit, plus jitter.
- */
+/** Maximum pause before a retry: a Retry-After of one minute, the period of the rate limit, plus jitter. */
 export const retryPauseMsMax = 60_500
 const transientStatuses = new Set([429, 502, 503, 504])
 
 /**
- * Returns the pause after `failures` consecutive failures: 250 ms, doubled with each failure up to 10 s. Half of the
- * pause is random.
+ * Returns the pause after `failures` consecutive failures: 250 ms, doubled with each failure up to 10 s. Half of it is
+ * random.
  */
 export function backoffMs(failures: number, random = Math.random()): number {
   const wholeMs = Math.min(longestMs, firstMs * 2 ** (failures - 1))
@@ -33,7 +31,7 @@ export function isTransient(thrown: unknown): thrown is ErrandClientError {
   return code === 'NETWORK_ERROR' || code === 'TIMEOUT' || (status !== undefined && transientStatuses.has(status))
 }
 
-/** Called before each pause. `failures` is 1 before the first pause. */
+/** Called before each pause. `failures` is 1 before the first one. */
 export type OnFailure = (error: ErrandClientError, pauseMs: number, failures: number) => void
 
 type Repetition = {

@@ -10,21 +10,20 @@ import type { Call } from './calls/rpc-call.ts'
 
 export type BillingClients = {
   account: {
-    /** Returns the caller's account with its balance. */
     get: PlainMethod<'account.get'>
     /**
-     * Sets the balance below which the owner is notified, and the settings of auto-recharge. Needs the scope `manage` or
+     * Sets the settings of auto-recharge and the balance below which the owner is notified. Needs the scope `manage` or
      * `pay`.
      */
     update: Method<'account.update'>
-    /** Returns the account's spending per day, for the last `days` days. */
+    /** Returns the spending per day, for the last `days` days. */
     usage: EasyMethod<'account.usage'>
-    /** Changes the password. Needs a browser login, and ends all other logins of the account. */
+    /** Needs a browser login, and ends all other logins of the account. */
     changePassword: Method<'account.changePassword'>
     /** Erases the account, which cannot be undone. Needs a browser login. */
     erase: Method<'account.erase'>
   }
-  /** Payments for credit. Available only if the service accepts payments; see `payments` of the account. */
+  /** Payments for credit. Available only if the service accepts payments: see `payments` of the account. */
   topups: {
     /**
      * Starts a payment for credit. Needs the scope `manage` or `pay`.

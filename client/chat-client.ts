@@ -5,7 +5,7 @@ import { methodsOf, type Method } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 import { readChat, resumeChat, type ChatOptions, type ChatStream, type ResumeOptions } from './streams/read-chat.ts'
 
-/** A tool call. `output` is missing if there was no result. */
+/** `output` is missing if the tool returned no result. */
 export type ChatToolCall = {
   id: string
   name: string
@@ -25,11 +25,14 @@ export type ChatReply = {
 export type ChatClient = {
   /**
    * Sends a message and yields the events of its reply as they arrive. The last event is `done`, or `error` if the
-   * reply failed after its start. Such a failure is not thrown, but the rejection of a request is. The message is sent
-   * only once, because each sent message is charged. If the stream breaks, a new connection continues where the stream
-   * stopped. Breaking out of the loop or aborting the signal stops the reply. Exiting the program does not. With
-   * `onDisconnect: 'continue'`, only `stop` stops the reply, and `resume` can read the reply again. With `onDisconnect:
-   * 'stop'`, a broken connection also stops the reply.
+   * reply failed after its start. Such a failure is not thrown, but the rejection of a request is.
+   *
+   * The message is sent only once, because each sent message is charged. If the stream breaks, a new connection
+   * continues where the stream stopped.
+   *
+   * Breaking out of the loop or aborting the signal stops the reply. Exiting the program does not. With `onDisconnect:
+   * 'continue'`, only `stop` stops the reply, and `resume` can read it again. With `onDisconnect: 'stop'`, a broken
+   * connection also stops it.
    *
    * @example
    * for await (const event of client.chat.stream({ sessionId, message: 'Hello' })) {
@@ -47,17 +50,17 @@ export type ChatClient = {
    */
   text: (input: ChatInput, options?: ChatOptions) => Promise<ChatReply>
   /**
-   * Reads a reply again, or continues reading it. Yields the events with a `seq` above `after`, then the new events.
-   * Charges nothing. The events are stored until ten minutes after the end of the reply. After that, rejects with
+   * Reads a reply again, or continues reading it, free of charge. Yields the events with a `seq` above `after`, then
+   * the new events. The events are stored until ten minutes after the end of the reply. After that, rejects with
    * EVENTS_EXPIRED.
    */
   resume: (input: { turnId: string; after?: number | undefined }, options?: ResumeOptions) => ChatStream
   /**
-   * Like `resume`, for the reply in progress in a session, starting at its first event. Yields nothing if no reply is
-   * in progress.
+   * Like `resume`, for the reply in progress in a session, from its first event. Yields nothing if no reply is in
+   * progress.
    */
   resumeSession: (input: { sessionId: string }, options?: ResumeOptions) => ChatStream
-  /** Stops a reply in progress, like breaking out of its stream. A finished reply is not changed. */
+  /** Stops a reply in progress, like breaking out of its stream. Does not change a finished reply. */
   stop: Method<'chat.stop'>
 }
 

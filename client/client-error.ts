@@ -27,11 +27,12 @@ type ClientErrorFields = {
   cause?: unknown
 }
 
-/** Symbol shared by all loaded copies of this package, each of which has its own error class. */
+/** Symbol shared by all loaded copies of this package, each of which has a separate error class. */
 const brand = Symbol.for('errand-client.error')
 
 /**
- * The class of all errors that calls reject with, except after an abort: then they reject with the signal's reason.
+ * The class of all errors that calls reject with. The exception is an abort, after which they reject with the signal's
+ * reason.
  *
  * @example
  * try {
@@ -44,13 +45,13 @@ const brand = Symbol.for('errand-client.error')
 export class ErrandClientError extends Error {
   override readonly name = 'ErrandClientError'
   readonly code: ClientErrorCode
-  /** The HTTP status; undefined if there was no response, or if a chat failed after its start. */
+  /** The HTTP status. Undefined if there was no response, or if a chat failed after its start. */
   readonly status: number | undefined
-  /** Field errors of the request; empty for most errors. */
+  /** Field errors of the request. Empty for most errors. */
   readonly details: readonly ErrorDetail[]
   /** The Retry-After of the response, in seconds. */
   readonly retryAfterSeconds: number | undefined
-  /** The X-Request-Id of the response; include it in bug reports. */
+  /** The X-Request-Id of the response. Include it in bug reports. */
   readonly requestId: string | undefined
   /** Id of the task that `tasks.wait` or `tasks.run` was waiting for. The task continues. */
   readonly taskId: string | undefined
@@ -71,8 +72,8 @@ export class ErrandClientError extends Error {
 }
 
 /**
- * True for errors of this package, even if another loaded copy of the package created them. `instanceof` is false for
- * those.
+ * Whether this is an error of this package. Unlike `instanceof`, also detects errors of another loaded copy of the
+ * package.
  *
  * @example
  * if (isErrandError(error) && error.code === 'RATE_LIMIT_EXCEEDED') await pause(error.retryAfterSeconds)
@@ -85,7 +86,7 @@ export function invalidArgument(path: string, message: string): ErrandClientErro
   return new ErrandClientError('INVALID_ARGUMENT', `${path}: ${message}`, { details: [{ path, message }] })
 }
 
-/** Returns a copy of the error with the given fields; other values are returned unchanged. */
+/** Returns a copy of the error with the given fields. Other values are returned unchanged. */
 export function withFields(error: unknown, fields: ClientErrorFields): unknown {
   if (!(error instanceof ErrandClientError)) return error
   const { code, message, status, details, retryAfterSeconds, requestId, taskId, costUsd, cause } = error

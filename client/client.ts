@@ -140,13 +140,13 @@ export type ErrandClient<Config extends AnyConfig = UnknownConfig> = LoginClient
       get: Method<'agents.get'>
     }
     quotes: QuotesClient<Config>
-    /** The account's API keys; needs the scope `manage`. */
+    /** The account's API keys. Needs the scope `manage`. */
     keys: {
-      /** Creates an API key. The key is shown only in this response. */
+      /** Only this response contains the key. */
       create: Method<'keys.create'>
       get: Method<'keys.get'>
       list: ListMethod<'keys.list'>
-      /** Changes limits. Omitted limits stay unchanged; null removes a limit. */
+      /** Omitted limits stay unchanged, and null removes a limit. */
       update: Method<'keys.update'>
       /** Takes effect on the next request. Idempotent. */
       revoke: Method<'keys.revoke'>
@@ -155,7 +155,7 @@ export type ErrandClient<Config extends AnyConfig = UnknownConfig> = LoginClient
     }
     /** Tokens for browsers, valid for one hour at most. */
     clientTokens: {
-      /** Creates a token, shown only in this response. Use it as the `apiKey` of a browser's client. */
+      /** Creates a token to use as the `apiKey` of a browser's client. Only this response contains the token. */
       create: EasyMethod<'clientTokens.create'>
       /** Lists the active tokens, newest first. */
       list: ListMethod<'clientTokens.list'>
@@ -171,7 +171,7 @@ export type ErrandClient<Config extends AnyConfig = UnknownConfig> = LoginClient
   }
 
 /**
- * Creates a client for one service and one API key. Throws INVALID_ARGUMENT for invalid options. Makes no request. With
+ * Creates a client for one service and one API key. Makes no request. Throws INVALID_ARGUMENT for invalid options. With
  * `typeof config`, the type of the service's configuration, unknown endpoints and invalid params do not compile.
  *
  * @example

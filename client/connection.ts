@@ -2,22 +2,22 @@ import { invalidArgument, type ErrandClientError } from './client-error.ts'
 import { withRenewedKey, type KeySource } from './renewed-key.ts'
 
 export type ErrandClientOptions = {
-  /** URL of the service, for example `https://errand.example.com`. A path prefix is preserved. */
+  /** URL of the service, such as `https://errand.example.com`. A path prefix is preserved. */
   baseUrl: string | URL
   /**
    * API key or token sent with every call, or a function that returns one. The function is called before the first
-   * request, and again when the service rejects the token (401), for example because it has expired. Null only in pages
-   * of the service itself, where the browser sends the login cookie.
+   * request, and again when the service rejects the token (401), such as after its expiry. Null only in pages of the
+   * service itself, where the browser sends the login cookie.
    */
   apiKey: string | KeySource | null
-  /** Function to use instead of the global fetch. */
+  /** Replaces the global fetch. */
   fetch?: ClientFetch | undefined
-  /** Timeout of one request in milliseconds, in addition to its long-poll time. Default: 60,000. */
+  /** Timeout of one request in milliseconds, in addition to its long-poll time. Defaults to 60,000. */
   requestTimeoutMs?: number | undefined
   /**
    * Maximum retries of a call after transient failures: no response, 429, 502, 503 or 504. Applies to reads, and to
-   * changes with an Idempotency-Key, which take effect only once. Default: 2. A retry waits for the response's
-   * Retry-After, up to 60 seconds. If the Retry-After is longer, the call rejects immediately.
+   * changes with an Idempotency-Key, which take effect only once. Defaults to 2. A retry waits for the response's
+   * Retry-After. If that is longer than 60 seconds, the call rejects immediately.
    */
   maxRetries?: number | undefined
   /** Headers sent with every request. The client's own headers take precedence. */
@@ -26,13 +26,13 @@ export type ErrandClientOptions = {
   onRequest?: ((request: RequestEvent) => void) | undefined
   /** Called after each response, including errors, but not if there was no response. */
   onResponse?: ((response: ResponseEvent) => void) | undefined
-  /** Called before each pause that precedes a retry, in any call, including `tasks.run` and `tasks.wait`. */
+  /** Called before the pause that precedes each retry, in any call, including `tasks.run` and `tasks.wait`. */
   onRetry?: ((retry: RetryEvent) => void) | undefined
 }
 
 export type ClientFetch = (url: string, init: RequestInit) => Promise<Response>
 
-/** An HTTP request. Reads made in the same tick share one request. */
+/** Reads made in the same tick share one request. */
 export type RequestEvent = {
   method: string
   url: string
@@ -47,9 +47,8 @@ export type ResponseEvent = RequestEvent & {
 }
 
 export type RetryEvent = {
-  /** The operation that is being retried, for example `tasks.create`. */
+  /** The operation to retry, such as `tasks.create`. */
   operation: string
-  /** The failure that caused the retry. */
   error: ErrandClientError
   /** Milliseconds until the retry. */
   delayMs: number
@@ -100,7 +99,7 @@ export function toConnection(options: ErrandClientOptions): Connection {
   }
 }
 
-/** Validates the API key. The error never quotes the key, not even an invalid one, because errors are often logged. */
+/** The error never quotes the key, not even an invalid one, because errors are often logged. */
 function checkKey(apiKey: unknown): string {
   if (typeof apiKey === 'string' && /^[\x21-\x7e]+$/.test(apiKey)) return apiKey
   throw invalidArgument('apiKey', 'Must be an API key, with only visible ASCII characters and no spaces')
@@ -152,8 +151,8 @@ function observedFetch({ fetch, onRequest, onResponse }: ErrandClientOptions): C
 }
 
 /**
- * Rethrows a hook's error asynchronously. Such an error is a bug in the caller's program and must not fail the call,
- * which may already be charged.
+ * Rethrows a hook's error asynchronously. It is a bug in the caller's program and must not fail the call, which may
+ * already be charged.
  */
 function observe<T>(hook: ((value: T) => void) | undefined, value: T): void {
   try {

@@ -4,7 +4,7 @@ import type { Call } from './calls/rpc-call.ts'
 /** MCP servers that the caller has connected. Changing them needs the scope `manage` or `connectors`. */
 export type ConnectorsClient = {
   /**
-   * Stores a connector. Its secrets are encrypted and never shown again. Does not connect yet.
+   * Stores a connector without connecting to it. Its secrets are encrypted and never shown again.
    *
    * @example
    * const { id } = await client.connectors.create({
@@ -17,15 +17,15 @@ export type ConnectorsClient = {
   get: Method<'connectors.get'>
   /** Lists the caller's connectors, newest first. */
   list: ListMethod<'connectors.list'>
-  /** Changes only the fields in the input, for example `allowedTools`. */
+  /** Changes only the fields in the input, such as `allowedTools`. */
   update: Method<'connectors.update'>
-  /** Deletes a connector and its secrets. */
+  /** Also deletes the connector's secrets. */
   delete: Method<'connectors.delete'>
-  /** Connects to the server. The result is the connector's new `status`. */
+  /** Connects to the server, and returns the connector's new `status`. */
   test: Method<'connectors.test'>
   /**
-   * Starts the sign-in of an `oauth` connector. Open `authorizationUrl` in the user's browser. Required if the
-   * connector's status is `needs_sign_in`.
+   * Starts the sign-in of an `oauth` connector, which is required if its status is `needs_sign_in`. Open
+   * `authorizationUrl` in the user's browser.
    */
   signIn: Method<'connectors.signIn'>
   /**

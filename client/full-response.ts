@@ -8,7 +8,7 @@ import type { Task } from './types/client-types.ts'
 
 type FetchOptions = { signal?: AbortSignal | undefined }
 
-/** Fetches the full response of a task. The task itself contains only the start of responses larger than 16 KB. */
+/** Fetches a task's full response. If it is larger than 16 KB, the task itself contains only its start. */
 export async function fetchFullResponse(
   connection: Connection,
   { response, responseUri }: Pick<Task, 'response' | 'responseUri'>,

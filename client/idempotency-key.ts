@@ -1,8 +1,7 @@
 import { invalidArgument } from './client-error.ts'
 
-/** Generates a key with 128 random bits. */
 export function newIdempotencyKey(): string {
-  // Do not use `randomUUID`, which browsers do not provide to pages served over plain HTTP.
+  // Browsers do not provide `randomUUID` to pages served over plain HTTP.
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return `run_${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`
 }

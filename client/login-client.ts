@@ -12,11 +12,11 @@ export type LoginClients = {
     /** Logs out the calling browser. */
     end: PlainMethod<'login.end'>
   }
-  /** The account's browser logins; needs the scope `manage`. */
+  /** The account's browser logins. Needs the scope `manage`. */
   logins: {
     list: ListMethod<'logins.list'>
     end: Method<'logins.end'>
-    /** Ends all logins, including the current one. */
+    /** Also ends the current login. */
     endAll: PlainMethod<'logins.endAll'>
   }
 }

@@ -1,22 +1,19 @@
 import { ErrandClientError } from './client-error.ts'
 import { parseRetryAfter } from './retry-after.ts'
 
-// Errors for unexpected responses, and functions that detect such responses.
-
 export function networkError(cause: unknown): ErrandClientError {
   const message = `The connection to the service failed (${describeCause(cause)}). Check baseUrl and the network.`
   return new ErrandClientError('NETWORK_ERROR', message, { cause })
 }
 
 /**
- * Creates the error for a response that does not come from the service, such as a proxy's page, another program's JSON,
- * a truncated response or a redirect.
+ * For a response that does not come from the service, such as a proxy's page, another program's JSON, a truncated
+ * response or a redirect.
  */
 export function badResponse(response: Response, value: unknown): ErrandClientError {
   return new ErrandClientError('BAD_RESPONSE', describeAnswer(response, value), responseFields(response))
 }
 
-/** Returns the error fields derived from the status and headers. */
 export function responseFields({ headers, status, type }: Response) {
   return {
     // A browser reports a redirect with status 0 and hides its target.

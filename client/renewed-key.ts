@@ -1,11 +1,10 @@
 type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
-/** Returns the API key or token to send. */
 export type KeySource = () => string | Promise<string>
 
 /**
- * Sends each request with the key that `getKey` returned last. After a 401, calls `getKey` again and repeats the request
- * once. Concurrent requests share one call to `getKey`.
+ * Sends each request with the key that `getKey` returned last. After a 401, calls `getKey` again and repeats the
+ * request once. Concurrent requests share one call to `getKey`.
  */
 export function withRenewedKey(fetch: Fetch, getKey: () => Promise<string>): Fetch {
   let current: Promise<string> | undefined
@@ -18,7 +17,7 @@ export function withRenewedKey(fetch: Fetch, getKey: () => Promise<string>): Fet
   function renew(): Promise<string> {
     const key = getKey()
     current = key
-    // A failure must not be cached.
+    // Do not cache a failure.
     key.catch(() => {
       if (current === key) current = undefined
     })

@@ -8,7 +8,6 @@ import type { AnyConfig, ChatAgentId, UnknownConfig } from './types/endpoint-typ
 export type CreateSessionOptions = KeyedOptions
 
 export type CreateSessionInput<Config extends AnyConfig = UnknownConfig> = Omit<Input<'sessions.create'>, 'agentId'> & {
-  /** An agent that supports chat. */
   agentId: ChatAgentId<Config>
 }
 

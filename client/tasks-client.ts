@@ -22,15 +22,15 @@ import { waitForTask } from './wait-for-task.ts'
 export type CreateOptions = KeyedOptions
 
 export type WaitOptions = {
-  /** Ends the wait immediately, with the signal's reason as the rejection. The task continues. */
+  /** Ends the wait immediately, and rejects with the signal's reason. The task continues. */
   signal?: AbortSignal | undefined
   /**
-   * Maximum wait in milliseconds; then rejects with TIMEOUT, and the task continues. Default: 600,000. Can be
+   * Maximum wait in milliseconds, after which it rejects with TIMEOUT and the task continues. Defaults to 600,000. Can be
    * `Infinity`.
    */
   timeoutMs?: number | undefined
   /**
-   * Fetches responses larger than 16 KB in full. Otherwise the task contains only the start of such a response, as a
+   * Fetches responses larger than 16 KB in full. Otherwise, the task contains only the start of such a response, as a
    * string.
    */
   fullResponse?: boolean | undefined
@@ -47,7 +47,6 @@ export type CreateTaskInput<Id, Config extends AnyConfig = UnknownConfig> = Omit
 }
 
 export type CreateQuoteInput<Id, Config extends AnyConfig = UnknownConfig> = Omit<Input<'quotes.create'>, 'task'> & {
-  /** Fields of the task to create */
   task?: Pick<Input<'tasks.create'>, 'maxCostUsd'> & { endpointId: Id; params: EndpointParams<Id, Config> }
 }
 
@@ -78,9 +77,9 @@ export type TasksClient<Config extends AnyConfig = UnknownConfig> = {
   /** Lists the caller's tasks, newest first. */
   list: ListMethod<'tasks.list'>
   /**
-   * Cancels a task that has not ended. The task fails with CANCELED and is refunded, and its agent is stopped. An ended
-   * task is not changed. Rejects with CONFLICT if the run has called a connector or charged an event, or if it has
-   * started and the endpoint allows canceling only before the start.
+   * Cancels a task. The task fails with CANCELED and is refunded, and its agent is stopped. Does not change an ended
+   * task. Rejects with CONFLICT if the run has called a connector or charged an event, or if it has started and the
+   * endpoint allows canceling only before the start.
    *
    * @example
    * const { status, error } = await client.tasks.cancel({ taskId })

@@ -8,7 +8,6 @@ const longPollSeconds = 30
 export type WaitParts = {
   getTask: (waitSeconds: number) => Promise<Task>
   pause: (ms: number) => Promise<void>
-  /** Monotonic clock in milliseconds. */
   now: () => number
   onFailure: OnFailure
 }

@@ -4,7 +4,7 @@ import type { Call } from './calls/rpc-call.ts'
 /** The caller's webhooks. Changing them needs the scope `manage`. */
 export type WebhooksClient = {
   /**
-   * Creates a webhook, which sends events to a URL. The signing secret is shown only in this response. Pass it to
+   * Creates a webhook, which sends events to a URL. Only this response contains the signing secret. Pass it to
    * `webhooks.unwrap`.
    *
    * @example

@@ -1,13 +1,13 @@
 import { ErrandClientError, invalidArgument } from './client-error.ts'
 
 type EventOf<Type extends string, Data> = {
-  /** Event type. Ignore types that you do not know, because more may be added. */
+  /** Ignore types that you do not know, because more may be added. */
   type: Type
   /** When the event happened, in ISO 8601. */
   timestamp: string
   /** The user of the event. Only for webhooks of a platform key. */
   userId?: string
-  /** The user's id in the product; null if there is none. Only for webhooks of a platform key. */
+  /** The user's id in the product, or null if there is none. Only for webhooks of a platform key. */
   externalId?: string | null
   /** Contains only ids, states, codes and amounts. Fetch the objects themselves from the service. */
   data: Data
@@ -15,7 +15,6 @@ type EventOf<Type extends string, Data> = {
 /** `refundedUsd` is the amount returned to the balance. */
 type EndedTaskData = { taskId: string; agentId: string; endpointId: string; costUsd: string; refundedUsd: string }
 
-/** The payload of a webhook request. */
 export type WebhookEvent =
   | EventOf<'task.completed', EndedTaskData & { status: 'completed' }>
   | EventOf<'task.failed', EndedTaskData & { status: 'failed'; errorCode: string }>
@@ -34,7 +33,7 @@ export type WebhookEvent =
   /** Sent when a key's limit rejects the first request in a period. `resetsAt` is null if the period has no end. */
   | EventOf<'key.limit_reached', { keyId: string; limitUsd: string; resetsAt: string | null }>
   /**
-   * Sent once when the balance falls below the threshold. Sent again only after a credit has lifted the balance to the
+   * Sent once when the balance falls below the threshold. Sent again only after a credit has raised the balance to the
    * threshold, or after the threshold was changed.
    */
   | EventOf<'balance.low', { balanceUsd: string; notifyBelowUsd: string }>
@@ -50,7 +49,7 @@ export type WebhookEvent =
 export type UnwrapOptions = {
   /**
    * Maximum difference between the request's timestamp and this machine's clock. An attacker can replay a request for
-   * that long. Default: 300.
+   * that long. Defaults to 300.
    */
   toleranceSeconds?: number
 }

@@ -5,7 +5,7 @@ import type { ChatInput, ChatMessagePart } from '../types/client-types.ts'
 import { endOf, isEmpty, uiChunks, type ReplyEnd } from './ui-chunks.ts'
 import type { ErrandUIMessageChunk, UIStreamOptions } from './ui-types.ts'
 
-/** The methods of an `errand-client` client that the transport uses. */
+/** The client methods that the transport uses. */
 export type ChatCalls = {
   chat: {
     stream: (input: ChatInput, options?: ChatOptions) => ChatStream
@@ -17,24 +17,21 @@ export type ChatCalls = {
 
 export type ErrandChatTransportOptions = UIStreamOptions & {
   /**
-   * The client to use. In a browser page, create it with a client token as its `apiKey`. If this is a function, the
-   * transport calls it for each message and each resumed reply, so it can renew the token.
+   * In a browser page, create the client with a client token as its `apiKey`. A function is called for each message and
+   * each resumed reply, so it can renew the token.
    */
   client: ChatCalls | (() => ChatCalls | PromiseLike<ChatCalls>)
   /**
-   * The session id of a chat. By default, the chat id is the session id. A function can create a session for `send`.
-   * For `resume` it must return undefined if the chat has no session.
+   * Session id of a chat. Defaults to the chat id. A function can create a session for `send`. For `resume` it must
+   * return undefined if the chat has no session.
    */
   sessionId?: string | ((chatId: string, to: 'send' | 'resume') => SessionId | PromiseLike<SessionId>) | undefined
   /**
-   * Whether a reply stops or continues when its page is closed or reloaded. Default: `continue`, so that the reply can
-   * be resumed.
+   * Whether a reply stops or continues when its page is closed or reloaded. Defaults to `continue`, so that the reply
+   * can be resumed.
    */
   onDisconnect?: 'stop' | 'continue' | undefined
-  /**
-   * The transport sends `params` and `maxCostUsd` with every message. Fields in the `body` of `sendMessage` override
-   * both.
-   */
+  /** Sent with every message, like `maxCostUsd`. Fields in the `body` of `sendMessage` override both. */
   params?: ChatInput['params']
   maxCostUsd?: string | undefined
   /**
@@ -46,7 +43,7 @@ export type ErrandChatTransportOptions = UIStreamOptions & {
 
 type SessionId = string | undefined
 
-/** The end of a reply. `costUsd` is missing if the transport did not receive the last event. */
+/** `costUsd` is missing if the transport did not receive the last event. */
 export type ChatEnd = ReplyEnd & { chatId: string; turnId: string }
 
 type ChatRequest = {
@@ -56,7 +53,6 @@ type ChatRequest = {
 
 type UIPart = { type: string; text?: unknown; url?: unknown; filename?: unknown }
 
-/** The argument that `ai` passes to `sendMessages`. */
 export type SendRequest = ChatRequest & {
   trigger: 'submit-message' | 'regenerate-message'
   messageId: string | undefined
@@ -65,16 +61,15 @@ export type SendRequest = ChatRequest & {
   body?: object
 }
 
-/** The argument that `ai` passes to `reconnectToStream`. */
 export type ReconnectRequest = ChatRequest
 
-/** Maximum time that the next message waits while an earlier reply is being stopped. */
+/** How long the next message waits for an earlier reply to stop. */
 const stopMsMax = 10_000
 
 /**
  * Connects `useChat` to the service. Sends only the new message, because the service keeps the history. The chat's
- * `stop` also stops the reply at the service; the page then receives no further chunks. A reload, another tab or a lost
- * connection does not stop the reply.
+ * `stop` also stops the reply at the service, and the page then receives no further chunks. A reload, another tab or a
+ * lost connection does not stop the reply.
  *
  * @example
  * const transport = new ErrandChatTransport({ client: createClient({ baseUrl, apiKey: token }) })
@@ -84,11 +79,11 @@ export class ErrandChatTransport {
   /** Resuming replays the reply from its beginning. */
   readonly resumeStreamIsReplay = true
   readonly #options: ErrandChatTransportOptions
-  /** Turn id of each chat whose reply this page has not received to its end. */
+  /** Turn ids by chat id, for replies that this page has not received to the end. */
   readonly #turns = new Map<string, string>()
   /** Promises by chat id. Each resolves once the reply that is being stopped has ended. */
   readonly #stops = new Map<string, Promise<void>>()
-  /** Latest resume request of each chat. A new request replaces the previous one. */
+  /** Latest resume request of each chat. */
   readonly #resumes = new Map<string, ReconnectRequest>()
 
   constructor(options: ErrandChatTransportOptions) {
@@ -127,7 +122,7 @@ export class ErrandChatTransport {
     const { chat } = await this.#client()
     await this.#stops.get(chatId)
     abortSignal?.throwIfAborted()
-    // A reply that has ended can be found only by its turn id.
+    // An ended reply can be found only by its turn id.
     const turnId = this.#turns.get(chatId)
     const stream = turnId === undefined ? chat.resumeSession({ sessionId }) : chat.resume({ turnId })
     try {
@@ -257,7 +252,7 @@ function toPart({ filename, text, type, url }: UIPart): ChatMessagePart {
   return { type, mediaType, data, ...(typeof filename === 'string' && { filename }) }
 }
 
-/** Mimics the error with which browsers report a broken connection, so that `useChat` knows it can resume the reply. */
+/** Mimics the browser's error for a broken connection, so that `useChat` knows it can resume the reply. */
 function disconnectOf(error: unknown): unknown {
   if (!isErrandError(error) || error.code !== 'NETWORK_ERROR') return error
   return new TypeError(`network error: ${error.message}`, { cause: error })

@@ -7,10 +7,9 @@ type Delta = 'text' | 'reasoning'
 /** Marks tool calls as run by the service, and as `dynamic`, because the page does not know the tools. */
 const byService = { dynamic: true, providerExecuted: true } as const
 
-/** The outcome of a reply and its cost. */
 export type ReplyEnd = { usage?: ChatUsage; costUsd?: string; error?: ReplyError }
 
-/** Returns the end of a reply if this is its last event, and undefined otherwise. */
+/** Returns undefined unless this is the last event of a reply. */
 export function endOf(event: ChatEvent): ReplyEnd | undefined {
   if (event.type === 'done') return { usage: event.usage, costUsd: event.costUsd }
   if (event.type !== 'error') return undefined
@@ -18,7 +17,7 @@ export function endOf(event: ChatEvent): ReplyEnd | undefined {
   return { ...(costUsd !== undefined && { costUsd }), error: { ...error, costUsd } }
 }
 
-/** Translates the finish reason to the corresponding one of `ai`. */
+/** Translates the finish reason to `ai`'s. */
 function finishReasonOf(event: ChatEvent): 'stop' | 'length' | 'content-filter' {
   const { finishReason = 'stop' } = event.type === 'done' ? event : {}
   return finishReason === 'content_filter' ? 'content-filter' : finishReason
@@ -80,7 +79,7 @@ export async function* uiChunks(
   }
 }
 
-/** Opens and closes the text and reasoning parts. Only one part is open at a time, and each has its own id. */
+/** Opens and closes the text and reasoning parts. Only one part is open at a time, and each has a separate id. */
 class Parts {
   #count = 0
   #open: { kind: Delta; id: string } | undefined;

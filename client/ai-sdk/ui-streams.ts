@@ -23,9 +23,9 @@ export function toUIMessageStream(
 }
 
 /**
- * Creates the response of a route for the `DefaultChatTransport` of `ai`. The reply is sent as server-sent events. If
- * the service rejects the request, the response has the service's status and error text. If `chat.resumeSession` found
- * no reply in progress, the status is 204.
+ * Creates a route's response for the `DefaultChatTransport` of `ai`, and sends the reply as server-sent events. If the
+ * service rejects the request, the response has the service's status and error text. If `chat.resumeSession` found no
+ * reply in progress, the status is 204.
  *
  * @example
  * const stream = errand.chat.stream({ sessionId, message, onDisconnect: 'continue' })
@@ -58,7 +58,6 @@ export async function toUIMessageStreamResponse(
   )
 }
 
-/** Pulls chunks only when the reader asks for them. */
 function chunkStream<Chunk>(chunks: AsyncGenerator<Chunk, void, undefined>, leave: () => void): ReadableStream<Chunk> {
   return new ReadableStream<Chunk>(
     {

@@ -6,23 +6,23 @@ export type ErrandMetadata = {
   turnId?: string
   /** Set when the reply ends. */
   usage?: ChatUsage
-  /** Set when the reply ends: the amount charged, in USD with four decimals. */
+  /** The amount charged, in USD with four decimals. Set when the reply ends. */
   costUsd?: string
   /** Set if the reply failed after its start. */
   errorCode?: string
 }
 
-/** The reason why a reply failed. `costUsd` is the amount charged despite the failure. */
+/** Why a reply failed. `costUsd` is the amount charged despite the failure. */
 export type ReplyError = { code: string; message: string; costUsd?: string | undefined }
 
 export type UIStreamOptions = {
-  /** Returns the error text that the page receives. Default: the error's message. */
+  /** Returns the error text that the page receives. Defaults to the error's message. */
   onError?: ((error: ReplyError) => string) | undefined
 }
 
 type ToolCall = { toolCallId: string; dynamic: true; providerExecuted: true }
 
-/** The subset of `ai`'s UI message chunk types that replies use. */
+/** The chunk types of `ai`'s UI messages that replies use. */
 export type ErrandUIMessageChunk =
   | { type: 'start'; messageId?: string; messageMetadata: ErrandMetadata }
   | { type: 'text-start'; id: string }

@@ -3,7 +3,7 @@ export type WithResponse<T> = {
   data: T
   status: number
   headers: Headers
-  /** The X-Request-Id; include it in bug reports. */
+  /** The X-Request-Id. Include it in bug reports. */
   requestId: string | undefined
 }
 

@@ -6,8 +6,8 @@ export type ChatFilePart = Extract<ChatMessagePart, { type: 'file' }>
 const chunkBytes = 24_576
 
 /**
- * Creates a message part from a Blob or File, such as one from a file input. In Node use
- * `await openAsBlob(path, { type })`. Throws a TypeError if the media type is unknown.
+ * Creates a message part from a Blob or File, such as one from a file input. In Node, use `await openAsBlob(path, {
+ * type })`. Throws a TypeError if the media type is unknown.
  *
  * @example
  * const message = [{ type: 'text', text: 'What is this?' } as const, await filePart(input.files[0])]

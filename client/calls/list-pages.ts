@@ -20,7 +20,7 @@ export type ItemOf<Page> = {
  */
 export type ListPromise<Page, Item> = CallPromise<Page> & AsyncIterable<Item>
 
-/** Maximum number of item ids to remember for detecting where a page overlaps the previous ones. */
+/** Item ids to remember, so that a page's overlap with the previous ones is detected. */
 const seenMax = 1000
 const largestPage = 100
 
@@ -32,7 +32,7 @@ export function toListPromise<Page extends PageHead, Item>(
   return Object.assign(first, {
     [Symbol.asyncIterator]: () => {
       const given = first
-      // Fetch the page again for a second iteration, because the page in `first` may be outdated by then.
+      // For a second iteration, fetch the page again, because `first` may be outdated by then.
       first = undefined
       // The iterator reports the failure, so prevent an unhandled rejection here.
       given?.catch(() => {})
@@ -43,7 +43,7 @@ export function toListPromise<Page extends PageHead, Item>(
 
 /**
  * Yields items page by page. Uses the cursor if the list has one, because cursors neither skip nor repeat items.
- * Otherwise uses the offset.
+ * Otherwise, uses the offset.
  */
 async function* items<Page extends PageHead, Item>(
   given: CallPromise<Page> | undefined,
@@ -95,8 +95,8 @@ async function* itemsByOffset<Page extends PageHead, Item>(
         yield item
       }
       if (offset + found.length >= page.total || found.length === 0) return
-      // Pages also have a byte limit, so with large items a page may contain only the overlapping item. In that case,
-      // the next page starts after that item.
+      // Pages also have a byte limit, so with large items a page may contain only the overlapping item. The next page
+      // then starts after that item.
       isJoined = added.length > 0
       offset += isJoined ? found.length - 1 : found.length
     }

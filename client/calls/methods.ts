@@ -14,12 +14,10 @@ export type KeyedOptions = CallOptions & {
 }
 
 export type Method<Name extends Operation> = (input: Input<Name>, options?: CallOptions) => CallPromise<Output<Name>>
-/** A method whose input fields are all optional. */
 export type EasyMethod<Name extends Operation> = (
   input?: Input<Name>,
   options?: CallOptions,
 ) => CallPromise<Output<Name>>
-/** A method without input. */
 export type PlainMethod<Name extends Operation> = (options?: CallOptions) => CallPromise<Output<Name>>
 export type KeyedMethod<Name extends Operation> = (
   input: Input<Name>,
@@ -116,7 +114,7 @@ function createMethods(call: Call) {
 }
 
 /**
- * Returns a namespace's methods, each of the given kind.
+ * Returns the methods of a namespace, each of the given kind.
  *
  * @example
  * methodsOf(call, 'agents', { list: 'list', get: 'read' })

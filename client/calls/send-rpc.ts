@@ -8,8 +8,8 @@ export type RpcRequest = {
   input: unknown
   idempotencyKey?: string | undefined
   /**
-   * Whether the call gets its own request instead of joining a batch. Set for long polls, because a batch responds only
-   * when its slowest call has finished.
+   * Whether the call gets a separate request instead of joining a batch. Set for long polls, because a batch responds
+   * only when its slowest call has finished.
    */
   isAlone?: boolean | undefined
   signal: AbortSignal
@@ -32,14 +32,14 @@ type Waiting = {
   reject: (reason: unknown) => void
 }
 
-/** Maximum number of calls that the service accepts in one batch. */
+/** Maximum calls that the service accepts in one batch. */
 const batchMax = 20
 // Far below the limits of servers and proxies, but enough for a full batch of ordinary reads.
 const urlLengthMax = 4000
 const inputLengthMax = 1000
 
 /**
- * Sends calls to the service's RPC. Reads made in the same tick share one request. A change gets its own request,
+ * Sends calls to the service's RPC. Reads made in the same tick share one request. Each change has a separate one,
  * because an Idempotency-Key header applies to one call.
  */
 export function createSendRpc(connection: Connection): SendRpc {
@@ -83,8 +83,7 @@ export function createSendRpc(connection: Connection): SendRpc {
 
   return async ({ operation, isQuery, input, idempotencyKey, isAlone, signal }) => {
     const json = `{"json":${toJson(input)}}`
-    // An input that is too long for a batch URL gets its own request. The service then reports what is wrong with the
-    // input.
+    // Send an input that is too long for a batch in a separate request. The service then reports what is wrong with it.
     if (isQuery && !isAlone && json.length <= inputLengthMax) {
       return await new Promise((resolve, reject) => {
         if (waiting.push({ operation, json, signal, resolve, reject }) === 1) setTimeout(flush)
@@ -108,8 +107,8 @@ export function createSendRpc(connection: Connection): SendRpc {
 
 /**
  * Serializes the input as plain JSON. Throws INVALID_ARGUMENT for values that JSON cannot represent, such as a cycle or
- * a bigint. Params must have the same meaning over RPC as over REST, where a date is a string. The service stores them
- * as JSON.
+ * a bigint. The service stores params as JSON, so they must mean the same over RPC as over REST, where a date is a
+ * string.
  */
 export function toJson(value: unknown): string {
   try {
@@ -123,8 +122,8 @@ export function toJson(value: unknown): string {
 }
 
 /**
- * Fetches an RPC response. Throws NETWORK_ERROR if there is no response. Throws BAD_RESPONSE for a response that is not
- * the service's: a proxy's page, another program's JSON, a truncated response, a redirect.
+ * Fetches an RPC response. Throws NETWORK_ERROR if there is none. Throws BAD_RESPONSE if it is not the service's: a
+ * proxy's page, another program's JSON, a truncated response, a redirect.
  */
 async function fetchRpc({ fetch, headers }: Connection, url: string, init: RequestInit) {
   let response: Response

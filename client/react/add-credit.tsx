@@ -3,21 +3,20 @@ import { announceCharge, useErrandContext } from './errand-provider.tsx'
 import { formatUsd } from './format-usd.ts'
 
 export type AddCreditProps = {
-  /** Amounts to choose from, in USD. Default: 10, 25 and 50. */
+  /** Amounts to choose from, in USD. Defaults to 10, 25 and 50. */
   amounts?: readonly string[] | undefined
   /**
    * Adds the credit in your product, for example on a page of your own. By default, starts a top-up with the service
    * and navigates to the payment page.
    */
   onAdd?: ((amountUsd: string) => void | Promise<void>) | undefined
-  /** Page to return to after the payment. Default: this page. The operator must allow its origin. */
+  /** Page to return to after the payment. Defaults to this page. The operator must allow its origin. */
   returnUrl?: string | undefined
-  /** Accessible name of the group of buttons. Default: `Add credit`. */
+  /** Accessible name of the group of buttons. Defaults to `Add credit`. */
   label?: string | undefined
   locale?: string | undefined
 }
 
-/** Shows a button for each amount. */
 export function AddCredit({
   amounts = ['10.00', '25.00', '50.00'],
   label = 'Add credit',

@@ -5,7 +5,7 @@ import { useBalance } from './use-balance.ts'
 export type BalanceProps = {
   /** Appended to the class `errand-balance`. */
   className?: string | undefined
-  /** BCP 47 locale of the amount. Default: the browser's. */
+  /** BCP 47 locale of the amount. Defaults to the browser's. */
   locale?: string | undefined
 }
 

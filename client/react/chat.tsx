@@ -13,7 +13,7 @@ export type ChatLabels = {
 
 export type ChatProps = {
   sessionId: string
-  /** Renders the text of a message, for example as Markdown. Default: as plain text. */
+  /** Renders the text of a message, for example as Markdown. Defaults to plain text. */
   renderText?: ((text: string, item: ChatItem) => ReactNode) | undefined
   labels?: Partial<ChatLabels> | undefined
   locale?: string | undefined
@@ -28,8 +28,7 @@ const english: ChatLabels = {
 }
 
 /**
- * A chat with the agent of a session. Each reply shows its cost. Enter sends the message, and Shift+Enter starts a new
- * line.
+ * A chat with a session's agent. Each reply shows its cost. Enter sends the message, and Shift+Enter starts a new line.
  */
 export function Chat({ labels, locale, renderText = (text) => text, sessionId }: ChatProps): ReactNode {
   const { error, isReplying, items, send, stop } = useChat({ sessionId })

@@ -12,7 +12,6 @@ export type ErrandProviderProps = {
   children?: ReactNode
 }
 
-/** Provides a client to the components inside it. */
 export function ErrandProvider({ children, client }: ErrandProviderProps): ReactNode {
   const errand = useMemo(() => ({ client, listeners: new Set<() => void>() }), [client])
   return <ErrandContext.Provider value={errand}>{children}</ErrandContext.Provider>

@@ -9,7 +9,7 @@ export type ReceiptProps = {
   locale?: string | undefined
 }
 
-/** Shows the cost of a task or reply. With `usage`, the receipt can be expanded to show token counts. */
+/** Shows the cost of a task or reply. With `usage`, the receipt expands to show token counts. */
 export function Receipt({ costUsd, locale, usage }: ReceiptProps): ReactNode {
   const cost = formatUsd(costUsd, locale)
   if (!usage) return <span className="errand-receipt">{cost}</span>

@@ -8,7 +8,6 @@ export type BalanceState = {
   /** The balance without the amount reserved for replies in progress, in USD with four fraction digits. */
   availableUsd: string | undefined
   error: Error | undefined
-  /** Reloads the account. */
   refresh: () => void
 }
 

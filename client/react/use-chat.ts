@@ -3,17 +3,14 @@ import type { ChatEvent, ChatStream, ChatUsage, Message } from '../client.ts'
 import { announceCharge, useErrandContext } from './errand-provider.tsx'
 
 export type ChatItem = {
-  /** Unique id within the chat. */
   id: string
   role: 'user' | 'assistant'
   text: string
   /** Names of the tools that the reply has called. */
   toolNames: readonly string[]
-  /** Whether the reply is in progress. */
   isReplying: boolean
   /**
-   * Cost and token counts of the reply. Known once it has ended, but not for replies from before the component was
-   * mounted.
+   * Cost and token counts of the reply, once it has ended. Unknown for replies from before the component was mounted.
    */
   costUsd: string | undefined
   usage: ChatUsage | undefined
@@ -24,11 +21,11 @@ export type ChatItem = {
 export type ChatState = {
   items: readonly ChatItem[]
   isReplying: boolean
-  /** The error if the service rejected a message or could not be reached. */
+  /** Set if the service rejected a message or could not be reached. */
   error: Error | undefined
   /**
-   * Sends a message. Ignored while a reply is in progress. If the message is rejected, `error` is set and the message
-   * is removed.
+   * Sends a message. Ignored while a reply is in progress. If the message is rejected, sets `error` and removes the
+   * message.
    */
   send: (text: string) => Promise<boolean>
   /** Stops the reply. The text so far is charged. */
@@ -153,7 +150,7 @@ function reduce(state: State, change: Change): State {
   }
 }
 
-/** Returns the last stored message with the receipt of the reply that has just ended. */
+/** Returns the last stored message with the receipt of the reply that just ended. */
 function withReceipt(stored: ChatItem | undefined, shown: ChatItem | undefined): ChatItem[] {
   if (!stored) return []
   if (!shown || shown.role !== stored.role) return [stored]
@@ -179,7 +176,7 @@ function apply(item: ChatItem, event: ChatEvent): ChatItem {
 let created = 0
 
 function reply(): ChatItem {
-  // Do not use `crypto.randomUUID`, which browsers do not provide to pages served over plain HTTP.
+  // Browsers do not provide `crypto.randomUUID` to pages served over plain HTTP.
   return { ...emptyItem, id: `new_${++created}`, role: 'assistant', isReplying: true }
 }
 

@@ -11,18 +11,16 @@ import type {
 } from '../client.ts'
 import { announceCharge, useErrandContext } from './errand-provider.tsx'
 
-/** The input for one of the endpoints `Id`. */
 type TaskInput<Config extends AnyConfig, Id> = Id extends unknown ? CreateTaskInput<Id, Config> : never
 
 export type TaskState<Config extends AnyConfig = UnknownConfig, Id extends EndpointId<Config> = EndpointId<Config>> = {
-  /** Whether a task is being created, queued or running. */
   isRunning: boolean
   taskId: string | undefined
-  /** The latest progress that the agent has reported. */
+  /** The agent's latest progress. */
   progress: TaskProgress | undefined
   /** The task once it has ended. A failed task has an `error` and is refunded. */
   task: EndedTaskOf<Id, Config> | undefined
-  /** The error if the service rejected the task or could not be reached. */
+  /** Set if the service rejected the task or could not be reached. */
   error: Error | undefined
   /**
    * Creates a task and follows it to its end. If called again, follows only the latest task. The others continue and

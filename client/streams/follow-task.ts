@@ -6,7 +6,7 @@ import { openStream, type OpenStream } from './open-stream.ts'
 import { readEvents, type EventReader } from './read-events.ts'
 import type { TaskEvent } from '../types/client-types.ts'
 
-/** Events of one task, which can be iterated only once. The request is sent when the first event is read. */
+/** Events of one task. They can be iterated only once. Reading the first event sends the request. */
 export type TaskEvents = EventReader<TaskEvent>
 
 export type FollowOptions = Omit<CallOptions, 'maxRetries'>

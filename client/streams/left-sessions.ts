@@ -2,7 +2,7 @@ import { isErrandError } from '../client-error.ts'
 import type { Connection } from '../connection.ts'
 import { pause } from '../deadline.ts'
 
-/** Time at which this process last abandoned an unfinished chat, by session id. */
+/** When this process last abandoned an unfinished chat, by session id. */
 const leftAt = new Map<string, number>()
 const leftMax = 1000
 /** How long a session may stay busy after its chat was abandoned. */

@@ -8,8 +8,8 @@ const lineFeed = 0x0a
 const defaultLineBytesMax = 64 * 1024 * 1024
 
 /**
- * Decodes chunks of bytes, split anywhere, into events. Splits lines as bytes, because in UTF-8 a line feed byte is
- * never part of another character. Decodes each line when it is complete. Ignores blank lines.
+ * Decodes byte chunks, split anywhere, into events. Splits lines as bytes, because in UTF-8 a line feed byte is never
+ * part of another character. Ignores blank lines.
  */
 export class NdjsonDecoder {
   readonly #lineBytesMax: number
@@ -23,7 +23,7 @@ export class NdjsonDecoder {
   }
 
   /**
-   * Yields the events that a chunk completes. Parses each event on demand, so events before an invalid line are yielded
+   * Yields the events that a chunk completes. Parses events on demand, so those before an invalid line are yielded
    * before the BAD_RESPONSE for that line. Read this generator to its end before you push the next chunk.
    */
   *push(chunk: Uint8Array): Generator<NdjsonEvent, void, undefined> {

@@ -13,24 +13,23 @@ export type OpenStream = {
 type StreamRequest = {
   /** Path after the base URL. */
   path: string
-  /** JSON body. If set, the request is a POST. */
+  /** If set, the request is a POST. */
   body?: string
   idempotencyKey?: string | undefined
   /** Aborts the request, and later the stream. */
   signal: AbortSignal
   timeoutMs: number
-  /** Message of the timeout error. */
   late: string
-  /** Whether 204 is a valid response. It means that no events follow. */
+  /** Whether 204 is a valid response, which means that no events follow. */
   mayBeEmpty?: boolean
 }
 
-/** Maximum time that a response may stay open after its last event. */
+/** How long a response may stay open after its last event. */
 const closeMs = 1000
 
 /**
- * Requests a stream of events and resolves when the stream starts. The timeout covers only the time until then. Throws
- * an error if the response is not a stream.
+ * Requests a stream of events and resolves when it starts. The timeout covers only the time until then. Throws an error
+ * if the response is not a stream.
  */
 export async function openStream(
   connection: Connection,

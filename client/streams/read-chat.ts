@@ -11,11 +11,11 @@ import { openStream, type OpenStream } from './open-stream.ts'
 import { readEvents, type EventReader } from './read-events.ts'
 import type { ChatEvent, ChatInput } from '../types/client-types.ts'
 
-/** Events of one reply, which can be iterated only once. The request is sent when the first event is read. */
+/** Events of one reply. They can be iterated only once. Reading the first event sends the request. */
 export type ChatStream = EventReader<ChatEvent> & {
-  /** The X-Request-Id of the response; include it in bug reports. Known once the response has started. */
+  /** The X-Request-Id of the response. Include it in bug reports. Known once the response has started. */
   readonly requestId: string | undefined
-  /** Response headers; known once the response has started. */
+  /** Response headers. Known once the response has started. */
   readonly headers: Headers | undefined
   /** Id of the reply, for resuming or stopping it. Known once the response has started. */
   readonly turnId: string | undefined
@@ -38,12 +38,12 @@ export type ChatOptions = Omit<CallOptions, 'maxRetries'> & {
 export type ResumeOptions = Omit<CallOptions, 'maxRetries'>
 
 /**
- * Identifies a reply by its turn id, or as the reply in progress in a session. `after` is the `seq` of the last event
- * to skip.
+ * Identifies a reply by its turn id, or as the reply in progress in a session. Skips the events up to the `seq`
+ * `after`.
  */
 export type ResumeInput = { turnId: string; after?: number | undefined } | { sessionId: string }
 
-/** Maximum consecutive failures before a broken reply is abandoned, after about two minutes. */
+/** A broken reply is abandoned after this many consecutive failures, in about two minutes. */
 const failuresMax = 16
 
 type Start = {
@@ -109,8 +109,8 @@ export function resumeChat(connection: Connection, input: ResumeInput, options: 
 }
 
 /**
- * Reads a reply over as many connections as needed. `start` opens the first connection. Later connections continue
- * after the last event read.
+ * Reads a reply over as many connections as needed. `start` opens the first one. Later ones continue after the last
+ * event read.
  */
 function readTurn(
   connection: Connection,

@@ -5,7 +5,7 @@ import { pause } from '../deadline.ts'
 import { NdjsonDecoder, type NdjsonEvent } from './ndjson-decoder.ts'
 import { closeStream, readChunk, type OpenStream } from './open-stream.ts'
 
-/** Events that can be iterated only once. The request is sent when the first event is read. */
+/** Events that can be iterated only once. Reading the first event sends the request. */
 export type EventReader<Event> = {
   next: () => Promise<IteratorResult<Event, void>>
   /** Ends the request immediately, even while waiting for an event. `break` in a loop calls this. */
@@ -39,7 +39,7 @@ type Reading = {
 /** A connection that lasted longer than this resets the failure count. */
 const lastedMs = 10_000
 
-/** Reads one stream of events from first to last, over as many connections as needed. */
+/** Reads a stream of events to its end, over as many connections as needed. */
 export function readEvents<Event>(connection: Connection, reading: Reading): EventReader<Event> {
   const { brokenOff, connect, describe, isLast, mayResume, onLeave, operation, signal, take } = reading
   const own = new AbortController()

@@ -49,7 +49,7 @@ export type {
   WebhookDeliveryDetails,
 } from './api-types.ts'
 
-/** A message part: text, or a file. A file is either base64 content or the id of a file from an earlier message. */
+/** A file is either base64 content or the id of a file from an earlier message. */
 export type ChatMessagePart = Exclude<ChatInput['message'], string>[number]
 
 export type EndedTask = Task & { status: 'completed' | 'failed' }

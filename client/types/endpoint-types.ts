@@ -1,9 +1,9 @@
-// Types of a service's endpoints and agents, from the type of its configuration or from `EndpointTypes`. They do not
-// import Errand or Zod, because the client depends on neither.
+// Types of a service's endpoints and agents, from the type of its configuration or from `EndpointTypes`. The client
+// depends on neither Errand nor Zod, so these types import neither.
 
 /**
- * The endpoints of one service, by id. Empty here; `npx errand-client types URL` writes declarations that extend it.
- * Endpoints that are not declared accept any params.
+ * The endpoints of one service, by id. Empty here, but `npx errand-client types URL` writes declarations that extend
+ * it. Undeclared endpoints accept any params.
  *
  * @example
  * declare module 'errand-client' {
@@ -26,7 +26,6 @@ type DeclaredId = keyof EndpointTypes extends never ? string : WithOthers<keyof 
 /** Accepts any string, and lets editors suggest the known values. */
 type WithOthers<Known> = Known | (string & {})
 
-/** The type of any configuration. */
 export type AnyConfig = { readonly agents: readonly { readonly id: string }[] }
 /** The default configuration type. Because it is `any`, every typed client is also an `ErrandClient`. */
 // oxlint-disable-next-line typescript/no-explicit-any

@@ -1,5 +1,5 @@
-// Converts JSON Schema to TypeScript source. Constraints that a type cannot express (lengths, patterns, ranges) are
-// omitted. Unsupported schemas become `unknown`, so that a type never rejects a value that the service accepts.
+// Converts JSON Schema to TypeScript source. Omits constraints that a type cannot express (lengths, patterns, ranges).
+// Unsupported schemas become `unknown`, so that a type never rejects a value that the service accepts.
 
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
@@ -7,8 +7,8 @@ const anyObject = 'Record<string, unknown>'
 const literal = (value: unknown) => (typeof value === 'object' && value !== null ? 'unknown' : JSON.stringify(value))
 
 /**
- * Returns the type of the values that a schema allows. A `$ref` becomes a type name: the last segment of the reference.
- * The caller must declare that type.
+ * Returns the type of the values that a schema allows. A `$ref` becomes a type name, the last segment of the reference,
+ * which the caller must declare.
  */
 export function schemaType(schema: unknown, indent = ''): string {
   if (!isSchema(schema)) return 'unknown'
