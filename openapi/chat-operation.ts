@@ -5,7 +5,7 @@ import { headersOf } from './error-responses.ts'
 
 type Json = Record<string, unknown>
 
-/** Describes the chat operation by hand, because the generator cannot describe a stream. */
+/** Written by hand, because the generator cannot describe a stream. */
 export function chatOperation(responses: Json, success: Json): Json {
   return {
     operationId: 'chat',
@@ -47,7 +47,7 @@ type Events = { name: string; what: string; prefix?: string }
 /** Returns the events as named schemas, such as ToolCallEvent, and their union with `type` as the discriminator. */
 export function eventSchemas(schema: z.ZodType, { name: unionName, prefix = '', what }: Events): Json {
   const json = JSON.stringify(schemaOf(schema, 'output')).replaceAll('#/$defs/', '#/components/schemas/')
-  // The union has its own schema id, so the generated schema contains it only in its definitions.
+  // The union has a schema id, so the generated schema contains it only in its definitions.
   const { [unionName]: union, ...rest } = (JSON.parse(json) as { $defs: Json }).$defs
   const { oneOf: events } = must(union as Union | undefined, 'the events are a schema with an id')
   const named = events.map(

@@ -10,7 +10,7 @@ export const sharedErrors: Record<string, string> = {
   503: 'The service is overloaded, is stopping or cannot write. Retry with the same Idempotency-Key.',
 }
 
-/** Response headers. A required header is present in every response for which the document lists it. */
+/** A required header is present in every response for which the document lists it. */
 export const headerComponents = {
   'X-Request-Id': always(header('Identifies the request in the logs', 'string')),
   'X-RateLimit-Limit': header('Maximum agent executions per minute'),
@@ -29,7 +29,7 @@ const rateHeaderNames = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLi
 export const rateHeaders = headersOf(...rateHeaderNames)
 export const retryAfterAtTimes: Json = { 'Retry-After': header('Seconds to wait before retrying') }
 /**
- * Statuses of errors that can occur before authentication. Such responses have no rate headers, which describe the
+ * Statuses of errors that can occur before authentication. Their responses have no rate headers, which describe the
  * caller's limit.
  */
 const beforeCaller = /^(?:403|500|503)$/
@@ -40,7 +40,7 @@ export function headersOf(...names: HeaderName[]): Json {
 
 type Refusal = { description: string; headers?: Json; code?: ErrorCode | undefined }
 
-/** Builds an error response. Its example uses `code`, or else the first code with this status. */
+/** The example uses `code`, or else the first code with this status. */
 export function errorResponse(status: string, { description, headers = {}, ...given }: Refusal): Json {
   const codes = Object.keys(errorCatalogue) as ErrorCode[]
   const { code = codes.find((known) => String(errorCatalogue[known].status) === status)! } = given

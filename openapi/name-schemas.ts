@@ -44,8 +44,8 @@ const enums: Record<string, readonly string[]> = {
 }
 
 /**
- * `Login` differs only in case from the name that generators give to the operation logIn. Some generators write one
- * file per name, which collide on case-insensitive file systems.
+ * `Login` differs only in case from the name that generators give to the operation logIn. Some write one file per name,
+ * and these collide on case-insensitive file systems.
  */
 const renamed: Record<string, string> = { Login: 'BrowserLogin' }
 
@@ -66,7 +66,7 @@ export function nameSchemas(document: Named): void {
   components.schemas = Object.fromEntries([...schemas, ...named])
 }
 
-/** Names an operation's body after the operation, and its response too, unless that already has a name. */
+/** Names a body after its operation, and the response too, unless it already has a name. */
 function nameBodies({ operationId, requestBody, responses }: Spoken, schemas: Json): void {
   const name = operationId[0]!.toUpperCase() + operationId.slice(1)
   for (const [content, own] of [
@@ -82,8 +82,8 @@ function nameBodies({ operationId, requestBody, responses }: Spoken, schemas: Js
 }
 
 /**
- * Replaces enums with references and removes what the generator adds to every object and integer. Its additions forbid
- * unknown response fields, although the service may add fields, and state the obvious: names are strings, and integers
+ * Replaces enums with references, and removes what the generator adds to every object and integer. Its additions forbid
+ * unknown response fields, although the service may add fields, or state the obvious: names are strings, and integers
  * are within JavaScript's range.
  */
 function tidied(value: unknown): unknown {
