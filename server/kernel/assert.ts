@@ -1,7 +1,4 @@
-/**
- * Throws if an assumption of the code is wrong. A failed assertion always means a bug in the service, never a caller's
- * mistake.
- */
+/** A failed assertion always means a bug in the service, never a caller's mistake. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`Assertion failed: ${message}`)
 }

@@ -4,7 +4,7 @@ import { ErrandError, type ErrorDetail } from './errors.ts'
 
 const pathCharsMax = 300
 
-/** Formats the path of a Zod issue in the notation of clients: `params.rows[2].name`. */
+/** Formats the path of a Zod issue like clients do: `params.rows[2].name`. */
 export function issuePath(prefix: string, path: readonly PropertyKey[]): string {
   let text = prefix
   for (const key of path) {
@@ -16,7 +16,7 @@ export function issuePath(prefix: string, path: readonly PropertyKey[]): string 
 
 const detailsMax = 20
 
-/** Returns the `details` of a 400 body. An unknown key is reported at its own path. */
+/** Returns the `details` of a 400 body. An unknown key gets its own path. */
 export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]): ErrorDetail[] {
   const details = issues
     .flatMap(ofAlternative)
@@ -30,10 +30,7 @@ export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]
   return details.slice(0, detailsMax)
 }
 
-/**
- * Replaces a union issue with the issues of the only alternative that has the value's type. If no alternative or
- * several have that type, returns the union issue itself.
- */
+/** If only one alternative of a union has the value's type, returns its issues instead of the union's. */
 function ofAlternative(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue]
   const isOther = ({ code, path }: z.core.$ZodIssue) => code === 'invalid_type' && path.length === 0
@@ -44,9 +41,7 @@ function ofAlternative(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
 
 const isZods = /^(?:Too (?:small|big): expected |Invalid (?:input|option): expected )/
 
-/**
- * Returns the message of a Zod issue. Replaces Zod's default messages with messages in the style of our other errors.
- */
+/** Returns the message of a Zod issue. Replaces Zod's default messages by messages in our style. */
 export function issueMessage(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_format' && issue.message.startsWith('Invalid ') && issue.format in formatNames)
     return `Must be ${formatNames[issue.format]}`

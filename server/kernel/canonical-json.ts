@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Serializes JSON with sorted object keys, so that equivalent bodies result in the same string. Expects parsed JSON
- * within the nesting limit of bodies. Hashes of the result are stored, so the key order must never change. Integer-like
- * keys come first, in numeric order, as in every JavaScript object.
+ * Serializes JSON with sorted object keys, so that equivalent bodies give the same string. Expects parsed JSON within
+ * the nesting limit of bodies. Hashes of the result are stored, so the key order must never change. Integer-like keys
+ * come first, in numeric order, as in every JavaScript object.
  */
 export function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
@@ -20,7 +20,7 @@ export function canonicalJson(value: unknown): string {
   return `{${members.join(',')}}`
 }
 
-/** Returns the SHA-256 hash of a JSON value in hex, regardless of the order of its keys. */
+/** Returns the SHA-256 hash in hex, regardless of the order of keys. */
 export function hashJson(value: unknown): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex')
 }

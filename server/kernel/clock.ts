@@ -6,9 +6,8 @@ export type Clock = {
 }
 
 /**
- * Wall clock that never runs backwards. It follows the system clock while that moves forward. If the system clock is
- * set back, this clock continues at half speed until both show the same time, so time windows still end and expiry
- * times still pass.
+ * Wall clock that never runs backwards. If the system clock is set back, this clock continues at half speed until both
+ * show the same time, so time windows still end and expiry times still pass.
  *
  * `notBefore`, the newest time in the store, extends the guarantee across restarts. It is ignored if it would delay all
  * expiry times for days, for example if the machine once booted in the wrong year.
@@ -50,9 +49,9 @@ let knownAt = -1
 let knownTime = ''
 
 /**
- * Formats a time as ISO 8601 in UTC with milliseconds, as in every response. Caches the part of the string down to the
- * minute, because a response contains several times in the same minute, and the last result, because a stream has many
- * events in one millisecond. Without the caches, formatting took 3 % of the time of a read.
+ * Formats a time as ISO 8601 in UTC with milliseconds. Caches the part up to the minute, because the times in a
+ * response often share it, and the last result, because a stream has many events per millisecond. Without the caches,
+ * formatting took 3 % of the time of a read.
  */
 export function isoTime(at: EpochMs): string {
   if (at === knownAt) return knownTime
@@ -68,7 +67,7 @@ export function isoTime(at: EpochMs): string {
   return knownTime
 }
 
-/** Formats a future time as ISO 8601. Returns null if `at` is null or has passed. */
+/** Returns a future time as ISO 8601, or null if `at` is null or has passed. */
 export function futureTime(at: EpochMs | null, clock: Clock): string | null {
   return at !== null && at > clock.now() ? isoTime(at) : null
 }

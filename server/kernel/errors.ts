@@ -1,7 +1,4 @@
-/**
- * All errors of the service: the HTTP status and the body's `error` string of each code. No other code chooses a
- * status.
- */
+/** HTTP status and `error` string of each error code. No other code chooses a status. */
 export const errorCatalogue = {
   BAD_REQUEST: { status: 400, error: 'Bad request' },
   UNAUTHORIZED: { status: 401, error: 'Unauthorized' },
@@ -34,7 +31,7 @@ export type ErrorCode = keyof typeof errorCatalogue
 
 export type ErrorDetail = { path: string; message: string }
 
-/** Body of every REST error response. Programs distinguish errors by `code`; `error` is meant for people. */
+/** Body of every REST error response. `code` is for programs, and `error` for people. */
 export type ErrorBody = {
   error: string
   message: string
@@ -48,7 +45,7 @@ type ErrandErrorOptions = {
   retryAfterSeconds?: number
   /**
    * Whether a RATE_LIMIT_EXCEEDED concerns a limit other than the execution rate. The response then omits the
-   * X-RateLimit headers, which describe the execution rate and would contradict the error.
+   * X-RateLimit headers, because they describe the execution rate and would contradict the error.
    */
   isOtherRate?: boolean
   allow?: string
@@ -82,9 +79,7 @@ export function badField(path: string, message: string): ErrandError {
   return new ErrandError('BAD_REQUEST', path === '' ? message : `${path}: ${message}`, { details: [{ path, message }] })
 }
 
-/**
- * Converts any thrown value. Unexpected errors become INTERNAL_ERROR, whose message reveals nothing about the cause.
- */
+/** Unexpected errors become INTERNAL_ERROR, whose message reveals nothing about the cause. */
 export function toErrandError(thrown: unknown): ErrandError {
   if (thrown instanceof ErrandError) return thrown
   return new ErrandError(

@@ -8,13 +8,13 @@ type Bounds = {
   now?: () => number
 }
 
-/** Why a place cannot grow: its user already has the maximum share (`share`), or the total is reached (`full`). */
+/** Why a place cannot grow: its user has the maximum share (`share`), or the total is reached (`full`). */
 export type Refusal = 'share' | 'full'
 
 /** The amount of the resource that one operation holds. It can grow and shrink until it is released. */
 export type Place = {
   readonly amount: number
-  /** Sets the amount. A refused call changes nothing. Shrinking is never refused. */
+  /** A refused call changes nothing. Shrinking is never refused. */
   hold(amount: number): Refusal | undefined
   /** Protects the place from being reclaimed for other users. */
   keep(): void
@@ -41,7 +41,7 @@ export class FairPlaces {
   readonly #now: () => number
   readonly #amounts = new Map<string, number>()
   readonly #yielding = new Set<Held>()
-  /** Waiting requests by user. The next user to serve comes first. */
+  /** Waiting requests by user, in the order in which the users are served. */
   readonly #lines = new Map<string, Waiting[]>()
   #taken = 0
 
@@ -60,7 +60,7 @@ export class FairPlaces {
     return this.#lines.get(userId)?.length ?? 0
   }
 
-  /** Opens an empty place. If `onGivenUp` is set, the place can be reclaimed for other users, which calls it. */
+  /** Opens an empty place. With `onGivenUp`, the place can be reclaimed for other users, which calls it. */
   open(userId: string, onGivenUp?: () => void): Place {
     const held: Held = { userId, amount: 0, since: this.#now(), giveUp: onGivenUp }
     let isReleased = false
@@ -85,9 +85,7 @@ export class FairPlaces {
     }
   }
 
-  /**
-   * Waits for `count` slots. Rejects with the abort reason if the signal aborts first. Call `give` once for each slot.
-   */
+  /** Waits for `count` slots. Call `give` once for each. Rejects with the abort reason if the signal aborts first. */
   async take(
     userId: string,
     { count = 1, signal }: { count?: number; signal?: AbortSignal | undefined } = {},
@@ -149,8 +147,8 @@ export class FairPlaces {
   }
 
   /**
-   * Returns why a user's place cannot grow from one amount to another, or undefined if it can. If the total would be
-   * exceeded, reclaims places of other users until there is room.
+   * Returns why a user's place cannot grow from one amount to another, or undefined if it can. To stay within the
+   * total, reclaims places of other users.
    */
   #refusal(userId: string, from: number, to: number): Refusal | undefined {
     const others = this.#of(userId) - from
@@ -168,8 +166,8 @@ export class FairPlaces {
   }
 
   /**
-   * Finds the place to reclaim: of all places of the user with the largest amount, the place that has grown most slowly
-   * since it was opened.
+   * Finds the place to reclaim: of the user with the largest amount, the place that has grown most slowly since it was
+   * opened.
    */
   #slowest(): Held | undefined {
     const now = this.#now()
@@ -189,8 +187,8 @@ export class FairPlaces {
   }
 
   /**
-   * Admits one request per user in turn until none fits. The first request of a user blocks that user's later ones,
-   * because smaller requests could otherwise overtake it forever.
+   * Admits one request per user in turn until none fits. A user's first request blocks the user's later ones, because
+   * smaller requests could otherwise overtake it forever.
    */
   #admit(): void {
     for (const [userId, line] of this.#lines) {
@@ -198,8 +196,8 @@ export class FairPlaces {
       const { count, enter } = line[0]!
       if (!this.fits(userId, count)) continue
       line.shift()
-      // If the user has more waiting requests, append the user to the map again, so that this loop visits the user
-      // again.
+      // If the user has more waiting requests, move the user to the end of the map, so that this loop comes back to
+      // them.
       this.#lines.delete(userId)
       if (line.length > 0) this.#lines.set(userId, line)
       this.#add(userId, count)

@@ -28,8 +28,8 @@ export type IdPrefix =
   | 'mail'
 
 /**
- * Returns a new id: a prefix such as `task_` and 26 characters. Ten of them encode the time, and sixteen encode 80
- * random bits. Ids cannot be guessed, and rows created one after another are adjacent in an index.
+ * Returns a prefix such as `task_` and 26 characters. Ten of them encode the time, and sixteen encode 80 random bits.
+ * Ids cannot be guessed, and rows created one after another are adjacent in an index.
  */
 export function newId(prefix: IdPrefix, now: number): string {
   if (poolAt + randomBytesPerId > pool.length) {
@@ -58,7 +58,7 @@ function encodeTime(now: number): string {
   return text
 }
 
-/** Whether a string has the format of our ids. Checking this first avoids the lookup of a malformed id. */
+/** Whether a string has the format of our ids. Check this first to avoid looking up malformed ids. */
 export function isId(prefix: IdPrefix, text: string): boolean {
   return text.length === prefix.length + 27 && text.startsWith(`${prefix}_`) && /^[0-9a-z]+$/.test(text.slice(-26))
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
-/** Stored JSON strings to insert into the result. Set only while `writeJson` is running. */
+/** Stored JSON strings to insert into the result, while `writeJson` is running. */
 let spliced: string[] | undefined
 /** Placeholder for every stored string. It is random, so it occurs nowhere else in a response. */
 const place = randomUUID()
@@ -21,8 +21,8 @@ class JsonText {
 }
 
 /**
- * Returns an object that represents a stored JSON string in a response. `writeJson` copies the string unchanged. For
- * any other serializer, the string is parsed first. The string must be the output of our own JSON.stringify.
+ * Returns an object that represents a stored JSON string in a response. `writeJson` copies the string unchanged, and
+ * any other serializer gets the parsed value. The string must come from our own JSON.stringify.
  */
 export function storedObject(text: string): Record<string, unknown> {
   return new JsonText(text) as unknown as Record<string, unknown>
@@ -52,7 +52,7 @@ export function writeJson(value: unknown): string {
 
 const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d]
 
-/** Returns the maximum nesting depth of a JSON string, ignoring brackets in string values. */
+/** Returns the maximum nesting depth of a JSON string. */
 export function nesting(json: string): number {
   let depth = 0
   let deepest = 0

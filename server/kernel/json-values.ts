@@ -1,15 +1,15 @@
 const [quote, backslash, comma, colon, openBrace, openBracket] = [0x22, 0x5c, 0x2c, 0x3a, 0x7b, 0x5b]
 
 /**
- * Maximum length of a name in JSON. V8 hashes strings of 16,384 characters or more by their length alone. Such names of
- * the same length collide and are compared one by one, so a few megabytes of them take seconds.
+ * Maximum length of a name in JSON. V8 hashes strings of 16,384 characters or more by their length alone. Long names of
+ * the same length therefore collide and are compared one by one, so a few megabytes of them take seconds.
  */
 export const jsonNameBytesMax = 16_000
 
 /**
- * Returns which limit the JSON exceeds, or undefined if none. Checks the number of values, counted by commas and
- * opening brackets, and the length of each name. A parsed value takes up to a hundred bytes, even if its JSON is a
- * single character. A thread that runs out of memory inside JSON.parse cannot be stopped and ends the process.
+ * Returns which limit the JSON exceeds, or undefined. Checks the length of each name, and the number of values by
+ * counting commas and opening brackets. A parsed value takes up to a hundred bytes, even if its JSON is a single
+ * character. A thread that runs out of memory inside JSON.parse cannot be stopped and ends the process.
  */
 export function heavinessOf(json: Buffer, valuesMax: number): string | undefined {
   if (json.length <= Math.min(valuesMax, jsonNameBytesMax)) return undefined

@@ -2,8 +2,8 @@ const newline = 0x0a
 const spareBytes = 64 * 1024
 
 /**
- * Splits chunks into lines. Works on bytes, because a character may span two chunks. Copies the bytes of an incomplete
- * line into a buffer that doubles in size, so even a line in many tiny chunks is copied only a few times.
+ * Splits chunks into lines. Works on bytes, because a character may span two chunks. The buffer for an incomplete line
+ * doubles in size, so even a line in many tiny chunks is copied only a few times.
  */
 export class LineSplitter {
   readonly #lineBytesMax: number

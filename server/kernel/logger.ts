@@ -1,4 +1,4 @@
-/** Log interface of our code. It has pino's method signatures, so that the kernel depends on no library. */
+/** Has pino's method signatures, so that the kernel depends on no library. */
 export type Logger = {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
@@ -9,8 +9,7 @@ export type Logger = {
 }
 
 /**
- * Whether debug lines are logged. Check this before collecting the fields of a log line, because collecting them costs
- * as much as writing the line.
+ * Check this before collecting the fields of a debug line, because collecting them costs as much as writing the line.
  */
 export function isDebug(log: Logger): boolean {
   return log.isLevelEnabled?.('debug') === true

@@ -1,10 +1,10 @@
 import type { Units } from './money.ts'
 
-/** Counts events for the metrics. Its methods never throw, and no caller waits for them. */
+/** Counts events for the metrics. The methods never throw. */
 export type Meter = {
-  /** Counts a started task. `waitedSeconds` is the time from its creation to its start. */
+  /** Counts a started task. `waitedSeconds` is its time in the queue. */
   taskTaken(waitedSeconds: number): void
-  /** Counts a run of an endpoint by its outcome. `code` is the error code of a failed task. */
+  /** `code` is the error code of a failed task. */
   taskRun(run: {
     agentId: string
     end: 'completed' | 'failed' | 'interrupted'
@@ -14,7 +14,7 @@ export type Meter = {
     /** Billionths of a USD, or null if unknown. */
     providerCost: number | null
   }): void
-  /** Counts runs that a previous process left unfinished, after each was ended or queued again. */
+  /** Counts runs that a previous process left unfinished, after they were ended or queued again. */
   tasksRecovered(runs: readonly { agentId: string }[]): void
   chatRun(run: { agentId: string; end: 'finished' | 'truncated' | 'failed'; seconds: number } & ChatUse): void
 }

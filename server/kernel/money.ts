@@ -1,8 +1,8 @@
 import { assert } from './assert.ts'
 
 /**
- * An amount of money as an integer number of units of 0.0001 USD. Safe integers reach 900 billion USD. The API uses a
- * decimal string with exactly four fraction digits.
+ * Money as an integer number of units of 0.0001 USD. Safe integers reach 900 billion USD. The API uses a decimal string
+ * with exactly four fraction digits.
  */
 export type Units = number
 
@@ -12,8 +12,7 @@ export const unitsPerCent = 100
 const decimal = /^(-?)(\d{1,11})(?:\.(\d{1,4}))?$/
 
 /**
- * Parses a decimal such as `25`, `0.01` or `-1.2500`, with at most four fraction digits. Returns undefined for anything
- * else.
+ * Parses a decimal such as `25`, `0.01` or `-1.2500`, with at most four fraction digits. Otherwise, returns undefined.
  */
 export function parseUsd(text: string): Units | undefined {
   const match = decimal.exec(text)
@@ -23,7 +22,7 @@ export function parseUsd(text: string): Units | undefined {
   return sign && units !== 0 ? -units : units
 }
 
-/** Formats an amount with exactly four fraction digits, for example `0.0100` or `-12.5000`. */
+/** Formats an amount with exactly four fraction digits, such as `0.0100` or `-12.5000`. */
 export function formatUsd(units: Units): string {
   assert(Number.isSafeInteger(units), 'money is a safe integer of units')
   const digits = String(Math.abs(units)).padStart(5, '0')

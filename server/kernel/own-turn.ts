@@ -1,14 +1,13 @@
-/** User on whose behalf the work is done. Null represents all unauthenticated clients together. */
+/** User on whose behalf the work is done. Null for all unauthenticated clients together. */
 type Owner = string | null
 
-/** Waiting work by owner. The owner to serve next comes first. */
+/** Waiting work by owner, in the order in which the owners are served. */
 const waiting = new Map<Owner, (() => void)[]>()
 let isUnderWay = false
 
 /**
  * Resolves in a separate event-loop tick for each caller, round-robin over owners. Call it before work that blocks the
- * event loop for tens of milliseconds. Otherwise, if several such calls arrive together, they block the loop for their
- * total time.
+ * event loop for tens of milliseconds. Otherwise, calls that arrive together block the loop for their total time.
  */
 export function ownTurn(owner: Owner): Promise<void> {
   return new Promise((resolve) => {

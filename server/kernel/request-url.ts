@@ -18,14 +18,14 @@ export function splitTarget(target: string): { path: string; query: string } | u
   return mark === -1 ? { path: rest, query: '' } : { path: rest.slice(0, mark), query: rest.slice(mark + 1) }
 }
 
-/** Whether a string is a host name or address with an optional port. User names and passwords are not allowed. */
+/** Whether a string is a host name or address with an optional port, and without a user name or password. */
 export function isHost(text: string): boolean {
   const [, address, port = ''] = /^(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{0,5}))?$/i.exec(text) ?? []
   if (address === undefined || Number(port) > 65_535) return false
   return !address.startsWith('[') || isIPv6(address.slice(1, -1))
 }
 
-/** Decodes one path segment. Returns undefined if its percent-encoding is invalid. */
+/** Returns undefined if the percent-encoding is invalid. */
 export function decodeSegment(segment: string): string | undefined {
   if (!segment.includes('%')) return segment
   try {
@@ -40,8 +40,8 @@ const shownCharsMax = 200
 const secretPattern = /(?:errand_(?:sk|pk|ct)_|whsec_)[\w+/=%-]*|[\w-]{43,}/gi
 
 /**
- * Returns a path for logs and traces. It is shortened, and anything that looks like a secret is redacted, because
- * clients put secrets into paths by mistake.
+ * Shortens a path for logs and traces. Redacts anything that looks like a secret, because clients put secrets into
+ * paths by mistake.
  */
 export function shownPath(path: string): string {
   const shown = path.replaceAll(secretPattern, '***')

@@ -1,18 +1,17 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { assert } from './assert.ts'
 
-/** The service's secrets. `current` encrypts new data, and `previous` decrypts data from before a rotation. */
+/** `current` encrypts new data, and `previous` decrypts data from before a rotation. */
 export type Secrets = { current: string; previous: readonly string[] }
 
 /**
- * Owner of encrypted secrets. The owner is part of the authenticated data, so that one owner's secrets cannot be
- * decrypted as another's.
+ * Owner of encrypted secrets. Part of the authenticated data, so one owner's secrets cannot be decrypted as another's.
  */
 export type SecretOwner =
   | ({ userId: string } & ({ connectorId: string; part?: string } | { webhookId: string }))
   | { mailId: string }
 
-/** Returns the owner for a connector's tokens from this issuer. The tokens are sent only to that issuer. */
+/** Returns the owner of a connector's tokens from this issuer. The tokens are sent only to that issuer. */
 export function grantOwner(of: { userId: string; connectorId: string; issuer: string }): SecretOwner {
   const { connectorId, issuer, userId } = of
   return { userId, connectorId, part: `grant of ${issuer}` }
@@ -35,8 +34,8 @@ type Key = { id: string; key: Buffer }
 
 /**
  * Encrypts users' secrets with AES-256-GCM and a key derived from the service's secret (HKDF-SHA256, RFC 5869). The
- * format is `v1.{key id}.{base64url of nonce, ciphertext and tag}`. The nonce has 96 random bits, so one is expected to
- * repeat only after billions of secrets under one key, far more than any installation stores.
+ * format is `v1.{key id}.{base64url of nonce, ciphertext and tag}`. With 96 random bits, a nonce is expected to repeat
+ * only after billions of secrets under one key, far more than any installation stores.
  */
 export class SecretVault {
   readonly #read: () => Secrets
@@ -44,8 +43,8 @@ export class SecretVault {
   #keys: { current: Key; all: Map<string, Key> } | undefined
 
   /**
-   * Creates a vault that calls `read` again for each encryption and for each unknown key. Each purpose has separate
-   * keys, so that values encrypted for unauthenticated clients reveal nothing about users' secrets.
+   * Creates a vault that calls `read` for each encryption and for each unknown key. Each purpose has separate keys, so
+   * that values encrypted for unauthenticated clients reveal nothing about users' secrets.
    */
   constructor(read: () => Secrets, purpose = connectorsPurpose) {
     this.#read = read

@@ -1,17 +1,17 @@
 import { availableParallelism } from 'node:os'
 
-// All environment variables and limits of the service. `config.ts` reads no others. The command-line help and
-// docs/reference/settings.md are generated from this file. Agents are defined in the configuration file instead.
+// All environment variables and limits. `config.ts` reads no others. The command-line help and
+// docs/reference/settings.md are generated from this file. The configuration file defines the agents.
 
 export type Variable = {
-  /** Noun phrase for the variable's value. Completes "the …". */
+  /** Noun phrase that completes "the …". */
   meaning: string
   default?: string
   /** Behavior if the variable is not set and has no default value. */
   otherwise?: string
   values: string
   option?: string
-  /** Whether the variable must be hidden from agents. */
+  /** Whether to hide the variable from agents. */
   isSecret?: true
 }
 
@@ -20,7 +20,6 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/** Roles of a node: serve requests, run tasks, or both. */
 export const roles = ['all', 'api', 'worker'] as const
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export const secretCharsMin = 16
@@ -220,7 +219,7 @@ export const variables = {
   },
 } satisfies Record<`ERRAND_${string}`, Variable>
 
-/** The service's variables in the process environment, which can also contain unrelated variables. */
+/** The service's variables. The process environment may also contain others. */
 export type Environment = { readonly [Name in keyof typeof variables]?: string | undefined }
 
 export type Limit = {
@@ -231,7 +230,7 @@ export type Limit = {
   zero?: string
 }
 
-/** Limits and their defaults. If the API contract specifies a value, the default equals it. */
+/** If the API contract specifies a value, the default equals it. */
 export const limits = {
   executionsPerMinute: {
     default: 10,

@@ -1,7 +1,6 @@
 import { z, type ZodType } from 'zod'
 
-// Response fields. Their patterns are documented but not checked for each response, because only our own functions
-// produce the values.
+// Response fields. Their patterns are documented but not checked, because only our own functions produce the values.
 
 export const usd = z
   .string()
@@ -17,10 +16,13 @@ export const maxCostUsd = z
   .string()
   .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a USD amount with at most four decimals')
 
-/** The longest possible quote id has 4,000 characters. It contains prices for 32 events. */
+/** The longest quote id has 4,000 characters. It contains prices for 32 events. */
 export const quoteId = z.string().min(1).max(5000)
 
-/** Any JSON object. A record schema would visit every key, possibly a million of them, only to accept every value. */
+/**
+ * Accepts any JSON object. A record schema would visit every key, possibly a million of them, only to accept every
+ * value.
+ */
 export const jsonObject = z
   .custom<Record<string, unknown>>(
     (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -46,7 +48,7 @@ const tagValueSchema = {
   pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]+$`,
 }
 
-/** Creates a schema for tags, the names and values by which users find their items. Errors name the invalid pair. */
+/** Tags are names and values by which users find their items. Errors name the invalid pair. */
 function tagsSchema<Value extends string | null>(
   isValue: (value: unknown) => boolean,
   values: typeof tagValueSchema | { anyOf: [typeof tagValueSchema, { type: 'null' }] },
@@ -84,7 +86,7 @@ export const tagsTooLarge = `Must have at most ${tagsMax} pairs and 4 KB of JSON
 
 export function areSmallTags(tags: Record<string, unknown>): boolean {
   const names = Object.keys(tags)
-  // Do not measure fewer than three pairs, because they are always below the limit.
+  // Fewer than three pairs are always below the limit.
   return names.length <= tagsMax && (names.length < 3 || Buffer.byteLength(JSON.stringify(tags)) <= tagsBytesMax)
 }
 

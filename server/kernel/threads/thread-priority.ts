@@ -8,8 +8,8 @@ import { setPriority } from 'node:os'
 const niceness = 5
 
 /**
- * Gives this thread a lower priority than the main thread, so that busy agents delay requests less. Linux has a
- * priority per thread. On other systems all threads have the same priority.
+ * Gives this thread a lower priority than the main thread, so that busy agents delay requests less. Works only on
+ * Linux, where each thread has its own priority.
  */
 export function yieldToService(): void {
   try {

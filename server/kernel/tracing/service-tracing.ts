@@ -22,7 +22,7 @@ import type { RequestTrace } from './request-trace.ts'
 type RunAgent = { agentId: string; agentName: string | undefined; userId: string }
 type TaskRun = RunAgent & { id: string; endpointId: string; attempt: number }
 type ChatRun = RunAgent & { turnId: string; sessionId: string; request: Span | undefined }
-/** Usage of a run, for the attributes of the GenAI conventions. `model` is null if it is unknown. */
+/** Usage of a run, for the attributes of the GenAI conventions. `model` is null if unknown. */
 export type SpanUsage = {
   model: string | null
   promptTokens: number
@@ -43,8 +43,8 @@ type RequestEnd = { about: RequestTrace; operation: string; status: number; isAn
 
 const tracerName = 'errand'
 /**
- * Maximum links to keep for tasks that this process has admitted but not started. Beyond that, the oldest link is
- * dropped, because its task may have been canceled or be running on another node.
+ * Links stored for tasks that this process has admitted but not started. Beyond that, the oldest is dropped, because
+ * its task may have been canceled or be running on another node.
  */
 const linksMax = 10_000
 const flushMsMax = 5000
@@ -52,9 +52,8 @@ const flushMsMax = 5000
 const probes = /^\/(?:healthz|readyz|metrics)(?:\?|$)/
 
 /**
- * Creates spans of requests, task and chat runs, and database commits, with the OpenTelemetry SDK that is registered
- * when the service starts. Without an SDK there is no instance of this class, and nothing is traced. Errors of the SDK
- * do not affect the service. Attributes are ids, names and numbers, never user content.
+ * Creates spans of requests, task and chat runs, and database commits, with the OpenTelemetry SDK that is registered at
+ * startup. Errors of the SDK do not affect the service. Attributes are ids, names and numbers, never user content.
  */
 export class ServiceTracing {
   readonly #tracer: Tracer
@@ -74,7 +73,7 @@ export class ServiceTracing {
     this.#tracer = provider.getTracer(tracerName, packageVersion)
   }
 
-  /** Starts the span of a request. Its parent is the client's span, if the client sent one. */
+  /** The parent of the span is the client's span, if the client sent one. */
   requestBegan({ headers, method = '', url = '' }: IncomingMessage): Span | undefined {
     if (probes.test(url)) return undefined
     const path = shownPath(splitTarget(url)?.path ?? '')
@@ -155,8 +154,8 @@ export class ServiceTracing {
   }
 
   /**
-   * Records the span of one database transaction, which may contain the writes of many requests. `startedAt` is a
-   * performance.now() time.
+   * Records the span of one database transaction, which may contain the writes of many requests. `startedAt` comes from
+   * performance.now().
    */
   committed({ commands, isDurable, startedAt }: { commands: number; isDurable: boolean; startedAt: number }): void {
     const attributes = {
@@ -193,7 +192,7 @@ function agentSpanName({ agentId, agentName }: RunAgent): string {
 function agentAttributes({ agentId, agentName, userId }: RunAgent) {
   return {
     'gen_ai.operation.name': 'invoke_agent',
-    // The provider of the agent, which may use several models.
+    // The agent's provider. It may use several models.
     'gen_ai.provider.name': 'errand',
     'gen_ai.agent.id': agentId,
     ...(agentName !== undefined && { 'gen_ai.agent.name': agentName }),
