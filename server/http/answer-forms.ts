@@ -10,10 +10,10 @@ import type { RoutedRequest } from './routed-request.ts'
 
 export type AnswerForm = {
   isStream?: true
-  /** Returns the body of an error that belongs to no call. Defaults to the REST error body. */
+  /** Returns the body of an error that belongs to no call. By default, the REST error body. */
   errorText?: (error: ErrandError) => string
   answer: (routed: RoutedRequest, result: unknown) => Promise<void>
-  /** Returns the response to an error. Status and headers default to those of the error. */
+  /** Returns the response to an error. By default, status and headers are those of the error. */
   error: (
     error: ErrandError,
     routed: RoutedRequest,
@@ -28,10 +28,10 @@ export const restForm: AnswerForm = {
 }
 
 export const eventsType = 'text/event-stream'
-/** Interval of keep-alive lines. Shorter than the 30 seconds after which some proxies close a silent connection. */
+/** Interval of keep-alive lines. Some proxies close a connection after 30 silent seconds. */
 export const silentMs = 15_000
 
-/** Comment lines that keep a silent connection of server-sent events open. */
+/** Sends comment lines to keep a silent connection of server-sent events open. */
 export const sseIdle = { type: eventsType, idle: { afterMs: silentMs, text: ':\n\n' } }
 
 export const tableType = 'text/csv'
@@ -47,7 +47,7 @@ export async function answerJson(
   respond(response, { status: 200, text, headers, ...(type !== undefined && { type }) })
 }
 
-/** Returns the caller's rate limit state at admission, or else the current one. */
+/** Returns the caller's rate limit state at admission or, if there was none, the current one. */
 export async function rateOf({ caller, rate, shared }: Context): Promise<RateState | null> {
   return caller && (rate ?? (await shared.store.readRate(rateOwnerOf(caller))))
 }

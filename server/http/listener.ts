@@ -18,7 +18,7 @@ import type { RoutedRequest } from './routed-request.ts'
 import { createTurnAway } from './limits/turn-away.ts'
 
 type ListenerParts = PipelineParts & {
-  /** Path of the service on its host. Empty at the root. */
+  /** URL path of the service. Empty at the root. */
   basePath: string
   routes: RouteTable
   shared: Shared
@@ -28,7 +28,7 @@ type ListenerParts = PipelineParts & {
   gate: RequestGate
   ends: RequestEnds
   connectionsMax: number
-  /** Time after which a client that does not read its response is disconnected. */
+  /** Disconnects a client that reads nothing for this long. */
   stallMs: number
 }
 
@@ -48,8 +48,8 @@ const exposedHeaders =
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, Errand-Turn-Id, Errand-Cost-Usd, X-Should-Retry, Mcp-Session-Id'
 
 /**
- * Creates the HTTP server. It turns away excess requests, gives every other request an id and a route, and passes it to
- * the pipeline.
+ * Creates the HTTP server. Turns away excess requests, gives each of the others an id and a route, and passes it to the
+ * pipeline.
  */
 export function createListener(parts: ListenerParts): Server {
   const server = createServer(
@@ -105,10 +105,10 @@ export function createListener(parts: ListenerParts): Server {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     inTurn(request, response, refuseExpectation),
   )
-  // Upgrades have no listener, so a request that offers one is served normally. Some clients add `Upgrade: h2c` to all
-  // requests.
+  // There is no upgrade listener, so requests that offer an upgrade are served normally. Some clients add `Upgrade:
+  // h2c` to all requests.
   server.on('connect', (_request, socket: Socket) => {
-    // Node has detached this socket, so its errors and its end must be handled here.
+    // Node has detached this socket, so handle its errors and its end here.
     socket.on('error', () => socket.destroy())
     if (isAnswering(socket)) return void socket.destroy()
     socket.end(
@@ -119,7 +119,7 @@ export function createListener(parts: ListenerParts): Server {
   return server
 }
 
-/** Gives a request its id and span, and reports its end. Ignores an id sent by the client. */
+/** Gives a request its id and span, and reports its end. Ignores any id from the client. */
 function begin(
   { ends, shared, tracing }: ListenerParts,
   request: IncomingMessage,
@@ -140,8 +140,8 @@ function begin(
     stream: null,
   }
   const routed = { request, response, path: '', query: '', params: {}, headers, operation: 'other', about, context }
-  // `prefinish` means that the response is complete, even if the client has not read it. `close` also covers a client
-  // that disconnected earlier. Each event fires once, so `on` is sufficient.
+  // `prefinish` means that the response is complete, even if the client has not read it. `close` also covers earlier
+  // disconnects. Each fires once, so `on` is sufficient.
   response.on('prefinish', () => releaseGate(request))
   response.on('close', () => {
     releaseGate(request)
@@ -153,8 +153,8 @@ function begin(
 function headersFor(requestId: string, request: IncomingMessage): HeaderList {
   const headers = ['X-Request-Id', requestId, 'X-Content-Type-Options', 'nosniff']
   if (isSpare(request)) headers.push('Connection', 'close')
-  // Pages of other origins may only use credentials that they send explicitly. Without the header
-  // `Access-Control-Allow-Credentials`, browsers send no cookies for them.
+  // Pages of other origins may only use credentials that they send explicitly. Browsers send no cookies for them
+  // without `Access-Control-Allow-Credentials`.
   if (request.headers.origin !== undefined) {
     headers.push('Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposedHeaders)
   }
@@ -162,8 +162,8 @@ function headersFor(requestId: string, request: IncomingMessage): HeaderList {
 }
 
 /**
- * Responds with the usual error body to a request that Node's parser has rejected, for which there is no request
- * object. Returns the error, or undefined if the connection was closed without a response.
+ * Responds to a request that Node's parser has rejected. Returns the error, or undefined if it closed the connection
+ * without a response.
  */
 function answerParserError(error: Error & { code?: string }, socket: Socket): ErrandError | undefined {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
@@ -180,7 +180,7 @@ function answerParserError(error: Error & { code?: string }, socket: Socket): Er
 
 /**
  * Whether an earlier request of the connection is still being answered. Anything written now would become part of that
- * response, or replace it, although the request may have been accepted and charged.
+ * response, or replace it, although its request may have been accepted and charged.
  */
 function isAnswering(socket: Socket): boolean {
   const earlier = (socket as Socket & { _httpMessage?: ServerResponse })._httpMessage

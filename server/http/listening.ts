@@ -3,8 +3,8 @@ import { createServer, type AddressInfo, type ListenOptions, type Server as NetS
 import { closeUnusedConnections } from './limits/connection-limits.ts'
 
 // Node accepts one new connection per listening socket and event-loop tick. Under load a tick takes tens of
-// milliseconds, so new connections, including those of health checks, would wait many seconds. If the operating system
-// allows several sockets to share a port, it distributes new connections among them, and each accepts one per tick.
+// milliseconds, so new connections, including health checks, would wait many seconds. If the operating system lets
+// several sockets share a port, it distributes new connections among them, and each accepts one per tick.
 
 const queues = 128
 const backlog = 512
@@ -26,8 +26,7 @@ export async function listen(server: Server, { host, port }: Address): Promise<v
     await listenOn(server, { host, port, reusePort: true })
   } catch (error) {
     if (isTaken(error)) throw error
-    // Systems that cannot share a port report this with different errors, so retry with a single socket after any other
-    // error.
+    // Systems without shared ports report various errors, so after any other error retry with a single socket.
     return await listenOn(server, { host, port })
   }
   const { port: shared } = server.address() as AddressInfo
@@ -47,7 +46,8 @@ export async function closeServer(server: Server): Promise<void> {
   const closed = Promise.all([server, ...(others.get(server) ?? [])].map(closeOne))
   server.closeIdleConnections()
   closeUnusedConnections(server)
-  // Give responses in progress a moment to finish. A client that has stopped reading must not keep the process alive.
+  // Give responses in progress a moment to finish, but do not let a client that has stopped reading keep the process
+  // alive.
   const timer = setTimeout(() => server.closeAllConnections(), answersMsMax)
   const idleTimer = setInterval(() => server.closeIdleConnections(), idlePauseMs)
   await closed

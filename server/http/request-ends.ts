@@ -6,22 +6,22 @@ import { shownPath } from '../kernel/request-url.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
 type RequestEndsParts = {
-  /** `seconds` is null for streams and long polls, whose duration says nothing about the service. */
+  /** `seconds` is null for streams and long polls, because their duration says nothing about the service. */
   count: (request: { operation: string; status: number; seconds: number | null }) => void
   log: Logger
   tracing: ServiceTracing | undefined
 }
 
-/** Status under which a request is counted if the client disconnected before the response. It is never sent. */
+/** Counted instead of a status if the client disconnected before the response. Never sent. */
 const clientLeft = 499
 
 export type RequestEnds = {
-  /** Reports that the response was sent or the client has disconnected. `startedAt` comes from performance.now(). */
+  /** Reports that the response was sent or the client disconnected. `startedAt` comes from performance.now(). */
   ended: (routed: RoutedRequest, startedAt: number) => void
-  /** Reports a request that Node's parser has rejected, and the status of the error response. */
+  /** Reports a request that Node's parser rejected, with the status of the error response. */
   unparsed: (status: number) => void
   /**
-   * Reports a request that was turned away unread. It is not logged, because each line would add load to an overloaded
+   * Reports a request that was turned away unread. It is not logged, because that would add load to an overloaded
    * service.
    */
   turnedAway: () => void

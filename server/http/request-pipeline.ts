@@ -26,9 +26,9 @@ export type PipelineParts = ErrorParts & {
 }
 
 /**
- * Processes a request from its routing to its response. The order is fixed: route, authentication, permission, body,
- * handler. An unauthenticated client therefore learns nothing, and costs only its headers or the small body of a public
- * operation. The body of a caller without permission is never read.
+ * Processes a routed request in a fixed order: authentication, permission, body, handler. An unauthenticated client
+ * therefore learns nothing, and costs only its headers or the small body of a public operation. If the caller lacks
+ * permission, the body is never read.
  */
 export function serveRequest(parts: PipelineParts, routed: RoutedRequest, match: Match | undefined): Promise<void> {
   return answer(parts, routed, match).catch((thrown: unknown) =>
@@ -64,7 +64,7 @@ async function answer(parts: PipelineParts, routed: RoutedRequest, match: Match 
   const body = route.body ? await readBody(parts, route, routed) : bodyArrived(request)
   const handle = () => route.handle(routed, body)
   const actor = () => ({ ...auditActorOf(context.caller), client: parts.addressOf(request) || null })
-  // An authenticated caller's reads are not audited, except for exports. The single sign-on callback is audited, although
+  // Do not audit an authenticated caller's reads, except for exports. The single sign-on callback is audited, although
   // it is a GET without a caller.
   const result = await (route.auth && request.method === 'GET' && !route.isAudited ? handle() : actAs(actor, handle))
   if (result !== undefined) await route.form.answer(routed, result)
@@ -77,7 +77,7 @@ function assertHead({ request }: RoutedRequest): void {
   }
   // Clients send an empty Host header if their URL has no host.
   if (headers.host && !isHost(headers.host)) throw badField('Host', 'Must be a host name or an IP address')
-  // Node's parser rejects these too, but only after it has emitted the request, which would then already be executed.
+  // Node's parser rejects these too, but only after it has emitted the request, which would then already run.
   if (headers['transfer-encoding'] !== undefined && !/^chunked$/i.test(headers['transfer-encoding'])) {
     throw badField('Transfer-Encoding', 'Must be chunked')
   }
@@ -124,7 +124,7 @@ function answerOptions({ headers, request, response }: RoutedRequest, match: Mat
   request.resume()
 }
 
-/** Counts a rejection, and logs an internal error, which the operator must investigate. */
+/** Counts a rejection. Logs internal errors, which the operator must investigate. */
 export function reportError(
   { log, onRefused }: ErrorParts,
   error: ErrandError,

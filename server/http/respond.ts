@@ -1,21 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrandError } from '../kernel/errors.ts'
 
-/**
- * Alternating names and values, the format that Node writes without copying. A response starts with the headers created
- * for its request.
- */
+/** Alternating names and values, the format that Node writes without copying. */
 export type HeaderList = string[]
 
-/** A complete response. The content type is JSON unless `type` is set. `respond` appends to `headers`. */
+/** A complete response. `type` defaults to JSON. `respond` appends to `headers`. */
 type Whole = { status: number; text: string; type?: string | undefined; headers: HeaderList }
 
 export const jsonType = 'application/json; charset=utf-8'
 
 /**
- * Writes a response that must not be cached. If the request body is still arriving, Node discards the rest of it,
- * within the request's timeout. Closing the connection instead would reset it, and a client that is still sending would
- * never see the response.
+ * Writes a response that must not be cached. If the request body is still arriving, Node discards the rest within the
+ * request's timeout. Closing the connection would reset it, and a client that is still sending would never see the
+ * response.
  */
 export function respond(response: ServerResponse, { headers, status, text, type = jsonType }: Whole): void {
   if (response.headersSent || response.destroyed) return

@@ -6,7 +6,7 @@ import type { RoutedRequest } from './routed-request.ts'
 
 /** A row of the table: which requests match, who may send them, and how they are answered. */
 export type Route = {
-  /** Null if nothing exists here for any method. */
+  /** Null if nothing exists at this path for any method. */
   methods: readonly string[] | null
   /**
    * Parameters are `{name}`. `{}` matches a segment that is ignored, and a final `*` matches all remaining segments.
@@ -17,28 +17,25 @@ export type Route = {
   isGated?: boolean
   /** Throws 403 if the caller lacks access. Null if no authentication is needed. */
   auth: ((caller: AnyCaller, routed: RoutedRequest) => void) | null
-  /** Type of the body, which is read once the caller is authenticated. A missing optional object counts as empty. */
+  /** Type of the body, which is read after authentication. A missing optional object counts as empty. */
   body?: 'object' | 'optional object' | 'json' | 'text' | undefined
-  /** Maximum size of an unauthenticated body. Defaults to the limit for login bodies. */
+  /** Maximum body size for unauthenticated clients. Defaults to the limit for login bodies. */
   strangerBytesMax?: number
   takesIdempotencyKey?: boolean
   /** Whether a GET request writes to the audit log. */
   isAudited?: boolean
-  /** Headers that pages of other origins may send, in addition to those of all routes. */
+  /** Headers that pages of other origins may send besides those of all routes. */
   allowedHeaders?: readonly string[]
   form: AnswerForm
-  /**
-   * Returns the result to write in the route's format, or undefined if the handler has written the response itself.
-   */
+  /** Returns the result to write in the route's format, or undefined if the handler has written the response. */
   handle: (routed: RoutedRequest, body: unknown) => unknown
 }
 
 export type Match = {
-  /** Undefined if the path has routes, but none for this method. */
+  /** Undefined if the path has no route for this method. */
   route: Route | undefined
-  /** Any route of the path. All routes of one path are turned away and rejected in the same way. */
+  /** Any route of the path, because all of them are turned away and rejected in the same way. */
   like: Route
-  /** Raw path segments of the parameters. */
   sent: Record<string, string>
   allow?: string
 }
@@ -53,7 +50,7 @@ export class RouteTable {
   readonly #fixed = new Map<string, Place>()
   /** Paths with parameters, by number of segments. */
   readonly #open = new Map<number, Place[]>()
-  /** Paths that end in `*`. The first one whose prefix matches is used. */
+  /** Paths that end in `*`. The first one with a matching prefix is used. */
   readonly #wide: Place[] = []
 
   constructor(routes: readonly Route[]) {
@@ -82,7 +79,7 @@ export class RouteTable {
       }
       return undefined
     }
-    // If the fixed path has no route for this method, a path with a parameter may have one.
+    // If the fixed path lacks this method, a path with a parameter may have it.
     const fixed = this.#fixed.get(path)
     let match = fixed && matchIn(fixed)
     for (const place of match ? [] : (this.#open.get(segments.length) ?? [])) {
@@ -96,10 +93,7 @@ export class RouteTable {
   }
 }
 
-/**
- * Returns a sort key with one digit per segment. If two paths differ, the one with a literal at the first difference
- * comes first.
- */
+/** Returns a sort key with one digit per segment. It puts a literal before a parameter at the first difference. */
 function orderOf({ segments }: Place): string {
   return segments.map((segment) => (segment.startsWith('{') ? '1' : '0')).join('')
 }
@@ -126,7 +120,7 @@ function readSegments({ parameters }: Place, segments: readonly string[]): Recor
   return sent
 }
 
-/** Decodes the parameters of a path. Throws 400 if the percent-encoding is invalid. */
+/** Decodes path parameters. Throws 400 if the percent-encoding is invalid. */
 export function decodePath(sent: Record<string, string>): Record<string, string> {
   for (const name in sent) {
     const value = decodeSegment(sent[name]!)

@@ -9,7 +9,7 @@ export type RoutedRequest = {
   path: string
   query: string
   params: Record<string, string>
-  /** Headers of every response, such as the request's id and the CORS headers. */
+  /** Headers of every response, such as the request id and the CORS headers. */
   headers: HeaderList
   operation: string
   about: RequestTrace

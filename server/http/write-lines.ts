@@ -4,17 +4,17 @@ import { withHeaders, type HeaderList } from './respond.ts'
 type Lines = {
   headers: HeaderList
   type?: string
-  /** Resolves with several complete lines at a time, and with undefined after the last. */
+  /** Resolves with one or more complete lines, and with undefined after the last. */
   next: () => Promise<string | undefined>
   inForm?: (lines: string) => string
   stallMs: number
-  /** Text written after each `afterMs` of silence, so that no proxy mistakes the connection for a dead one. */
+  /** Text to write after each `afterMs` of silence, so that no proxy mistakes the connection for a dead one. */
   idle?: { afterMs: number; text: string }
 }
 
 export const linesType = 'application/x-ndjson'
 
-/** Streams lines as they arrive, as fast as the client reads. */
+/** Streams lines as fast as the client reads. */
 export async function writeLines(
   response: ServerResponse,
   { headers, idle, inForm, next, stallMs, type = linesType }: Lines,

@@ -1,9 +1,6 @@
 export type ContentEncoding = 'br' | 'gzip'
 
-/**
- * Returns the best available encoding that the Accept-Encoding header allows, or undefined for an uncompressed
- * response.
- */
+/** Returns the best available encoding that the Accept-Encoding header allows, or undefined for no compression. */
 export function acceptedEncoding(
   header: string | undefined,
   available: readonly ContentEncoding[],

@@ -7,14 +7,14 @@ import { respond, withHeaders } from '../respond.ts'
 import type { RoutedRequest } from '../routed-request.ts'
 import { sendAsset, staticAsset, type StaticAsset } from './static-asset.ts'
 
-// Serves the web console, a single page for all of its paths, with the files that the page loads.
+// Serves the web console: a single page for all of its paths, and the files that the page loads.
 
 export type ConsoleFiles = {
   servePage: (routed: RoutedRequest) => Promise<void>
   serveFile: (routed: RoutedRequest) => Promise<void>
   /**
-   * Responds to an unknown path with a page that people can read. Returns false if the client is a program or the page
-   * is not available. Redirects a page URL with trailing slashes to the URL without them.
+   * Responds to an unknown path with a page that people can read, and redirects page URLs with trailing slashes.
+   * Returns false if the client is a program or the page is unavailable.
    */
   serveUnknown: (routed: RoutedRequest, isPage: (path: string) => boolean) => Promise<boolean>
 }
@@ -23,7 +23,7 @@ type Built = { page: string[]; assets: ReadonlyMap<string, StaticAsset> }
 
 const builtFolder = fileURLToPath(new URL('../../../console/dist', import.meta.url))
 
-/** Must list every route of console/app/page-routes.tsx. A test compares them. */
+/** Must list every route of console/app/page-routes.tsx, as a test checks. */
 export const pagePaths: readonly string[] = [
   '/',
   '/login',
@@ -57,7 +57,7 @@ export const pagePaths: readonly string[] = [
 const assetPrefix = '/assets/'
 const iconPath = '/favicon.svg'
 export const filePaths: readonly string[] = [`${assetPrefix}*`, iconPath]
-/** The built page contains this placeholder where each response has its own nonce. */
+/** Placeholder in the built page for the nonce of each response. */
 const noncePlaceholder = '__CSP_NONCE__'
 const basePathPlaceholder = '__BASE_PATH__'
 
@@ -88,13 +88,13 @@ const closedFeatures = [
 
 type ConsoleOptions = { folder?: string | undefined; basePath?: string }
 
-/** Reads the files once, on the first request. If the folder is missing, the next request tries again. */
+/** Reads the files on the first request. If the folder is missing, tries again on the next one. */
 export function openConsoleFiles({ basePath = '', folder = builtFolder }: ConsoleOptions = {}): ConsoleFiles {
   let reading: Promise<Built | undefined> | undefined
   async function load(): Promise<Built | undefined> {
     const own = (reading ??= readBuilt(folder, basePath))
     const built = await own.catch((error: unknown) => {
-      // The build may have been moved into place at this moment, so let the next request read again.
+      // The build may just have been moved into place, so let the next request read again.
       if (reading === own) reading = undefined
       throw error
     })
@@ -133,7 +133,7 @@ export function openConsoleFiles({ basePath = '', folder = builtFolder }: Consol
 async function readBuilt(folder: string, basePath: string): Promise<Built | undefined> {
   const built = await readFile(join(folder, 'index.html'), 'utf8').catch(() => undefined)
   if (built === undefined) return undefined
-  // The page has many paths, so its links to files cannot stay relative.
+  // The page has many paths, so its links to files cannot be relative.
   const html = built.replaceAll('="./', `="${basePath}/`).replaceAll(basePathPlaceholder, basePath)
   const assets = new Map<string, StaticAsset>()
   for (const name of await readdir(join(folder, 'assets'))) {
@@ -155,7 +155,7 @@ async function readAsset(file: string): Promise<StaticAsset | undefined> {
 }
 
 function sendOwn(routed: RoutedRequest, asset: StaticAsset): void {
-  // File names under assets/ contain a hash of the content. The name of the icon does not.
+  // File names below assets/ contain a hash of the content, but the icon's name does not.
   const isHashed = routed.path.startsWith(assetPrefix)
   sendAsset(routed, asset, {
     'Cache-Control': isHashed ? 'public, max-age=31536000, immutable' : 'public, max-age=3600',
@@ -170,7 +170,7 @@ function takesPages(accept = ''): boolean {
     .some((range) => /^\s*text\/html\s*(?:;|$)/i.test(range) && !/;\s*q=0(?:\.0*)?\s*$/i.test(range))
 }
 
-/** Uses a loop, because an expression such as `/\/+$/` takes quadratic time for many slashes. */
+/** Avoids a regular expression such as `/\/+$/`, which takes quadratic time for many slashes. */
 function withoutEndSlashes(path: string): string {
   let end = path.length
   while (end > 0 && path[end - 1] === '/') end--

@@ -4,8 +4,7 @@ import { must } from '../../kernel/assert.ts'
 import type { RoutedRequest } from '../routed-request.ts'
 import { compressedAsset, sendAsset, type StaticAsset } from './static-asset.ts'
 
-// Serves the API reference: Swagger UI and the repository's OpenAPI document. Both are local files, so the reference
-// works offline.
+// Serves the API reference: Swagger UI and the OpenAPI document. Both are local files, so the reference works offline.
 
 export const documentFile = fileURLToPath(new URL('../../../openapi/openapi.json', import.meta.url))
 
@@ -32,7 +31,7 @@ const scriptOf = (basePath: string) =>
 const script = 'text/javascript; charset=utf-8'
 const html = 'text/html; charset=utf-8'
 
-/** The document names the root of the host as the server, so the base path is added here. */
+/** In the document, the server is the root of the host, so add the base path. */
 async function readDocument(basePath: string): Promise<Buffer> {
   const text = await readFile(documentFile, 'utf8')
   return Buffer.from(basePath === '' ? text : text.replace('"url": "/"', `"url": ${JSON.stringify(basePath)}`))
@@ -58,9 +57,7 @@ const sourcesOf = (basePath: string) =>
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/**
- * Returns the paths of the reference and their handler. Each file is read and compressed once, on its first request.
- */
+/** Returns the paths of the reference and their handler. Reads and compresses each file on its first request. */
 export function openDocs(basePath: string): {
   paths: readonly string[]
   serve: (routed: RoutedRequest) => Promise<void>
@@ -74,13 +71,13 @@ export function openDocs(basePath: string): {
       const source = must(sources.get(path), 'the router passes only docs paths')
       reading = source.read().then((body) => compressedAsset(source.type, body))
       assets.set(path, reading)
-      // Do not cache a failure, because the file may be readable next time.
+      // Do not cache failures, because the file may be readable next time.
       reading.catch(() => assets.delete(path))
     }
     sendAsset(routed, await reading, {
       'Content-Security-Policy': contentSecurityPolicy,
       'Referrer-Policy': 'no-referrer',
-      // Make browsers revalidate every file, so that a new release is never mixed with files of the previous one.
+      // Make browsers revalidate every file, so that files of two releases are never mixed.
       'Cache-Control': 'no-cache',
     })
   }

@@ -7,11 +7,11 @@ import type { RoutedRequest } from '../routed-request.ts'
 
 export const mailPreviewPath = '/admin/mail/preview/{kind}'
 
-// Mails have inline styles and a logo from any host. The console's own policy would block both.
+// The console's policy would block the inline styles of mails, and logos from other hosts.
 const policy =
   "default-src 'none'; style-src 'unsafe-inline'; img-src https:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox"
 
-/** Serves an example of a mail, which the console shows in a frame. */
+/** Serves an example mail, which the console shows in a frame. */
 export function createMailPreview(mails: MailSender | undefined) {
   return ({ headers, params, response }: RoutedRequest): void => {
     const kind = mailKinds.find((one) => one === params['kind'])

@@ -8,17 +8,16 @@ type MetricsPage = {
   contentType: string
   read: () => Promise<string>
   token: string | null
-  /** URL at which clients reach the service. Null if that is the listening address. */
+  /** URL at which clients reach the service. Null for the listening address. */
   baseUrl: string | null
 }
 
 const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
 
 /**
- * Serves the service's metrics. If there is a token, only clients that send it may read them. Otherwise only programs
- * on this machine may. Proxied requests are rejected, because behind a local proxy every client would appear local. A
- * public base URL indicates a proxy, even one that adds no headers. Web pages in a browser on this machine are rejected
- * too.
+ * Serves the service's metrics to clients that send the token or, if there is none, to programs on this machine. Behind
+ * a local proxy every client would appear local, so proxied requests are rejected. A public base URL indicates a proxy,
+ * even one that adds no headers. Web pages in a browser on this machine are rejected too.
  */
 export function createMetricsPage({
   baseUrl,
@@ -45,8 +44,8 @@ export function createMetricsPage({
 
 function isFromThisMachine({ headers, socket }: IncomingMessage): boolean {
   const isForwarded = Object.keys(headers).some((name) => /^(?:forwarded|via|x-real-ip|x-forwarded-.*)$/.test(name))
-  // A page whose host name resolves to this machine sends its own name in the Host header. Any other page sends an
-  // Origin header.
+  // A page whose host name resolves to this machine sends that name in the Host header. Other pages send an Origin
+  // header.
   const isOfPage = headers.origin !== undefined || !loopbackHost.test(headers.host ?? '')
   return !isForwarded && !isOfPage && /^(?:::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '')
 }

@@ -10,22 +10,22 @@ import { jsonType } from '../respond.ts'
 import type { RoutedRequest } from '../routed-request.ts'
 
 /**
- * Limits concurrent downloads, because each download to a slow client takes up to three megabytes, and an open file if
- * payloads are files.
+ * Limits concurrent downloads. With a slow client, each takes up to three megabytes, and an open file if payloads are
+ * files.
  */
 const downloads = new FairPlaces({ perUser: 24 })
 
 type PayloadDownload = { links: SignedLinks; payloads: PayloadStore; store: Store }
 
 /**
- * Serves a stored payload to anyone with its signed link. Responds with 403 if the link is invalid or expired. A
- * damaged payload is never sent completely: the connection is closed early, and the error is logged.
+ * Serves a payload to anyone with its signed link. Responds with 403 if the link is invalid or expired. A damaged
+ * payload is never sent completely: the connection is closed early, and the error is logged.
  */
 export async function servePayload(
   { links, payloads, store }: PayloadDownload,
   { headers, path, query, request, response }: RoutedRequest,
 ): Promise<void> {
-  // Use the id as it was sent, because a malformed id has no signed link.
+  // Use the id as it was sent, because malformed ids have no signed links.
   const payloadId = path.slice(path.lastIndexOf('/') + 1)
   const parameters = new URLSearchParams(query)
   const [expires, ...moreExpires] = parameters.getAll('expires')
@@ -47,7 +47,7 @@ export async function servePayload(
     throw new ErrandError('NOT_FOUND', 'The payload no longer exists. Create the task or send the file again.')
   const { digest } = record
   if (digest && digest.bytes !== found.bytes) throw new PayloadDamage(payloadId)
-  // A payload never changes, so its id serves as the ETag.
+  // Payloads never change, so the id serves as the ETag.
   const etag = `"${payloadId}"`
   const tagged = [...headers, 'ETag', etag, 'Cache-Control', 'private, max-age=0, must-revalidate']
   if (request.headers['if-none-match']?.includes(etag)) {
@@ -55,7 +55,7 @@ export async function servePayload(
     return
   }
   tagged.push('Content-Type', record.mediaType ?? jsonType, 'Content-Length', String(found.bytes))
-  // Always served as a download, so that no content is displayed as a page of the service.
+  // Force a download, so that browsers never display the content as a page of the service.
   tagged.push('Content-Disposition', `attachment; ${filenameOf(record)}`)
   if (request.method === 'HEAD') return void response.writeHead(200, tagged).end()
   const place = downloads.open(record.userId ?? '')
@@ -65,18 +65,18 @@ export async function servePayload(
   }
   const chunks = checkedChunks(found.stream(), { payloadId, digest })
   try {
-    // Read one chunk before sending the headers. If damage is already found, for example in a small payload, the
-    // response is a 500.
+    // Read one chunk before sending the headers. If it is damaged, as the only chunk of a small payload may be, the
+    // response can still be a 500.
     const first = await chunks.next()
     response.writeHead(200, tagged)
     await pipeline(join(first, chunks), response)
   } catch (error) {
     if (!response.headersSent) throw error
     response.destroy()
-    // A client that disconnects is not an error.
+    // A disconnected client is not an error.
     if (error instanceof PayloadDamage || error instanceof ErrandError) throw error
   } finally {
-    // Closes the file if the client disconnected before the remaining chunks were streamed.
+    // Closes the file if the client disconnected before the end.
     await chunks.return()
     place.release()
   }

@@ -7,7 +7,7 @@ import { acceptedEncoding, type ContentEncoding } from './accept-encoding.ts'
 import { withHeaders } from '../respond.ts'
 import type { RoutedRequest } from '../routed-request.ts'
 
-// Serves content that is the same for every client. All responses share one copy of the bytes.
+// Serves content that is the same for every client. All responses share the bytes.
 
 type Variant = { body: Buffer; etag: string }
 export type StaticAsset = { type: string; plain: Variant; encoded: Partial<Record<ContentEncoding, Variant>> }
@@ -28,14 +28,14 @@ export function staticAsset(
 /** The highest quality takes thirty times as long and saves only another 10 %. */
 const brotliQuality = 9
 
-/** Compresses on other threads. Content that compression does not shrink stays uncompressed. */
+/** Compresses on other threads. If that does not shrink the content, leaves it uncompressed. */
 export async function compressedAsset(type: string, plain: Buffer): Promise<StaticAsset> {
   const params = { [constants.BROTLI_PARAM_QUALITY]: brotliQuality }
   const [br, gz] = await Promise.all([promisify(brotliCompress)(plain, { params }), promisify(gzip)(plain)])
   return staticAsset(type, plain, Math.min(br.length, gz.length) < plain.length ? { br, gzip: gz } : {})
 }
 
-/** Handles GET and HEAD. `own` adds headers to those that describe the asset. */
+/** Handles GET and HEAD. `own` adds headers to those of the asset. */
 export function sendAsset(
   { headers, request, response }: RoutedRequest,
   { encoded, plain, type }: StaticAsset,
@@ -55,8 +55,8 @@ export function sendAsset(
 const pieceBytes = 65_536
 
 /**
- * Sends one piece per event-loop tick, across all clients. Otherwise a socket would accept megabytes in one step, even
- * if the client has stopped reading, and copying them takes a millisecond.
+ * Sends one piece per event-loop tick, across all clients. Without this, a socket would accept megabytes in one step,
+ * even if its client has stopped reading, and copying them takes a millisecond.
  */
 function sendPieces(response: ServerResponse, body: Buffer): void {
   let at = 0

@@ -2,9 +2,9 @@ const smallMax = 64 * 1024
 const leastSpace = 4096
 
 /**
- * A body that arrives in pieces, copied into one buffer. Otherwise ten million one-byte pieces, each of them an object,
- * would take a gigabyte. The buffer of a body over 64 KB grows in place, and `free` returns its memory immediately.
- * Copying to ever larger buffers would leave as much garbage again.
+ * Copies the pieces of a body into one buffer. As objects, ten million one-byte pieces would take a gigabyte. The
+ * buffer of a body over 64 KB grows in place, because copying to ever larger buffers would leave as much garbage again.
+ * `free` returns its memory immediately.
  */
 export class BodyBytes {
   readonly #bytesMax: number
@@ -45,7 +45,7 @@ export class BodyBytes {
     }
   }
 
-  /** Returns all bytes. They are valid until `free` is called. */
+  /** Returns all bytes, which are valid until `free`. */
   whole(): Buffer {
     return this.#large ? Buffer.from(this.#large, 0, this.#length) : this.#small.subarray(0, this.#length)
   }

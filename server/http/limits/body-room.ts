@@ -6,12 +6,12 @@ import { FairPlaces, type Place } from '../../kernel/fair-places.ts'
 export const smallBodyBytesMax = 64 * 1024
 const smallPerUser = 24 * 1024 * 1024
 const largeTotal = 96 * 1024 * 1024
-/** User id under which all unauthenticated clients share memory. */
+/** User id of all unauthenticated clients, who share their memory. */
 const strangers = ''
 
 const releases = new WeakMap<IncomingMessage, () => void>()
 
-/** Frees the memory of a request's body early, because its response will continue for a long time. */
+/** Frees the memory of a request's body early, because the response will take a long time. */
 export function releaseBody(request: IncomingMessage): void {
   releases.get(request)?.()
 }
@@ -19,8 +19,8 @@ export function releaseBody(request: IncomingMessage): void {
 type Exchange = { request: IncomingMessage; response: ServerResponse; owner: string | null }
 
 /**
- * Limits the memory of request bodies that do not arrive in one piece. Only received bytes count. If `Content-Length`
- * counted, a few silent connections could reserve all of it.
+ * Limits the memory of request bodies that arrive in several pieces. Counts only received bytes: if `Content-Length`
+ * counted, a few silent connections could reserve all of the memory.
  */
 export class BodyRoom {
   readonly bytesMax: number
@@ -34,8 +34,8 @@ export class BodyRoom {
   }
 
   /**
-   * Starts to count the memory of one body, until its response is sent. Calls `onGivenUp` if other users need the
-   * memory while the body is still arriving.
+   * Counts the memory of one body until its response is sent. Calls `onGivenUp` if other users need the memory while
+   * the body is still arriving.
    */
   open({ owner, request, response }: Exchange, onGivenUp: (error: ErrandError) => void): BodyPlace {
     const userId = owner ?? strangers
@@ -58,7 +58,7 @@ export class BodyPlace {
     this.#large = large
   }
 
-  /** Sets the memory that the body takes. Throws 503 if that exceeds a limit. */
+  /** Sets the memory that the body takes. Throws 503 if it exceeds a limit. */
   hold(bytes: number): void {
     const isLarge = bytes > smallBodyBytesMax
     const refusal = (isLarge ? this.#large : this.#small).hold(bytes)

@@ -4,16 +4,16 @@ import type { Socket } from 'node:net'
 type ConnectionLimits = { connectionsMax: number; stallMs: number }
 
 /**
- * Maximum connections beyond the limit. Each gets one response: the requested page if its route is never turned away
- * (health, metrics), and a 503 otherwise. An idle one is closed after `spareMsMax` to make room for others.
+ * Connections allowed beyond the limit. Each gets one response: a 503, or the requested page if its route is never
+ * turned away (health, metrics). Closed after `spareMsMax` if idle, to make room for others.
  */
 const spareMax = 256
 const spareMsMax = 2000
-/** Maximum requests of a connection that wait for earlier ones to be answered. No known client comes close. */
+/** Requests of a connection that may wait for the responses to earlier ones. No known client comes close. */
 const aheadMax = 64
 /**
- * Maximum bytes of these waiting requests: targets, headers and bodies, which Node keeps until the requests are served.
- * Without this limit they could take nearly 5 MB per connection.
+ * Bytes that these waiting requests may have: targets, headers and bodies, which Node stores until the requests are
+ * served. Without this limit, they could take nearly 5 MB per connection.
  */
 const aheadBytesMax = 64 * 1024
 
@@ -28,7 +28,7 @@ const connectionsOf = new WeakMap<Server, Map<Socket, Connection>>()
 const connectionOf = Symbol('connection')
 type Connected = Socket & { [connectionOf]?: Connection }
 
-/** Counts a server's connections. Closes connections beyond the limit, and those whose client has stopped reading. */
+/** Counts a server's connections. Closes those beyond the limit, and those whose client has stopped reading. */
 export function limitConnections(server: Server, { connectionsMax, stallMs }: ConnectionLimits): void {
   const all = new Map<Socket, Connection>()
   connectionsOf.set(server, all)
@@ -46,14 +46,14 @@ export function limitConnections(server: Server, { connectionsMax, stallMs }: Co
   })
   server.timeout = stallMs
   server.on('timeout', (socket: Socket & { _httpMessage?: ServerResponse }) => {
-    // Unsent data means that the client has stopped reading. Otherwise the response is still being prepared, or a
+    // Unsent data means that the client has stopped reading. Otherwise, the response is still being prepared, or a
     // stream has nothing to send.
     if (socket._httpMessage && socket.writableLength === 0) socket.setTimeout(stallMs)
     else socket.destroy()
   })
 }
 
-/** Closes connections that have never sent a request, because Node's `closeIdleConnections` leaves them open. */
+/** Closes connections that never sent a request, because Node's `closeIdleConnections` leaves them open. */
 export function closeUnusedConnections(server: Server): void {
   for (const [socket, { isUsed }] of connectionsOf.get(server) ?? []) if (!isUsed) socket.destroy()
 }
@@ -67,8 +67,8 @@ export function isSpare({ socket }: { socket: Connected }): boolean {
 }
 
 /**
- * Serves the requests of a connection one after another, because responses are sent in that order anyway. Otherwise a
- * client that sends thousands of requests and reads nothing would make the service keep all responses in memory.
+ * Serves the requests of a connection one after another, because responses are sent in that order anyway. Otherwise, a
+ * client that sends thousands of requests and reads nothing would fill the memory with responses.
  */
 export function inTurn(
   request: IncomingMessage,
@@ -81,11 +81,11 @@ export function inTurn(
     connection.isUsed = true
     clearTimeout(connection.silence)
   }
-  // Node assigns a socket to a response once all earlier responses have been sent.
+  // Node assigns the socket to a response once all earlier responses have been sent.
   if (response.socket !== null) return serve(request, response)
   if (connection) {
     const { ahead } = connection
-    // The bodies of the waiting requests have arrived completely, because a later request has.
+    // A later request has arrived, so the bodies of the waiting requests are complete.
     if (ahead.size >= aheadMax || bytesOf(ahead) > aheadBytesMax) return void socket.destroy()
     ahead.add(request)
   }

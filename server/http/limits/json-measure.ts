@@ -3,29 +3,26 @@ import { jsonNameBytesMax } from '../../kernel/json-values.ts'
 
 /**
  * Limits the work of the JSON parser, which creates an object for each value. A new name takes about ten times as long
- * as a value. A repeated name is cheap.
+ * as a value. Repeated names are cheap.
  */
 const jsonValuesMax = 250_000
 const jsonNamesMax = 50_000
-/** Maximum nesting depth of a body, including the envelopes of typed RPC. */
+/** Maximum nesting depth of a body, including typed RPC's envelopes. */
 const jsonLevelsMax = jsonDepthMax + 10
-/** Bytes examined in one event-loop tick. This takes two to three milliseconds. */
+/** Bytes to examine per event-loop tick, which takes two to three milliseconds. */
 const tickBytes = 1024 * 1024
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d]
 
 /**
- * Counts the approximate number of values, distinct names and levels of a JSON string. Inspects only commas, colons and
- * brackets outside of strings. Also detects a name that is too long. Stores each distinct name once, and none after the
- * limit is exceeded.
+ * Counts the approximate number of values, distinct names and levels of a JSON string, and detects names that are too
+ * long. Inspects only commas, colons and brackets outside of strings. Stores distinct names only until their limit is
+ * exceeded.
  */
 export class JsonMeasure {
   readonly #bytes: Buffer
-  /**
-   * Copy of the current piece. A body's buffer can grow in place, and reading single bytes of such a buffer is ten
-   * times as slow.
-   */
+  /** Copy of the current piece. Reading single bytes from a buffer that can grow in place is ten times as slow. */
   readonly #copy: Buffer
   readonly #names = new Set<string>()
   #at = 0
@@ -34,7 +31,7 @@ export class JsonMeasure {
   #level = 0
   #isInText = false
   #isEscaped = false
-  /** Positions of the quotes around the last string. The start is -1 if the string was a name, or if there is none. */
+  /** Positions of the quotes around the last string. The start is -1 if that string was a name, or if there is none. */
   #textStart = -1
   #textEnd = -1
 
@@ -80,8 +77,8 @@ export class JsonMeasure {
         if (++this.#members > jsonValuesMax) return tooMany(jsonValuesMax, 'values')
         if (this.#textStart < 0) return undefined
         if (this.#textEnd - this.#textStart - 1 > jsonNameBytesMax) return nameTooLong
-        // Include the opening quote. Otherwise V8 would hash a name that consists of digits as a number, and clients
-        // can choose numbers whose hashes collide.
+        // Include the opening quote. Otherwise, V8 would hash a name of digits as a number, and clients can choose
+        // numbers whose hashes collide.
         this.#names.add(this.#bytes.toString('latin1', this.#textStart, this.#textEnd))
         this.#textStart = -1
         return this.#names.size > jsonNamesMax ? tooMany(jsonNamesMax, 'different names') : undefined

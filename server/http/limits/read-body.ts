@@ -28,7 +28,7 @@ function assertJsonType(request: IncomingMessage): void {
   }
 }
 
-/** Maximum body size of a public operation. Such a body contains at most an email address and a password. */
+/** Maximum body size of a public operation, which expects no more than an email address and a password. */
 export const publicBodyBytesMax = 16 * 1024
 
 /** Collects the body. Throws 413 as soon as its declared or received length exceeds the limit. */
@@ -101,7 +101,7 @@ export async function readBodyText(read: ReadBody): Promise<string> {
 async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<string> {
   if (bytes.length === 0) throw badField('', 'The request body is empty. Send a JSON object.')
   if (!isUtf8(bytes)) throw badField('', 'The request body is not valid UTF-8. Send JSON in UTF-8.')
-  // JSON does not allow a byte order mark, and not every later parser would report it.
+  // JSON does not allow a byte order mark, but some parsers accept one.
   if (bytes.subarray(0, 3).equals(byteOrderMark))
     throw badField('', 'The request body starts with a byte order mark. Send JSON without it.')
   if (bytes.length <= jsonNameBytesMax) return bytes.toString('utf8')
@@ -110,8 +110,8 @@ async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<stri
     assertFit(measure)
     return bytes.toString('utf8')
   }
-  // Enter the gate again only once, after the last piece. If each piece had to enter it, a large body would be rejected
-  // more often than a small one.
+  // Enter the gate again only after the last piece. If each piece had to enter it, large bodies would be rejected more
+  // often than small ones.
   releaseGate(request)
   while (!measure.isWhole) {
     await ownTurn(owner)
@@ -121,13 +121,13 @@ async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<stri
   return bytes.toString('utf8')
 }
 
-/** Examines the next piece of a body before the parser creates objects. Throws 400 if a limit is exceeded. */
+/** Examines the next piece before the parser creates objects. Throws 400 if a limit is exceeded. */
 function assertFit(measure: JsonMeasure): void {
   const unfit = measure.go()
   if (unfit !== undefined) throw badField('', unfit)
 }
 
-/** Reads a JSON body and checks that its value can be stored. Throws 400, 413, 415 or 503. */
+/** Reads a JSON body and checks that it can be stored. Throws 400, 413, 415 or 503. */
 export async function readJsonBody(read: ReadBody): Promise<unknown> {
   const text = await readBodyText(read)
   let value: unknown
@@ -144,7 +144,7 @@ export async function readJsonBody(read: ReadBody): Promise<unknown> {
   return value
 }
 
-/** Returns the parser's message without its excerpt of the body. */
+/** Removes the excerpt of the body from the parser's message. */
 function describe(error: unknown): string {
   const message = error instanceof Error ? error.message : ''
   return message

@@ -9,20 +9,19 @@ type Kind = 'reads' | 'writes'
 
 const sampleMs = 20
 const retryAfterSeconds = 1
-/** Minimum limits, however slow the machine is. Load from other programs must not stop the service. */
+/** Minimum limits, however slow the machine is, so that load from other programs cannot stop the service. */
 const leastInFlight = { writes: 32, reads: 64 }
 const fallFactorMin = 0.1
 const riseFactor = { filled: 1.1, idle: 1.02 }
 const leastShare = 0.02
 /**
- * Extra slots for users without requests in flight. After a limit has been lowered, requests that were admitted earlier
- * may exceed it for seconds.
+ * Extra slots for users without requests in flight. After a limit falls, the requests in flight may exceed it for
+ * seconds.
  */
 const reserve = 16
 
-/** A sender and its requests in flight. It is one user, or all unidentified clients together. */
+/** A user, or all unidentified clients together, with their requests in flight. */
 export class Sender {
-  /** Null for unidentified clients. */
   readonly userId: string | null
   reads = 0
   writes = 0
@@ -42,17 +41,16 @@ type Visit = {
   sender: Sender | undefined
   /** Whether the request is counted. */
   isIn: boolean
-  /** Whether the request uses one of the extra slots. */
   isBeyond: boolean
 }
 
-// Stored on the request itself, because entries of a weak map add work to each garbage collection.
+// Stored on the request, because entries of a weak map add work to each garbage collection.
 const visitOf = Symbol('visit')
 type Visitor = IncomingMessage & { [visitOf]?: Visit }
 
 /**
- * Call this when the body of a request has arrived and work on it begins. Throws 503 if other requests have taken all
- * slots. Until then the request takes no slot, so a client that sends slowly delays no other request.
+ * Call this when a request's body has arrived and work on it begins. Until then the request takes no slot, so a slow
+ * sender delays no other request. Throws 503 if all slots are taken.
  */
 export function bodyArrived(request: Visitor): void {
   const visit = request[visitOf]
@@ -60,7 +58,7 @@ export function bodyArrived(request: Visitor): void {
 }
 
 /**
- * Counts a request with its calls toward its user, once the user is known. Throws 503 if that exceeds the user's share.
+ * Counts a request and its calls toward its user, once the user is known. Throws 503 if that exceeds the user's share.
  */
 export function identified(request: Visitor, sender: Sender): void {
   const visit = request[visitOf]
@@ -76,17 +74,17 @@ export function releaseGate(request: Visitor): void {
 }
 
 /**
- * Waits for an event-loop tick for the next step of a request. A request that waits takes no slot, because one user's
- * waiting requests could take all of them. Throws 503 if no slot is free afterwards.
+ * Waits for an event-loop tick for a request's next step. A waiting request takes no slot, because one user's waiting
+ * requests could take all of them. Throws 503 if no slot is free afterwards.
  */
 export async function requestTurn(request: IncomingMessage, owner: string | null): Promise<void> {
   releaseGate(request)
   await ownTurn(owner)
-  // If the client has disconnected, no event would ever release the slot of this request.
+  // After a disconnect, no event would ever release the slot.
   if (!request.socket.destroyed) bodyArrived(request)
 }
 
-/** Returns the number of calls in a request, because a batch of typed RPC is as much work as all of its calls. */
+/** Returns the number of calls in a request. A typed RPC batch is as much work as all of its calls. */
 function callsIn({ url = '' }: IncomingMessage): number {
   if (!url.includes('/trpc/')) return 1
   let calls = 1
@@ -107,23 +105,22 @@ export function overloaded(): ErrandError {
 }
 
 /**
- * Rejects requests before they pile up. Each admitted request waits for the earlier ones, so the number of requests in
- * flight determines how long the last one waits. With a limit on it, some requests get 503 immediately, instead of
- * every request getting a late response. Most reads finish quickly, so few are in flight at any time; the limit on
- * reads therefore applies to all reads started in one sample. Long polls are not counted while they wait, because they
- * cost nothing then. A batch counts as its number of calls only once its user is known, because an unauthenticated
- * client could name many calls.
+ * Rejects requests before they pile up. Each admitted request waits for the earlier ones, so the number in flight
+ * determines how long the last one waits. A limit on this number gives some requests an immediate 503, instead of a
+ * late response to every request.
  *
- * How long a number of requests takes depends on the machine and its other load. The limits therefore follow the delay
- * of the event loop. They fall while the delay is too long and requests are the cause, and rise again step by step
- * afterwards.
+ * Most reads finish quickly, so few are in flight at any time. The limit on reads therefore applies to all reads
+ * started in one sample. Long polls do not count while they wait, because they cost nothing then. A batch counts as its
+ * number of calls only once its user is known, because an unauthenticated client could name many calls.
+ *
+ * The time that requests take depends on the machine and its other load, so the limits follow the delay of the event
+ * loop. They fall while the delay is too long and requests are the cause, and then rise again step by step.
  *
  *   share of the limits ──loop late, limit half used──▶ × target ÷ delay, at most to a tenth, and not below the minimum
  *                       ──loop in time───────────────▶ × 1.1, or × 1.02 while less than half is used, up to 1
  *
- * A user gets at most three quarters of a limit. If other users have requests too and half of the slots are taken, a
- * user gets only a quarter. Otherwise one user's requests could take all slots while they wait for that user's few
- * database connections.
+ * A user gets at most three quarters of a limit, or a quarter if other users have requests and half of the slots are
+ * taken. Otherwise, one user's requests could take all slots while they wait for that user's few database connections.
  *
  * The time of disk syncs is subtracted, because fewer requests would not make them faster.
  *
@@ -149,8 +146,8 @@ export class RequestGate {
   }
 
   /**
-   * Returns whether the request is admitted. It takes a slot until `releaseGate`. A request with a body takes its slot
-   * once the body has arrived.
+   * Returns whether the request is admitted. It then takes a slot until `releaseGate`. If it has a body, it takes the
+   * slot once the body has arrived.
    */
   enter(request: Visitor, sender?: Sender): boolean {
     const { method } = request
@@ -183,7 +180,7 @@ export class RequestGate {
   }
 
   /**
-   * Counts a request toward its user from now on. Returns false, and releases its slot, if the user's share is used up.
+   * Counts a request toward its user from now on. If the user's share is used up, releases the slot and returns false.
    */
   identified(visit: Visit, { calls, sender }: Required<Pick<Visit, 'calls' | 'sender'>>): boolean {
     const { isIn, kind } = visit
@@ -223,9 +220,7 @@ export class RequestGate {
     clearInterval(this.#timer)
   }
 
-  /**
-   * Subtracts the disk sync of a commit from the loop's delay, because it takes as long for one request as for many.
-   */
+  /** Subtracts a disk sync from the loop's delay, because it takes equally long for one request and for many. */
   synced(ms: number): void {
     this.#syncMs += ms
   }

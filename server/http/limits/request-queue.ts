@@ -8,25 +8,23 @@ type Entry<Arrived> = { arrived: Arrived; place: Place }
 type Options<Arrived> = {
   serve: (arrived: Arrived, sender: Sender) => void
   turnAway: (arrived: Arrived) => void
-  /** Whether so many commands are waiting for the database that no further requests should be started. */
+  /** Whether so many commands wait for the database that no further requests should start. */
   hasBacklog?: () => boolean
 }
 
-/** How long one event-loop tick may keep starting requests. The remaining requests wait for the next tick. */
+/** How long one event-loop tick may start requests. The remaining requests wait for the next tick. */
 const tickMs = 8
 /** Retry interval for requests that wait for the database. */
 const backlogMs = 1
 const bounds = { perUser: 1000, total: 4000 }
 const strangersName = ''
-/** Maximum identified senders, and maximum length of the credentials that identify them. */
+/** Maximum identified senders, and maximum length of their credentials. */
 const knownMax = 10_000
 const credentialsCharsMax = 1024
-/**
- * Maximum remembered credentials per user. Otherwise a user with many credentials would displace those of other users.
- */
+/** Maximum remembered credentials per user. Otherwise, a user with many credentials would displace those of others. */
 const ofUserMax = 16
 
-// Stored on the request itself, because entries of a weak map add work to each garbage collection.
+// Stored on the request, because entries of a weak map add work to each garbage collection.
 const queuedOf = Symbol('queued')
 type Queued = IncomingMessage & {
   [queuedOf]?: { queue: Pick<RequestQueue<Waiting>, 'know'>; sender: Sender }
@@ -42,11 +40,14 @@ export function senderKnown(request: Queued, userId: string): void {
 }
 
 /**
- * Starts only as many requests per event-loop tick as fit in a few milliseconds, alternating between senders. Each user
- * with previously verified credentials is a sender. All other clients together are one sender, because a client could
- * get a new queue for each request by inventing credentials. Without this queue, requests that arrive together would
- * block the event loop for their total time, and a client that sends thousands would delay everyone. The database has
- * few connections, so no request is started while as many commands wait as there are connections.
+ * Starts only as many requests per event-loop tick as fit in a few milliseconds, alternating between senders.
+ * Otherwise, requests that arrive together would block the event loop for their total time, and a client that sends
+ * thousands would delay everyone.
+ *
+ * Each user with previously verified credentials is a sender. All other clients together are one sender, because a
+ * client could get a new queue for each request by inventing credentials.
+ *
+ * The database has few connections, so no request starts while as many commands wait as there are connections.
  */
 export class RequestQueue<Arrived extends Waiting> {
   readonly #serve: Options<Arrived>['serve']
@@ -55,7 +56,7 @@ export class RequestQueue<Arrived extends Waiting> {
   readonly #strangers = new Sender(null)
   readonly #byCredentials = new Map<string, Sender>()
   readonly #byUser = new Map<string, { sender: Sender; credentials: string[] }>()
-  /** Queued requests by sender. The next sender comes first. */
+  /** Queued requests by sender, in the order in which the senders are served. */
   readonly #waiting = new Map<Sender, Entry<Arrived>[]>()
   readonly #places = new FairPlaces(bounds)
   #since: number | undefined
@@ -66,7 +67,7 @@ export class RequestQueue<Arrived extends Waiting> {
     this.#hasBacklog = hasBacklog
   }
 
-  /** Serves a request now or later. Turns it away if too many are already queued. */
+  /** Serves a request now or later, or turns it away if too many are queued. */
   take(arrived: Arrived): void {
     const request: Queued = arrived.request
     const sender = this.#senderOf(request)
@@ -79,7 +80,7 @@ export class RequestQueue<Arrived extends Waiting> {
     else this.#waiting.set(sender, [{ arrived, place }])
   }
 
-  /** Remembers that these credentials belong to the user. Forgets the oldest entries first. */
+  /** Remembers whose credentials these are. Forgets the oldest entries first. */
   know(request: IncomingMessage, userId: string): Sender {
     const known = this.#byUser.get(userId) ?? { sender: new Sender(userId), credentials: [] }
     keep(this.#byUser, userId, known)
@@ -93,7 +94,7 @@ export class RequestQueue<Arrived extends Waiting> {
 
   #senderOf(request: IncomingMessage): Sender {
     const credentials = credentialsOf(request)
-    // Look up the credentials without normalizing them first, because most clients send the canonical form.
+    // Most clients send the canonical form, so try the credentials as they are first.
     const sender = this.#byCredentials.get(credentials) ?? this.#byCredentials.get(canonical(credentials))
     return sender ?? this.#strangers
   }
@@ -121,7 +122,7 @@ export class RequestQueue<Arrived extends Waiting> {
       const { arrived, place } = own.shift()!
       if (own.length > 0) this.#waiting.set(sender, own)
       place.release()
-      // A client that has disconnected needs no response. The next request starts when this one first awaits something.
+      // A disconnected client needs no response. The next request starts when this one first awaits something.
       if (!arrived.response.destroyed) this.#serve(arrived, sender)
       await Promise.resolve()
     }

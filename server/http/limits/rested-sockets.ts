@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 const restMs = 100
 const wakeEveryMs = 20
 /**
- * Connections resumed per millisecond, about a thousand in `restMs`. `wakenMax` limits one step, so that the event loop
- * still processes its timers.
+ * Connections to resume per millisecond, about a thousand in `restMs`. `wakenMax` limits one step, so that the event
+ * loop still processes its timers.
  */
 const wakenPerMs = 13
 const wakenMax = 512
@@ -12,9 +12,9 @@ const wakenMax = 512
 type Rest = { socket: Socket; untilMs: number }
 
 /**
- * Stops reading from rejected connections for a moment. Otherwise clients that retry immediately keep the event loop in
- * its polling phase, which ends only when fewer than 1024 sockets are ready. Commits, timers and admitted requests
- * would then wait for seconds. Reading resumes for a few connections at a time, in the order of their rejection.
+ * Pauses reading from rejected connections. Otherwise, clients that retry immediately keep the event loop in its
+ * polling phase, which ends only when fewer than 1024 sockets are ready. Commits, timers and admitted requests would
+ * then wait for seconds. Reading resumes for a few connections at a time, in the order of their rejection.
  */
 export class RestedSockets {
   #queue: Rest[] = []

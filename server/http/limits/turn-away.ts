@@ -12,8 +12,8 @@ type TurnAwayParts = {
 }
 
 /**
- * Responds with 503 at the lowest possible cost, because the time spent on rejections is lost to other requests. If a
- * rejection cost half as much as a request, rejections would take all of the time at twice the maximum load.
+ * Responds with 503 as cheaply as possible, because rejections take time from other requests. If a rejection cost half
+ * as much as a request, rejections would take all of the time at twice the maximum load.
  */
 export function createTurnAway({ ends, onRefused }: TurnAwayParts) {
   const error = overloaded()
@@ -32,7 +32,7 @@ export function createTurnAway({ ends, onRefused }: TurnAwayParts) {
     let text = texts.get(form)
     if (text === undefined) texts.set(form, (text = form?.errorText?.(error) ?? restJson))
     respond(response, { status: error.status, text, headers: [...headers, ...own] })
-    // Node would otherwise resume the socket itself before the request ends.
+    // Otherwise, Node would resume the socket before the request ends.
     request.once('close', () => rested.rest(socket))
   }
 }
