@@ -49,7 +49,7 @@ export type RouterParts = {
   webhooks: WebhookParts
 }
 
-/** The only definition of every operation. All protocols and documents are derived from it. */
+/** Defines every operation. All protocols and documents are derived from this router. */
 export function createRootRouter(parts: RouterParts) {
   return router({
     tasks: tasksRouter(parts.tasks),

@@ -22,7 +22,7 @@ import { RouteTable, type Route } from '../http/route-table.ts'
 type Handler = Route['handle']
 
 export type RouteParts = ErrorParts & {
-  /** Path of the service on its host. Empty at the root. */
+  /** URL path of the service. Empty at the root. */
   basePath: string
   console: ConsoleFiles
   metrics: Handler
@@ -33,14 +33,14 @@ export type RouteParts = ErrorParts & {
   oidc: Handler
   payload: Handler
   mailPreview: Handler
-  /** Handles the URL to which the browser returns after a connector's sign-in. */
+  /** Handles the URL to which the browser returns after a connector sign-in. */
   signInCallback: Handler
   paymentEvent: Handler
   /** Whether to serve only the routes that the operator's monitoring needs. */
   isWorker: boolean
-  /** Time after which a stream is closed if its client reads nothing. */
+  /** Streams close after this time if the client reads nothing. */
   stallMs: number
-  /** Returns why requests should be sent to another node, or null if they should not. */
+  /** Returns why requests should go to another node, or null if this node can take them. */
   whyNotReady: () => Promise<string | null>
 }
 

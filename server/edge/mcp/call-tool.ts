@@ -21,7 +21,7 @@ export type ToolParts = TaskAccess & { calls: OpenCalls; tools: Tools }
 export type McpCall = {
   ctx: CallerContext
   message: McpMessage
-  /** `Mcp-Session-Id` that the client sent. Empty if it sent none. */
+  /** The client's `Mcp-Session-Id` header. Empty if there is none. */
   session: string
   left: AbortSignal
 }
@@ -34,8 +34,8 @@ export async function callTool(parts: ToolParts, call: McpCall): Promise<Fields 
   if (!isFields(params)) throw invalidParams('arguments: Must be an object.')
   const input = { endpointId, params }
   try {
-    // A client without the scope `read` cannot poll a task, so its call waits for the result instead. In revision
-    // 2025-11-25 a client can require a task. Such a call is rejected before anything is charged.
+    // A client without the scope `read` cannot poll a task, so its call waits for the result. In revision 2025-11-25 a
+    // client can require a task. Such a call is rejected before anything is charged.
     if (asksForTask(message) && (ctx.caller.scopes.includes('read') || !message.isCurrent)) {
       requireScope(ctx.caller, 'read')
       return createdTask(await readTask(parts, ctx, await create(parts, ctx, input)), message)
@@ -73,12 +73,11 @@ async function waitFor(
   const called = { what, request: requestOf({ ctx, session }, message.id), isOneClient: session !== '' }
   // An Idempotency-Key identifies a repeated call on every node.
   const isKeyed = idempotencyKey !== null
-  // If no earlier task is found, the client of an identical call may have disconnected without the service noticing it.
-  // Wait until it would have noticed.
+  // There may be an earlier identical call whose client has disconnected unnoticed. Wait long enough to notice it.
   if (!isKeyed && calls.earlierTask(called) === undefined) await calls.noticed(what)
   const earlier = isKeyed ? undefined : calls.earlierTask(called)
   const digest = digestOf(what)
-  // In the current revision, a disconnect cancels the call, so no other call can take over its task.
+  // In the current revision, a disconnect cancels the call, so no later call can take over its task.
   if (!isKeyed && !message.isCurrent) {
     const request = called.isOneClient ? digestOf(`${called.request} ${what}`) : null
     ctx.call = { what: digest, request, keptMs: calls.keepMs }
@@ -96,8 +95,8 @@ async function waitFor(
     const reader = { left: gone, stallMs: 0, cutOff: () => {} }
     const stream = await TaskStream.open(tasks, { userId, taskId, reader })
     holdAnswer(ctx)
-    // In the current revision, a disconnect cancels the call. A client that sent a key, however, may return at any time
-    // and on any node.
+    // In the current revision, a disconnect cancels the call, unless the client sent a key and may therefore return at
+    // any time, on any node.
     const endWhenLeft = isKeyed ? 'goes on' : message.isCurrent ? 'canceled' : 'left'
     return new WaitingCall({ tasks, stream, taskId, left, call, endWhenLeft })
   } catch (error) {
@@ -115,7 +114,7 @@ function cancelOf(tasks: TaskAccess['tasks'], task: { caller: Caller; taskId: st
     try {
       return isCanceled(await cancelTask(tasks, task)) ? 'canceled' : 'ended'
     } catch (error) {
-      // Report `at work` after any other error, so that the cancel is retried: the agent may be running, or the store
+      // Report `at work` after any other error, so that the cancel is retried. The agent may be running, or the store
       // unreachable.
       const isGone = error instanceof ErrandError && error.code === 'NOT_FOUND'
       return isGone || !tasks.runner.isAccepting ? 'ended' : 'at work'
@@ -123,7 +122,7 @@ function cancelOf(tasks: TaskAccess['tasks'], task: { caller: Caller; taskId: st
   }
 }
 
-/** Returns the key under which a cancel notification finds the client's request. */
+/** Returns the key by which a cancel notification finds the client's request. */
 export function requestOf({ ctx, session }: Pick<McpCall, 'ctx' | 'session'>, id: unknown): string {
   return `${credentialOf(ctx.caller)} ${session} ${JSON.stringify(id)}`
 }

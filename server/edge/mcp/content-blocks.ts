@@ -15,12 +15,8 @@ const blocksOnly = z.strictObject({ content: z.array(contentBlock).min(1) })
 
 export type ContentBlock = z.infer<typeof contentBlock>
 
-/**
- * Returns the content blocks if a task's result is an object with only `content`, like an MCP tool result. Otherwise
- * returns undefined.
- */
+/** Returns the content blocks of a task's result if, like an MCP tool result, it contains only `content`. */
 export function contentBlocks(resultJson: string): ContentBlock[] | undefined {
-  // Avoid parsing other results.
   if (!resultJson.startsWith('{"content":[{')) return undefined
   return blocksOnly.safeParse(JSON.parse(resultJson)).data?.content
 }

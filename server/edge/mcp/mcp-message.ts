@@ -5,18 +5,18 @@ export type RequestId = string | number
 export type Fields = Record<string, unknown>
 
 export type McpMessage = {
-  /** Undefined for a notification, which gets no response. */
+  /** Undefined for notifications, which get no response. */
   id: RequestId | undefined
   method: string
   params: Fields
   meta: Fields
-  /** Revision of the request. For `initialize`, which negotiates a revision, the one assumed before the handshake. */
+  /** Revision of the request. For `initialize`, which negotiates a revision, the one assumed until then. */
   revision: string
-  /** Whether the message uses the revision without a handshake, in which each request describes its client. */
+  /** Whether the message uses the revision without a handshake. In it, each request describes its client. */
   isCurrent: boolean
 }
 
-/** Error codes of JSON-RPC and MCP. All other errors use their HTTP status as the code. */
+/** JSON-RPC and MCP error codes. All other errors use their HTTP status. */
 export const errorCodes = {
   parse: -32_700,
   invalidRequest: -32_600,
@@ -27,7 +27,7 @@ export const errorCodes = {
   unsupportedRevision: -32_022,
 } as const
 
-/** Thrown to respond with a JSON-RPC error. `status` is its HTTP status, usually 200. */
+/** Causes a JSON-RPC error response. `status` is its HTTP status, usually 200. */
 export class McpError extends Error {
   override readonly name = 'McpError'
   readonly code: number
@@ -42,7 +42,7 @@ export class McpError extends Error {
   }
 }
 
-/** Keys of `_meta`. In the current protocol revision, every message describes its client with the first three keys. */
+/** Keys of `_meta`. In the current revision, every message describes its client with the first three. */
 export const metaNames = {
   revision: 'io.modelcontextprotocol/protocolVersion',
   clientInfo: 'io.modelcontextprotocol/clientInfo',
@@ -59,15 +59,15 @@ const namedBy: Readonly<Record<string, string>> = {
   'tasks/cancel': 'taskId',
 }
 
-/** Returns the request id of a JSON value, for the error response to it, or null if it has no valid id. */
+/** Returns the request id for an error response, or null if the body has no valid id. */
 export function idOf(body: unknown): RequestId | null {
   const { id } = isFields(body) ? body : {}
   return isRequestId(id) ? id : null
 }
 
 /**
- * Returns undefined if the message is a response, which the service ignores because it sends no requests. Throws an
- * McpError for an invalid message.
+ * Returns undefined for a response, which the service ignores because it sends no requests. Throws an McpError for an
+ * invalid message.
  */
 export function readMessage(body: unknown, headers: IncomingHttpHeaders): McpMessage | undefined {
   if (Array.isArray(body)) throw invalid('Batches are not supported. Send each message in a separate request.')
@@ -86,7 +86,7 @@ export function readMessage(body: unknown, headers: IncomingHttpHeaders): McpMes
   const isCurrent = claimed !== undefined || (named === currentRevision && id !== undefined)
   const message = { id, method, params, meta, isCurrent, revision: named ?? revisionWithoutHeader }
   if (isCurrent) return { ...message, revision: currentOf(message, headers) }
-  // Before the handshake, the client and the server have not agreed on a revision.
+  // The client and the server agree on a revision only in the handshake.
   if (method !== 'initialize' && !revisions.includes(message.revision)) throw unsupported(message.revision)
   return message
 }
@@ -113,7 +113,7 @@ function assertSame(header: string, sent: string | undefined, inBody: string): v
   throw new McpError(errorCodes.headerMismatch, message, { status: 400 })
 }
 
-/** Decodes `=?base64?…?=`, the encoding of names that are not plain ASCII. */
+/** Decodes `=?base64?…?=`, which encodes names that are not plain ASCII. */
 function decodeName(sent: string | undefined): string | undefined {
   const encoded = sent === undefined ? undefined : /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(sent)?.[1]
   return encoded === undefined ? sent : Buffer.from(encoded, 'base64').toString('utf8')
@@ -145,7 +145,7 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Length limit for ids and progress tokens, because both are stored and sent back. */
+/** Limits ids and progress tokens, because both are stored and sent back. */
 const idCharsMax = 1024
 
 export function isRequestId(value: unknown): value is RequestId {

@@ -42,11 +42,11 @@ export type McpParts = ErrorParts & {
   router: AppRouter
   stallMs: number
   tasks: CreateTaskParts & CancelTaskParts
-  /** How long a task waits for a repeated call after its client has disconnected. */
+  /** How long a task waits for a repeated call after its client disconnects. */
   returnMs: number
 }
 
-/** Cache hints for results that depend only on the caller and change only with the configuration. */
+/** Cache hints for results that depend only on the caller and the configuration. */
 const kept = { ttlMs: 60_000, cacheScope: 'private' }
 const serverInfo = { name: 'errand', title: 'Errand', version: packageVersion }
 const instructions =
@@ -64,8 +64,7 @@ function mcpErrorJson(error: ErrandError): string {
 }
 
 /**
- * Serves the endpoints as tools of the Model Context Protocol. Stores no sessions, so that any node can handle any
- * request.
+ * Serves the endpoints as tools of the Model Context Protocol. Stores no sessions, so any node can handle any request.
  */
 export function mcpRoute(parts: McpParts): Route {
   return {
@@ -74,7 +73,7 @@ export function mcpRoute(parts: McpParts): Route {
     operation: 'mcp',
     allowedHeaders: ['Mcp-Method', 'Mcp-Name', 'Mcp-Protocol-Version', 'Mcp-Session-Id'],
     isGated: true,
-    // Callers who cannot run tools do not need to list them.
+    // Callers who cannot run tools cannot list them either.
     auth: accessOf(parts.router.tasks.create),
     body: 'json',
     takesIdempotencyKey: true,
@@ -120,13 +119,13 @@ async function serve(host: Host, routed: RoutedRequest, body: unknown): Promise<
   if (idempotencyKey !== undefined) ctx.idempotencyKey = checkIdempotencyKey(idempotencyKey, '_meta.idempotencyKey')
   const answer = await answerTo(host, { ctx, message, session, left: disconnectSignal(response) })
   if (!(answer instanceof WaitingCall)) {
-    // Clients need not send this id back. A client that does can be distinguished from others with the same API key.
+    // Clients need not return this id. It distinguishes those that do from others with the same API key.
     if (message.method === 'initialize') headers.push('Mcp-Session-Id', randomUUID())
     return await restForm.answer(routed, envelope(message, answer))
   }
   forget(message, body as Fields)
   try {
-    // Without keep-alive, a client that disappears without closing its connection is never detected.
+    // Without keep-alive, the service would never notice a client that disappears without closing its connection.
     response.socket?.setKeepAlive(true, silentMs)
     if (accept?.includes(eventsType)) await stream(host, routed, { message, waiting: answer })
     else await hold(routed, { message, waiting: answer })
@@ -135,7 +134,7 @@ async function serve(host: Host, routed: RoutedRequest, body: unknown): Promise<
   }
 }
 
-/** Frees the request's params, which can take megabytes, because a call may wait for minutes. */
+/** Frees the params, which can take megabytes, because the call may wait for minutes. */
 function forget(message: McpMessage, body: Fields): void {
   const { progressToken } = message.meta
   message.params = {}
@@ -214,7 +213,7 @@ function eventOf(json: string): string {
   return `event: message\ndata: ${json}\n\n`
 }
 
-/** Wraps a result in a JSON-RPC response. In the current revision, each result names its type and the server. */
+/** Wraps a result in a JSON-RPC response. In the current revision, each result states its type and the server. */
 function envelope({ id, isCurrent }: McpMessage, result: Fields): Fields {
   const current = {
     resultType: 'complete',

@@ -1,28 +1,28 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** A task whose result a call is waiting for, or was waiting for until its client disconnected. */
+/** A task with calls that wait for its result, or that waited until their clients disconnected. */
 export type CalledTask = {
   readonly taskId: string
-  /** Equal for calls with the same caller, tool and arguments. */
+  /** Identifies the caller, tool and arguments. */
   readonly what: string
   readonly cancel: () => Promise<'canceled' | 'ended' | 'at work'>
   /**
-   * Records, for other nodes, that no call waits for the task. Resolves with a function that deletes the record. That
-   * function resolves to false if another node has used the task to answer a call in the meantime.
+   * Records for other nodes that no call waits for the task. Resolves with a function that deletes the record, and
+   * returns false if another node has answered a call with the task meanwhile.
    */
   readonly noteLeft: () => Promise<() => Promise<boolean>>
-  /** Undefined until the task's clients have disconnected. */
+  /** Undefined until all of the task's clients have disconnected. */
   left: Promise<() => Promise<boolean>> | undefined
   waiting: number
-  /** Whether no call is waiting and another call can take over the task. */
+  /** Whether no call is waiting, so that another call can take over the task. */
   isLeft: boolean
   hasEnded: boolean
   timer: NodeJS.Timeout | undefined
 }
 
 /**
- * Why a call stopped waiting. It was answered, its client disconnected, its client canceled it, or the task continues
- * without it.
+ * Why a call stopped waiting: it was answered, its client disconnected or canceled it, or the task continues without
+ * it.
  */
 export type CallEnd = 'answered' | 'left' | 'canceled' | 'goes on'
 
@@ -33,15 +33,15 @@ export type OpenCall = {
 
 export type CalledAs = {
   what: string
-  /** Client and request id. A cancel notification names the call by both. */
+  /** Client and request id, by which a cancel notification finds the call. */
   request: string
-  /** Whether this client can be distinguished from all others, so that its request ids are unique. */
+  /** Whether this client is distinguishable from all others, so that its request ids are unique. */
   isOneClient: boolean
 }
 
 type Waiter = { task: CalledTask; controller: AbortController }
 
-/** Time within which the service notices a closed connection after the client's next request. */
+/** Time in which the service notices a closed connection, counted from the client's next request. */
 const noticeMs = 100
 
 /**
@@ -58,12 +58,9 @@ export class OpenCalls {
   readonly keepMs: number
   readonly #byTask = new Map<string, CalledTask>()
   readonly #byWhat = new Map<string, Set<CalledTask>>()
-  /**
-   * Calls by request. Each value is a set, because request ids restart in each client, and clients need not identify
-   * themselves.
-   */
+  /** The values are sets, because request ids restart in each client, and clients need not identify themselves. */
   readonly #byRequest = new Map<string, Set<Waiter>>()
-  /** Tasks being created, for requests of clients that can be distinguished from all others. */
+  /** Tasks being created for requests of distinguishable clients. */
   readonly #created = new Map<string, Promise<string>>()
 
   constructor({ keepMs }: { keepMs: number }) {
@@ -71,15 +68,15 @@ export class OpenCalls {
   }
 
   /**
-   * Waits until the service would have noticed a disconnect of an identical call's client. Returns immediately if it
-   * has noticed one already or there is no identical call.
+   * Waits long enough to notice that an identical call's client has disconnected. Returns immediately if one already
+   * has, or if there is no identical call.
    */
   async noticed(what: string): Promise<void> {
     const alike = [...(this.#byWhat.get(what) ?? [])]
     if (alike.length > 0 && !alike.some(({ isLeft }) => isLeft)) await pause(noticeMs)
   }
 
-  /** Returns the existing task that a call gets instead of a new one. Call `open` in the same tick. */
+  /** Returns an existing task that the call can use instead of a new one. Call `open` in the same tick. */
   earlierTask({ isOneClient, request, what }: CalledAs): string | undefined {
     const waiters = isOneClient ? [...(this.#byRequest.get(request) ?? [])] : []
     const repeated = waiters.find(({ task }) => task.what === what)?.task
@@ -88,8 +85,8 @@ export class OpenCalls {
   }
 
   /**
-   * Creates a task. If the same request was sent before and its call is not open yet, returns the task of that call.
-   * Call `open` as soon as this resolves.
+   * Creates a task, or returns the one that an earlier copy of the request is creating. Call `open` as soon as this
+   * resolves.
    */
   async taskOf({ isOneClient, request, what }: CalledAs, create: () => Promise<string>): Promise<string> {
     if (!isOneClient) return await create()
@@ -126,7 +123,7 @@ export class OpenCalls {
     }
   }
 
-  /** Cancels one request of a client. If several requests match, cancels none. */
+  /** Cancels the request of a client. Does nothing if several requests match. */
   cancelRequest(request: string): void {
     const [waiter, ...others] = this.#byRequest.get(request) ?? []
     if (others.length === 0) waiter?.controller.abort()
@@ -141,7 +138,7 @@ export class OpenCalls {
 
   #keep(task: CalledTask): void {
     task.isLeft = true
-    // If the store is unreachable, assume that no other node can answer a call with the task.
+    // If the store is unreachable, assume that no other node answers a call with the task.
     task.left = task.noteLeft().catch(() => () => Promise.resolve(true))
     task.timer = setTimeout(() => {
       task.isLeft = false
@@ -166,7 +163,7 @@ export class OpenCalls {
 
   async #cancel(task: CalledTask): Promise<void> {
     const outcome = await task.cancel()
-    // Another call may have taken over the task while it was being canceled.
+    // Another call may have taken over the task during the cancel.
     if (task.waiting > 0) return
     task.hasEnded = outcome === 'ended'
     if (outcome === 'canceled') this.#forget(task)

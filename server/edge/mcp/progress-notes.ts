@@ -1,7 +1,7 @@
 import type { TaskProgress } from '../../tasks/task-schema.ts'
 import { isRequestId, type Fields } from './mcp-message.ts'
 
-/** Minimum step between two progress values. MCP requires them to increase, even if the agent reports no fraction. */
+/** Minimum increase between progress values. MCP requires an increase even if the agent reports no fraction. */
 const leastStep = 1e-6
 
 export class ProgressNotes {

@@ -1,15 +1,12 @@
-/** The revision without a handshake. Each message names its revision. */
+/** The revision without a handshake. Each message states its revision. */
 export const currentRevision = '2026-07-28'
 /** Revisions that begin with `initialize`, newest first. */
 const withHandshake = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 export const revisions: readonly string[] = [currentRevision, ...withHandshake]
-/** Revision assumed for messages without the revision header, which a later revision introduced. */
+/** Assumed for messages without the revision header, which a later revision introduced. */
 export const revisionWithoutHeader = '2025-03-26'
 
-/**
- * Returns the requested revision if it is supported and has a handshake. Otherwise returns the newest revision with a
- * handshake.
- */
+/** Returns the requested revision if it is a supported one with a handshake, or else the newest such revision. */
 export function agreedRevision(asked: unknown): string {
   return typeof asked === 'string' && withHandshake.includes(asked) ? asked : withHandshake[0]!
 }

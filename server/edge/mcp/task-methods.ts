@@ -8,8 +8,8 @@ import type { TaskAccess } from './task-access.ts'
 import { isCanceled, resultOf } from './tool-result.ts'
 import { WaitingCall } from './waiting-call.ts'
 
-// Maps tasks of the service to MCP tasks. In revision 2025-11-25, a client requests a task in its call. In the current
-// revision, tasks are an extension whose support a client declares in each request.
+// Presents the service's tasks as MCP tasks. In revision 2025-11-25, a client requests a task in its call. In the
+// current revision, tasks are an extension that a client declares in each request.
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 const pollMs = 2000
@@ -41,8 +41,8 @@ export async function answerTask(
 }
 
 /**
- * Handles `tasks/result` of the earlier revision, which waits for the end of the task. A client that disconnects may
- * call it again.
+ * Handles `tasks/result` of the earlier revision, which waits for the end of the task. After a disconnect, the client
+ * may call it again.
  */
 export async function waitForTask(
   of: TaskAccess,
@@ -61,10 +61,7 @@ export async function waitForTask(
   return new WaitingCall({ tasks, stream, taskId, left, meta })
 }
 
-/**
- * Handles `tasks/cancel`. If the task cannot be canceled, the earlier revision returns an error and the current one
- * does not.
- */
+/** Handles `tasks/cancel`. Only the earlier revision returns an error if the task cannot be canceled. */
 export async function cancelCalled(
   of: TaskAccess,
   context: CallerContext,
@@ -89,7 +86,7 @@ function shown(task: Task): Fields {
   return { ...common(task), status: statusOf(task), ttl: null, pollInterval: pollMs }
 }
 
-/** In the current revision, a failed tool call is `completed`, and `failed` means a rejected request. */
+/** In the current revision, a failed tool call is `completed`, and `failed` means that the request was rejected. */
 function shownCurrent(task: Task): Fields {
   const status = statusOf(task)
   return { ...common(task), status: status === 'failed' ? 'completed' : status, ttlMs: null, pollIntervalMs: pollMs }

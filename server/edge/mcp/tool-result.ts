@@ -14,7 +14,7 @@ export type ToolResult = {
   _meta: Record<string, unknown>
 }
 
-/** Maximum size of a result that is sent in full. Larger results are sent as a preview and a link. */
+/** Larger results are sent as a preview and a link. */
 const wholeBytesMax = 256 * 1024
 
 export async function resultOf(parts: Stored, task: Task): Promise<ToolResult> {
@@ -49,7 +49,7 @@ async function readWhole(
   return storedObject(await payloads.read(payloadId, digest))
 }
 
-/** Clients of revisions before 2026-07-28 reject a result whose `structuredContent` is not an object. */
+/** Clients of revisions before 2026-07-28 reject a `structuredContent` that is not an object. */
 function success(result: Record<string, unknown>, meta: Record<string, unknown>): ToolResult {
   const json = writeJson(result)
   const blocks = contentBlocks(json)
@@ -77,10 +77,10 @@ const remedies: Partial<Record<ErrorCode, string>> = {
 export function refusedResult(error: ErrandError): ToolResult | undefined {
   if (isFault(error)) return undefined
   const { code, details, retryAfterSeconds } = error
-  // MCP clients know the params as `arguments`.
+  // MCP calls the params `arguments`.
   const said = details?.map(({ message, path }) => `${path.replace(/^params(?=$|[.[])/, 'arguments')}: ${message}`)
   const wait = retryAfterSeconds === undefined ? undefined : `Call again in ${retryAfterSeconds} seconds.`
-  // With a retry delay, the balance will suffice once other chats have released their reserved amounts.
+  // A retry delay means that the balance will suffice once other chats release their holds.
   const remedy = code === 'INSUFFICIENT_BALANCE' && wait ? wait : (remedies[code] ?? wait)
   const text = [said?.join('; ') ?? error.message, 'Nothing was charged.', remedy]
   return failure(text.filter((part) => part !== undefined).join(' '), {

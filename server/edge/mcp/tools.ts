@@ -8,7 +8,7 @@ import { invalidParams, type McpMessage } from './mcp-message.ts'
 export const toolsPerPage = 200
 
 /**
- * The endpoints as tools. Each tool has the same name for all callers: the endpoint's id, with `_` in place of
+ * Presents the endpoints as tools. A tool has the same name for all callers: the endpoint's id, with `_` in place of
  * characters that model providers reject.
  */
 export class Tools {
@@ -20,7 +20,7 @@ export class Tools {
     this.#named = nameEndpoints(catalogue)
   }
 
-  /** Recomputes the names after the configuration was reloaded. */
+  /** Recomputes the names after a reload of the configuration. */
   get #current(): Named {
     if (this.#named.generation !== this.#catalogue.generation) this.#named = nameEndpoints(this.#catalogue)
     return this.#named
@@ -38,7 +38,7 @@ export class Tools {
       name: names.get(endpoint)!,
       title: `${agentName}: ${endpoint.name}`,
       description: describe(endpoint),
-      // Clients reject a tool whose schema omits `type`. Params are always an object, even if their schema does not say
+      // Clients reject a tool whose schema omits `type`. Params are always an object, even if the schema does not say
       // so.
       inputSchema: { ...endpoint.paramsJsonSchema, type: 'object' },
       ...(!isCurrent && { execution: { taskSupport: 'optional' } }),

@@ -9,16 +9,13 @@ type WaitingParts = {
   stream: TaskStream
   taskId: string
   left: AbortSignal
-  /** Undefined if a disconnect of the client does not affect the task. */
+  /** Undefined if the task continues after the client disconnects. */
   call?: OpenCall
   endWhenLeft?: CallEnd
   meta?: Record<string, unknown>
 }
 
-/**
- * Progress reported by the agent, or the result. The result is undefined if the client disconnected or canceled the
- * call.
- */
+/** The agent's progress, or the result, which is undefined if the client disconnected or canceled the call. */
 export type CallStep = { progress: TaskProgress } | { result: ToolResult | undefined }
 
 export class WaitingCall {
@@ -46,7 +43,7 @@ export class WaitingCall {
         if (!this.#isGone) this.#how = 'answered'
         return { result: { ...result, _meta: { ...result._meta, ...meta } } }
       }
-      // The state event of an ended task repeats progress that was already sent.
+      // The state event of an ended task repeats the last progress.
       if (event.progress && (event.type === 'progress' || event.status === 'processing')) {
         return { progress: event.progress }
       }
@@ -57,7 +54,7 @@ export class WaitingCall {
     return { result: failure(text, { taskId }) }
   }
 
-  /** Ends the call, whether its result was sent or its client disconnected. Idempotent. */
+  /** Call this once the result was sent or the client disconnected. Idempotent. */
   end(): void {
     if (this.#hasEnded) return
     this.#hasEnded = true

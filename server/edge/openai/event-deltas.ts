@@ -3,7 +3,7 @@ import type { EndEvent } from './reply-end.ts'
 export type DeltaKind = 'text' | 'reasoning'
 
 export type DeltaReader = {
-  /** Receives the text with its JSON escapes but without the quotes. */
+  /** The text still has its JSON escapes, but not its quotes. */
   onDelta: (kind: DeltaKind, literal: string) => void
   onEnd: (event: EndEvent) => void
 }
@@ -15,8 +15,8 @@ const errorLine = '{"type":"error"'
 const deltaField = '"delta":"'
 
 /**
- * Reads lines that the service has written, in which the delta is the last field. Forwards the escaped text as it is,
- * because parsing and serializing each delta took several times as long.
+ * Reads lines from the service, in which the delta is the last field. Forwards the escaped text as it is, because
+ * parsing and serializing each delta took several times as long.
  */
 export function readDeltas(lines: string, { onDelta, onEnd }: DeltaReader): void {
   for (let start = 0, end = lines.indexOf('\n'); end !== -1; start = end + 1, end = lines.indexOf('\n', start)) {

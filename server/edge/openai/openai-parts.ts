@@ -9,7 +9,7 @@ export type OpenaiParts = {
   chats: ChatTurns
   clock: Clock
   sessions: SessionParts
-  /** Time after which a stream is closed if its client reads nothing. */
+  /** Streams close after this time if the client reads nothing. */
   stallMs: number
   store: Store
 }

@@ -17,8 +17,8 @@ const read = ['GET', 'HEAD']
 const reading: readonly Scope[] = ['read', 'execute']
 
 /**
- * Headers that pages of other origins may send, in addition to those of all routes. OpenAI's client adds many headers
- * that describe itself.
+ * Headers that pages of other origins may send besides those of all routes. OpenAI's client describes itself in many
+ * headers.
  */
 const allowedHeaders = [
   'Errand-Session',
@@ -31,7 +31,7 @@ const allowedHeaders = [
   ...['Retry-Count', 'Runtime', 'Runtime-Version', 'Timeout'].map((name) => `X-Stainless-${name}`),
 ]
 
-/** Returns the OpenAI-compatible routes. Their models are the agents that support chat. */
+/** OpenAI-compatible routes. Their models are the agents that support chat. */
 export function openaiRoutes(parts: OpenaiParts): Route[] {
   const creates = { methods: ['POST'], body: 'object', takesIdempotencyKey: true } as const
   return [

@@ -5,17 +5,17 @@ import { WireError } from './wire-error.ts'
 
 export type EndEvent = Extract<ChatEvent, { type: 'done' | 'error' }>
 
-/** How a reply ended. A reply that was cut off is charged for the generated part. */
+/** How a reply ended. If it was cut off, the generated part is charged. */
 export type ReplyEnd =
   | { kind: 'finished' | 'cut'; usage: ChatUsage; costUsd: string; code: string | null; error: null }
   | { kind: 'failed' | 'stopped'; usage: ChatUsage | null; costUsd: string; error: ErrandError }
 
-/** Error codes after which the generated part of a reply is still useful. */
+/** Errors after which the generated part of a reply is still useful. */
 const cutting = new Set(['INSUFFICIENT_BALANCE', 'BUDGET_REACHED', 'LIMIT_REACHED', 'AGENT_TIMEOUT'])
 
 type Of = { userId: string; turnId: string; hasText: boolean }
 
-/** Converts the last event of a stream. If the event has no usage, reads it from the receipt. */
+/** Converts the last event of a stream. If it contains no usage, reads the usage from the receipt. */
 export async function endOf(
   event: EndEvent,
   { hasText, store, ...of }: Of & Pick<OpenaiParts, 'store'>,
@@ -59,8 +59,8 @@ const refused: Record<string, ErrorCode> = {
 }
 
 /**
- * Failures without an equivalent rejection are marked as final, because a retry would be a new request, which only the
- * user should decide on.
+ * Marks failures without an equivalent rejection as final, because a retry would be a new request, which is the user's
+ * decision.
  */
 function failure(code: string, message: string): ErrandError {
   const known = refused[code]

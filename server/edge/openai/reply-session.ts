@@ -8,19 +8,19 @@ import type { ModelAgent } from './models.ts'
 import type { ReplyAsk } from './start-reply.ts'
 import { badParam, WireError } from './wire-error.ts'
 
-/** The session of a reply. It is a stored session, or only an id that is never stored. */
+/** The session of a reply: a stored session, or only an id that is never stored. */
 export type ReplyPlace = { open: ReplyAsk['open']; setting: Pick<MessageSetting, 'agentId'> }
 
-/** Creates a session id without a session, for a reply of which only the receipt is stored. */
+/** Creates only a session id, for a reply of which only the receipt is stored. */
 export function unkeptSession({ clock }: OpenaiParts, agentId: string): ReplyPlace {
   const sessionId = newId('ses', clock.now())
   return { open: () => Promise.resolve({ sessionId }), setting: { agentId } }
 }
 
-/** `param` is the request field that identifies the session. Undefined if the `Errand-Session` header does. */
+/** `param` is the request field that identifies the session, or undefined for the `Errand-Session` header. */
 type Continued = { caller: Caller; sessionId: string; model: string; param?: string | undefined }
 
-/** Throws 404 for an unknown session, and 400 for a session with a different agent. */
+/** Throws 404 for an unknown session, and 400 if the session has a different agent. */
 export async function continuedSession(
   { store }: OpenaiParts,
   { caller, model, param, sessionId }: Continued,
@@ -34,11 +34,11 @@ export async function continuedSession(
 
 type New = { caller: Caller; agent: ModelAgent; metadata: Record<string, string> }
 
-/** Creates a session for the reply. It is kept only if the reply is admitted. */
+/** Creates a session for the reply, which is deleted again if the reply is not admitted. */
 export function newSession({ sessions, store }: OpenaiParts, { agent, caller, metadata }: New): ReplyPlace {
   const { chat, id: agentId } = agent
   const open = async () => {
-    // Check the limits first. Otherwise each rejected request would cause two writes, without any limit.
+    // Check the limits first. Otherwise each rejected request would cause two writes, and nothing would limit these.
     await foreseeRefusal(store, { agentId, caller, chat })
     const input = { agentId, metadata }
     const { sessionId } = await createSession(sessions, { caller, input, idempotencyKey: null, isResponse: true })

@@ -16,7 +16,7 @@ import { badParam } from './wire-error.ts'
 
 export type ReplyAsk = {
   body: unknown
-  /** Called only if no earlier copy of the request was found. */
+  /** Called only if there is no earlier copy of the request. */
   open: () => Promise<{ sessionId: string; onRefused?: () => Promise<void> }>
   message: EarlierMessage['content']
   params: { temperature?: number; maxTokens?: number }
@@ -25,20 +25,18 @@ export type ReplyAsk = {
   onDisconnect?: OnDisconnect
 }
 
-/** Time in which a disconnected client may retry its request before the reply is stopped. */
+/** A disconnected client can retry its request for this long before the reply is stopped. */
 const repeatMs = 3000
 
 export type Reply = Pick<TurnReader, 'turnId' | 'next'> & {
   detach: () => void
-  /**
-   * Call this once part of the reply has been written. A client that has received a part does not repeat its request.
-   */
+  /** Call this once part of the reply has been written, because its client will not repeat the request. */
   told: () => void
 }
 
 /**
- * Admits a request, or finds the reply to an earlier copy of it. A copy has the same Idempotency-Key, or was sent by
- * this client within the last minute.
+ * Admits a request, or finds the reply to an earlier copy of it. A copy has the same Idempotency-Key, or came from the
+ * same client within the last minute.
  */
 export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask: ReplyAsk): Promise<Reply> {
   const { context, request, response } = routed
@@ -57,7 +55,7 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
     : sent && sent.retries > 0 && (await openRepeated(sent))
   const turn = earlier || (await start())
   holdAnswer(context)
-  // A turn can have several readers but only one row. A disconnect of any reader marks that row.
+  // A turn can have several readers but only one row. If any of them disconnects, mark that row.
   const onCut = () => sent && noteLeft({ digest: sent.digest, resourceId: turn.turnId })
   return readBy(turn, { left: reader.left, patienceMs: isRepeated ? repeatMs : 0, onCut })
 
@@ -87,7 +85,7 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
         onRate: (rate: RateState) => (context.rate = rate),
         onWait: () => holdAnswer(context),
       })
-      // A copy of this request was admitted in the meantime, so this request reads the reply to that copy.
+      // Another copy of this request was admitted meanwhile, so this request reads the reply to that copy.
       if (about.turnId !== turn.turnId) await onRefused?.()
       return turn
     } catch (error) {
@@ -104,8 +102,8 @@ export function callerOf({ context }: RoutedRequest): Caller {
 }
 
 /**
- * Returns the session that a request continues. If a client token has no access to it, throws 403, or 404 as for an
- * unknown session.
+ * Returns the session that a request continues. Throws 403 or 404, the latter as for an unknown session, if a client
+ * token has no access.
  */
 export function sessionOf(routed: RoutedRequest): string | undefined {
   const caller = callerOf(routed)
@@ -119,15 +117,14 @@ export function sessionOf(routed: RoutedRequest): string | undefined {
   return sessionId
 }
 
-/** Replaces the name of a chat field in an error with the name that the request uses. */
+/** Replaces a chat field's name in an error with the name that the request uses. */
 function renamed(error: unknown, names: Record<string, string>): unknown {
   const [detail] = error instanceof ErrandError && error.code === 'BAD_REQUEST' ? (error.details ?? []) : []
   return detail && Object.hasOwn(names, detail.path) ? badParam(names[detail.path]!, detail.message) : error
 }
 
 /**
- * Returns how often the client has repeated the request. Undefined for clients that send no retry count. They may never
- * retry.
+ * Returns how often the client has repeated the request, or undefined if it sends no retry count and may never retry.
  */
 function retriesOf({ headers }: IncomingMessage): number | undefined {
   const { 'x-stainless-retry-count': count } = headers

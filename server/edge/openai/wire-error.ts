@@ -7,8 +7,8 @@ const invalid = 'invalid_request_error'
 const noQuota = 'insufficient_quota'
 
 /**
- * Maps error codes to OpenAI's status, type and code. OpenAI's clients automatically retry after 408, 409, 429 and 5xx,
- * so errors that a retry cannot fix get another status, or a header that prevents the retry.
+ * Maps error codes to OpenAI's status, type and code. OpenAI's clients retry after 408, 409, 429 and 5xx, so an error
+ * that a retry cannot fix gets another status, or a header that prevents the retry.
  */
 const wire: Record<ErrorCode, Wire> = {
   BAD_REQUEST: { type: invalid, code: 'invalid_value' },
@@ -49,7 +49,7 @@ const passing = new Set<ErrorCode>([
 
 type Field = { param?: string; code?: string; isFinal?: boolean }
 
-/** An error that sets fields of OpenAI's format itself instead of deriving them from its code. */
+/** Sets fields of OpenAI's error format directly instead of deriving them from the code. */
 export class WireError extends ErrandError {
   readonly field: Field
 

@@ -13,7 +13,7 @@ import { requireReach } from '../../procedures/token-reach.ts'
 const chunkChars = 65_536
 const retryAfterSeconds = 30
 
-/** Streams all data of the caller's account as a file, as fast as the client reads. */
+/** Streams the account's data as a file, as fast as the client reads. */
 export function exportRoute(parts: ExportParts, stallMs: number): Route {
   const exporting = new Set<string>()
   return {

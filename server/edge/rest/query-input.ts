@@ -2,7 +2,7 @@ import { z, type ZodType } from 'zod'
 import { badField } from '../../kernel/errors.ts'
 
 /**
- * The fields that a query string may set, with the type that the schema expects: a string, a number, or an array of
+ * Fields that a query string may set, with the type that the schema expects: a string, a number, or an array of
  * strings.
  */
 export type QueryFields = ReadonlyMap<string, 'text' | 'number' | 'list'>
@@ -29,9 +29,9 @@ function unwrap(schema: ZodType): ZodType {
 }
 
 /**
- * Parses a query string into an input. Numbers are decimal digits only: `0x10` and `1e1` stay strings, which the schema
- * rejects. A repeated key adds an element to an array. For any other field it is rejected, because it is unclear which
- * value applies. Unknown keys are ignored.
+ * Parses a query string. Numbers are decimal digits only: `0x10` and `1e1` stay strings, which the schema rejects.
+ * Repeating a key appends to an array. Other fields reject a repeated key, because it is unclear which value applies.
+ * Unknown keys are ignored.
  */
 export function readQuery(query: string, fields: QueryFields): Record<string, unknown> {
   const input: Record<string, unknown> = {}

@@ -27,10 +27,7 @@ function wantsSse({ headers: { accept = '' } }: IncomingMessage): boolean {
   return accept.includes(eventsType) && !accept.includes('ndjson')
 }
 
-/**
- * Chat events as JSON lines or server-sent events. A request that is rejected before the stream starts gets the error's
- * HTTP status.
- */
+/** Chat events as JSON lines or server-sent events. Rejections before the stream starts get the error's HTTP status. */
 export const linesForm: AnswerForm = {
   isStream: true,
   async answer({ context, headers, request, response }, result) {
@@ -56,8 +53,8 @@ const seqField = ',"seq":'
 const deltaType = 'assistant_delta'
 
 /**
- * Converts the service's lines to server-sent events. Lines are numbered consecutively, and their first fields are
- * `type`, `timestamp` and `seq`.
+ * Converts the service's lines to server-sent events. Lines are numbered consecutively, and start with `type`,
+ * `timestamp` and `seq`.
  */
 function toSse(lines: string): string {
   const seqAt = lines.indexOf(seqField) + seqField.length
@@ -93,7 +90,7 @@ export const eventsForm: AnswerForm = {
       : (event: TaskEvent) => `${writeEvent(event)}\n`
     const next = async () => (await stream.next())?.map(write).join('')
     const { stallMs } = context.stream!
-    // Detect a client that has disappeared without closing its connection. Until then it occupies a slot.
+    // Detect clients that disappear without closing their connection, because each occupies a slot.
     response.socket?.setKeepAlive(true, silentMs)
     try {
       await writeLines(response, { headers, next, stallMs, ...(isSse && sseIdle) })

@@ -7,10 +7,10 @@ type Value = string | number | boolean | undefined
 type Row = Record<string, Value | readonly Value[]>
 type Tables = { readonly [Name in (typeof tableNames)[number]]?: readonly Row[] }
 
-/** Names of fields with table rows. The first one that a result contains is the table. */
+/** Fields with table rows. The first one in a result is the table. */
 const tableNames = ['groups', 'days', 'acts'] as const
 
-/** JSON, or CSV of the result's rows if the request accepts `text/csv`. */
+/** Sends JSON, or CSV of the result's rows if the request accepts `text/csv`. */
 export function tableForm(output: z.ZodType | undefined): AnswerForm {
   return {
     ...restForm,
@@ -30,7 +30,7 @@ export function tableForm(output: z.ZodType | undefined): AnswerForm {
   }
 }
 
-/** Returns the columns of a table without rows: the required fields of the schema of a row. */
+/** Returns the columns for a table without rows: the required fields of the row's schema. */
 function columnsOf(output: z.ZodType | undefined, name: string): string[] {
   assert(output instanceof z.ZodObject, 'the output of a table is an object')
   const table: unknown = output.shape[name]

@@ -8,12 +8,12 @@ export const rpcForm: AnswerForm = {
   errorText: (error) => rpcErrorJson(error),
   answer: (routed, result) => answerJson(routed, writeJson({ result: { data: envelope.serialize(result) } })),
   error: (error, { about, operation }) => ({
-    // Batches, and errors before any call, have no operation name.
+    // Batches and errors before any call have no operation name.
     text: rpcErrorJson(error, about.route?.endsWith(operation) ? operation : undefined),
   }),
 }
 
-/** Returns an RPC error body. `operation` is undefined if the error does not belong to a single call. */
+/** `operation` is undefined if the error does not belong to a single call. */
 export function rpcErrorJson(error: ErrandError, operation?: string): string {
   return JSON.stringify({ error: envelope.serialize(rpcError(error, operation)) })
 }

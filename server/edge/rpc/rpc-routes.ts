@@ -17,7 +17,7 @@ import type { RoutedRequest } from '../../http/routed-request.ts'
 
 type RpcParts = ErrorParts & {
   router: AppRouter
-  /** Time after which a stream is closed if its client reads nothing. */
+  /** Streams close after this time if the client reads nothing. */
   stallMs: number
 }
 
@@ -25,7 +25,7 @@ const prefix = '/trpc/'
 
 const accessChecks = new Map<string, AccessCheck | null>()
 
-/** Returns the typed RPC routes: one per procedure, and one per HTTP method for batches. */
+/** Returns one route per procedure, and one per HTTP method for batches. */
 export function rpcRoutes(parts: RpcParts): Route[] {
   const ofAll = { isGated: true, takesIdempotencyKey: true, form: rpcForm }
   const procedures = Object.entries(proceduresOf(parts.router))
@@ -51,7 +51,7 @@ export function rpcRoutes(parts: RpcParts): Route[] {
           return call({ context, input: envelope.deserialize(sent), signal })
         },
       },
-      // Route for the wrong method, which tRPC rejects in its own format. tRPC clients use it only by mistake.
+      // Route for the wrong method, which only a mistaken client uses. tRPC rejects it in its own format.
       {
         ...ofProcedure,
         methods: [isQuery ? 'POST' : 'GET'],
@@ -85,7 +85,7 @@ function callsOf(path: string): string[] {
   return names.filter((name) => accessChecks.has(name))
 }
 
-/** Throws unless the caller has access to at least one of the calls. Called before the inputs are parsed. */
+/** Throws unless the caller has access to at least one of the calls. Runs before the inputs are parsed. */
 function assertSomeCall(calls: readonly string[], caller: AnyCaller): void {
   let refusal = new ErrandError('NOT_FOUND', 'This operation does not exist. Check its name.')
   for (const [index, name] of calls.entries()) {
@@ -99,10 +99,9 @@ function assertSomeCall(calls: readonly string[], caller: AnyCaller): void {
 }
 
 /**
- * Returns the input of a plain call, which is one query or mutation with JSON input outside of a batch. The result is
- * the same as with tRPC's own handler, which creates a fetch Request, a Response and their streams for each call. They
- * take two thirds of the time of a submission. Returns undefined for everything else, including malformed input, which
- * tRPC handles.
+ * Returns the input of a plain call: a single query or mutation with JSON input. For it, tRPC's own handler would
+ * create a fetch Request, a Response and their streams, which take two thirds of the time of a submission. Returns
+ * undefined for everything else, including malformed input, which tRPC handles.
  */
 function plainInput({ query, request }: RoutedRequest, body: string | undefined): object | undefined {
   const { 'content-type': type, 'trpc-accept': accept } = request.headers

@@ -5,10 +5,7 @@ type Chunks = { id: string; model: string; created: number; includeUsage: boolea
 
 const fields: Record<DeltaKind, string> = { text: 'content', reasoning: 'reasoning_content' }
 
-/**
- * Writes a reply as the chunks of a chat completion. Omits the agent's tool calls, which are internal. Deltas that
- * arrive together become one chunk.
- */
+/** Writes a reply as chunks of a chat completion, without the agent's tool calls. Merges deltas that arrive together. */
 export class ChatChunks {
   readonly #head: string
   readonly #includeUsage: boolean

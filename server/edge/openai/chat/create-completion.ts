@@ -17,7 +17,7 @@ import { answerReply, streamReply, type Translation } from '../write-reply.ts'
 import { ChatChunks } from './chat-chunks.ts'
 
 /**
- * Handles POST /v1/chat/completions. Starts a turn without a session, or the next turn of the session in the
+ * Handles POST /v1/chat/completions. Starts a turn without a session, or the next turn of the session named in the
  * `Errand-Session` header.
  */
 export async function createCompletion(parts: OpenaiParts, routed: RoutedRequest, body: unknown): Promise<void> {
@@ -89,8 +89,7 @@ function reasonOf({ code, kind }: Charged): 'stop' | 'length' | 'content_filter'
 }
 
 /**
- * Returns the requested maximum, but at most the agent's own maximum, because clients may send a value meant for
- * another model.
+ * Returns the requested maximum, capped at the agent's own, because clients may send a value meant for another model.
  */
 function maxTokensOf(
   { max_completion_tokens: ofCompletion, max_tokens: older }: CompletionInput,

@@ -9,15 +9,15 @@ type Resolved = {
   items: readonly unknown[]
   hasReferences: boolean
   /**
-   * The session that the request continues: the one whose replies match the referenced ids exactly. Undefined if no
-   * session matches.
+   * The session whose replies match the referenced ids exactly, so that the request continues it. Undefined if there is
+   * none.
    */
   sessionId: string | undefined
 }
 
 /**
- * Replaces items that are referenced by id with the stored replies. `@ai-sdk/openai` sends earlier replies as such
- * references. Throws 404 for an item that is not stored.
+ * Replaces references to items by the stored replies. `@ai-sdk/openai` sends earlier replies as such references. Throws
+ * 404 for an item that is not stored.
  */
 export async function resolveReferences(
   parts: OpenaiParts,
@@ -35,8 +35,7 @@ export async function resolveReferences(
     const param = `input[${index}].id`
     const [, prefix, turn] = /^(msg|rs)_([0-9a-z]{1,60})(?:_\d+)?$/.exec(String(item['id'])) ?? []
     if (turn === undefined) throw badParam(param, 'Must be the id of an item in a stored response')
-    // Skip reasoning, which agents do not receive, and further items of a reply that has already been added as one
-    // string.
+    // Skip reasoning, which agents do not receive, and further items of a reply that was already added as one string.
     if (prefix === 'rs' || turns.has(turn)) continue
     const { sessionId, turnId } = await keep(turn, param)
     const content = (await parts.store.readReply({ sessionId, turnId })) ?? ''

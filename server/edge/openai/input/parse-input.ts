@@ -5,10 +5,7 @@ import { badParam } from '../wire-error.ts'
 
 export const ignored = z.unknown().optional()
 
-/**
- * Creates a schema for a parameter that agents do not support. It accepts only values that request the default
- * behavior.
- */
+/** Schema of a parameter that agents do not support. It accepts only values that request the default behavior. */
 export function only(...values: unknown[]) {
   return z
     .unknown()

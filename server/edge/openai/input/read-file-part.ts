@@ -28,7 +28,7 @@ export function isFileType(type: unknown): boolean {
   return typeof type === 'string' && Object.hasOwn(readers, type)
 }
 
-/** Throws 400 for files that are passed by id or URL, because only inline files are supported. */
+/** Throws 400 for a file id or URL, because only inline files are supported. */
 export function readFilePart(part: Item, at: string): ReadFile {
   return readers[part['type'] as string]!({ part, at })
 }
@@ -53,7 +53,7 @@ type Whole = { at: string; name?: string; filename?: string }
 function fileOf({ at, url }: { at: string; url: unknown }, { at: part, filename, name = part }: Whole): ReadFile {
   if (typeof url !== 'string') throw badParam(at, `Must be ${dataUrl}`)
   if (/^https?:/i.test(url)) throw notFetched(at)
-  // Search only the start, because the header of a data URL is short.
+  // The header of a data URL is short, so search only the start.
   const comma = url.slice(0, headCharsMax).indexOf(',')
   const [scheme, ...options] = url.slice(0, Math.max(0, comma)).split(/[:;]/)
   const [mediaType = ''] = options

@@ -16,8 +16,8 @@ const roles: Record<string, Role> = { system: 'system', developer: 'system', use
 const textParts = new Set(['text', 'input_text', 'output_text'])
 
 /**
- * Reads the messages in the request field `param`. The last message other than system messages must be a user message.
- * Moves system messages to the front. Throws 400 for input that agents do not support.
+ * Reads the messages in the request field `param`. Apart from system messages, which move to the front, the last
+ * message must be the user's. Throws 400 for input that agents do not support.
  */
 export function readMessages(items: readonly unknown[], { chat, param }: Of): Conversation {
   // Agents do not receive their earlier reasoning.
@@ -52,10 +52,7 @@ export function messageNames({ earlier, message }: Conversation, param: string):
   return names
 }
 
-/**
- * Whether an item is the reasoning of an earlier response. Clients that store their own conversations send such items
- * back.
- */
+/** Clients that store their own conversations send back the reasoning of earlier responses. */
 function isReasoning(item: unknown): boolean {
   return isObject(item) && item['type'] === 'reasoning' && item['role'] === undefined
 }

@@ -11,7 +11,7 @@ const named = {
   schema: z.record(z.string(), z.unknown()).nullish(),
   strict: z.boolean().nullish(),
 }
-/** Chat completions nest the schema's fields in `json_schema`; responses put them next to `type`. */
+/** Chat completions nest the schema's fields in `json_schema`. Responses put them next to `type`. */
 const Format = z.union([
   z.strictObject({ type: z.literal('text') }),
   z.strictObject({ type: z.literal('json_object') }),
@@ -20,8 +20,8 @@ const Format = z.union([
 ])
 
 /**
- * Returns the requested output format, or undefined for plain text. Throws 400 for any other format if the agent is not
- * a language model, because only models can be made to follow a format.
+ * Returns undefined for plain text. Throws 400 for any other format unless the agent is a language model, because only
+ * models can be made to follow a format.
  */
 export function readFormat(value: unknown, { chat, param }: { chat: Chat; param: string }): ResponseFormat | undefined {
   if (value === undefined || value === null) return undefined

@@ -19,9 +19,8 @@ import { ResponseEvents } from './response-events.ts'
 import { toResponse, type ResponseRequest } from './response-resource.ts'
 
 /**
- * Handles POST /v1/responses. Starts a turn of a new session, or the next turn of the session that the request
- * continues. The turn has no session if the client stores the conversation itself, which it indicates by `store` or by
- * sending earlier messages.
+ * Handles POST /v1/responses. Starts a turn in a new session, or in the session that the request continues. There is no
+ * session if the client stores the conversation itself, as indicated by `store` or by earlier messages.
  */
 export async function createResponse(wire: OpenaiParts, routed: RoutedRequest, body: unknown): Promise<void> {
   const caller = callerOf(routed)
@@ -47,8 +46,8 @@ export async function createResponse(wire: OpenaiParts, routed: RoutedRequest, b
     const opened = await place.open()
     if (isKept) ({ sessionId } = opened)
     const onRefused = async () => {
-      // `open` created a session that has been deleted again. If an earlier reply answers the request, that reply is in
-      // another session.
+      // The session created by `open` was deleted again. If an earlier reply answers the request, it belongs to another
+      // session.
       sessionId = null
       await opened.onRefused?.()
     }
@@ -124,7 +123,7 @@ async function answer(wire: OpenaiParts, routed: RoutedRequest, of: Answer): Pro
   await answerReply(routed, response, { turnId, costUsd: end.costUsd })
 }
 
-/** Deletes a session after its only reply failed. The client never received its id. */
+/** Deletes a session whose only reply failed. The client never received its id. */
 async function removeEmpty(store: OpenaiParts['store'], of: { userId: string; sessionId: string }): Promise<void> {
   const session = await store.getSession(of)
   if (session?.messageCount === 0) await store.deleteSession(of)
@@ -176,7 +175,7 @@ function referencedOf({ store }: ResponseInput, sessionId: string | undefined): 
 
 type Continued = { caller: Caller; ofHeader: string | undefined; input: ResponseInput }
 
-/** Returns the session to continue, which a request can name in three ways, or undefined if it names none. */
+/** Returns the session to continue, which a request can name in three ways, or undefined. */
 async function continuedOf(wire: OpenaiParts, { caller, input, ofHeader }: Continued): Promise<string | undefined> {
   const { conversation, previous_response_id: previousId, store } = input
   const named = typeof conversation === 'string' ? conversation : conversation?.id

@@ -44,7 +44,7 @@ async function keptResponse({ store }: OpenaiParts, { caller, id, param = 'respo
   )
 }
 
-/** Returns the current state of a response. Once its events have expired, only its text and usage are known. */
+/** Returns the current state of a response. After its events expire, only its text and usage are known. */
 export async function readResponse(wire: OpenaiParts, of: Named): Promise<object> {
   const kept = await keptResponse(wire, of)
   const { turn } = kept
@@ -86,7 +86,7 @@ export async function cancelResponse(wire: OpenaiParts, of: Named): Promise<obje
   return await readResponse(wire, of)
 }
 
-/** Deletes the conversation that ends with this response. Its charges remain in the transactions. */
+/** Deletes the conversation that ends with this response. Its transactions remain. */
 export async function deleteResponse(wire: OpenaiParts, of: Named): Promise<object> {
   const { session, turn } = await keptResponse(wire, of)
   const { userId } = of.caller

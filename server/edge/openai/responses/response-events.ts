@@ -16,13 +16,13 @@ type Events = {
   turnId: string
   asked: ResponseRequest
   createdAt: number
-  /** Sequence number of the last event that the client already has. Events up to this one are omitted. */
+  /** Sequence number of the last event that the client has. Only later events are sent. */
   after?: number
 }
 
 type Open = { kind: DeltaKind; id: string; index: number; literals: string[] }
 
-/** Event names for each kind of part, and the name of the field that contains its index within the item. */
+/** Event names for each kind of part, and the field with its index within the item. */
 const words = {
   text: {
     added: 'response.content_part.added',
@@ -41,8 +41,8 @@ const words = {
 } as const
 
 /**
- * Writes a reply as the events of a response. Each delta is one event, so sequence numbers are the same for every
- * client at any time. Omits the agent's tool calls, which are internal.
+ * Writes a reply as the events of a response, without the agent's tool calls. Each delta is one event, so every client
+ * gets the same sequence numbers at any time.
  */
 export class ResponseEvents {
   readonly #of: Events

@@ -5,7 +5,7 @@ import type { ReplyEnd } from '../reply-end.ts'
 import { responseUsage } from '../usage.ts'
 import { wireError } from '../wire-error.ts'
 
-/** Request fields that a response repeats. If the response is read later, only some of them are known. */
+/** Request fields that a response repeats. Only some of them are known if the response is read later. */
 export type ResponseRequest = {
   model: string
   sessionId: string | null
@@ -35,7 +35,7 @@ export function textPart(text: string) {
   return { type: 'output_text', text, annotations: [], logprobs: [] }
 }
 
-/** OpenAI's own clients, and those of Open Responses, expect reasoning as a summary. */
+/** The clients of OpenAI and Open Responses expect reasoning as a summary. */
 export function reasoningPart(text: string) {
   return { type: 'summary_text', text }
 }
