@@ -4,20 +4,20 @@ import { UsageError } from '../kernel/usage-error.ts'
 import { optionOf } from './command-options.ts'
 
 /**
- * Prints an error on standard error in one line. With `--json`, prints the body of the API's error response. Sets the
- * exit code to 1, or to 2 for invalid usage.
+ * Prints an error in one line on standard error, or with `--json` as the API's error body. Sets the exit code to 1, or
+ * to 2 for invalid usage.
  */
 export function reportError(error: unknown, { args, program }: { args: readonly string[]; program: Command }): void {
   const isOfParser = error instanceof CommanderError
   if (isOfParser && error.exitCode === 0) return
   process.exitCode = isOfParser || error instanceof UsageError ? 2 : 1
-  // A command group without a subcommand has already printed its help.
+  // Commander has already printed the help of a command group without a subcommand.
   if (isOfParser && error.code === 'commander.help') return
   const body = errorBody(isOfParser ? describeUsage(error, helpFor(program, args)) : toError(error))
   process.stderr.write(args.includes('--json') ? `${JSON.stringify(body)}\n` : `errand: ${body.message}\n`)
 }
 
-/** Converts an error of Commander's parser, such as `error: option '--limit-usd <amount>' argument missing`. */
+/** Converts a Commander error, such as `error: option '--limit-usd <amount>' argument missing`. */
 function describeUsage({ message: given }: CommanderError, help: string): ErrandError {
   const text = inOneLine(given.replace(/^error: /, ''))
   const message = `${/[.?)]$/.test(text) ? text : `${text}.`} Run \`${help}\`.`
@@ -48,7 +48,7 @@ function toError(error: unknown): ErrandError {
   return new ErrandError('BAD_REQUEST', inOneLine(message), details)
 }
 
-/** Describes an error in one line. Explains system errors in plain words. */
+/** Describes an error in one line. Translates system errors into plain words. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { code, path, port } = error as Error & { code?: string; path?: string; port?: number }

@@ -18,7 +18,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** Runs `errand demo` with the given options if the arguments contain no command. */
+/** Without a command, the arguments are options of `errand demo`. */
 function withCommand([node = '', script = '', ...args]: readonly string[]): string[] {
   const [first = '-'] = args
   const isOfAll = ['-h', '--help', '-V', '--version'].includes(first)

@@ -6,7 +6,7 @@ import { variables, type Variable } from '../kernel/settings.ts'
 
 export type Common = { data?: string; json?: boolean }
 
-// Command options have the same names as the API's fields, so that the API's schemas can validate them.
+// Options have the names of API fields, so that the API's schemas can validate them.
 
 export function common(command: Command): Command {
   return withVariable(command, 'DATA_DIR').option('--json', 'print one JSON object')
@@ -21,7 +21,7 @@ export function withVariable(
   return command.option(option, `${meaning} (ERRAND_${name}${byDefault})`)
 }
 
-/** Imports the implementation of a command only when the command runs. */
+/** Imports a command's implementation only when the command runs. */
 export function lazily<Args extends unknown[]>(load: () => Promise<(...args: Args) => Promise<void>>) {
   return async (...args: Args): Promise<void> => await (await load())(...args)
 }
@@ -35,12 +35,12 @@ export function listOf(text: string): string[] {
   return text.split(',').map((item) => item.trim())
 }
 
-/** Wraps an option parser so that it accepts "none", which removes a plan or a limit. */
+/** Makes an option parser also accept "none", which removes a plan or a limit. */
 export function orNone<Value>(parse: (text: string) => Value) {
   return (text: string): Value | 'none' => (text === 'none' ? text : parse(text))
 }
 
-/** Validates options with a schema of the API. Throws a UsageError that names the option. */
+/** Validates options with an API schema. Throws a UsageError that names the option. */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, options: object): z.output<Schema> {
   const parsed = schema.safeParse(options)
   if (parsed.success) return parsed.data
@@ -48,7 +48,7 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, options: ob
   throw new UsageError(`${optionOf(String(issue?.path[0]))}: ${issueMessage(issue!)}`)
 }
 
-/** Returns the option for an API field, such as `--amount-usd` for `amountUsd`. */
+/** Converts an API field to its option, such as `amountUsd` to `--amount-usd`. */
 export function optionOf(field: string): string {
   return field.startsWith('--') ? field : `--${field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }

@@ -3,12 +3,12 @@ import type { Command } from 'commander'
 export type Shell = 'bash' | 'zsh' | 'fish'
 
 type Word = [word: string, meaning: string]
-/** `path` is the command before the word, such as `users create`. It is empty for `errand` itself. */
+/** `path` is the command before the word, such as `users create`. Empty for `errand` itself. */
 type Node = { path: string; words: Word[] }
 
 /**
- * Returns a shell script that completes commands and options. The script contains all of them, so that completion
- * starts no process.
+ * Returns a shell script that completes commands and options. It contains all of them, so that completion starts no
+ * process.
  */
 export function completionScript(program: Command, shell: Shell): string {
   return scripts[shell](nodesOf(program, ''))

@@ -18,14 +18,14 @@ import { welcome, type Demo } from './welcome.ts'
 
 const email = 'demo@example.com'
 const creditUsd = 25
-/** `.ts` in the repository, `.js` in the package. */
+/** The extension is `.ts` in the repository and `.js` in the package. */
 const quickstart = fileURLToPath(
   new URL(`../../examples/quickstart/errand.config${extname(import.meta.url)}`, import.meta.url),
 )
 
 /**
- * Serves the agents of the current folder, or else the quickstart, and prints example commands. The demo user's login
- * and key are stored in the data directory.
+ * Serves the agents of the current folder, or else the quickstart, and prints example commands. Stores the demo user's
+ * login and key in the data directory.
  */
 export async function serveDemo(options: ServeOptions & { json?: boolean }): Promise<void> {
   const file = join(resolveDataDir(options.data), 'demo.json')
@@ -40,7 +40,7 @@ export async function serveDemo(options: ServeOptions & { json?: boolean }): Pro
   })
 }
 
-/** Creates the demo user on the first start and reuses it later. Omits credentials that no longer work. */
+/** Creates the demo user on the first start. Omits credentials that no longer work. */
 async function openDemo(store: Store, file: string): Promise<Demo> {
   const known = await readDemo(file)
   const userId = (await store.findUser(email))?.id ?? (await createDemoUser(store))
@@ -52,13 +52,13 @@ async function openDemo(store: Store, file: string): Promise<Demo> {
   })
   const { passwordHash = null } = (await store.getUser(userId)) ?? {}
   const isKnown = known?.password !== undefined && (await isPassword(known.password, passwordHash))
-  // Users who have changed the password know it. If the file is missing, the generated password is lost, so set a new
-  // one.
+  // A user who has changed the password knows the new one. If the file is missing, the generated password is lost, so
+  // set another.
   const password = isKnown ? known.password : known ? undefined : await setNewPassword(store, { userId, passwordHash })
   const key = known && (await isLive(store, known.key)) ? known.key : await createDemoKey(store, userId)
   const demo: Demo = { email, key, ...(password !== undefined && { password }) }
   if (JSON.stringify(demo) !== JSON.stringify(known)) {
-    // With a PostgreSQL database, the folder may not exist yet.
+    // With PostgreSQL, the folder may not exist yet.
     makeFolder(dirname(file))
     await writeFile(file, JSON.stringify(demo), { mode: 0o600 })
   }

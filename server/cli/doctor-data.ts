@@ -20,13 +20,11 @@ const warning = (message: string): Found => ({ status: 'warning', message })
 const problem = (message: string): Found => ({ status: 'problem', message })
 
 const gigabyte = 1024 ** 3
-/** A large WAL file means that a reader keeps SQLite from copying it into the database. */
+/** A WAL file this large means that a reader keeps SQLite from copying it into the database. */
 const walBytesMax = gigabyte / 4
-/** How far the newest database entry may be ahead of this machine's clock. */
 const clockMsMax = 60_000
 /**
- * File systems by the magic number that statfs returns. They lack the memory shared by all processes that SQLite's WAL
- * needs.
+ * File systems by the magic number from statfs. They lack the memory shared between processes that SQLite's WAL needs.
  */
 const networkFileSystems: Record<number, string> = {
   0x69_69: 'NFS',
@@ -46,8 +44,8 @@ export function checkFolder({ dataDir }: Installation): Found {
 }
 
 /**
- * Reports files that other users can read. The service removes such permissions at startup, but others may have read
- * the data before, and files that belong to other users stay readable.
+ * Reports files that other users can read. The service removes these permissions at startup. But others may have read
+ * the data before, and files owned by other users stay readable.
  */
 export function checkModes({ dataDir }: Installation): Found {
   if (!existsSync(dataDir) || process.getuid === undefined) return ok('nothing to check')
@@ -136,7 +134,7 @@ export function checkClock({ dataDir, hasDatabaseUrl }: Installation): Found {
   )
 }
 
-/** Returns undefined for an unreadable database, which another check reports. */
+/** Returns undefined if the database is unreadable, which another check reports. */
 function factsOf(dataDir: string): DatabaseFacts | undefined {
   try {
     return inspectDatabase(dataDir)

@@ -91,7 +91,7 @@ export async function checkDrain(of: Installation): Promise<Found> {
   return { status: 'ok', message }
 }
 
-/** Ignores an invalid configuration file, which `checkConfig` reports. */
+/** `checkConfig` reports an invalid configuration file, so ignore it here. */
 async function limitsOf({ configFile }: Installation): Promise<Limits> {
   if (!existsSync(configFile)) return resolveLimits()
   return await loadConfigFile(configFile)

@@ -22,7 +22,7 @@ export async function init(folder: string): Promise<void> {
   const taken = files.find(({ to }) => existsSync(to))
   if (taken)
     throw new Error(`${taken.to} already exists, so nothing was written. Choose a new folder with errand init FOLDER.`)
-  // Everyone who works on the project must be able to read the files, as must the user in a container image.
+  // Everyone who works on the project must be able to read the files, and so must the user in a container image.
   process.umask(0o022)
   const tarballs = extname(import.meta.url) === '.ts' ? packClone() : await installedTarballs()
   for (const { from, to } of files) {
@@ -37,10 +37,10 @@ export async function init(folder: string): Promise<void> {
   )
 }
 
-/** Tarballs to install, by package name. Packages without a tarball are installed from the registry. */
+/** Tarballs to install, by package name. npm gets all other packages from the registry. */
 type Tarballs = ReadonlyMap<string, string>
 
-/** Packs the Git clone from which the command runs, because the registry may not have its version. */
+/** Packs this Git clone, because the registry may not have its version. */
 function packClone(): Tarballs {
   process.stderr.write('Packing this clone of Errand…\n')
   for (const script of ['build', 'pack']) {
@@ -49,7 +49,7 @@ function packClone(): Tarballs {
   return new Map(packages.map((name) => [name, join(root, 'dist', `${name}-${version}.tgz`)]))
 }
 
-/** Returns the tarballs from which npm installed the packages, as recorded in node_modules. */
+/** Finds the tarballs from which npm installed the packages, as recorded in node_modules. */
 async function installedTarballs(): Promise<Tarballs> {
   const project = resolve(root, '../..')
   const record = join(project, 'node_modules/.package-lock.json')
@@ -65,8 +65,8 @@ async function installedTarballs(): Promise<Tarballs> {
 }
 
 /**
- * Returns the path of a template file in the new project. Templates in the package end in `.txt`, because Node does not
- * run TypeScript below node_modules. Others are renamed too: npm does not publish `.gitignore`, and a `package.json`
+ * Returns the path of a template file in the new project. Templates end in `.txt`, because Node does not run TypeScript
+ * below node_modules. `.gitignore` has another name, because npm does not publish it, and so does `package.json`, which
  * would affect the files next to it.
  */
 function targetOf(path: string): string {
@@ -76,10 +76,7 @@ function targetOf(path: string): string {
     .replace(/^manifest\.json$/, 'package.json')
 }
 
-/**
- * Inserts the project's name, the versions of our packages, and the version of Zod that agents must use for their
- * schemas.
- */
+/** Inserts the project's name, our package versions, and the Zod version that agents must use for schemas. */
 function manifest(text: string, folder: string, tarballs: Tarballs): string {
   const name = basename(resolve(folder))
     .toLowerCase()

@@ -28,14 +28,14 @@ const columns = [
   'description',
 ] as const satisfies (keyof Transaction)[]
 
-/** Waits for the reader of standard output after each page, so that memory use does not depend on the ledger's size. */
+/** Waits for the reader of standard output after each page, so that memory use does not grow with the ledger. */
 export async function exportLedger(given: object): Promise<void> {
   const { data, format, from, to } = parseInput(Options, given)
   const lineOf =
     format === 'csv'
       ? (transaction: Transaction) => csvRow(columns.map((column) => transaction[column]))
       : (transaction: Transaction) => `${JSON.stringify(transaction)}\n`
-  // The failed write reports a closed pipe.
+  // The failed write already reports a closed pipe.
   process.stdout.on('error', () => {})
   await withStore({ ...(data !== undefined && { data }) }, async (store) => {
     if (format === 'csv') await write(csvRow(columns))

@@ -7,8 +7,8 @@ import type { Store } from '../store/store.ts'
 import type { WholeDatabase } from '../store/transfer/whole-database.ts'
 
 /**
- * Opens the store for one command and closes it after `work`. A server may run at the same time. Only commands that an
- * operator may run first create a missing database. For all others, a missing database means a mistyped folder.
+ * Opens the store for one command, even while a server is running. Only commands that an operator may run first create
+ * a missing database. For all others, a missing database means a mistyped folder.
  */
 export async function withStore<Result>(
   { data, mayCreate = false }: { data?: string; mayCreate?: boolean },
@@ -44,7 +44,7 @@ async function openBeside(data: string | undefined, mayCreate: boolean): Promise
   })
 }
 
-/** Opens the database for an export or import, which requires that no server runs. Creates it unless `mustExist`. */
+/** Opens the database for an export or import, while no server is running. Creates it unless `mustExist`. */
 export async function openWhole(
   data: string | undefined,
   { mustExist }: { mustExist: boolean },

@@ -8,7 +8,10 @@ import { createServiceLog } from '../app/service-log.ts'
 
 type Options = { data?: string; json?: boolean; days: string; apply?: boolean }
 
-/** More days would only cause more calls to the provider. Most disputes are opened within 120 days of the payment. */
+/**
+ * Most disputes are opened within 120 days of the payment. More than a year would only cause more calls to the
+ * provider.
+ */
 const daysMax = 366
 
 export async function reconcile({ apply: applies = false, days: text, ...common }: Options): Promise<void> {

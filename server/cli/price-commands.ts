@@ -8,7 +8,7 @@ import { print } from './open-store.ts'
 type Options = { list: string; json?: boolean }
 type Prices = ReadonlyMap<string, ListedPrice>
 
-/** Prints the prices of the given models in the project's list, or of all models if none are given. */
+/** Prints the prices of the given models from the project's list. Without models, prints all of them. */
 export async function showPrices(models: readonly string[], options: Options): Promise<void> {
   const { prices, version } = open(options.list)
   const chosen = models.length === 0 ? prices : pick(prices, models, options.list)
@@ -35,7 +35,7 @@ export async function importPrices(file: string, models: readonly string[], opti
 }
 
 /**
- * Compares the models of the project's list and the given models with `file`. If there are neither, takes all models of
+ * Compares the models of the project's list and the given models with `file`. If there are none, compares all models of
  * `file`.
  */
 function compare(file: string, models: readonly string[], { list: to }: Options) {
@@ -63,9 +63,7 @@ function compare(file: string, models: readonly string[], { list: to }: Options)
   }
 }
 
-/**
- * Returns the prices of the project's list. Throws if it has unreadable entries, because an import would delete them.
- */
+/** Throws if the project's list has unreadable entries, because an import would delete them. */
 function openOwn(file: string): Prices {
   const { prices, unusable } = open(file)
   for (const [model, reason] of unusable) throw new UsageError(`The model "${model}" in ${file} ${reason}.`)
@@ -93,7 +91,7 @@ function pick(prices: Prices, models: readonly string[], file: string): Prices {
 type Compared = {
   differences: readonly Difference[]
   missing: readonly { model: string; reason: string }[]
-  /** Number of models without a usable price in an import of all models. */
+  /** Models without a usable price in an import of all models. */
   skipped: number
 }
 

@@ -1,8 +1,8 @@
 import type { JsonSchema } from '../agents/config/define-config.ts'
 
 /**
- * Returns params to try an endpoint with: its first example, or else a value for each required field. The result may be
- * invalid if the schema restricts values in other ways, such as by a pattern.
+ * Returns the endpoint's first example or, without one, a value for each required field. The result may violate other
+ * rules of the schema, such as a pattern.
  */
 export function sampleParams(schema: JsonSchema): unknown {
   return sampleOf(schema) ?? {}

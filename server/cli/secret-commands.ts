@@ -10,10 +10,10 @@ type Counts = { reencrypted: number; unchanged: number; unreadable: string[] }
 const pageRows = 200
 
 /**
- * Re-encrypts everything with a new secret. First writes the new secret to the data directory and keeps the previous
- * one behind it, so that every row stays readable after a crash at any time, even for a running server. Nodes that
- * share a database already have both secrets, and need only the new one afterwards. With `lost`, the previous secret is
- * not required, and data encrypted with it stays unreadable.
+ * Re-encrypts everything with a new secret. The new secret is first added to the data directory in front of the
+ * previous one, so that every row stays readable after a crash, even for a running server. Nodes that share a database
+ * already have both secrets, and need only the new one afterwards. With `lost`, the previous secret is not required,
+ * and data encrypted with it stays unreadable.
  */
 export async function rotateSecret(options: Options): Promise<void> {
   const dataDir = resolveDataDir(options.data)

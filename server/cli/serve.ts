@@ -11,12 +11,10 @@ type Options = ServeOptions & { json?: boolean }
 
 type Describe = (app: App, options: Options) => Promise<string> | string
 
-/**
- * Serves until a signal arrives. Resolves once the service is listening and the text from `describe` has been printed.
- */
+/** Serves until a signal arrives. Resolves once the service is listening and the text from `describe` is printed. */
 export async function serve(options: Options, describe?: Describe): Promise<void> {
-  // Hold back the demo's log until its instructions have been printed. The log of a normal service starts immediately,
-  // because it must show why the service does not start.
+  // The demo prints its instructions before its log. Other services log from the start, so that the log shows why a
+  // service does not start.
   const held = describe && new HeldOutput(pino.destination({ dest: 2, sync: false }))
   try {
     await start(options, { describe: describe ?? describeAddress, log: createServiceLog(resolveLogLevel(), held) })
@@ -44,7 +42,7 @@ async function start(options: Options, { describe, log }: { describe: Describe; 
       const isDamaged = cause instanceof Error && cause.name === 'StoreOpenError'
       const message = 'the database can no longer be written safely. Start the server again to recover'
       log.fatal({ err: cause }, isDamaged ? cause.message : message)
-      // Leave 200 ms to send the error responses of pending requests.
+      // Leave time to send error responses to pending requests.
       setTimeout(() => process.exit(1), 200)
     },
   })
@@ -61,9 +59,8 @@ async function start(options: Options, { describe, log }: { describe: Describe; 
 }
 
 /**
- * The first signal starts the drain. Terminals and npm both deliver an interrupt, so a second one within half a second
- * is ignored. A later SIGINT ends the service quickly: runs in progress are interrupted and refunded. SIGHUP reloads
- * the configuration.
+ * The first signal starts the drain. Ignores a second signal within half a second, because the terminal and npm both
+ * deliver an interrupt. A later SIGINT interrupts and refunds the runs in progress. SIGHUP reloads the configuration.
  */
 function handleSignals(app: App, log: Logger): void {
   const sameSignalMs = 500
@@ -93,7 +90,7 @@ function handleSignals(app: App, log: Logger): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal)
   const isInTerminal = hasTerminal()
   process.on('SIGHUP', () => {
-    // A closing terminal sends SIGHUP too.
+    // A closing terminal also sends SIGHUP.
     if (isInTerminal && !hasTerminal()) return onSignal('SIGHUP')
     // The reload has already logged the failure.
     app.reload().catch(() => {})
@@ -110,7 +107,7 @@ function hasTerminal(): boolean {
   }
 }
 
-/** Calls `stop` when the parent process ends. This process then gets another parent. */
+/** Calls `stop` when the parent process ends. The system then assigns another parent. */
 function onParentGone(stop: () => void): void {
   const parent = process.ppid
   const watch = setInterval(() => {
@@ -122,8 +119,8 @@ function onParentGone(stop: () => void): void {
 }
 
 /**
- * Logs uncaught errors and keeps the service running. Money and task state are in the database, not in the memory of
- * this process, and exiting would interrupt every run because of one bad request.
+ * Logs uncaught errors and keeps the service running, because exiting would interrupt every run over one bad request.
+ * Money and task state are safe in the database.
  */
 function survive(log: Logger): void {
   process.on('uncaughtException', (error) => log.error({ err: error }, 'uncaught error'))

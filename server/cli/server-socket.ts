@@ -7,15 +7,15 @@ import type { Reloaded } from '../app/reloaded.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { codeOf, messageOf } from '../kernel/thrown.ts'
 
-// CLI commands connect to a socket in the data directory of the running server, which then reloads its configuration or
-// returns its URL. Only the directory's owner can connect. A signal to a stored process id could reach another process;
-// a connection cannot.
+// Commands connect to a socket in the running server's data directory to make it reload its configuration or to get its
+// URL. Only the directory's owner can connect. A signal to a stored process id, in contrast, could reach another
+// process.
 
 type Answer = { reloaded: Reloaded } | { failed: string } | { url: string }
 
 type Serving = { log: Logger; reload: () => Promise<Reloaded>; url: string }
 
-/** Listens until the process ends. If the socket cannot be created, a signal can still reload the configuration. */
+/** Listens until the process ends. Without the socket, a signal can still reload the configuration. */
 export function listenForCommands(dataDir: string, { log, reload, url }: Serving): void {
   const path = socketPath(dataDir)
   const answer = async (request: string): Promise<Answer> => {
@@ -34,15 +34,12 @@ export function listenForCommands(dataDir: string, { log, reload, url }: Serving
   server.on('error', (error) =>
     log.warn({ err: error }, '`errand reload` cannot reach this server. Send SIGHUP instead'),
   )
-  // An existing socket belongs to a process that has ended. Only nodes of a PostgreSQL database can share a data
-  // directory.
+  // An existing socket is left over from an ended process. Only nodes with PostgreSQL can share a data directory.
   rmSync(path, { force: true })
   server.listen(path).unref()
 }
 
-/**
- * Makes the server of the data directory reload its configuration. Throws if no server is running or the reload fails.
- */
+/** Throws if no server is running or the reload fails. */
 export async function requestReload(dataDir: string): Promise<Reloaded> {
   const answer = await request(dataDir, 'reload')
   if (!answer) {
@@ -56,7 +53,7 @@ export async function requestReload(dataDir: string): Promise<Reloaded> {
   return answer.reloaded
 }
 
-/** Returns the URL on which the server of the data directory listens; undefined if none is running. */
+/** Returns the URL on which the server listens, or undefined if none is running. */
 export async function requestUrl(dataDir: string): Promise<string | undefined> {
   const answer = await request(dataDir, 'url')
   return answer && 'url' in answer ? answer.url : undefined
@@ -76,7 +73,7 @@ async function request(dataDir: string, what: 'reload' | 'url'): Promise<Answer 
   return JSON.parse(answer) as Answer
 }
 
-/** Uses the shorter of two forms, because socket paths are limited to about a hundred characters. */
+/** Uses the shorter of the absolute and relative paths, because socket paths are limited to about 100 characters. */
 function socketPath(dataDir: string): string {
   const path = resolve(dataDir, 'server.sock')
   if (process.platform === 'win32') return join('\\\\.\\pipe', path.replaceAll(/[:\\]/g, '-'))

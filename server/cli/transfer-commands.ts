@@ -25,8 +25,8 @@ const stdio = '-'
 const removeMark = `DELETE FROM settings WHERE name = '${exportedSetting}'`
 
 /**
- * Writes all data of a stopped installation as NDJSON. Marks the installation as exported before it writes the last
- * line, so that the installation and its copy are never both served.
+ * Writes all data of a stopped installation as NDJSON. Marks the installation as exported before the last line, so that
+ * the installation and its copy are never both served.
  */
 export async function exportInstallation(options: ExportOptions): Promise<void> {
   const db = await openWhole(options.data, { mustExist: true })
@@ -77,8 +77,8 @@ async function writeExport(db: WholeDatabase, options: ExportOptions): Promise<E
     if (to === stdio) await pipeline(written, process.stdout, { end: false })
     else await writeFile(to, written)
   } catch (error) {
-    // The incomplete file was removed, so the installation is not exported. An export to a pipe keeps the mark, because
-    // the last line may already have been read.
+    // The incomplete file was removed, so nothing was exported. Keep the mark after an export to a pipe, because its
+    // reader may already have the last line.
     if (to !== stdio) await db.query(removeMark).catch(() => {})
     throw error
   } finally {
@@ -109,7 +109,7 @@ function withDamaged(ids: string[]): Error {
   )
 }
 
-/** Fills an empty database of either engine with an export. If the import fails, the database stays empty. */
+/** Fills an empty database of either engine from an export. If the import fails, the database stays empty. */
 export async function importInstallation(file: string, options: Common): Promise<void> {
   const lines = readLines(file === stdio ? process.stdin : createReadStream(file))
   try {

@@ -2,7 +2,7 @@ import { watch } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { projectFiles } from '../agents/config/project-modules.ts'
 
-/** Delay between the last change and the reload, because editors write several files. */
+/** Waits this long after the last change, because editors write several files. */
 const quietMs = 200
 
 export function watchProject(reload: () => Promise<unknown>): void {
@@ -13,7 +13,6 @@ export function watchProject(reload: () => Promise<unknown>): void {
       if (watched.has(folder)) continue
       watched.add(folder)
       watch(folder, { persistent: false }, (_, name) => {
-        // Ignore other files, such as logs and the output of agents.
         if (name === null || !(/\.[cm]?[jt]s$/.test(name) || projectFiles.has(join(folder, name)))) return
         clearTimeout(timer)
         timer = setTimeout(reloadNow, quietMs).unref()
@@ -21,7 +20,7 @@ export function watchProject(reload: () => Promise<unknown>): void {
     }
   }
   const reloadNow = () => {
-    // The reload has already logged the failure. The next change starts another one.
+    // The reload has already logged the failure, and the next change starts another one.
     reload()
       .catch(() => {})
       .finally(watchFolders)

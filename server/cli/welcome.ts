@@ -4,7 +4,7 @@ import type { App } from '../app/app.ts'
 import { environment } from '../app/config.ts'
 import { sampleParams } from './sample-params.ts'
 
-/** `password` is absent once the demo user has changed the generated password. */
+/** `password` is absent if the demo user has changed the generated one. */
 export type Demo = { email: string; key: string; password?: string }
 
 type Served = { demo: Demo; configFile: string; isQuickstart: boolean }
@@ -45,7 +45,10 @@ function quote(body: object): string {
   return `'${JSON.stringify(body).replaceAll("'", `'\\''`)}'`
 }
 
-/** Returns a shell pipe that prints a JSON response, so that an error is visible, and extracts a string field from it. */
+/**
+ * Returns a shell pipe that extracts a string field from a JSON response. It also prints the response, so that errors
+ * are visible.
+ */
 function pick(field: string): string {
   return `tee /dev/stderr | sed 's/.*"${field}":"//; s/".*//'`
 }

@@ -15,7 +15,7 @@ export const operator: Caller = {
   credential: { kind: 'operator' },
 }
 
-/** Logs nothing, because the terminal already shows the result of the command. */
+/** Logs nothing, because the terminal already shows the command's result. */
 const log = { debug() {}, info() {}, warn() {}, error() {} }
 
 export type Parts = { store: Store; clock: SystemClock; log: typeof log }

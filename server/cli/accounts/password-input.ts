@@ -3,10 +3,10 @@ import { text } from 'node:stream/consumers'
 import { Writable } from 'node:stream'
 import { UsageError } from '../../kernel/usage-error.ts'
 
-/** `password` is the value of the option, or true if the option has no value and the password must be prompted for. */
+/** `password` is true if the option has no value. The password is then read from a prompt. */
 export type PasswordOptions = { password?: string | true; passwordStdin?: boolean }
 
-/** Returns the password from the prompt, standard input or the option. Returns undefined if neither option is set. */
+/** Returns undefined if neither option is set. */
 export async function readPassword({ password, passwordStdin }: PasswordOptions): Promise<string | undefined> {
   if (passwordStdin) {
     if (typeof password === 'string') throw new UsageError('--password: must be omitted if --password-stdin is set.')
@@ -33,7 +33,7 @@ const exposed =
 function ask(question: string): Promise<string> {
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: process.stdin, output, terminal: true })
-  // Write the prompt after creating the interface, because only then does the terminal stop echoing.
+  // The terminal stops echoing once the interface exists, so write the prompt afterwards.
   process.stderr.write(question)
   return new Promise((resolve, reject) => {
     lines.once('line', (line) => {

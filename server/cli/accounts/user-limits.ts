@@ -12,8 +12,8 @@ import { findUserId, operator, withParts } from './operator.ts'
 type Options = Common & { user: string; plan?: string; config?: string; force?: boolean }
 
 /**
- * Sets a user's plan and individual limits. Rejects a plan that is not in the configuration, because the default plan
- * would apply instead. `--force` allows it, so that an operator can assign a plan before deploying its configuration.
+ * Rejects a plan that is not in the configuration, because the default plan would apply instead. `--force` allows it,
+ * so that an operator can assign a plan before deploying its configuration.
  */
 export async function setPlan(options: Options): Promise<void> {
   const limits = parseInput(OwnLimitsInput, withoutNone(options))

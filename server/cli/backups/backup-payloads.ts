@@ -12,12 +12,13 @@ import type { Store } from '../../store/store.ts'
 const copiesAtOnce = 8
 
 type Copy = { database: string; from: string; to: string }
-/** Ids of payloads that the copied database refers to but the backup does not contain. */
+/** Ids of payloads that the copied database references but the backup lacks. */
 export type Lacking = { bad: string[]; deleted: string[] }
 
 /**
- * Copies and verifies every payload that the copied database refers to. Missing and damaged payloads are `bad`. They
- * are `deleted` if `store` no longer has their row, because the service deletes the row first and then the file.
+ * Copies and verifies every payload that the copied database references. Missing and damaged payloads are `bad`, unless
+ * the row is also missing from `store`. These are `deleted`, because the service deletes the row first and then the
+ * file.
  */
 export async function copyPayloads(
   store: Pick<Store, 'findPayload'> | undefined,

@@ -8,9 +8,9 @@ import { copyPayloads, syncPath, type Lacking } from './backup-payloads.ts'
 type Common = { data?: string; json?: boolean }
 
 /**
- * Writes temporary files and renames them at the end, payloads first and the database last. A file with the requested
- * name is therefore never incomplete, and a failed backup leaves no files behind. If only some payloads are missing or
- * damaged, keeps the backup without them.
+ * Writes temporary files and renames them at the end, the database last. A file with the requested name is therefore
+ * always complete, and a failed backup leaves no files behind. If only some payloads are missing or damaged, keeps the
+ * backup without them.
  */
 export async function backup(file: string, options: Common): Promise<void> {
   const names = { file, payloads: `${file}.payloads` }
@@ -75,7 +75,7 @@ function report(options: Common, { bad, bucket, deleted, file, hasPayloads, payl
     (hasPayloads ? `Wrote ${file} and ${payloads}.` : `Wrote ${file}.`) + uncopied + left,
   )
   if (bad.length === 0) return
-  // Keep the incomplete backup, which is better than none, but exit with an error so that a nightly job reports it.
+  // An incomplete backup is better than none, so keep it. Exit with an error, so that a nightly job reports it.
   throw new Error(
     `Some payloads are missing or damaged and are not in the backup: ${bad.join(', ')}. Restore them from an earlier backup.`,
   )

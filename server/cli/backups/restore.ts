@@ -28,7 +28,7 @@ const dayMs = 86_400_000
 const reconcileDaysMax = 366
 
 /**
- * Restores a backup into the data directory of a stopped server. Everything is checked in a subfolder first, so a
+ * Restores a backup into the data directory of a stopped server. Checks everything in a subfolder first, so that a
  * failed or killed restore changes nothing.
  */
 export async function restore(backup: string, options: RestoreOptions): Promise<void> {
