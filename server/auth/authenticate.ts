@@ -30,16 +30,16 @@ type AuthenticatorParts = {
 }
 
 /**
- * Kind and hash of a valid token. Cached by Authorization header, because validating and hashing the token took 5 %
- * of the time of a read.
+ * Kind and hash of a valid token. Cached by Authorization header, because computing them took 5 % of the time of a
+ * read.
  */
 type KnownToken = { kind: TokenKind; tokenHash: string }
 const knownMax = 10_000
 const knownCharsMax = 64
 
 /**
- * Authenticates a request by its Authorization header, or by the cookie of a browser login if it has no such header.
- * Throws 401 with the reason if the credential is missing or invalid.
+ * Authenticates by the Authorization header, or without one by the login cookie. Throws 401 with the reason if the
+ * credential is missing or invalid.
  */
 export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
   const known = new Map<string, KnownToken>()
@@ -65,8 +65,8 @@ async function byCookie(parts: AuthenticatorParts, request: IncomingMessage): Pr
     throw unauthorized('Authentication is required. Send the header Authorization: Bearer <API_KEY>.')
   }
   const caller = await byLogin(parts, token)
-  // Browsers also send the cookie with requests that other sites' pages cause. A request that changes data must
-  // therefore come from our own pages.
+  // Browsers send the cookie even with requests from other sites' pages. A request that changes data must therefore
+  // come from one of our pages.
   if (request.method !== 'GET' && request.method !== 'HEAD') parts.origins.assert(request)
   assertNoActingUser(request)
   return caller
@@ -125,10 +125,7 @@ async function byPlatformKey(
   return { platform: { keyId: key.id, scopes: key.scopes } }
 }
 
-/**
- * Returns a caller with the user's identity and the rights that a platform key has on the user's behalf. These
- * exclude rights that only the user may exercise.
- */
+/** Returns a caller with the user's identity, but without the rights that only the user may exercise. */
 async function actFor({ store }: AuthenticatorParts, key: PlatformKeyHolder, asked: UserRef): Promise<Caller> {
   if (!key.scopes.includes('act')) {
     throw new ErrandError(
@@ -137,7 +134,7 @@ async function actFor({ store }: AuthenticatorParts, key: PlatformKeyHolder, ask
     )
   }
   const user = await store.platform.findUser(asked)
-  // Platform keys cannot act on behalf of admins, so an admin is treated as an unknown user.
+  // Treat admins like unknown users, because platform keys cannot act on behalf of admins.
   if (!user || user.isAdmin)
     throw new ErrandError(
       'FORBIDDEN',
@@ -202,8 +199,8 @@ function assertNotSuspended({ suspendedAt }: { suspendedAt: number | null }): vo
 }
 
 /**
- * Contains the start of the key, because a program may send an old key from its environment. Unknown and revoked keys
- * get the same message, so that it does not reveal which keys exist.
+ * The message contains the start of the key, in case a program sends an old key from its environment. It is the same
+ * for unknown and revoked keys, so that it does not reveal which keys exist.
  */
 function invalidKey(what: string, { headers }: IncomingMessage): ErrandError {
   const start = /errand_\w{7}/.exec(headers.authorization ?? '')?.[0]

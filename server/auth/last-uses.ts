@@ -13,8 +13,7 @@ type LastUsesParts = {
 }
 
 /**
- * Collects the times at which credentials were used, and writes them in batches. A write per request would double the
- * load on the database.
+ * Batches the times at which credentials were last used. Writing them for each request would double the database load.
  */
 export class LastUses {
   readonly #parts: LastUsesParts

@@ -21,7 +21,7 @@ import { boundElsewhere } from '../../procedures/token-reach.ts'
 type Parts = { catalogue: Catalogue; store: Store }
 type TokenInput = z.output<typeof CreateClientTokenInput>
 
-/** Creates a token that has at most its creator's rights and lifetime. Only this response contains the token. */
+/** Creates a token with at most its creator's rights and lifetime. The token itself is returned only once. */
 export async function createClientToken(
   { catalogue, store }: Parts,
   { caller, input }: { caller: Caller; input: TokenInput },
@@ -102,7 +102,7 @@ async function assertOwned(store: Store, userId: string, { sessionId, taskId }: 
   if (taskId !== undefined && !(await store.getTask({ userId, taskId }))) throw boundElsewhere('task')
 }
 
-/** Returns the id of the credential that creates the token. When this credential ends, the token ends too. */
+/** Returns the id of the creator's credential. The token ends when this credential ends. */
 function makerOf({ credential }: Caller): string {
   if (credential.kind === 'key') return credential.keyId
   if (credential.kind === 'login') return credential.loginId

@@ -22,7 +22,7 @@ import { assertNotObvious, hashPassword, withHashRoom } from '../logins/password
 const invitationLifeMs = 7 * 86_400_000
 const passwordLinkLifeMs = 86_400_000
 
-/** Invites a person with a link. If the service does not send mail, the admin passes the link on. */
+/** Creates an invitation link. If the service does not send mail, the admin must pass the link on. */
 export async function createInvitation(
   parts: LoginAccess,
   { browser, caller, input }: { browser: Browser; caller: Caller; input: z.output<typeof CreateInvitationInput> },
@@ -98,7 +98,7 @@ export async function checkInvitation(
   return { kind, email, expiresAt: isoTime(expiresAt) }
 }
 
-/** Accepts a single-use link, creates the account or sets the password, and logs the user in. */
+/** Accepts a single-use link: creates the account or sets the password, then logs the user in. */
 export async function acceptInvitation(
   parts: LoginAccess,
   { browser, input }: { browser: Browser; input: z.output<typeof AcceptInvitationInput> },
@@ -126,8 +126,8 @@ export async function acceptInvitation(
 }
 
 /**
- * Puts the token in the URL fragment. Browsers do not send the fragment, so it does not appear in server logs or in a
- * Referer header.
+ * Puts the token in the URL fragment. Browsers do not send it, so it appears neither in server logs nor in a Referer
+ * header.
  */
 export function linkOf({ origins }: LoginParts, { browser, token }: { browser: Browser; token: string }): string {
   return `${origins.baseUrlFor(browser.request)}/invitation#${token}`

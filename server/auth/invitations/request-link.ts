@@ -9,23 +9,20 @@ import type { Browser, LoginAccess } from '../logins/log-in.ts'
 import { newSecretToken } from '../logins/login-token.ts'
 import { linkOf } from './manage-invitations.ts'
 
-// Links that unauthenticated clients request. The response and its timing do not reveal whether the address belongs to
-// a user.
+// Unauthenticated clients can request these links. The response and its timing must not reveal whether the address
+// belongs to a user.
 
 const resetLifeMs = 3_600_000
 const signUpLifeMs = 86_400_000
-/** Minimum response time. It hides whether the address belongs to a user. */
+/** Minimum response time, which hides whether the address belongs to a user. */
 const requestMs = 250
-/**
- * Slots for requests in progress. Together with `requestMs`, they limit how fast unauthenticated clients can create
- * rows.
- */
+/** Concurrent requests. Together with `requestMs`, this limits how fast unauthenticated clients can create rows. */
 const requests = new FairPlaces({ total: 20 })
 
 type LinkRequest = { browser: Browser; email: string }
 type Refused = { outcome: 'refused'; until: EpochMs }
 
-/** Mails a link for setting a new password, if the address belongs to a user with a password. */
+/** Mails a password link, if the address belongs to a user with a password. */
 export async function requestPasswordReset(parts: LoginAccess, { browser, email }: LinkRequest) {
   const { log, mails, store } = parts
   if (!mails) throw new ErrandError('NOT_FOUND', 'This service does not send email. Ask an admin for a link.')
@@ -43,7 +40,7 @@ export async function requestPasswordReset(parts: LoginAccess, { browser, email 
   return { message: 'If an account with a password has this email address, the service sent a link to it.' }
 }
 
-/** Mails a link for creating an account or, if the address belongs to a user, a note that says so. */
+/** Mails a sign-up link, or a note if the address already belongs to a user. */
 export async function requestSignUp(parts: LoginAccess, { browser, email }: LinkRequest) {
   const { mails, signUp, store } = parts
   const { domains, isOpen, perDayMax } = signUp

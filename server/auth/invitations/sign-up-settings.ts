@@ -4,11 +4,11 @@ import { ConfigError } from '../../kernel/settings.ts'
 import type { Newcomer } from '../../store/access/people-types.ts'
 
 export type SignUpSettings = {
-  /** Whether visitors can create an account with an email address. */
+  /** Whether visitors can create an account by email. */
   isOpen: boolean
-  /** Domains of email addresses that can sign up, in lower case. Null for all. */
+  /** Email domains that can sign up, in lower case. Null for all. */
   domains: readonly string[] | null
-  /** Plan and credit of new accounts, created by email or at the first single sign-on. */
+  /** Plan and credit of accounts created by email or at a first single sign-on. */
   newcomer: Newcomer
 }
 
@@ -36,7 +36,7 @@ export function checkSignUp({ creditUsd, domains, mode, plan, sendsMail }: SignU
   return { isOpen, domains: domains === '' ? null : list, newcomer: { plan: plan || null, credit } }
 }
 
-/** Throws a ConfigError if the plan of new accounts is not in the configuration. */
+/** Throws a ConfigError if the configuration lacks the plan of new accounts. */
 export function assertNewcomerPlan({ newcomer: { plan } }: SignUpSettings, { plans }: Pick<Catalogue, 'plans'>): void {
   if (plan !== null && !plans.named.has(plan)) {
     throw new ConfigError(`ERRAND_SIGN_UP_PLAN: "${plan}" must be the name of a plan in plans`)

@@ -1,7 +1,6 @@
 import { createHmac, hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
-/** Token prefixes of users' API keys, platform keys, and client tokens for browsers. */
 const prefixes = { key: 'errand_sk_', platform: 'errand_pk_', client: 'errand_ct_' } as const
 export type TokenKind = keyof typeof prefixes
 
@@ -11,17 +10,14 @@ const checksumChars = 6
 const tokenPattern = new RegExp(`^errand_(sk|pk|ct)_([0-9A-Za-z]{${randomChars}})([0-9A-Za-z]{${checksumChars}})$`)
 const kinds: Record<string, TokenKind> = { sk: 'key', pk: 'platform', ct: 'client' }
 
-/**
- * Returns a new token: a prefix such as `errand_sk_`, 30 random base62 characters (178 bits), and a checksum of 6
- * characters.
- */
+/** Returns a prefix such as `errand_sk_`, 30 random base62 characters (178 bits) and a checksum of 6 characters. */
 export function newToken(kind: TokenKind): string {
   let random = ''
   for (let char = 0; char < randomChars; char++) random += alphabet[randomInt(alphabet.length)]
   return prefixes[kind] + random + checksum(random)
 }
 
-/** Derives a token from a secret and a purpose. The same inputs always return the same token. */
+/** Always returns the same token for the same secret and purpose. */
 export function derivedToken(kind: TokenKind, { purpose, secret }: { purpose: string; secret: string }): string {
   const bytes = createHmac('sha256', secret).update(purpose).digest().subarray(0, randomChars)
   const random = Array.from(bytes, (byte) => alphabet[byte % alphabet.length]).join('')
@@ -34,7 +30,7 @@ export function kindOfToken(text: string): TokenKind | undefined {
   return sum !== undefined && sum === checksum(random) ? kinds[kind] : undefined
 }
 
-/** Returns the hash under which a token is stored. Tokens have 178 random bits, so a fast hash is sufficient. */
+/** Tokens have 178 random bits, so a fast hash is sufficient. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'hex')
 }

@@ -23,7 +23,7 @@ type KeyParts = { store: Store; clock: Clock }
 const dayMs = 86_400_000
 const rotationDays = 90
 
-/** Creates a key with at most the caller's scopes. Only this response contains the key. */
+/** Creates a key with at most the caller's scopes. The key itself is returned only once. */
 export async function createKey(
   { clock, store }: KeyParts,
   { caller, input }: { caller: Caller; input: z.output<typeof CreateKeyInput> },
@@ -87,7 +87,7 @@ export async function revokeKey(parts: KeyParts, of: { userId: string; keyId: st
   return await getKey(parts, of)
 }
 
-/** Replaces a key with a new one. The old key remains valid during the overlap. */
+/** The old key remains valid during the overlap. */
 export async function rotateKey(
   { store, clock }: KeyParts,
   { caller, input }: { caller: Caller; input: z.output<typeof RotateKeyInput> },
@@ -102,7 +102,7 @@ export async function rotateKey(
   // A key with limits may rotate itself, because the new key has the same limits.
   const { credential } = caller
   if (credential.kind !== 'key' || credential.keyId !== keyId) assertUnlimited(caller)
-  // The new key gets a lifetime of the same length as the old key's.
+  // The new key's lifetime is as long as the old key's was.
   const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt)
   const { token, key } = draftKey({ userId, name: old.name, scopes: old.scopes, expiresAt })
   const created = await store.rotateKey({ userId, keyId, key, oldExpiresAt: now + overlapSeconds * 1000 })
@@ -130,7 +130,7 @@ function notRotatable(): ErrandError {
   return new ErrandError('CONFLICT', message)
 }
 
-/** A key with limits may neither create other keys nor change the limits of existing ones. */
+/** A key with limits must neither create keys nor change the limits of existing ones. */
 function assertUnlimited({ agents, limits }: Caller): void {
   if (agents === null && limits === null) return
   const message = 'An API key with limits cannot create or change keys. Use a key without limits or a browser login.'

@@ -5,7 +5,7 @@ import { isPublicAddress } from '../../outbound/private-address.ts'
 
 /**
  * Determines the client address of a request, for the login throttle and the address restrictions of platform keys.
- * Trusts the X-Forwarded-For header only if a configured proxy has sent it.
+ * Trusts X-Forwarded-For only if a configured proxy sent it.
  */
 export class ClientAddresses {
   readonly #proxies: NetworkList
@@ -16,9 +16,8 @@ export class ClientAddresses {
   }
 
   /**
-   * Returns the client's public IPv4 address, or the /64 network of its public IPv6 address, because a single client
-   * usually has an entire network. Returns null for a private address, because it may belong to a proxy that all
-   * clients share.
+   * Returns a public IPv4 address, or the /64 network of a public IPv6 address, because a client usually has an entire
+   * network. Returns null for a private address, because it may be a proxy that all clients share.
    */
   of(request: IncomingMessage): string | null {
     const address = this.addressOf(request)
@@ -26,11 +25,10 @@ export class ClientAddresses {
     return isIPv6(address) ? networkOf(address) : address
   }
 
-  /** Returns the client's public or private address, or an empty string if a proxy did not send it. */
+  /** Returns the public or private address, or an empty string if a proxy did not send it. */
   addressOf({ headers, socket }: IncomingMessage): string {
     let address = plainAddress(socket.remoteAddress ?? '')
-    // Each proxy appends the address of its peer. The last address that does not belong to a trusted proxy is
-    // therefore the client's.
+    // Each proxy appends the address of its peer, so the last address that is not a trusted proxy is the client's.
     const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',')
     while (this.#proxies.has(address) && forwarded.length > 0) address = plainAddress(forwarded.pop()!)
     return address

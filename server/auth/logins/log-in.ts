@@ -36,7 +36,7 @@ export type LoginAccess = {
   logins: LoginParts
   log: Logger
   mails?: MailSender | undefined
-  /** `perDayMax` is the maximum number of sign-up requests per UTC day, or 0 for no maximum. */
+  /** `perDayMax` limits the sign-up requests per UTC day. 0 means no limit. */
   signUp: SignUpSettings & { perDayMax: number }
 }
 export type Browser = { request: IncomingMessage; setCookies: string[]; about: RequestTrace }
@@ -66,7 +66,7 @@ export function assertLoginAllowed(
   }
 }
 
-/** Logs a user in with an email address and a password. Each attempt is counted before the password is checked. */
+/** Counts each attempt before it checks the password. */
 export async function logIn(
   parts: LoginAccess,
   { browser, input }: { browser: Browser; input: z.output<typeof LoginInput> },
@@ -76,11 +76,12 @@ export async function logIn(
   try {
     return await logInPerson(parts, { browser, input, onFound: (found) => (userId = found) })
   } catch (error) {
-    // The login throttle limits how often these two errors occur. Clients could fill the log with any other error.
+    // Log only these two errors, because the login throttle limits them. Clients could fill the log with any other
+    // error.
     if (error instanceof ErrandError && (error.code === 'UNAUTHORIZED' || error.code === 'FORBIDDEN')) {
       const { requestId } = browser.about
       parts.log.info({ requestId, userId, code: error.code }, 'a login was rejected')
-      // Attempts for unknown addresses are not recorded, because their number is unlimited.
+      // Do not record attempts for unknown addresses, because their number is unlimited.
       if (userId !== undefined) await parts.store.audit.note({ action: 'login.failed', userId })
     }
     throw error

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import type { OwnOrigins } from './own-origin.ts'
 
 /**
- * A cookie of the service. Over https its name begins with `__Host-`. Browsers accept such a cookie only over https,
- * from this host and for all paths. Over http on the local machine the name has no prefix.
+ * Over https, the cookie's name begins with `__Host-`. Browsers accept such a cookie only over https, from this host
+ * and for all paths. Over http on the local machine, the name has no prefix.
  */
 export class ServiceCookie {
   readonly #name: string
@@ -18,9 +18,7 @@ export class ServiceCookie {
     return this.#origins.isSecure ? `__Host-${this.#name}` : this.#name
   }
 
-  /**
-   * Returns undefined if the cookie is absent. Returns an empty string if it was sent twice, which browsers never do.
-   */
+  /** Returns undefined if the cookie is absent, and an empty string if it was sent twice, which browsers never do. */
   read({ headers }: IncomingMessage): string | undefined {
     if (headers.cookie === undefined) return undefined
     const start = `${this.name}=`

@@ -22,7 +22,7 @@ export const LoginOptions = z
   .meta({ id: 'LoginOptions' })
 
 export const LoginInput = z.object({
-  // Not validated as an email address. A mistyped address gets the same response as an unknown one.
+  // Not validated as an email address, so that a mistyped address gets the same response as an unknown one.
   email: z.string().trim().min(1).max(254),
   password: TypedPassword,
 })

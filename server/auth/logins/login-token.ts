@@ -10,9 +10,7 @@ export function newSecretToken(): { token: string; tokenHash: string } {
   return { token, tokenHash: hashToken(token) }
 }
 
-/**
- * Returns the hash of a token. Returns undefined if the string cannot be a token, so that it needs no database read.
- */
+/** Returns undefined if the string cannot be a token, to save a database read. */
 export function hashSecretToken(text: string): string | undefined {
   return tokenPattern.test(text) ? hashToken(text) : undefined
 }

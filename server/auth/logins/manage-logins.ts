@@ -6,7 +6,7 @@ import { loginIdOf, type Caller } from '../../procedures/caller.ts'
 import type { Browser, LoginAccess } from './log-in.ts'
 import type { ListLoginsOutput } from './login-schema.ts'
 
-/** Ends the caller's login and removes its cookie. Throws 403 if the caller used an API key. */
+/** Throws 403 if the caller used an API key. */
 export async function logOut(
   { log, logins, store }: LoginAccess,
   { browser, caller }: { browser: Browser; caller: Caller },

@@ -41,7 +41,7 @@ export class OidcClient {
   }
 
   /**
-   * Exchanges the authorization code for the person's identity. Throws unless the ID token has a valid signature, is
+   * Exchanges the authorization code for the person's identity. Throws unless the ID token has a valid signature, has
    * not expired and belongs to this flow. Returns null if the provider denied access.
    */
   async finish(answer: URL, { codeVerifier, nonce, state }: FlowChecks): Promise<VouchedPerson | null> {
@@ -68,8 +68,8 @@ export class OidcClient {
         ? await fetchUserInfo(configuration, tokens.access_token, subject)
         : claims
     const { email, email_verified: isVerified } = person
-    // `Email` accepts only ASCII. Some non-ASCII letters are converted to ASCII letters in lower case, so the address
-    // could match another person's.
+    // `Email` accepts only ASCII. Lowercasing turns some other letters into ASCII letters, so the address could match
+    // another person's.
     const address = Email.safeParse(email)
     return { issuer, subject, email: isVerified === true && address.success ? address.data : null }
   }
@@ -79,7 +79,7 @@ export class OidcClient {
     if (known && performance.now() - known.at < discoveryKeptMs) return await known.configuration
     const configuration = this.#discover()
     this.#discovered = { configuration, at: performance.now() }
-    // If the discovery fails, the next login retries it.
+    // Let the next login retry a failed discovery.
     configuration.catch(() => (this.#discovered = undefined))
     return await configuration
   }
@@ -103,7 +103,7 @@ export class OidcClient {
     const basic = ClientSecretBasic(clientSecret)
     const post = ClientSecretPost(clientSecret)
     return (server, ...request) => {
-      // Basic authentication is the default if the provider does not list its methods.
+      // If the provider does not list its methods, Basic authentication is the default.
       const takesBasic = server.token_endpoint_auth_methods_supported?.includes('client_secret_basic') ?? true
       return takesBasic ? basic(server, ...request) : post(server, ...request)
     }

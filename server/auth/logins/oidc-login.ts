@@ -7,12 +7,11 @@ import { beginLogin, type LoginAccess, type LoginParts } from './log-in.ts'
 import { ServiceCookie } from './login-cookie.ts'
 import { OidcClient, type FlowChecks, type VouchedPerson } from './oidc-client.ts'
 
-// Single sign-on. The browser is redirected through two URLs of the service:
+// Single sign-on redirects the browser through two URLs of the service:
 //
 //   /login/oidc/ID ──303──▶ provider ──303──▶ /login/oidc/ID/callback ──303──▶ the requested page
 //
-// An encrypted cookie transports the state between the two URLs, so any node can finish a login that another node
-// started.
+// An encrypted cookie carries the state between the two URLs, so any node can finish a login that another node started.
 
 type OidcParts = LoginAccess & { vault: SecretVault }
 
@@ -26,7 +25,7 @@ type OidcRequest = {
   about: RequestTrace
 }
 
-/** Reasons for a rejected login. The login page shows a message for each of them. */
+/** Reasons for a rejected login. The login page has a message for each of them. */
 type Refusal =
   | 'oidc-failed'
   | 'oidc-refused'
@@ -39,17 +38,14 @@ type Refusal =
 
 const flowSeconds = 600
 /**
- * The vault encrypts data per user and connector. The login state has no user, so it uses a value that cannot be a
+ * The vault encrypts data per user and connector. A login flow has no user yet, so it uses a value that cannot be a
  * user id.
  */
 const flowOwner = (providerId: string) => ({ userId: 'single sign-on', connectorId: providerId })
 
 export const oidcPaths = ['/login/oidc/{providerId}', '/login/oidc/{providerId}/callback']
 
-/**
- * Serves both URLs. After a failure, logs the cause and redirects the browser to the login page, which shows the
- * reason.
- */
+/** Serves both URLs. On failure, logs the cause and redirects the browser to the login page, which shows the reason. */
 export function createOidcLogin(parts: OidcParts): (routed: OidcRequest) => Promise<void> {
   const { logins } = parts
   const clients = new Map(logins.providers.map((provider) => [provider.id, new OidcClient(provider)]))

@@ -4,8 +4,8 @@ import { ErrandError } from '../../kernel/errors.ts'
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * Origins under which browsers can reach the service: the origin of the base URL and, for a loopback URL, the other
- * loopback host names. The Host header only selects one of these origins.
+ * Origins at which browsers can reach the service: that of the base URL and, for a loopback URL, the other loopback
+ * host names. The Host header only selects one of them.
  */
 export class OwnOrigins {
   readonly #baseUrl: () => string
@@ -41,8 +41,8 @@ export class OwnOrigins {
   }
 
   /**
-   * Throws 403 unless a page of the service sent the request. Browsers set Sec-Fetch-Site and Origin, and pages
-   * cannot change them. A request with neither header does not come from one of our pages.
+   * Throws 403 unless one of our pages sent the request. Browsers set Sec-Fetch-Site and Origin, and pages cannot
+   * change them. A request with neither header does not come from a page.
    */
   assert({ headers }: IncomingMessage): void {
     const { origin, 'sec-fetch-site': site } = headers

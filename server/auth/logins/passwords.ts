@@ -6,33 +6,33 @@ import { FairPlaces } from '../../kernel/fair-places.ts'
 export const passwordCharsMin = 10
 const passwordCharsMax = 200
 
-/** A new password. Only its length is checked, because rules about characters make passwords harder to remember. */
+/** Only the length is checked, because rules about characters make passwords harder to remember. */
 export const NewPassword = z
   .string()
   .min(passwordCharsMin, `Must have at least ${passwordCharsMin} characters`)
   .max(passwordCharsMax, `Must have at most ${passwordCharsMax} characters`)
   .meta({ format: 'password' })
-/** A password as typed at login. Accepts every password that any version of the service has allowed. */
+/** A password typed at login. Accepts every password that any version of the service has allowed. */
 export const TypedPassword = z.string().min(1, 'Must not be empty').max(1024).meta({ format: 'password' })
 
 /** Dummy hash, so that rejecting an unknown email address takes as long as rejecting a wrong password. */
 const nobodysHash = '$argon2id$v=19$m=19456,t=2,p=1$Mi6SpFH27e0b98ek7COc0Q$Ut9KjCRw889zxM0adlmSMly5nQy7qJDLY4hblA+uar4'
 
 /**
- * Slots for hashing, by email address. Each hash needs 19 MiB and tens of milliseconds of CPU time, so more
- * concurrent hashes would only slow each other down.
+ * Slots for hashing, by email address. A hash needs 19 MiB and tens of milliseconds of CPU time, so more concurrent
+ * hashes would only slow each other down.
  */
 const hashes = new FairPlaces({ total: 2, perUser: 1 })
 /** Requests that are hashing or waiting for a slot, by email address. */
 const requests = new FairPlaces({ total: 102 })
 
-/** Runs one hash in a slot. Slots are assigned round-robin by email address. */
+/** Runs one hash in a slot. Slots are assigned to email addresses round-robin. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
  * Runs `work`, which hashes passwords for one email address through `inTurn`. Throws 503 if too many requests are
- * hashing or waiting. `work` may also store a login attempt, so unauthenticated clients cannot insert rows faster
- * than passwords are hashed.
+ * hashing or waiting. `work` may also store a login attempt, so unauthenticated clients cannot insert rows faster than
+ * passwords are hashed.
  */
 export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => Promise<T>): Promise<T> {
   const place = requests.open(email.toLowerCase())
@@ -57,13 +57,13 @@ export async function hashPassword(password: string): Promise<string> {
   return await hash(normal(password))
 }
 
-/** Whether the password matches the hash. The hash is null if the user is unknown or has no password. */
+/** `passwordHash` is null if the user is unknown or has no password. */
 export async function isPassword(password: string, passwordHash: string | null): Promise<boolean> {
   const fits = await verify(passwordHash ?? nobodysHash, normal(password))
   return fits && passwordHash !== null
 }
 
-/** Throws 400 for a password that an attacker would try first. */
+/** Throws 400 for an easily guessed password. */
 export function assertNotObvious(path: string, { email, password }: { email: string; password: string }): void {
   const name = email.split('@')[0]!
   const rest = password.toLowerCase().replaceAll(email.toLowerCase(), '').replaceAll(name.toLowerCase(), '')
@@ -71,7 +71,7 @@ export function assertNotObvious(path: string, { email, password }: { email: str
   throw badField(path, 'Must have at least four different characters besides the email address')
 }
 
-/** Normalizes a password, because Unicode can encode the same letter in several ways. */
+/** Unicode can encode the same letter in several ways, so normalize the password. */
 function normal(password: string): string {
   return password.normalize('NFKC')
 }

@@ -17,8 +17,8 @@ type Routed = {
 
 /**
  * Serves the URL to which an authorization server redirects the browser after a connector sign-in. Finishes the
- * sign-in and shows its outcome on the connector's page in the console, or sends the browser to the product that started
- * it. Requires a browser login, even if the request has other credentials.
+ * sign-in, then shows the outcome on the connector's page or returns the browser to the product that started it.
+ * Requires a browser login, even if the request has other credentials.
  */
 export function createSignInCallback({ authenticate, log, origins, signIns }: Parts) {
   return async ({ about, headers, query, request, response }: Routed): Promise<void> => {

@@ -4,15 +4,15 @@ import { decodeSegment } from '../../kernel/request-url.ts'
 import type { UserRef } from '../../store/platform/platform-types.ts'
 import { flawOfExternalId } from './external-id.ts'
 
-// The Errand-User header contains either a `user_…` id, or `ext:` and the product's own id of the user. That id is
-// percent-encoded like a path segment, because a header value is ASCII.
+// The Errand-User header contains a `user_…` id, or `ext:` and the product's own user id. The latter is percent-encoded
+// like a path segment, because header values are ASCII.
 
 const field = 'Errand-User'
 const external = 'ext:'
 
 /**
- * Returns the user on whose behalf a platform key acts, or undefined if the request has no Errand-User header. Throws
- * 400 for a malformed value.
+ * Returns the user on whose behalf a platform key acts, or undefined without an Errand-User header. Throws 400 for a
+ * malformed value.
  */
 export function readActingUser({ headers }: IncomingMessage): UserRef | undefined {
   const { 'errand-user': given } = headers

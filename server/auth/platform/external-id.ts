@@ -1,11 +1,11 @@
 import { z } from 'zod'
 
 const charsMax = 200
-// Invisible characters, which could make two different ids look the same: control and format characters, other
-// characters without a glyph, lone surrogates and line breaks.
+// Invisible characters, which could make different ids look the same: control and format characters, other characters
+// without a glyph, lone surrogates and line breaks.
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
 
-/** Returns why an external id is invalid, or undefined if it is valid. Ids are compared exactly, including case. */
+/** Returns why an external id is invalid, or undefined for a valid one. Ids are compared exactly, including case. */
 export function flawOfExternalId(text: string): string | undefined {
   if (text.length === 0 || text.length > charsMax) return `Must be 1 to ${charsMax} characters`
   if (unseen.test(text)) return 'Must not contain control or invisible characters'

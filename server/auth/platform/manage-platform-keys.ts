@@ -15,12 +15,12 @@ import type {
 } from './platform-key-schema.ts'
 
 type Parts = { store: Store; clock: Clock; log: Logger }
-/** The admin who makes the change, or null for the command line. */
+/** The admin who makes the change. Null for the command line. */
 type By = { adminId: string | null }
 
 const dayMs = 86_400_000
 
-/** Creates a key. Only this response contains the key. */
+/** The key itself is returned only once. */
 export async function createPlatformKey(
   { clock, log, store }: Parts,
   { adminId, input }: By & { input: z.output<typeof CreatePlatformKeyInput> },
@@ -38,8 +38,8 @@ export async function createPlatformKey(
 }
 
 /**
- * Returns the platform key for a server that embeds the service. The key is derived from the service's secret, so it
- * is the same after each start and on each node.
+ * Returns the platform key for a server that embeds the service. The key is derived from the service's secret, so it is
+ * the same after each start and on each node.
  */
 export async function openEmbeddingKey({ log, store }: Omit<Parts, 'clock'>, secret: string): Promise<string> {
   const token = derivedToken('platform', { secret, purpose: 'errand: embedding server' })
