@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Entry point of the command `errand`. It is plain ES5, and at first loads no other module of the package. Any version
-// of Node can therefore parse it and report that it is too old. All other files need the version in `engines` of
+// Entry point of the command `errand`. This file is plain ES5 and first loads nothing else from the package, so any
+// version of Node can run it and report that it is too old. All other files need the version in `engines` of
 // package.json.
 'use strict'
 

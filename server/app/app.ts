@@ -54,37 +54,37 @@ import { startUpkeep } from './upkeep.ts'
 
 export type AppOptions = {
   config: ErrandConfig
-  /** Configuration file that each agent thread loads itself. If null, agents run inline from `config`. */
+  /** Configuration file, which each agent thread loads itself. Null runs the agents of `config` in this thread. */
   configFile: string | null
   dataDir: string
-  /** PostgreSQL URL. If undefined, the database is a SQLite file in the data directory. */
+  /** PostgreSQL URL. Undefined for a SQLite file in the data directory. */
   databaseUrl?: string | undefined
   payloadBucket?: PayloadBucket | undefined
-  /** Role of this node in a shared database: serve requests, run tasks, or both. */
+  /** Role of this node if nodes share a database: serve requests, run tasks, or both. */
   role?: Role
-  /** Listening address. Null if another server passes requests to `handler`; `baseUrl` is then required. */
+  /** Listening address. Null if another server passes requests to `handler`, which requires a `baseUrl`. */
   listens: { host: string; port: number } | null
-  /** URL at which clients reach the service. Null means the listening address. */
+  /** URL at which clients reach the service. Null for the listening address. */
   baseUrl: string | null
   payments?: PaymentSettings | undefined
   mail?: MailSettings | undefined
   /** If omitted, visitors cannot sign up, and new accounts get no plan and no credit. */
   signUp?: SignUpSettings | undefined
   /**
-   * Returns the service's secrets. Called again if stored data was encrypted with an unknown secret, because a command
-   * may have rotated the secrets.
+   * Returns the service's secrets. Called again when stored data was encrypted with an unknown secret, because a
+   * command may have rotated the secrets.
    */
   secrets: () => Secrets
   connectorPrivateHosts: readonly string[]
   webhookPrivateHosts: readonly string[]
-  /** Token required to read /metrics. Null restricts /metrics to this machine. */
+  /** Token for reading /metrics. Null restricts /metrics to this machine. */
   metricsToken: string | null
   trustedProxies: readonly string[]
   commandPath: string
   limits: Limits
   log: Logger
   consoleFolder?: string
-  /** Called once if the store no longer knows what is on disk. The process must then exit. */
+  /** Called once if the store can no longer tell what is on disk. The process must then exit. */
   onFatal: (cause: unknown) => void
   /** Replaces the clock in tests. `notBefore` is the newest time in the store. */
   createClock?: (notBefore: number) => Clock
@@ -93,10 +93,10 @@ export type AppOptions = {
 export type App = {
   store: Store
   services: Services
-  /** Listening URL, for example `http://127.0.0.1:3000`. If the server does not listen, the base URL. */
+  /** Listening URL, such as `http://127.0.0.1:3000`, or the base URL if the service does not listen. */
   url: string
   baseUrl: string
-  /** Opens a connection to the server without using the network. */
+  /** Opens a connection to the server without the network. */
   connect: () => Duplex
   handler: (request: IncomingMessage, response: ServerResponse) => void
   reload(): Promise<Reloaded>
@@ -106,7 +106,7 @@ export type App = {
   hasten(): void
 }
 
-/** Constructs and starts the complete service. Throws if the data directory, the port or a setting is invalid. */
+/** Throws if the data directory, the port or a setting is invalid. */
 export async function startApp(options: AppOptions): Promise<App> {
   const { limits, log } = options
   const closers: (() => unknown)[] = []
@@ -124,7 +124,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     closers.push(() => gate.close())
     announceRetention(catalogue, { limits, log })
     if (options.signUp) assertNewcomerPlan(options.signUp, catalogue)
-    // Make the store read plans and retention from the current configuration, which a reload may replace.
+    // Use getters, so that the store follows reloads of the configuration.
     const ofStore = Object.defineProperties(
       { ...limits },
       { plans: { get: () => catalogue.plans }, retention: { get: () => catalogue.retention } },
@@ -154,7 +154,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     })
     const quotes = new Quotes({ clock, read: options.secrets })
     const running = { access, agents, catalogue, clock, log, payloads, quotes, store, tracing, vault }
-    // The listening URL is known only after the server listens. Only requests use it, and they arrive later.
+    // Known only once the server listens. Only requests read it, and they arrive later.
     let listensOn = ''
     const baseUrl = () => options.baseUrl ?? listensOn
     const { current: secret } = options.secrets()
@@ -229,7 +229,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 }
 
-/** Passes a request from another server to ours. Its body must still be unread. */
+/** Passes a request, whose body must be unread, from another server to ours. */
 function passOn(server: Server, request: IncomingMessage, response: ServerResponse): void {
   if (!request.readableDidRead) return void server.emit('request', request, response)
   const message = "Another handler already read the request body. Mount Errand's handler before any body parser."
@@ -237,7 +237,7 @@ function passOn(server: Server, request: IncomingMessage, response: ServerRespon
   response.writeHead(500, { 'Content-Type': 'application/json; charset=utf-8' }).end(body)
 }
 
-/** Closes the chats that the previous process left open. They are not charged. */
+/** Closes the chats that the previous process left open, without a charge. */
 async function closeAbandonedTurns(store: Store, log: Logger): Promise<void> {
   let turns = 0
   for (let closed = -1; closed !== 0; turns += closed) closed = await store.closeAbandonedTurns()

@@ -29,7 +29,6 @@ import {
 
 export type Limits = { [Name in LimitName]: number }
 
-/** Environment variables by name. */
 export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 
 /**
@@ -135,11 +134,11 @@ export function resolveDatabaseUrl(env: EnvironmentVariables = process.env): str
   return url === undefined || url === '' ? undefined : checkDatabaseUrl('ERRAND_DATABASE_URL', url)
 }
 
-/** Throws if the URL is invalid. Errors do not quote it, because it contains a password. */
+/** Throws if the URL is invalid. The errors do not quote the URL, because it contains a password. */
 function checkDatabaseUrl(field: string, url: string): string {
   if (!/^postgres(?:ql)?:\/\//.test(url)) throw new UsageError(`${field}: must begin with postgres://`)
   try {
-    // Parse the URL like the driver does. A URL of a Unix socket has no host.
+    // Parse the URL like the driver does. The URL of a Unix socket has no host.
     const { password, username } = new URL(url.replace('@/', '@localhost/'))
     decodeURIComponent(`${username}:${password}`)
   } catch {
@@ -230,7 +229,7 @@ export function resolveLogLevel(env: EnvironmentVariables = process.env): string
   return level
 }
 
-/** Returns the environment for agents: all variables except the service's own secrets. */
+/** Returns the environment for agents, without the service's own secrets. */
 export function agentEnvironment(env: EnvironmentVariables = process.env): EnvironmentVariables {
   const kept = { ...env }
   for (const [name, { isSecret }] of Object.entries<Variable>(variables)) if (isSecret) delete kept[name]
@@ -256,7 +255,7 @@ export function resolveTrustedProxies(env: EnvironmentVariables = process.env): 
   return given
 }
 
-/** Returns the login providers of the configuration file, and the one defined by the ERRAND_OIDC_ variables. */
+/** Adds the provider of the ERRAND_OIDC_ variables to the providers of the configuration file. */
 export function resolveLogin(fromFile: LoginConfig = {}, env: EnvironmentVariables = process.env): LoginConfig {
   const { ERRAND_OIDC_ISSUER: issuer, ERRAND_OIDC_CLIENT_ID: clientId, ERRAND_OIDC_CLIENT_SECRET: clientSecret } = env
   if (issuer === undefined || issuer === '') return fromFile
@@ -282,9 +281,9 @@ export function resolveLogin(fromFile: LoginConfig = {}, env: EnvironmentVariabl
 }
 
 /**
- * Returns ERRAND_SECRET, and ERRAND_SECRET_PREVIOUS during a rotation. If they are not set, returns the secrets from a
- * file in the data directory that only its owner can read. It has one secret per line, the current one first. Nodes
- * that share a database do not use this file.
+ * Returns ERRAND_SECRET, and during a rotation ERRAND_SECRET_PREVIOUS. Without them, reads a file in the data directory
+ * that only its owner can read. It has one secret per line, the current one first. Nodes that share a database do not
+ * use this file.
  */
 export function resolveSecrets(dataDir: string, env: EnvironmentVariables = process.env): Secrets {
   const { ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous } = env
@@ -299,17 +298,19 @@ export function resolveSecrets(dataDir: string, env: EnvironmentVariables = proc
     }
   }
   // Data from before the variable was set is encrypted with the secrets in the data directory. If nodes share a
-  // database, the secret file of a single node is ignored.
+  // database, ignore the secret file, because it exists on one node only.
   const kept = !isShared && existsSync(secretFile(dataDir)) ? Object.values(readSecretFile(dataDir)).flat() : []
   return { current: given, previous: [...(previous === undefined ? [] : [previous]), ...kept] }
 }
 
-/** Whether a secret exists. Unlike `resolveSecrets`, does not create one. */
+/** Whether a secret exists. Unlike `resolveSecrets`, never creates one. */
 export function hasSecret(dataDir: string, env: EnvironmentVariables = process.env): boolean {
   return env.ERRAND_SECRET !== undefined || existsSync(secretFile(dataDir))
 }
 
-/** Adds a new secret in front of those in the data directory. Does nothing if ERRAND_SECRET is set or nodes share a database. */
+/**
+ * Puts a new secret before those in the data directory. Does nothing if ERRAND_SECRET is set or nodes share a database.
+ */
 export function replaceSecret(dataDir: string, env: EnvironmentVariables = process.env): Secrets {
   if (env.ERRAND_SECRET !== undefined || resolveDatabaseUrl(env) !== undefined) return resolveSecrets(dataDir, env)
   const { current, previous } = readSecretFile(dataDir)
@@ -320,8 +321,8 @@ export function replaceSecret(dataDir: string, env: EnvironmentVariables = proce
 }
 
 /**
- * Removes the secrets that are no longer used. Keeps the previous one until the next rotation, because a running server
- * may still encrypt data with it.
+ * Removes unused secrets. Keeps the previous one until the next rotation, because a running server may still encrypt
+ * with it.
  */
 export function dropOldSecrets(dataDir: string, env: EnvironmentVariables = process.env): void {
   if (env.ERRAND_SECRET !== undefined) return
@@ -347,7 +348,7 @@ function readSecretFile(dataDir: string): Secrets {
   makeFolder(dataDir)
   try {
     writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600, flush: true })
-    // The secret file must be as durable as the database, which stores a check value of the secret.
+    // Sync the folder: the database stores a check value of the secret, so the secret must be as durable.
     syncFolder(dataDir)
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error
@@ -374,8 +375,8 @@ function syncFolder(folder: string): void {
 }
 
 /**
- * Whether npm runs this process in a shell, started by `npx` or by a package's `start` script. npm sends signals to
- * that shell. They end the shell but not this process.
+ * Whether npm runs this process in a shell, through `npx` or a package's `start` script. npm's signals end the shell
+ * but not this process.
  */
 export function isBelowNpm(env: EnvironmentVariables = process.env): boolean {
   return ['npx', 'start'].includes(env['npm_lifecycle_event'] ?? '')
@@ -385,10 +386,7 @@ export function resolveCommandPath(env: EnvironmentVariables = process.env): str
   return env['PATH'] ?? ''
 }
 
-/**
- * Merges `connectors.privateHosts` of the configuration with the comma-separated hosts in
- * ERRAND_CONNECTOR_PRIVATE_HOSTS.
- */
+/** Merges `connectors.privateHosts` with the comma-separated hosts in ERRAND_CONNECTOR_PRIVATE_HOSTS. */
 export function resolvePrivateHosts(
   fromFile: readonly string[] = [],
   env: EnvironmentVariables = process.env,

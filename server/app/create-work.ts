@@ -48,7 +48,7 @@ export type Work = {
   live: LiveProgress
   stops: TaskStops
   dispatcher: WebhookDispatcher
-  /** Undefined if a single process owns the store. */
+  /** Undefined if only one process uses the store. */
   keeper: LeaseKeeper | undefined
 }
 

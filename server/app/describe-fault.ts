@@ -1,9 +1,6 @@
 const causesMax = 5
 const codePattern = /^[\w.-]{1,64}$/
-/**
- * Error fields that contain a short code from the operating system, the database, or a single sign-on provider
- * (`error`).
- */
+/** Error fields with a short code from the operating system, the database, or a single sign-on provider (`error`). */
 const codes = ['code', 'error', 'status'] as const
 
 type DescribedFault = { type: string; message: string; stack?: string; cause?: DescribedFault } & {
@@ -11,8 +8,8 @@ type DescribedFault = { type: string; message: string; stack?: string; cause?: D
 }
 
 /**
- * Converts a thrown value for the log. Includes only known fields of an error, because libraries attach requests,
- * bodies and headers to errors. Omits the message of a SyntaxError, because it quotes the invalid input.
+ * Converts a thrown value for the log. Copies only known fields, because libraries attach requests, bodies and headers
+ * to errors. Omits the message of a SyntaxError, because it quotes the invalid input.
  */
 export function describeFault(thrown: unknown, depth = 0): DescribedFault {
   if (!(thrown instanceof Error))

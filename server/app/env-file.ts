@@ -3,18 +3,18 @@ import { parseEnv } from 'node:util'
 import { environment } from './config.ts'
 
 const file = '.env'
-// A Python environment may be a folder with this name.
+// Check for a file, because Python environments are sometimes folders named `.env`.
 const exists = () => statSync(file, { throwIfNoEntry: false })?.isFile() === true
 
 /**
- * Adds the variables of `.env` in the working directory to the environment. Variables that are already set keep their
- * values. Node's `--env-file-if-exists` does the same, but prints a line if there is no file.
+ * Adds the variables of `.env` in the working directory, unless they are already set. Node's `--env-file-if-exists`
+ * does the same, but prints a line if there is no file.
  */
 export function loadEnvFile(): void {
   if (exists()) process.loadEnvFile(file)
 }
 
-/** Returns a warning for each variable whose value in the environment differs from that in `.env`. */
+/** Returns a warning for each variable whose value differs between the environment and `.env`. */
 export function overriddenVariables(): string[] {
   if (!exists()) return []
   const env = environment()

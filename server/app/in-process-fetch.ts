@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http'
 import { Readable, type Duplex } from 'node:stream'
 import type { ClientFetch } from '../../client/connection.ts'
 
-/** Socket methods that `Agent` calls. They need not do anything for an in-process stream. */
+/** Socket methods that `Agent` calls. An in-process stream can ignore them. */
 const socketMethods = { ref() {}, setKeepAlive() {}, setNoDelay() {}, setTimeout() {}, unref() {} }
 
 export function inProcessFetch(connect: () => Duplex): ClientFetch {

@@ -18,13 +18,11 @@ type LeaseKeeperParts = {
 const renewalsPerLease = 4
 const retryMsMax = 1000
 /**
- * A renewal counts as a break if it takes longer than a lease divided by this number. A larger step of the database's
- * clock counts too.
+ * A renewal that takes longer than a lease divided by this number counts as a break, and so does a larger step of the
+ * database's clock.
  */
 const breaksPerLease = 2
-/**
- * Missing this many renewals counts as a break too, because all nodes may have been suspended and only this one resumed.
- */
+/** Missing this many renewals also counts as a break: all nodes may have been suspended, and only this one resumed. */
 const renewalsLeftOut = 3
 
 /**
@@ -32,11 +30,11 @@ const renewalsLeftOut = 3
  * share a database.
  *
  * During a database outage all leases expire, and the first node to reconnect would consider all others dead. A node
- * therefore settles the work of others only after it has reached the database for the duration of a lease without a
- * break.
+ * therefore settles the work of others only after it has reached the database without a break for the duration of a
+ * lease.
  *
- * Settling a dead node's chats can take longer than a lease, so it runs concurrently with the renewals. If renewals
- * waited for it, the settling node would be considered dead too.
+ * Settling a dead node's chats can take longer than a lease, so it runs concurrently with the renewals. Otherwise, the
+ * settling node would be considered dead too.
  */
 export class LeaseKeeper {
   readonly #parts: LeaseKeeperParts
@@ -44,7 +42,7 @@ export class LeaseKeeper {
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
   #renewing: Promise<void> | undefined
-  /** Jobs that run concurrently with the renewals, by name. Each runs at most once at a time. */
+  /** Jobs that run concurrently with the renewals, by name. Each job has at most one run at a time. */
   readonly #besides = new Map<string, Promise<void>>()
   #renewedAt = -Infinity
   #steadySince: number | undefined
@@ -66,7 +64,7 @@ export class LeaseKeeper {
     this.#timer.unref()
   }
 
-  /** Stops the renewals. Resolves once no renewal and no job is running. */
+  /** Stops the renewals, and waits for running renewals and jobs. */
   async stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
@@ -81,7 +79,7 @@ export class LeaseKeeper {
       const tasks = runner.heldTasks
       const lost = await shared.renewLeases({ tasks, turnIds: chats.heldTurnIds })
       const lostIds = new Set(lost.taskIds)
-      // Work that ended during the renewal is reported as lost too. `loseTasks` and `loseTurns` ignore it.
+      // Work that ended during the renewal also counts as lost. `loseTasks` and `loseTurns` ignore it.
       const stopped = runner.loseTasks(tasks.filter(({ taskId }) => lostIds.has(taskId)))
       const ended = chats.loseTurns(lost.turnIds)
       if (stopped.length > 0) log.warn({ tasks: stopped }, 'other nodes took over tasks')
@@ -110,8 +108,8 @@ export class LeaseKeeper {
   }
 
   /**
-   * Returns false if there was a break: a failed, slow or late renewal, or a step of the database's clock. After a
-   * break, the other nodes get the duration of a lease to renew their own leases.
+   * Returns false after a break: a failed, slow or late renewal, or a step of the database's clock. After a break,
+   * other nodes get the duration of a lease to renew their own.
    */
   #isSteady(databaseMs: number, askedAt: number): boolean {
     const now = performance.now()

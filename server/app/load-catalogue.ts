@@ -16,14 +16,13 @@ import { resolveLimits, resolveLogin, type Limits } from './config.ts'
 import type { Reloaded } from './reloaded.ts'
 
 type ReadParts = {
-  /** Folder of the price lists. */
   folder: string
   log: Logger
   toolTokens: ToolTokens
   generation?: number
 }
 
-/** Validates a configuration. Logs a warning about token prices below the provider's prices. */
+/** Validates a configuration. Logs a warning if a token price is below the provider's. */
 export async function readCatalogue(
   config: ErrandConfig,
   { folder, generation, log, toolTokens: measured }: ReadParts,
@@ -48,8 +47,8 @@ export async function readCatalogue(
 }
 
 /**
- * Logs a warning about plans that users have but the configuration lacks. Users store only the name of their plan, and
- * the configuration may have changed since.
+ * Warns of plans that users have but the configuration lacks. Users store only the name of their plan, so a
+ * configuration change can cause this.
  */
 export async function warnOfPlans(store: Store, { plans }: Catalogue, log: Logger): Promise<void> {
   const unknown = (await store.plansInUse()).filter((plan) => !plans.named.has(plan))
@@ -58,8 +57,8 @@ export async function warnOfPlans(store: Store, { plans }: Catalogue, log: Logge
 }
 
 /**
- * Logs what will be deleted, so that the deletion does not surprise the operator. Throws a ConfigError if the retention
- * is invalid.
+ * Logs which data will be deleted, so that the deletion does not surprise the operator. Throws a ConfigError if the
+ * retention is invalid.
  */
 export function announceRetention({ retention }: Catalogue, { limits, log }: { limits: Limits; log: Logger }): void {
   const { sessionsMs, tasksMs } = retention
@@ -118,7 +117,7 @@ async function reload(parts: ReloadParts): Promise<Reloaded> {
   if (parts.signUp) assertNewcomerPlan(parts.signUp, next)
   await warnOfPlans(store, next, log)
   const useNewThreads = await agents.prepare(generation)
-  // Without an await between these calls, nothing reads the new agents before their threads are used.
+  // No await between these calls, so that nothing reads the new agents before their threads are used.
   catalogue.replaceWith(next)
   useNewThreads()
   const fixed = ({ connectors, limits = {}, login = {}, webhooks = {} }: ErrandConfig) => ({

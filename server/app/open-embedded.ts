@@ -30,27 +30,25 @@ export type ErrandOptions<Config extends ErrandConfig = ErrandConfig> = {
   readonly onFatal?: (cause: unknown) => void
 }
 
-/** Describes Node's `IncomingMessage`, so that the package's declarations do not need `@types/node`. */
+/** The used part of Node's `IncomingMessage`, so that the package's declarations do not need `@types/node`. */
 type NodeRequest = { readonly url?: string | undefined; readonly rawHeaders: string[]; readonly complete: boolean }
-/** Describes Node's `ServerResponse`. */
+/** The used part of Node's `ServerResponse`. */
 type NodeResponse = { readonly headersSent: boolean; flushHeaders(): void; writeHead(status: number): unknown }
 
 /** A service inside another server. */
 export type Errand<Config extends AnyConfig = UnknownConfig> = {
   /** Path of the service without a trailing slash. Empty at the root. */
   readonly basePath: string
-  /**
-   * Handles a request to `basePath` or below. Expects the request and response of `node:http`, with an unread body.
-   */
+  /** Handles a request to `basePath` or below. Expects a `node:http` request and response, with an unread body. */
   readonly handler: (request: NodeRequest, response: NodeResponse) => void
   /**
-   * Client with a platform key for this service. It does not use the network. It creates and credits users, and
-   * `asUser` returns a client for one of them.
+   * In-process client with a platform key for this service. It creates and credits users, and `asUser` returns a client
+   * for one of them.
    */
   readonly client: ErrandClient<Config>
   /**
-   * Loads the configuration file and its modules again. Later tasks and turns use the new configuration; those in
-   * progress finish with the old one. If the new configuration is invalid, rejects and changes nothing.
+   * Reloads the configuration file and its modules. Later tasks and turns use the new configuration, and those in
+   * progress finish with the old one. Rejects and changes nothing if the new configuration is invalid.
    */
   reload(): Promise<Reloaded>
   /** Accepts no new work, waits for runs in progress for at most the drain time, then closes everything. */

@@ -1,16 +1,14 @@
 import { readFileSync } from 'node:fs'
 
-/**
- * Maximum files that the process opens in addition to connections, for the database, payloads, threads and connectors.
- */
+/** Files that the process opens besides connections, at most: database, payloads, threads and connectors. */
 const ownFilesMax = 1000
 /**
- * Enough for normal use, which rarely comes near `maxConnections`. The default limit of older systems, 1,024 or 4,096
- * files, is not enough.
+ * A limit from here on gets no warning, because normal use rarely comes near `maxConnections`. Default limits of older
+ * systems, 1,024 or 4,096 files, are lower.
  */
 const everydayFiles = 8192
 
-/** Returns the maximum number of files that this process can open, or undefined if the system does not report it. */
+/** Returns undefined if the system does not report the limit. */
 export function openFilesLimit(): number | undefined {
   try {
     const [, limit] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
@@ -21,8 +19,8 @@ export function openFilesLimit(): number | undefined {
 }
 
 /**
- * Returns a warning if the limit is too low, or undefined if it is high enough. Without the warning, the problem would
- * appear only under load, as connections without a response.
+ * Returns a warning if the limit is too low. Without it, operators would notice only under load, when connections get
+ * no response.
  */
 export function describeFewFiles(connectionsMax: number, limit = openFilesLimit()): string | undefined {
   if (limit === undefined || limit >= Math.min(connectionsMax + ownFilesMax, everydayFiles)) return undefined

@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts'
 
 type MailParts = { baseUrl: () => string; clock: Clock; log: Logger; store: Store; vault: SecretVault }
 
-/** Tells the store whether to record mails, and creates their sender. Loads the SMTP client only if needed. */
+/** Stores whether the service sends mails, and creates their sender. Loads the SMTP client only if needed. */
 export async function openMails(
   settings: MailSettings | undefined,
   { store, ...parts }: MailParts,

@@ -17,14 +17,14 @@ const looksMax = 20
 
 type Names = Pick<Store, 'listPayloads'>
 
-/** Thrown if the configured location does not contain the payloads. The message addresses the operator. */
+/** Thrown if the configured location does not contain the payloads. The message is for the operator. */
 class PayloadPlaceError extends Error {
   override readonly name = 'PayloadPlaceError'
 }
 
 /**
- * Opens the configured payload store: the bucket if there is one, otherwise a store beside the database. Loads rarely
- * used modules on demand. Throws if the bucket is unusable or does not contain the payloads.
+ * Opens the bucket if one is configured, or else a payload store beside the database. Throws if the bucket is unusable
+ * or does not contain the payloads.
  */
 export async function openPayloads(settings: PayloadSettings, store: Names, clock: Clock): Promise<PayloadStore> {
   const { databaseUrl, dataDir, payloadBucket, secrets } = settings
@@ -48,8 +48,8 @@ export async function openPayloads(settings: PayloadSettings, store: Names, cloc
 type Place = { store: Names; refusal: string }
 
 /**
- * Throws if the database references payloads but none of the first `looksMax` is in this location. A few payloads may
- * have been lost, but if all are missing, the settings name the wrong location.
+ * Throws if the database references payloads but this location has none of the first `looksMax`. Single payloads may be
+ * lost, but if all are missing, the settings name the wrong location.
  */
 async function withWhatIsNamed(payloads: PayloadStore, { refusal, store }: Place): Promise<PayloadStore> {
   try {

@@ -17,8 +17,8 @@ type StoreSettings = {
 }
 
 /**
- * The service logs a warning if this machine's clock is behind the newest database entry by more than this. Normal
- * clock drift is smaller.
+ * If this machine's clock is behind the newest database entry by more than this, log a warning. Normal drift is
+ * smaller.
  */
 const behindMsMax = 1000
 const clockIsBehind = "this machine's clock is behind the newest entry in the database. Set the clock"

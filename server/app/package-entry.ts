@@ -1,14 +1,14 @@
 import type { ErrandConfig } from '../agents/config/define-config.ts'
 import type { Errand, ErrandOptions } from './open-embedded.ts'
 
-// Entry point of the package. Exports the functions for configuration files, and the service for use in other servers.
+// Entry point of the package: functions for configuration files, and the service for use inside another server.
 
 export * from '../agents/config/define-config.ts'
 export type { Errand, ErrandOptions }
 
 /**
- * Starts a service to which another server passes requests. All other settings come from `ERRAND_` variables. With the
- * path of a configuration file, pass the file's type: `createErrand<typeof config>`.
+ * Starts a service to which another server passes requests. All other settings come from `ERRAND_` variables. If
+ * `config` is a path, pass the file's type: `createErrand<typeof config>`.
  */
 export async function createErrand<const Config extends ErrandConfig = ErrandConfig>(
   options: ErrandOptions<Config>,

@@ -3,16 +3,16 @@ import { describeFault } from './describe-fault.ts'
 import { codeOf } from '../kernel/thrown.ts'
 
 const minuteMs = 60_000
-/** Error codes of a full disk. 53100 is the code of PostgreSQL. */
+/** Error codes of a full disk. 53100 is PostgreSQL's. */
 const fullDiskCodes = new Set(['SQLITE_FULL', 'ENOSPC', 'EDQUOT', '53100'])
 
-/** Creates the service's log, which writes one JSON object per line to `destination`, or else to standard error. */
+/** Logs one JSON object per line to `destination`, or else to standard error. */
 export function createServiceLog(level: string, destination?: DestinationStream): Logger {
   const serializers = { err: (thrown: unknown) => describeFault(thrown) }
   let mutedUntil = -Infinity
   let muted = 0
-  // On a full disk every write fails, and logging each failure would use up the remaining space. So log one such line
-  // per minute, with the number of skipped lines.
+  // On a full disk every write fails, and logging each failure would use up the remaining space. Log at most one of
+  // them per minute, with the number of skipped lines.
   const hooks: pino.LoggerOptions['hooks'] = {
     logMethod([fields, message], log) {
       if (!isFullDisk((fields as { err?: unknown } | undefined)?.err)) return log.apply(this, [fields, message])

@@ -12,7 +12,7 @@ const closeMs = 60 * 60_000
 const keysMs = 10 * 60_000
 const collectMs = 15 * 60_000
 const verifyMs = 24 * 3_600_000
-/** Delay before the first ledger check, so that it does not slow down the first requests after a start. */
+/** Delays the first ledger check, so that it does not slow down the first requests after a start. */
 const firstVerifyMs = 2000
 const orphanAgeMs = 60 * 60_000
 
@@ -25,7 +25,7 @@ type UpkeepParts = {
   onQueued: (count: number) => void
 }
 
-/** Starts background jobs. They check the ledger soon after the start and then daily, and remove expired data. */
+/** Starts the background jobs: ledger checks, soon after the start and then daily, and the removal of expired data. */
 export function startUpkeep({ store, payloads, log, onLedgerReport, onQueued }: UpkeepParts): { stop: () => void } {
   const stopping = new AbortController()
   const run = (what: string, work: () => Promise<unknown>) => {
@@ -38,7 +38,7 @@ export function startUpkeep({ store, payloads, log, onLedgerReport, onQueued }: 
   }
   const purge = untilDone(() => store.purgeExpired())
   let isPruning = false
-  /** After each step, pauses nine times as long as it took, so that pruning uses a tenth of the store's time. */
+  /** Pauses after each step for nine times its duration, so that pruning uses a tenth of the store's time. */
   const prune = async () => {
     if (isPruning) return
     isPruning = true
@@ -51,7 +51,7 @@ export function startUpkeep({ store, payloads, log, onLedgerReport, onQueued }: 
     }
   }
   let isErasing = false
-  /** After each step, pauses as long as it took. */
+  /** Pauses after each step for its duration. */
   const erase = async () => {
     if (isErasing) return
     isErasing = true
@@ -73,9 +73,8 @@ export function startUpkeep({ store, payloads, log, onLedgerReport, onQueued }: 
   const collect = async () => {
     const isDue = wasLookedAt
     wasLookedAt = false
-    // After a failed round, skip the next one. While the database is unavailable, finished runs of any node cannot
-    // insert rows for the payloads that they have written. The skipped round gives them time to do so before
-    // unreferenced payloads are removed.
+    // Skip the round after a failed one. While the database is down, finished runs cannot insert rows for the payloads
+    // they wrote. The skipped round gives them time to do so before unreferenced payloads are removed.
     await store.findPayload('')
     if (isDue) await collectOrphans()
     wasLookedAt = true
