@@ -23,10 +23,10 @@ export const EraseAccountInput = z.object({
 type ErasureParts = { store: Store; log: Logger; port?: PaymentParts['port'] }
 type EraseUser = { userId: string; forfeitBalanceUsd: string; withoutAdmins?: boolean }
 
-/** Steps within the request, so that a small account is gone when it ends. Upkeep does the rest. */
+/** Erasure steps to run within the request, enough to finish a small account. Upkeep runs the rest. */
 const stepsAtOnce = 5
 
-/** Erases a user. Idempotent. */
+/** Idempotent. */
 export async function eraseUser({ log, port, store }: ErasureParts, input: EraseUser): Promise<void> {
   const { forfeitBalanceUsd: given, ...of } = input
   const { methodId } = await store.payments.getAccount(of.userId)
@@ -68,7 +68,7 @@ function conflict(message: string): ErrandError {
 
 type EraseAccount = { browser: Browser; caller: Caller; input: z.output<typeof EraseAccountInput> }
 
-/** Erases the caller's own account. Each attempt with a password counts as a login attempt. */
+/** Each attempt with a password counts as a login attempt. */
 export async function eraseAccount(
   parts: LoginAccess & ErasureParts,
   { browser, caller, input }: EraseAccount,

@@ -16,19 +16,17 @@ import { toTask } from '../tasks/read-task.ts'
 import { listWebhooks } from '../webhooks/manage-webhooks.ts'
 import { toTransaction } from './list-transactions.ts'
 
-// Writes all data of a user as lines of JSON, one page at a time.
-
 export type ExportParts = { store: Store; clock: Clock; payloads: Pick<PayloadStore, 'read' | 'readBytes'> }
 type Exported = ExportParts & { userId: string; createdBefore: number }
 type Lines = AsyncGenerator<string>
 
 const limit = 100
-/** Without links, which expire, and with the stored progress. */
+/** Omits links, because they expire. Progress comes from the store, not from live runs. */
 const stored = { links: { create: () => '' }, live: { of: () => undefined } }
 
-/** Returns the lines of a user's export. The last line has the type `end`. */
+/** Yields a user's data as JSON lines, reading one page at a time. The last line has the type `end`. */
 export async function* exportLines(parts: ExportParts, userId: string): Lines {
-  // Tasks, sessions and transactions that are created during the export are not part of it.
+  // Exclude tasks, sessions and transactions created during the export.
   const of = { ...parts, userId, createdBefore: parts.clock.now() + 1 }
   let count = 0
   for (const write of Object.values(writers)) {
@@ -40,7 +38,7 @@ export async function* exportLines(parts: ExportParts, userId: string): Lines {
   yield toLine('end', { lines: count })
 }
 
-/** `sessions` writes the lines of messages and of payloads that are files. */
+/** The `session` writer also yields the `message` and `payload` lines. */
 const writers: Record<Exclude<ExportedType, 'message' | 'payload'>, (of: Exported) => Lines> = {
   async *account({ store, userId }) {
     const user = must(await store.getUser(userId), 'the user exists')
@@ -102,7 +100,7 @@ const writers: Record<Exclude<ExportedType, 'message' | 'payload'>, (of: Exporte
       if (!record) continue
       const { request: _, requestUri: _1, response: _2, responseUri: _3, ...task } = toTask(record, stored)
       const { request, response } = record
-      // The JSON is copied without parsing it, because it can be large.
+      // Copy the JSON without parsing it, because it can be large.
       const params = await jsonOf({ payloads, store }, request)
       const result = response === null ? 'null' : await jsonOf({ payloads, store }, response)
       yield `${toLine('task', task).slice(0, -'}}\n'.length)},"request":${params},"response":${result}}}\n`
@@ -184,7 +182,7 @@ async function* messageLines(
   }
 }
 
-/** A payload that cannot be read is replaced by its preview, as a string. */
+/** Falls back to the preview, as a JSON string, if the payload cannot be read. */
 async function jsonOf({ payloads, store }: Files, { payloadId, text }: StoredJson): Promise<string> {
   if (payloadId === null) return onOneLine(text)
   const digest = (await store.findPayload(payloadId))?.digest ?? null
@@ -192,7 +190,7 @@ async function jsonOf({ payloads, store }: Files, { payloadId, text }: StoredJso
   return json === undefined ? JSON.stringify(text) : onOneLine(json)
 }
 
-/** JSON has line breaks only between its tokens. */
+/** Replaces all line breaks, because valid JSON has them only between tokens. */
 function onOneLine(json: string): string {
   return json.replaceAll(/[\r\n]/g, ' ')
 }

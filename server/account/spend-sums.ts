@@ -1,10 +1,7 @@
 import type { SpendStep } from '../store/accounts/account-types.ts'
 import type { Store } from '../store/store.ts'
 
-/**
- * Number of transactions to read per page. Reading a page takes a few milliseconds, and other requests can run
- * between pages.
- */
+/** Transactions per page. Reading a page takes a few milliseconds, and other requests can run between pages. */
 const pageRows = 4000
 const usersMax = 1000
 
@@ -12,8 +9,8 @@ const usersMax = 1000
 type CachedSums = { fromStep: number; newestSeq: number; steps: Map<number, SpendStep> }
 
 /**
- * Caches the spending of accounts per UTC day or hour. Transactions never change, so a later read only adds newer
- * transactions to the cached sums.
+ * Caches each account's spending per UTC day or hour. Transactions never change, so a later read only adds the newer
+ * ones.
  */
 export class SpendSums {
   readonly #store: Store
@@ -26,11 +23,9 @@ export class SpendSums {
     this.#stepMs = stepMs
   }
 
-  /**
-   * Returns the steps from `from` to `to`, both inclusive, oldest first. A step without transactions contains zeros.
-   */
+  /** Returns the steps from `from` to `to`, both inclusive, oldest first. Steps without transactions contain zeros. */
   async read(userId: string, { from, to }: { from: number; to: number }): Promise<SpendStep[]> {
-    // Reads of one user run one after another, so that none of them counts a transaction twice.
+    // Serialize reads per user, so that no transaction is counted twice.
     const before = this.#reading.get(userId) ?? Promise.resolve()
     const reading = before.catch(() => {}).then(() => this.#update(userId, from))
     this.#reading.set(userId, reading)
@@ -44,7 +39,7 @@ export class SpendSums {
 
   async #update(userId: string, fromStep: number): Promise<CachedSums> {
     const earlier = this.#known.get(userId)
-    // If the request starts before the cached sums, sum up all steps again.
+    // If the request starts before the cached sums, sum all steps again.
     const base = earlier && earlier.fromStep <= fromStep ? earlier : { fromStep, newestSeq: 0, steps: new Map() }
     const added = await this.#readSince(userId, base)
     const known: CachedSums = { fromStep: base.fromStep, newestSeq: added.newestSeq, steps: new Map(base.steps) }

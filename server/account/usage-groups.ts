@@ -10,15 +10,12 @@ const dayMs = 86_400_000
 const dailyGroupsMax = 6
 
 type GroupBy = NonNullable<z.output<typeof UsageInput>['groupBy']>
-/** Days are counted from 1970-01-01. `fromDay` is inclusive and `toDay` is exclusive. */
+/** Days count from 1970-01-01. `fromDay` is inclusive and `toDay` is exclusive. */
 type ReadGroups = { userId: string; groupBy: GroupBy; fromDay: number; toDay: number }
 type Group = TagSums & { value: string }
 type DaySum = { value: string; day: number; charged: Units }
 
-/**
- * Returns the groups that a task belongs to. When grouping by model, it belongs to no group, because task records do
- * not contain the model.
- */
+/** Returns the groups that a task belongs to. There are none for `model`, because task records do not contain it. */
 const valuesOf: Readonly<Record<GroupBy, (run: EndedRun) => string[]>> = {
   agent: ({ agentId }) => [agentId],
   endpoint: ({ endpointId }) => [endpointId],

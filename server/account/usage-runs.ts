@@ -2,11 +2,11 @@ import type { Units } from '../kernel/money.ts'
 import type { EndedRun } from '../store/books/run-reads.ts'
 import type { Store } from '../store/store.ts'
 
-/** Maximum number of tasks from which times and tags are computed. Reading them takes about 20 ms. */
+/** The times and tags are computed from at most this many tasks. Reading them takes about 20 ms. */
 export const runsMax = 2000
 const runsPerRead = 500
 
-/** Reads the newest ended tasks in steps, so that other requests can run in between. */
+/** Reads the newest ended tasks in chunks, so that other requests can run in between. */
 export async function readNewestRuns(
   { books }: Pick<Store, 'books'>,
   of: { userId: string; since: number },

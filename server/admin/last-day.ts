@@ -1,13 +1,13 @@
 const hourMs = 3_600_000
 const hoursKept = 24
-/** Maximum number of queue times per hour from which the percentile is computed. Newer ones replace older ones. */
+/** Queue times stored per hour to compute the percentile. When full, newer values overwrite older ones. */
 const waitsMax = 1000
 
 type Hour = { startsAt: number; queued: number; waitsMs: number[]; taken: number; ended: number; failed: number }
 
 export type HourLoad = Omit<Hour, 'waitsMs' | 'taken'> & { waitP95Ms: number | null }
 
-/** Keeps the queue length, queue times and failures of this process for the last 24 hours in memory. */
+/** Tracks the queue length, queue times and failures of this process over the last 24 hours, in memory. */
 export class LastDay {
   readonly since = Date.now()
   readonly #hours: Hour[] = []
@@ -23,7 +23,7 @@ export class LastDay {
     if (isFailure) hour.failed++
   }
 
-  /** Records the number of tasks that all processes together have queued now. */
+  /** Records how many tasks are now queued across all processes. */
   queued(count: number): void {
     const hour = this.#current()
     hour.queued = Math.max(hour.queued, count)

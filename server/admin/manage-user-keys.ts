@@ -9,8 +9,8 @@ import type { CreateUserKeyInput, ListUserKeysInput, UserKeyInput } from './user
 type KeyRequest<Input> = { caller: AnyCaller; input: Input }
 
 /**
- * Creates an API key for the user, with the scopes that a platform key has when it acts on the user's behalf. Only
- * this response contains the key.
+ * Creates an API key with the scopes that a platform key has when it acts for the user. The key itself is returned only
+ * once.
  */
 export async function createUserKey(
   parts: UserParts & { catalogue: Catalogue },

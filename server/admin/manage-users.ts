@@ -60,8 +60,7 @@ export async function getExternalUser(
 }
 
 /**
- * Returns the user with this external id, or creates one with an empty account. Concurrent requests create only one
- * user.
+ * Returns the user with this external id, or creates one with an empty account. Concurrent requests create only one.
  */
 export async function openExternalUser(
   parts: UserParts,
@@ -80,7 +79,7 @@ export async function openExternalUser(
   return { ...(await getUser(parts, { caller, userId })), created: outcome === 'created' }
 }
 
-/** Updates a user. If the plan or an agent is not configured, throws 400 before changing anything. */
+/** Throws 400, without changing anything, if the plan or an agent is not configured. */
 export async function updateUser(
   parts: UserParts & { catalogue: Catalogue },
   { caller, input }: Change<z.output<typeof UpdateUserInput>>,
@@ -123,7 +122,7 @@ function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof Upd
   assertAgents(catalogue, { agentIds: limits?.agents, path: 'limits.agents' })
 }
 
-/** Erases a user. Platform keys can erase only users that they can see. */
+/** Platform keys can erase only users that they can see. */
 export async function eraseUser(
   parts: UserParts & { port?: PaymentParts['port'] },
   { caller, input }: Change<z.output<typeof EraseUserInput>>,
@@ -134,7 +133,7 @@ export async function eraseUser(
   return await getUser(parts, { caller, userId })
 }
 
-/** Removes the user's abuse block and the block of tasks with connectors. Has no effect if the user has neither. */
+/** Lifts the user's abuse block and the block on tasks with connectors, if there are any. */
 export async function unblockUser(parts: UserParts, { caller, input }: Change<{ userId: string }>): Promise<User> {
   const { userId } = input
   await getUser(parts, { caller, userId })
@@ -144,8 +143,8 @@ export async function unblockUser(parts: UserParts, { caller, input }: Change<{ 
 }
 
 /**
- * Credits or debits a user's balance, but never below the amount held for running chats. A platform key can take back
- * only amounts that platform keys have credited.
+ * Credits or debits a user's balance. A debit cannot take money that is on hold for running chats. A platform key can
+ * take back only what platform keys have credited.
  */
 export async function creditUser(
   parts: UserParts,

@@ -8,8 +8,7 @@ import { listTasks, readRunLog, taskNotFound, toTask, type ReadTaskParts } from 
 import type { ListTasksOutput } from '../tasks/task-schema.ts'
 import type { ListUserSessionsInput, ListUserTasksInput, Owner, UserTask, UserTaskInput } from './user-schema.ts'
 
-// Shows admins a user's tasks and chats, what they cost and what the agent logged, but not the content of requests and
-// responses.
+// Shows admins a user's tasks and chats with their costs and agent logs, but not the content of requests and responses.
 
 export async function findOwner(store: Store, resourceId: string): Promise<z.output<typeof Owner>> {
   const owner = await store.findOwner(resourceId)
@@ -52,7 +51,7 @@ export async function listUserSessions(
 ): Promise<z.output<typeof ListSessionsOutput>> {
   await requireUser(store, userId)
   const page = await listSessions(store, { input, userId })
-  // The default title is the start of a message, which admins must not read.
+  // The default title quotes a message, which admins must not read.
   return { ...page, sessions: page.sessions.map(({ title: _, ...session }) => session) }
 }
 

@@ -5,7 +5,6 @@ import { eraseUser } from './manage-users.ts'
 import { bodyErrors, meta, platformToo, unknown } from './user-meta.ts'
 import { EraseUserInput, User } from './user-schema.ts'
 
-/** Operations on all data of a user. */
 export const userDataProcedures = ({ payments, people }: { payments: PaymentParts; people: LoginAccess }) => ({
   erase: procedure
     .meta({

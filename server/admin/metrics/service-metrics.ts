@@ -22,15 +22,14 @@ const commitSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 const taskEnds = ['completed', 'failed', 'interrupted'] as const
 const chatEnds = ['finished', 'truncated', 'failed'] as const
 /**
- * Error codes of failed runs. AGENT_INTERRUPTED is excluded, because interrupted runs are counted with the outcome
- * `interrupted`.
+ * Error codes of failed runs. AGENT_INTERRUPTED is not one of them: interrupted runs have the outcome `interrupted`.
  */
 const failureCodes = new Set<string>(taskFailureCodes.filter((code) => code !== 'AGENT_INTERRUPTED'))
 
 /**
- * Counters of the service in the Prometheus text format. Label values are operations, statuses, codes and configured
- * agents, and never users, ids or strings from clients. Counters start at zero when the process starts. Series with
- * known labels exist from the start, so that their first event appears as an increase.
+ * The service's counters in the Prometheus text format. Label values are operations, statuses, codes and configured
+ * agents, never users, ids or strings from clients. Series with known labels exist from the start, so that their first
+ * event appears as an increase.
  */
 export class ServiceMetrics implements Meter {
   readonly lastDay = new LastDay()
@@ -40,7 +39,7 @@ export class ServiceMetrics implements Meter {
   readonly #histograms
   readonly #series = new Map<string, RequestSeries>()
 
-  /** `agentIds` must contain all configured agents, whose series exist from the start. */
+  /** `agentIds` must list all configured agents, so that their series exist from the start. */
   constructor(agentIds: readonly string[]) {
     const registers = [this.#registry]
     const counter = (name: string, help: string, ...labelNames: string[]) =>
@@ -108,7 +107,7 @@ export class ServiceMetrics implements Meter {
     this.#beginAtZero(agentIds)
   }
 
-  /** Adds the current state of these parts to each later response. */
+  /** Adds the current state of these parts to all later responses. */
   observe(parts: StateParts): void {
     this.#state = new StateMetrics(this.#registry, parts)
   }
@@ -143,7 +142,7 @@ export class ServiceMetrics implements Meter {
     this.#counters.runs.inc({ kind: 'task', end, agent })
     this.lastDay.ended({ isFailure: end !== 'completed' })
     this.#histograms.runs.observe({ kind: 'task' }, seconds)
-    // Count unknown codes as AGENT_ERROR, because an agent that manipulates its thread could report any code.
+    // Count unknown codes as AGENT_ERROR, because an agent that tampers with its thread could report any code.
     if (end === 'failed') this.#counters.taskFailures.inc({ code: failureCodes.has(code) ? code : 'AGENT_ERROR' })
   }
 

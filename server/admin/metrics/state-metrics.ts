@@ -13,7 +13,7 @@ export type StateParts = {
   system: SystemParts
 }
 
-/** Gauges for the current state, which is read only when metrics are requested. */
+/** Gauges of the current state, read only when metrics are requested. */
 export class StateMetrics {
   readonly #parts: StateParts
   readonly #gauges
@@ -63,7 +63,7 @@ export class StateMetrics {
 
   async refresh(): Promise<void> {
     const { store, system } = this.#parts
-    // If the database is unreadable, the other metrics must still be available.
+    // Report the other metrics even if the database is unreadable.
     const [state, openFiles] = await Promise.all([store.readState().catch(() => undefined), countOpenFiles()])
     this.#setProcess(openFiles)
     this.#setDatabase(state)
@@ -105,7 +105,7 @@ export class StateMetrics {
     const { databaseBytes, databaseUp, tasks, users } = this.#gauges
     databaseUp.set(state?.isWritable ? 1 : 0)
     if (!state) {
-      // Remove the previous values, because they are outdated.
+      // Remove the outdated values.
       for (const stale of [tasks, users, databaseBytes]) stale.reset()
       return
     }
