@@ -5,7 +5,10 @@ import { billionthsPerUnit, type ExactCost } from '../store/sessions/carried-cos
 export type TokenRates = {
   input: number
   cacheRead: number
-  /** Prices of prompt tokens written to the provider's prompt cache, for a lifetime of minutes and of an hour. */
+  /**
+   * Prices of prompt tokens written to the provider's cache for some minutes (`cacheWrite`) or for an hour
+   * (`cacheWrite1h`).
+   */
   cacheWrite: number
   cacheWrite1h: number
   output: number
@@ -16,11 +19,11 @@ export type ChatRates = TokenRates & {
   /** Price per tool call in millionths of a USD. */
   toolCall: number
   /**
-   * Rates of model calls whose prompt has more than `aboveTokens` tokens. The highest of these rates is at least as
-   * high as the highest rate for shorter prompts.
+   * Rates of model calls with more than `aboveTokens` prompt tokens. The highest of these rates is at least the highest
+   * rate for shorter prompts.
    */
   longContext: (TokenRates & { aboveTokens: number }) | null
-  /** Id of the model that has these rates. Set only for agents of kind model. */
+  /** Id of the model with these rates. Set only for agents of kind model. */
   model?: string
   /** Version of the price list, if the rates come from one. */
   listVersion?: string
@@ -28,7 +31,7 @@ export type ChatRates = TokenRates & {
 }
 
 /**
- * Numbers of tokens. `promptTokens` includes `cachedPromptTokens` and `cacheWriteTokens`. `cacheWriteTokens` includes
+ * `promptTokens` includes `cachedPromptTokens` and `cacheWriteTokens`. `cacheWriteTokens` includes
  * `cacheWrite1hTokens`, and `completionTokens` includes `reasoningTokens`.
  */
 export type TokenCounts = {
@@ -41,8 +44,8 @@ export type TokenCounts = {
 }
 
 /**
- * Billable usage of a chat. `longContext` contains the tokens that are charged at the rates for long prompts. They
- * are also included in the other counts.
+ * Billable usage of a chat. `longContext` contains the tokens charged at the rates for long prompts. The other counts
+ * include them.
  */
 export type ChatUsed = TokenCounts & { toolCalls: number; longContext: TokenCounts | null }
 
@@ -82,7 +85,7 @@ function trillionths(used: ChatUsed, rates: ChatRates): bigint {
   return tokenCost(combined(used, long, -1), rates) + tokenCost(long, rates.longContext) + calls
 }
 
-/** Returns the exact cost as whole units and a remainder in billionths of a USD. Rounds down to a billionth. */
+/** Returns the exact cost as whole units plus a remainder in billionths of a USD, rounded down. */
 export function chatCost(used: ChatUsed, rates: ChatRates): ExactCost {
   const exact = trillionths(used, rates)
   return {
@@ -96,8 +99,8 @@ export function providerCostOf(used: ChatUsed, rates: ChatRates | null): number 
 }
 
 /**
- * Returns the exact cost rounded up to whole units. This always covers the charge: an account carries over less than
- * one unit, so the charge never exceeds the rounded amount.
+ * Returns the exact cost rounded up to whole units. It always covers the charge, because an account carries over less
+ * than one unit from earlier charges.
  */
 export function chatHold(used: ChatUsed, rates: ChatRates): Units {
   return Number((trillionths(used, rates) + trillionthsPerUnit - 1n) / trillionthsPerUnit)
@@ -110,8 +113,8 @@ export function ratesByModel(rates: ChatRates): readonly ChatRates[] {
 }
 
 /**
- * Returns the rates of these models, in the same order. A model without stored rates was configured later, and uses
- * the rates of the first model.
+ * Returns the rates of these models, in the same order. A model without stored rates was configured later, and uses the
+ * rates of the first model.
  */
 export function ratesForModels(rates: ChatRates, ids: readonly (string | null)[]): ChatRates {
   const known = ratesByModel(rates)
@@ -123,7 +126,7 @@ export function joinRates([first, ...fallbacks]: readonly [ChatRates, ...ChatRat
   return fallbacks.length === 0 ? first : { ...first, fallbacks }
 }
 
-/** Returns the maximum of each rate over all models, so that a hold is sufficient for any of them. */
+/** Takes the highest of each rate over all models, so that a hold is sufficient for any of them. */
 export function highestRates(rates: ChatRates): ChatRates {
   const models = ratesByModel(rates)
   if (models.length === 1) return rates
@@ -156,7 +159,7 @@ export function isLongPrompt(promptTokens: number, { longContext }: ChatRates): 
   return longContext !== null && promptTokens > longContext.aboveTokens
 }
 
-/** Returns the usage of one model call. The length of its prompt decides which rates apply. */
+/** The length of the prompt decides which rates apply. */
 export function callUse(
   { cacheWrite1hTokens = 0, cacheWriteTokens = 0, ...counts }: Partial<TokenCounts>,
   rates: ChatRates,
@@ -177,8 +180,8 @@ export function callUse(
 }
 
 /**
- * Returns the usage that costs the most for these numbers of prompt and completion tokens. Cache reads and writes may
- * cost more than ordinary input.
+ * Returns the most expensive usage with these numbers of prompt and completion tokens. Cache reads and writes may cost
+ * more than ordinary input.
  */
 export function dearestUse(
   { completionTokens, promptTokens }: Pick<TokenCounts, 'promptTokens' | 'completionTokens'>,
@@ -243,10 +246,7 @@ export function withOutput(used: ChatUsed, most: number): ChatUsed {
 type OutputWithin = {
   used: ChatUsed
   rates: ChatRates
-  /**
-   * Whether the output is charged at the rates for long prompts. By default, it is if `used` contains tokens charged
-   * at these rates.
-   */
+  /** Whether the output is charged at the rates for long prompts. By default, it is if `used` contains such tokens. */
   isLong?: boolean
 }
 
@@ -260,8 +260,8 @@ export function outputWithin(held: Units, { rates, used, isLong = used.longConte
 }
 
 /**
- * Returns how many more output tokens the hold covers if it must also cover a tool call that the output requests.
- * Ignores the tool call if its price takes more than half of these tokens.
+ * Like `outputWithin`, but leaves enough for a tool call that the output requests, unless its price takes more than
+ * half of the tokens.
  */
 export function outputBesideTool(held: Units, of: OutputWithin): number {
   const output = outputWithin(held, of)

@@ -50,8 +50,8 @@ export function writtenPricing({ cap, prices }: Metering): { events: Record<stri
 }
 
 /**
- * Checks the usage that a run reports. Invalid counts are ignored, and the total is limited to the cap. `isAsClaimed`
- * is false if the claim is missing or was not accepted in full.
+ * Checks the usage that a run reports. Ignores invalid counts and limits the total to the cap. `isAsClaimed` is false
+ * if the claim is missing or was not accepted in full.
  */
 export function boundUsage(claimed: unknown, metering: Metering): { usage: Usage; isAsClaimed: boolean } {
   const charges = new EventCharges(metering)

@@ -6,8 +6,8 @@ import { executionsPerMinuteMax, tasksMax, type AccountLimits, type Plans } from
 import type { ChangeAccountLimits, LimitsState } from '../store/limits/limit-types.ts'
 
 /**
- * Maximum number of agents in the allowlist of a key or user. Every list response contains these lists, so they must
- * stay short.
+ * Maximum length of the agent allowlist of a key or user. Every list response contains the allowlists, so they must be
+ * short.
  */
 const agentsMax = 50
 const count = z.number().int()

@@ -21,10 +21,9 @@ export type OpenedQuote<Terms> = { id: string; terms: Terms }
 type Body<Terms> = { id: string; expiresAt: EpochMs; terms: Terms }
 
 /**
- * Creates and verifies price quotes, which are valid for ten minutes. Quotes are not stored, because the id itself
- * contains the terms: `quote_{base64url of JSON}.{HMAC-SHA256, base64url}`. The HMAC key is derived from the
- * service's secret. The signature also covers the user and the request, so a quote is invalid for any other user or
- * request.
+ * Creates and verifies price quotes, which are valid for ten minutes. Quotes are not stored, because the id contains
+ * the terms: `quote_{base64url of JSON}.{HMAC-SHA256, base64url}`. The HMAC key is derived from the service's secret.
+ * The signature also covers the user and the request, so the quote is invalid for any other.
  */
 export class Quotes {
   readonly #read: () => Secrets
@@ -57,7 +56,7 @@ export class Quotes {
     return this.#keys().some((key) => isSame(sign(key, subject, body), signature))
   }
 
-  /** Reads the secrets on each call. A quote signed with a removed secret is therefore invalid immediately. */
+  /** Reads the secrets on each call, so that quotes signed with a removed secret are invalid immediately. */
   #keys(): Buffer[] {
     const { current, previous } = this.#read()
     return [current, ...previous].map(deriveKey)

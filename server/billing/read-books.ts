@@ -33,17 +33,14 @@ export function dateOf(dayNumber: number): string {
 
 type Read = { groupBy: BookGroup; fromDay: number; toDay: number; userId?: string }
 
-/**
- * Returns the sums of each group and the total. Days are sorted by date, and all other groups by charge, highest
- * first.
- */
+/** Returns the sums of each group and the total. Days are sorted by date, other groups by charge, highest first. */
 export async function sumBooks(
   store: Pick<Store, 'books'>,
   { fromDay, onRow, toDay, ...of }: Read & { onRow?: (row: BookRow) => void },
 ): Promise<{ total: BookSums; groups: BookRow[] }> {
   const groups = new Map<string | number, BookRow>()
-  // Reads the period in steps, so that other requests can run in between. For all users together, each step ends with a
-  // month, because the store has precomputed monthly totals.
+  // Read the period in chunks, so that other requests can run in between. For all users together, each chunk ends with
+  // a month, because the store has precomputed monthly totals.
   for (let at = fromDay, end; at < toDay; at = end) {
     end = Math.min(toDay, of.userId === undefined ? firstMonthStart(at + daysPerRead) : at + userDaysPerRead)
     if (at > fromDay) await new Promise((resolve) => setImmediate(resolve))

@@ -12,7 +12,7 @@ export function rateRefusal(rate: RateState): ErrandError {
   return new ErrandError('RATE_LIMIT_EXCEEDED', message, { retryAfterSeconds: secondsUntil(freeAt, rate.now) })
 }
 
-/** Retry delay if the balance would be sufficient without the amounts on hold. */
+/** Retry delay if the balance would be sufficient without holds. */
 const heldRetrySeconds = 5
 
 export function balanceRefusal({
@@ -84,7 +84,7 @@ export function limitRefusal(refused: LimitRefusal): ErrandError {
   }
 }
 
-/** `who` names the plan or credential that does not include the agent, in words that the user understands. */
+/** `who` names what lacks the agent, such as "The plan of this account". */
 export function agentRefusal(who: string, agentId: string): ErrandError {
   return new ErrandError(
     'FORBIDDEN',

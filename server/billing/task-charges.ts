@@ -37,7 +37,7 @@ const nothing: TokenUse = { used: chatUse({}), model: 0, isEstimated: false }
 
 type Models = { modelIds: readonly string[]; costs: Costs }
 
-/** Returns the rates and the cap for counting a task's tokens, or undefined if the tokens need not be counted. */
+/** Returns the rates and cap for counting a task's tokens, or undefined if there is no need to count them. */
 export function termsOf({ cost, rates }: Pick<TaskRecord, 'cost' | 'rates'>, { costs, modelIds }: Models) {
   const known = rates ? rates.map(chatRatesOf) : costs?.map((of) => of ?? free)
   if (!known || known.length === 0) return undefined
@@ -47,7 +47,7 @@ export function termsOf({ cost, rates }: Pick<TaskRecord, 'cost' | 'rates'>, { c
 
 type ChargeOf = { rates: readonly StoredModelRates[]; cap: Units; models: readonly string[] | undefined }
 
-/** Returns the cost of a task that is priced by tokens: the exact cost rounded up, limited to `cap`. */
+/** Returns the cost of a task priced by tokens: the exact cost rounded up, but at most `cap`. */
 export function chargeOf(
   { isEstimated, model, used: claimed }: TokenUse = nothing,
   { cap, models = [], rates }: ChargeOf,
@@ -75,7 +75,7 @@ export function providerCostOfTask(tokens: TokenUse | undefined, costs: Costs): 
   return tokens ? providerCostOf(countable(tokens.used), costs?.[tokens.model] ?? null) : null
 }
 
-/** Returns the usage, or zero usage if the agent's thread reports an impossible count. */
+/** Returns zero usage if the agent's thread reports an impossible count. */
 function countable(used: ChatUsed): ChatUsed {
   const { longContext, ...whole } = used
   const parts = longContext ? [whole, longContext] : [whole]

@@ -8,33 +8,27 @@ import type {
 } from '../store/sessions/stored-rates.ts'
 import { ratesByModel, type ChatRates, type ChatUsed, type TokenCounts, type TokenRates } from './chat-price.ts'
 
-// Converts rates to and from the format of configurations, receipts and API responses, which is USD per million
-// tokens. Older clients use the rates per 1,000 tokens, which remain supported.
+// Converts rates to and from USD per million tokens, the format of configurations, receipts and API responses. Older
+// clients use USD per 1,000 tokens, which remains supported.
 
 const millionDecimal = /^(\d{1,7})(?:\.(\d{1,6}))?$/
 const thousandDecimal = /^(\d{1,4})(?:\.(\d{1,6}))?$/
 
 /**
- * Parses a rate in USD per million tokens, with at most six decimals, into trillionths of a USD per token. Returns
- * undefined if the rate is invalid.
+ * Converts USD per million tokens, with at most six decimals, to trillionths of a USD per token. Returns undefined if
+ * the rate is invalid.
  */
 export function parsePerMillion(text: string): number | undefined {
   return parseMillionths(text, millionDecimal)
 }
 
-/**
- * Parses a rate in USD per 1,000 tokens, with at most six decimals, into trillionths of a USD per token. Returns
- * undefined if the rate is invalid.
- */
+/** Converts USD per 1,000 tokens, with at most six decimals, to trillionths of a USD per token. */
 export function parsePer1k(text: string): number | undefined {
   const billionths = parseMillionths(text, thousandDecimal)
   return billionths === undefined ? undefined : billionths * 1000
 }
 
-/**
- * Parses a price in USD per tool call, with at most six decimals, into millionths of a USD. Returns undefined if the
- * price is invalid.
- */
+/** Converts USD per tool call, with at most six decimals, to millionths of a USD. */
 export function parseCallPrice(text: string): number | undefined {
   return parseMillionths(text, thousandDecimal)
 }
@@ -147,7 +141,7 @@ function ratesPer1k({ cacheRead, input, output, reasoning }: Omit<TokenRates, 'c
   }
 }
 
-/** Returns the rates of a receipt under both their current and their older names. */
+/** Returns a receipt's rates under both their current and their older names. */
 export function receiptRates(stored: StoredRates | EarlierRates): WrittenRates {
   if ('inputPerMillionUsd' in stored) {
     return { ...stored, ...ratesPer1k(tokenRatesOf(stored)) }

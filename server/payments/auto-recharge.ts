@@ -4,15 +4,15 @@ import { applyState } from './refresh-topup.ts'
 
 const everyMs = 15_000
 /**
- * A recharge that has been in progress for longer than this was interrupted: its process crashed, or the provider's
- * response was lost.
+ * A recharge in progress for longer than this was interrupted: its process crashed, or the provider's response was
+ * lost.
  */
 const leftMs = 60_000
 const pageMax = 100
 
 /**
- * Tops up balances that are below their owners' thresholds. Each top-up is stored before the provider is called with
- * its id. After a crash the next run can therefore resume it without charging the user twice.
+ * Tops up balances that are below their owners' thresholds. Stores each top-up before calling the provider with its id.
+ * After a crash, the next run can therefore resume it without charging the user twice.
  */
 export class AutoRecharge {
   readonly #parts: PaymentParts
@@ -30,9 +30,7 @@ export class AutoRecharge {
     this.#timer.unref()
   }
 
-  /**
-   * Recharges all accounts that are due now. If a run is in progress, waits for that run instead of starting another.
-   */
+  /** Recharges all accounts that are due. If a run is in progress, waits for it instead of starting another. */
   look(): Promise<void> {
     this.#running ??= this.#lookAtAll().finally(() => (this.#running = undefined))
     return this.#running
@@ -68,7 +66,7 @@ export class AutoRecharge {
     const due = await store.payments.beginRecharge({ userId, topupId: newId('top', now), ...amounts })
     if (!due || !port || (!due.isNew && now - due.topup.createdAt < leftMs)) return
     const state = await port.charge(due, now)
-    // The result can be ignored: if the state is stale, an event has already applied a newer one.
+    // The result does not matter: if the state is stale, an event has already applied a newer one.
     if (state) await applyState(this.#parts, { topup: due.topup, state, about: { type: 'recharge' } })
   }
 }

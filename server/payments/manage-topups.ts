@@ -28,7 +28,7 @@ import type {
 export type PaymentParts = {
   clock: Clock
   log: Logger
-  /** Minimum and maximum amount of one top-up, and the operator's monthly maximum for auto-recharge. */
+  /** Minimum and maximum amount of a top-up, and the operator's monthly maximum for auto-recharge. */
   amounts: { least: Units; most: Units; monthlyMax: Units }
   origins: OwnOrigins
   baseUrl: () => string
@@ -48,8 +48,8 @@ type Create = { caller: Caller; idempotencyKey: string | null; input: z.output<t
 
 /**
  * Creates a top-up and its payment page. A retry with the same Idempotency-Key returns the same page. The amount is
- * credited only when the provider reports the payment. If the page cannot be created, the top-up is closed, and a
- * retry reopens it. The upkeep job closes top-ups that a crash left open.
+ * credited only when the provider reports the payment. If the page cannot be created, the top-up is closed, and a retry
+ * reopens it. Upkeep closes top-ups that a crash left open.
  */
 export async function createTopup(parts: PaymentParts, { caller, idempotencyKey, input }: Create): Promise<Topup> {
   const port = portOf(parts)
@@ -89,8 +89,8 @@ function readAmount({ amounts }: PaymentParts, text: string): Units {
 }
 
 /**
- * Accepts only return URLs with an allowed origin. Otherwise anyone with a leaked key could redirect payers from the
- * payment page to any site.
+ * Accepts only allowed origins. Otherwise, anyone with a leaked key could redirect payers from the payment page to any
+ * site.
  */
 function readReturnUrl({ baseUrl, origins, returnOrigins }: PaymentParts, text: string | undefined): string {
   if (text === undefined) return `${baseUrl()}/billing`
@@ -106,10 +106,7 @@ function readReturnUrl({ baseUrl, origins, returnOrigins }: PaymentParts, text: 
   throw badField('returnUrl', `Must have at most ${returnUrlCharsMax} characters when URL-encoded`)
 }
 
-/**
- * Builds both redirect URLs from the return URL. Only the length of the cancel URL is checked, because it is the
- * longer one.
- */
+/** Builds both redirect URLs from the return URL. Checks only the length of the cancel URL, because it is longer. */
 function pageUrls(returnUrl: string, topupId: string) {
   const successUrl = new URL(returnUrl)
   successUrl.searchParams.set('topup', topupId)

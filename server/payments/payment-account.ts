@@ -25,7 +25,7 @@ export async function paymentAccountOf(parts: PaymentParts, userId: string): Pro
 
 type Update = { input: z.output<typeof UpdateAccountInput>; caller: Caller }
 
-/** Changes the user's notification threshold and auto-recharge. If one change is invalid, neither is stored. */
+/** Changes the user's notification threshold and auto-recharge. If one change is invalid, stores neither. */
 export async function updatePaymentAccount(parts: PaymentParts, { caller, input }: Update): Promise<void> {
   const { autoRecharge, notifyBelowUsd } = input
   const { userId } = caller
@@ -46,7 +46,7 @@ export async function updatePaymentAccount(parts: PaymentParts, { caller, input 
 
 /**
  * Throws unless the caller has a browser login or is a platform key. Auto-recharge charges the user's card, so a leaked
- * API key with the scope `manage` must not be able to enable it.
+ * API key must not be able to enable it.
  */
 function assertMaySpend({ credential: { kind } }: Caller): void {
   if (kind === 'login' || kind === 'acting') return
@@ -72,10 +72,7 @@ function readRecharge({ amounts }: PaymentParts, given: NonNullable<Update['inpu
   return { below, to, monthlyMax }
 }
 
-/**
- * Removes the saved payment method. The row is deleted first, because without it this service can no longer charge
- * the method.
- */
+/** Deletes the row first, because without it this service can no longer charge the payment method. */
 export async function removePaymentMethod(parts: PaymentParts, userId: string): Promise<void> {
   const port = portOf(parts)
   const methodId = await parts.store.payments.forgetMethod(userId)

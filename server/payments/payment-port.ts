@@ -9,24 +9,24 @@ import type {
   TopupRef,
 } from '../store/payments/payment-types.ts'
 
-/** Maximum length of a stored checkout or receipt URL. */
+/** Limits checkout and receipt URLs, which are stored. */
 export const addressCharsMax = 2000
 
-/** Stripe's maximum length of a redirect URL, including the parameters that we append. */
+/** Stripe's maximum length of a redirect URL, including our parameters. */
 export const returnUrlCharsMax = 5000
 
 // Interface to a payment provider. Adapters translate it into the provider's API and never access the database.
 
 export type Checkout = {
   topup: TopupRecord
-  /** The provider's customer id, if the user has already saved a payment method. */
+  /** The provider's customer id, if the user has saved a payment method before. */
   customerId: string | null
   savesMethod: boolean
   successUrl: string
   cancelUrl: string
 }
 
-/** An event from the provider. It contains either a reference to a top-up or the reason why the event is ignored. */
+/** An event from the provider: a reference to a top-up, or the reason why the event is ignored. */
 export type ReceivedEvent = { eventId: string; type: string; ref: TopupRef } | { ignored: string }
 
 export type StateOf = TopupRef & { topupId: string }
@@ -38,17 +38,15 @@ export type PaymentPort = {
   createCheckout(of: Checkout): Promise<{ checkoutId: string; checkoutUrl: string }>
   /** Throws BAD_REQUEST unless the body has a valid signature from the last few minutes. */
   readEvent(sent: { body: string; headers: IncomingHttpHeaders; now: EpochMs }): Promise<ReceivedEvent>
-  /** Returns the id of the top-up that a payment belongs to, or null if this service did not create the payment. */
+  /** Returns the id of a payment's top-up, or null if this service did not create the payment. */
   topupOfPayment(paymentId: string): Promise<string | null>
   stateOf(of: StateOf): Promise<FoundPayment | undefined>
   /**
-   * Charges the saved payment method. Calling it again for the same top-up does not charge twice. Returns the new state, or
-   * undefined while the state is unknown.
+   * Charges the saved payment method, but never twice for the same top-up. Returns the new state, or undefined while it
+   * is unknown.
    */
   charge(due: DueRecharge, now: EpochMs): Promise<PaymentState | undefined>
   removeMethod(methodId: string): Promise<void>
-  /**
-   * Yields the top-ups that payments and events since `since` refer to. The same top-up may be yielded several times.
-   */
+  /** Yields the top-ups that payments and events since `since` refer to. May yield a top-up several times. */
   namedSince(since: EpochMs): AsyncIterable<TopupRef>
 }

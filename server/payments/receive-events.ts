@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { portOf, type PaymentParts } from './manage-topups.ts'
 import { refreshTopup } from './refresh-topup.ts'
 
-/** Webhook endpoint for the provider. Requests are authenticated by the signature of their body. */
+/** Webhook endpoint for the provider, which signs the bodies of its requests. */
 export const eventsPath = '/api/payments/stripe/events'
 
 /** Stripe's largest events are a few tens of kilobytes. */
@@ -10,7 +10,7 @@ export const eventBytesMax = 256 * 1024
 
 /**
  * Responds with 200 when the new state is stored, or when the event belongs to another service. After any other
- * response the provider resends the event for several days.
+ * response, the provider resends the event for several days.
  */
 export async function receiveEvent(
   parts: PaymentParts,

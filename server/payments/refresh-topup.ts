@@ -4,9 +4,8 @@ import { portOf, type PaymentParts } from './manage-topups.ts'
 import type { FoundPayment } from './payment-port.ts'
 
 /**
- * Maximum number of attempts to apply a state. If several events for one top-up arrive simultaneously, only one
- * succeeds and the others read the state again. After the last attempt the request fails, and the provider resends
- * the event.
+ * Maximum attempts to apply a state. If several events for one top-up arrive simultaneously, only one succeeds, and the
+ * others read the state again. After the last attempt the request fails, and the provider resends the event.
  */
 const triesMax = 8
 
@@ -52,8 +51,8 @@ export async function applyState({ log, store }: RefreshParts, { about, state, t
 }
 
 /**
- * Reads the top-up from this database before it reads the state from the provider. In the opposite order, an outdated
- * state could be paired with a newer row and pass the version check.
+ * Reads the top-up before the provider's state. In the opposite order, an outdated state could be paired with a newer
+ * row and pass the version check.
  */
 export async function readTopup(
   parts: RefreshParts,
@@ -70,8 +69,8 @@ export async function readTopup(
 }
 
 /**
- * Looks up the top-up of a reference that contains only a payment id. Returns undefined if this service did not
- * create the payment.
+ * Looks up the top-up if the reference contains only a payment id. Returns undefined if this service did not create the
+ * payment.
  */
 export async function resolveRef(
   parts: RefreshParts,

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { TopupRef } from '../store/payments/payment-types.ts'
 
-// Parses Stripe events. Only the ids in an event are trusted, and `stripe-states.ts` reads the current state from
-// Stripe. Objects without our metadata belong to another product of the same Stripe account. `client_reference_id` is
-// ignored, because any of these products can set it.
+// Parses Stripe events. Uses only their ids, and `stripe-states.ts` reads the current state from Stripe. Objects
+// without our metadata belong to another product of the same Stripe account. Ignores `client_reference_id`, because any
+// of these products can set it.
 
-/** Metadata keys that we set on every Stripe object: the top-up, its user, and whether auto-recharge created it. */
+/** Metadata that we set on every Stripe object: the top-up, its user, and whether auto-recharge created it. */
 export const topupKey = 'errand_topup'
 export const userKey = 'errand_user'
 export const autoKey = 'errand_auto'
@@ -24,7 +24,7 @@ const readIntent: Reader = ({ id: paymentId, metadata }) => {
   const topupId = metadata?.[topupKey]
   return topupId === undefined ? undefined : { topupId, checkoutId: null, paymentId }
 }
-/** Charges, refunds and disputes refer to a payment, and the payment's metadata refers to the top-up. */
+/** Charges, refunds and disputes refer to a payment, whose metadata refers to the top-up. */
 const readPayment: Reader = ({ payment_intent: paymentId }) => {
   return paymentId ? { topupId: null, checkoutId: null, paymentId } : undefined
 }

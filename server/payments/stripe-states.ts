@@ -5,12 +5,12 @@ import { unitsPerCent } from '../kernel/money.ts'
 import { autoKey, topupKey, userKey } from './stripe-events.ts'
 
 // Derives a top-up's current state from Stripe. The Checkout Session shows whether the top-up expired or failed, and
-// the PaymentIntent whether it was paid. Refunds are listed individually, because the charge's total still includes
+// the PaymentIntent whether it was paid. Refunds are added up individually, because the charge's total still includes
 // failed refunds.
 
 const expand = ['latest_charge', 'payment_method']
 const pageExpand = expand.map((name) => `payment_intent.${name}`)
-/** Statuses of a refund that was or will be paid out. A failed or canceled refund returns the money to us. */
+/** Statuses of a refund that was or will be paid out. Failed and canceled refunds return the money to us. */
 const standing = new Set(['succeeded', 'pending', 'requires_action'])
 const pending = new Set(['processing', 'requires_capture'])
 
@@ -62,8 +62,8 @@ export async function stateIn(stripe: Stripe, { intent, session, topupId }: Read
 }
 
 /**
- * After a declined card, the page stays open so that the payer can try another card. An auto-recharge has no page, so
- * a declined card ends it.
+ * After a declined card, the page stays open so that the payer can try another card. A declined card ends an
+ * auto-recharge, because it has no page.
  */
 function statusOf({ intent, session }: Omit<Read, 'topupId'>): TopupStatus {
   if (intent?.status === 'succeeded') return 'paid'
@@ -86,9 +86,9 @@ async function refundedOf(stripe: Stripe, intentId: string): Promise<number> {
 }
 
 /**
- * Returns the amount that is currently withdrawn because of disputes. A dispute's status does not show whether money
- * was withdrawn, because an inquiry withdraws nothing. The balance transactions do show it. Only their signs are
- * used, because their amounts are in the currency of the Stripe balance.
+ * Returns the amount that is currently withdrawn because of disputes. A dispute's status does not show that, because an
+ * inquiry withdraws nothing, but its balance transactions do. Uses only their signs, because their amounts are in the
+ * currency of the Stripe balance.
  */
 async function disputedOf(stripe: Stripe, intentId: string): Promise<number> {
   let cents = 0
@@ -103,7 +103,7 @@ async function disputedOf(stripe: Stripe, intentId: string): Promise<number> {
 function methodOf(intent: Stripe.PaymentIntent): PaymentMethod | null {
   const { payment_method: method, setup_future_usage: usage } = intent
   if (usage !== 'off_session' || method === null || typeof method === 'string') return null
-  // The customer is null if the user has removed the payment method.
+  // Null if the user has removed the payment method.
   const { customer } = method
   if (customer === null) return null
   const customerId = typeof customer === 'string' ? customer : customer.id

@@ -57,7 +57,7 @@ export async function createQuote(
   }
 }
 
-/** Removes the price list version, because it also changes when the price of another model changes. */
+/** Removes the price list version, which also changes when another model's price changes. */
 function versionedRates(rates: ChatRates) {
   const [first, ...fallbacks] = ratesByModel(rates).map(({ listVersion: _, ...own }) => own)
   return { rates: first, ...(fallbacks.length > 0 && { fallbacks }) }
@@ -67,9 +67,7 @@ function versionOf(prices: object): string {
   return hashJson(prices).slice(0, versionChars)
 }
 
-/**
- * Prefixes the field paths in validation errors with `field`, because the input is nested in the body of the quote.
- */
+/** Prefixes field paths in validation errors with `field`, because the input is nested in the quote's body. */
 async function within<Value>(field: string, quoting: Promise<Value>): Promise<Value> {
   try {
     return await quoting
