@@ -9,8 +9,9 @@ import type { Task } from './task-schema.ts'
 export type CancelTaskParts = ReadTaskParts & { catalogue: Catalogue; stops: TaskStops }
 
 /**
- * Cancels and refunds the caller's queued or running task. A task that has already ended is returned unchanged. The
- * cancellation and the refund are stored before the agent is stopped, so later writes of the agent have no effect.
+ * Cancels and refunds the caller's queued or running task. Returns an ended task unchanged. Stores the cancellation and
+ * the refund before stopping the agent, so later writes of the agent have no effect.
+ *
  * Throws 409 if the task is running and its endpoint allows canceling only queued tasks, or if the run has called a
  * connector or charged an event. Throws 403 if the credential does not include the agent.
  */
@@ -37,7 +38,7 @@ export async function cancelTask(
       throw new ErrandError('CONFLICT', message)
     }
   } else if (task.error?.code === taskCanceled.code) {
-    // Stop the run again. If the response to the earlier cancellation was lost, the run may not have been stopped.
+    // Stop the run again, because the response to the earlier cancellation may have been lost before the run stopped.
     stops.stop(taskId)
   }
   return await getTask(parts, { userId, taskId, waitSeconds: 0, signal: undefined, onHold: () => {} })

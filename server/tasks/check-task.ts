@@ -38,7 +38,7 @@ export async function checkTask(
 ): Promise<{ agent: Agent; endpoint: Endpoint }> {
   const endpoint = catalogue.endpoint(input.endpointId)
   const agent = endpoint && catalogue.agent(endpoint.agentId)!
-  // Treat an endpoint that is hidden from the caller as missing. Otherwise validation errors would reveal its schema.
+  // Treat an endpoint that is hidden from the caller as missing. Otherwise, validation errors would reveal its schema.
   if (!agent || !isVisibleTo(agent, caller.email))
     throw new ErrandError('NOT_FOUND', 'Agent endpoint not found. GET /api/agents lists the available endpoints.')
   requireAgent(caller, agent.id)
@@ -52,9 +52,9 @@ export async function checkTask(
 type QuotedTask = Pick<Endpoint, 'price' | 'meters' | 'rates'>
 
 /**
- * Returns the price of a task, which is the price of its endpoint or of its quote. For a metered or token-priced task
- * it is the maximum cost, and `maxCostUsd` can lower it. Throws if `maxCostUsd` is below the price, the price of the
- * cheapest event, or the price of two tokens.
+ * Returns the price of a task, from its quote or its endpoint. For a metered or token-priced task it is the maximum
+ * cost, and `maxCostUsd` can lower it. Throws if `maxCostUsd` is below the price, the price of the cheapest event, or
+ * the price of two tokens.
  */
 export async function priceOf(
   quotes: Quotes,
@@ -84,8 +84,8 @@ function leastOf({ meters, price, rates }: QuotedTask): Units {
 }
 
 /**
- * Returns the current price of a task and a quote for it. Throws the same errors as creating the task, except for
- * rate limits and the balance.
+ * Returns the current price of a task and a quote for it. Throws the same errors as creating the task, except for rate
+ * limits and the balance.
  */
 export async function quoteTask(
   { catalogue, quotes, store }: { catalogue: Catalogue; quotes: Quotes; store: Store },

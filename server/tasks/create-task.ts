@@ -41,7 +41,7 @@ export type CreateTaskParts = {
   clock: Clock
   quotes: Quotes
   inlineBytes: number
-  /** Hosts that a task's webhook URL may contain even though they resolve to private addresses. */
+  /** Hosts that a webhook URL may contain although they resolve to private addresses. */
   webhookPrivateHosts: readonly string[]
   tracing: ServiceTracing | undefined
 }
@@ -51,7 +51,7 @@ type CreateTaskRequest = {
   caller: Caller
   input: z.output<typeof CreateTaskInput>
   idempotencyKey: string | null
-  /** The MCP tool call that creates the task and waits for its result, if any. */
+  /** The MCP tool call, if any, that creates the task and waits for its result. */
   call: ToolCall | null
   /** Receives the state of the rate window after the admission check. */
   onRate: (rate: RateState) => void
@@ -59,7 +59,7 @@ type CreateTaskRequest = {
 }
 
 /**
- * Validates a task, charges its price and queues it. The checks run in the documented order. If the task is rejected,
+ * Validates a task, charges its price and queues it. The checks run in the documented order. If it rejects the task,
  * throws an ErrandError, writes nothing and does not count the task toward the rate limit.
  */
 export async function createTask(
@@ -125,7 +125,7 @@ export async function createTask(
     idempotency: idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: await bodyHash() },
   }
   if (isLarge) {
-    // Run the checks once before writing the file, so that a rejected request does not write one.
+    // Run the checks before writing the file, so that a rejected request does not write one.
     const foreseen = await store.foreseeAdmission(admission)
     if (foreseen) return answer(foreseen, { taskId: admission.taskId, about, onRate })
   }
@@ -147,8 +147,8 @@ export async function createTask(
 }
 
 /**
- * Requires a signing webhook, because the receiver verifies requests with its secret. If a platform key creates the
- * task on behalf of the user, the platform's webhook also counts.
+ * Requires a signing webhook, because receivers verify requests with its secret. If a platform key acts on behalf of
+ * the user, the platform's webhook also counts.
  */
 async function checkedUrl({ store, webhookPrivateHosts }: CreateTaskParts, text: string, caller: Caller) {
   const field = 'webhookUrl'
@@ -166,10 +166,7 @@ async function checkedUrl({ store, webhookPrivateHosts }: CreateTaskParts, text:
 
 type Repeated = Pick<CreateTaskRequest, 'caller'> & { idempotencyKey: string; bodyHash: () => Promise<string> }
 
-/**
- * Returns the task that an earlier request with this idempotency key created. Hashes the body only if the key was
- * used before.
- */
+/** Returns the task that an earlier request with this idempotency key created. Hashes the body only if there is one. */
 async function findReplay(
   store: Store,
   { bodyHash, caller, idempotencyKey: key }: Repeated,

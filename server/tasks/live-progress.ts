@@ -31,8 +31,8 @@ const pauseMs = 5000
 const notesAtOnce = 500
 
 /**
- * Progress of the runs in this process. Followers in this process receive it immediately, and it is stored once a
- * second. If a run ends within a second, its last progress is stored together with its end, without a separate write.
+ * Progress of the runs in this process. Followers in this process receive it immediately, and the store once a second.
+ * If a run ends within a second, its last progress is stored together with its end, without a separate write.
  */
 export class LiveProgress {
   readonly #parts: LiveProgressParts
@@ -61,7 +61,7 @@ export class LiveProgress {
   /** Called with `json` when a run reports progress, and without it when the run ends. */
   readonly #told = (run: Run, json?: string): void => {
     const { taskId } = run
-    // Ignore this run if this process has started a later attempt of the same task.
+    // This process may have started a later attempt of the same task.
     if (this.#runs.get(taskId) !== run) return
     if (json === undefined) return void this.#runs.delete(taskId)
     run.progress = withTime(json, this.#now())
@@ -91,7 +91,7 @@ export class LiveProgress {
       isKept = false
       log.warn({ err: error }, 'could not store the progress of tasks; retrying')
     }
-    // Tell other nodes to read a task again after it has started and after its progress was stored.
+    // Tell other nodes to read a task again after it starts and after its progress is stored.
     for (const run of new Set([...unheard, ...(isKept ? changed : [])])) {
       run.isTold = true
       store.shared?.signals.send('task-changed', run.taskId)
@@ -108,7 +108,7 @@ class Run implements LiveRun {
   readonly attempt: number
   progress: string | undefined
   kept: string | undefined
-  /** Whether other nodes were notified that the run has started. */
+  /** Whether other nodes were notified of the start of the run. */
   isTold = false
   readonly lines = new RunLog()
   readonly #parts: RunParts

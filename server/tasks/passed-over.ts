@@ -1,17 +1,16 @@
 /**
- * Poll interval. Polling is necessary because a slot can become free without a signal, for example if a message is
- * lost or a limit is raised.
+ * Poll interval. Polling is necessary because a slot can become free without a signal, for example if a message is lost
+ * or a limit is raised.
  */
 const lookMs = 1000
 /**
- * Maximum number of users to readmit per poll. For each of them the runner tries to claim a task, which the store may
- * reject.
+ * Maximum users to readmit per poll. For each of them, the runner tries to claim a task, which the store may reject.
  */
 const readmittedMax = 100
 
 /**
- * Users that the scheduler skips because they have reached their limit of running tasks. A user is readmitted when
- * one of these tasks ends, or by the poll.
+ * Users that the scheduler skips because they have reached their limit of running tasks. A user is readmitted when one
+ * of these tasks ends, or by the poll.
  */
 export class PassedOver {
   readonly #users = new Set<string>()

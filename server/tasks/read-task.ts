@@ -22,7 +22,7 @@ type GetTask = {
 }
 export type ReadTaskParts = { store: Store; links: SignedLinks; ends: TaskEnds; live: Pick<LiveProgress, 'of'> }
 
-/** Returns one task of the user. If `waitSeconds` is set, waits until the task has ended or the time has passed. */
+/** With `waitSeconds`, waits until the task has ended or the time has passed. */
 export async function getTask(
   { store, links, live, ends }: ReadTaskParts,
   { userId, taskId, waitSeconds, signal, onHold }: GetTask,
@@ -96,8 +96,8 @@ export async function listTasks(
 }
 
 /**
- * Returns the task's progress as a JSON string, or null. For a run in this process, returns the latest progress,
- * which may not be stored yet.
+ * Returns the task's progress as a JSON string, or null. For a run in this process, returns the latest progress, which
+ * may not be stored yet.
  */
 export function readProgress(
   { attempt, id, progress, status }: Pick<TaskRecord, 'attempt' | 'id' | 'progress' | 'status'>,
@@ -116,7 +116,7 @@ export function readRunLog({ runLog }: Pick<TaskRecord, 'runLog'>): {
   return runLog === null ? {} : (JSON.parse(runLog) as ReturnType<typeof readRunLog>)
 }
 
-/** Tasks that were built from frozen records, with the progress they contain. */
+/** Tasks built from frozen records, with the progress they contain. */
 const made = new WeakMap<TaskRecord, { progress: string | null; task: Task }>()
 
 type Links = Pick<SignedLinks, 'create'>
@@ -126,7 +126,7 @@ export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 
   const known = made.get(record)
   if (known && known.progress === progress) return known.task
   const task = newTask(record, { links, progress })
-  // Links expire, so a task that contains links is built again for each response.
+  // Links expire, so build tasks with links again for each response.
   const hasLinks = task.requestUri !== undefined || task.responseUri !== undefined
   if (!hasLinks && Object.isFrozen(record)) made.set(record, { progress, task: Object.freeze(task) })
   return task

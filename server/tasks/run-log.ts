@@ -2,10 +2,10 @@ import type { LogLine, ProgressLine, TaskProgress } from './task-schema.ts'
 
 const linesMax = 200
 const bytesMax = 16 * 1024
-/** Longer messages are cut off, and longer fields are omitted, so that one line cannot displace all others. */
+/** Longer messages are cut off and longer fields omitted, so that one line cannot displace all others. */
 const charsMax = 2000
 
-/** Newest progress messages and log lines of a run, which are stored with the end of its task. */
+/** Newest progress messages and log lines of a run. They are stored when its task ends. */
 export class RunLog {
   #progress: NewestLines | undefined
   #log: NewestLines | undefined

@@ -35,7 +35,7 @@ export type RunTaskParts = {
   tracing: ServiceTracing | undefined
 }
 
-/** Abort reason of a run that is interrupted because the service stops. */
+/** Abort reason of runs in progress when the service stops. */
 export const interrupted: RunOutcome = {
   kind: 'interrupted',
   message: 'The service stopped before the agent finished. Create the task again.',
@@ -44,8 +44,8 @@ export const interrupted: RunOutcome = {
 export const canceled: RunOutcome = { kind: 'failed', error: taskCanceled, isPatient: true }
 
 /**
- * Returns the maximum duration of a run. The endpoint's timeout is doubled for a task with connectors, because the
- * run may also wait for connectors for as long as the timeout.
+ * Returns the maximum duration of a run. A task with connectors gets twice the endpoint's timeout, because the run may
+ * wait for connectors for as long as the timeout.
  */
 export function longestRunMs(
   { catalogue }: Pick<RunTaskParts, 'catalogue'>,
@@ -63,8 +63,7 @@ const retryMsMax = 5000
 
 /**
  * Runs a claimed task until its end is stored. Resolves to `requeued` if the run was interrupted and its endpoint
- * allows another attempt. If a result cannot be stored, retries until it can, because the agent's work must not be
- * lost.
+ * allows another attempt. Retries storing a result until it succeeds, because the agent's work must not be lost.
  */
 export async function runTask(
   parts: RunTaskParts,
@@ -150,7 +149,7 @@ function providerCostOf(outcome: RunOutcome, endpoint: Endpoint | undefined): nu
   return outcome.kind === 'failed' ? providerCostOfTask(outcome.tokens, endpoint?.costs) : null
 }
 
-/** Returns the id of the model that answered. If no tokens were counted, returns the agent's first model. */
+/** If no tokens were counted, returns the agent's first model. */
 function modelOf(tokens: RunTokens, endpoint: Endpoint | undefined): string | undefined {
   return endpoint?.modelIds[tokens?.model ?? 0]
 }
@@ -177,9 +176,7 @@ type Ended = Omit<Run, 'stop' | 'live'> &
   }
 const unpaid = { charged: 0, providerCost: null }
 
-/**
- * Reports the end of a run to metrics, logs and tracing. Omits error messages, because they may contain user data.
- */
+/** Reports the end of a run to metrics, logs and tracing. Omits error messages, because they may contain user data. */
 function report(
   { catalogue, log, meter, tracing }: RunTaskParts,
   { charged, isRequeued, outcome, providerCost, span, startedAt, task }: Ended,

@@ -1,14 +1,14 @@
 type RunTimerOptions = {
-  /** Time limit of the run, excluding the time it waits for connectors. */
+  /** Time limit of the run, without the time it waits for connectors. */
   ownMs: number
-  /** Maximum time spent waiting for connectors that is excluded. Further waiting counts toward `ownMs`. */
+  /** How long the run may wait for connectors. Further waiting counts toward `ownMs`. */
   waitingMs: number
   onTimeout: () => void
 }
 
 /**
- * Time limit of a run. The timer is paused while the run waits for the user's connectors. Otherwise a user could
- * receive the result in a connector, let that connector stall until the timeout, and get a refund.
+ * Time limit of a run. Pauses while the run waits for the user's connectors. Otherwise, a user could receive the result
+ * in a connector, let that connector stall until the timeout, and get a refund.
  */
 export class RunTimer {
   readonly #onTimeout: () => void

@@ -20,9 +20,9 @@ const error = {
 }
 
 /**
- * Settles tasks that a crashed process left running. Each task is queued again if its endpoint allows another
- * attempt, otherwise it is refunded. `maySettle` is called before each batch. Settling stops if it returns false,
- * because then the list of abandoned tasks is no longer reliable.
+ * Settles tasks that a crashed process left running. Queues each again if its endpoint allows another attempt, and
+ * refunds it otherwise. Calls `maySettle` before each batch, and stops if it returns false, because the list of
+ * abandoned tasks is then no longer reliable.
  */
 export async function settleAbandoned(
   { catalogue, ends, log, meter, store }: SettleParts,

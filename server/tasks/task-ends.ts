@@ -6,36 +6,33 @@ import { ProgressRounds } from './progress-rounds.ts'
 export type TaskChange = 'state' | 'progress'
 
 export type TaskWait = {
-  /**
-   * Resolves when the task should be read again. Resolves immediately if the task has changed since the last call.
-   */
+  /** Resolves when the task should be read again, or immediately if it has changed since the last call. */
   change(): Promise<TaskChange>
-  /** Whether the wait is over, because it timed out, its signal aborted or the service is stopping. */
+  /** Whether the wait timed out, its signal aborted, or the service is stopping. */
   readonly isOver: boolean
-  /** Whether the wait was rejected because the user already has the maximum number of waiters. */
+  /** Whether the user already has the maximum number of waiters. */
   readonly isRefused: boolean
   cancel(): void
 }
 
-/** Maximum number of waiting requests per user. When a task ends, all of its waiters respond simultaneously. */
+/** Waiting requests per user. When a task ends, all of its waiters respond simultaneously. */
 export const waitersMax = 200
 
 /**
- * Approximate poll interval of a waiter, to which jitter is added. Polling is necessary because signals between nodes
- * can be lost.
+ * Approximate poll interval of a waiter, before jitter. Polling is necessary because signals between nodes can be lost.
  */
 const defaultLookMs = 5000
 
 type WaitOptions = {
   timeoutMs?: number
   signal: AbortSignal | undefined
-  /** Whether the waiter is also notified of changes before the task ends. */
+  /** Whether to notify the waiter also of changes before the task ends. */
   isFollowing?: boolean
 }
 
 /**
- * Notifies all waiters of a task when it ends, and its followers also of other changes. If several nodes share the
- * store, notifies the waiters on all nodes.
+ * Notifies all waiters of a task when it ends, and its followers also of other changes. If nodes share the store,
+ * notifies the waiters on all of them.
  */
 export class TaskEnds {
   readonly #signals: Signals | undefined
@@ -62,7 +59,7 @@ export class TaskEnds {
     return !refusal
   }
 
-  /** Starts a wait. It is over immediately if the user already has the maximum number of waiters. */
+  /** The wait is over immediately if the user already has the maximum number of waiters. */
   wait(
     { taskId, userId }: { taskId: string; userId: string },
     { timeoutMs, signal, isFollowing = false }: WaitOptions,
@@ -92,22 +89,19 @@ export class TaskEnds {
     return waiter
   }
 
-  /** Must be called only after the end of the task is durable. */
+  /** Call this only after the end of the task is durable. */
   taskEnded(taskId: string): void {
     this.#wake(taskId)
     this.#signals?.send('task-ended', taskId)
   }
 
-  /**
-   * Notifies the task's followers in this process. They are notified of a new state immediately, and of progress in
-   * rounds.
-   */
+  /** Notifies the task's followers in this process, of a new state immediately, and of progress in rounds. */
   taskChanged(taskId: string, change: TaskChange): void {
     if (change === 'progress') this.#rounds.note(taskId)
     else for (const wake of this.#followersOf(taskId, change)) wake()
   }
 
-  /** Ends all waits immediately, so that the service can stop without waiting for them. */
+  /** Ends all waits immediately, so that they do not delay the stop of the service. */
   close(): void {
     this.#isClosed = true
     for (const waiters of this.#waiters.values()) for (const waiter of waiters) waiter.end()

@@ -1,6 +1,6 @@
 import type { TaskFailure } from '../store/tasks/task-types.ts'
 
-// Task failures that the service itself reports. Failures of agents are created in the modules that run them.
+// Failures that the service itself reports. The modules that run agents create those of agents.
 
 export const taskCanceled: TaskFailure = { code: 'CANCELED', message: 'The task was canceled.', details: '' }
 

@@ -12,8 +12,8 @@ type TaskRunnerOptions = RunTaskParts & { ends: TaskEnds; concurrency: number; d
 const pauseMs = 1000
 const fullRetrySeconds = 30
 /**
- * Fraction of the slots that is reserved for users who occupy less than this fraction. If there are fewer than
- * `slotsMin` slots, none are reserved.
+ * Fraction of the slots reserved for users who occupy less than this fraction. With fewer than `slotsMin` slots, none
+ * are reserved.
  */
 const keptPart = 1 / 8
 const slotsMin = 16
@@ -40,16 +40,16 @@ const slotsMin = 16
 export class TaskRunner {
   readonly #options: TaskRunnerOptions
   /**
-   * Claims and runs the tasks that were taken from the store. It never receives more tasks than it can run
-   * concurrently, so no task waits in it.
+   * Claims and runs the tasks taken from the store. Never receives more tasks than it can run concurrently, so no task
+   * waits in it.
    */
   readonly #jobs: PQueue
   readonly #running = new Map<string, { task: Claimed; deadline: number; stop: AbortController }>()
-  /** Number of reserved slots. They are available only to users who occupy fewer slots than this number. */
+  /** Number of reserved slots, for users who occupy fewer slots than this number. */
   readonly #keptSlots: number
   /** Number of jobs by user. Counted only if slots are reserved. */
   readonly #jobsOf = new Map<string, number>()
-  /** Users who occupy too many slots to be given a reserved one. */
+  /** Users who occupy too many slots to get a reserved one. */
   readonly #heavyUsers = new Set<string>()
   /** Tasks that are being claimed. `isCanceled` is set if a task is canceled during its claim. */
   readonly #claims = new Map<string, { claim: Promise<unknown>; isCanceled: boolean }>()
@@ -60,8 +60,7 @@ export class TaskRunner {
   #state: 'waiting' | 'running' | 'draining' | 'interrupted' = 'waiting'
   #unsubscribe: (() => void) | undefined
   /**
-   * Number of queued tasks that no runner has claimed. Includes tasks that this runner has taken from the store but
-   * not claimed yet.
+   * Number of unclaimed queued tasks, including those that this runner has taken from the store but not claimed yet.
    */
   #queuedCount = 0
   #hasMore = true
@@ -115,8 +114,8 @@ export class TaskRunner {
   }
 
   /**
-   * Maximum number of queued tasks per user, or null for no limit. Once the queue is half full, each user may occupy
-   * an eighth of it, so that one user cannot fill it.
+   * Maximum queued tasks per user, or null for no limit. Once the queue is half full, each user may occupy an eighth of
+   * it, so that one user cannot fill it.
    */
   get waitingMax(): number | null {
     const { queuedMax } = this.#options
@@ -134,8 +133,8 @@ export class TaskRunner {
   }
 
   /**
-   * Aborts attempts that this node no longer owns. Writes nothing to the store. Returns the ids of the tasks that
-   * were running on this node.
+   * Aborts attempts that this node no longer owns. Writes nothing to the store. Returns the ids of tasks that were
+   * running on this node.
    */
   loseTasks(lost: readonly AttemptRef[]): string[] {
     const running = lost.filter(({ attempt, taskId }) => this.#running.get(taskId)?.task.attempt === attempt)
@@ -144,8 +143,8 @@ export class TaskRunner {
   }
 
   /**
-   * Aborts a canceled task that is being claimed or run. Writes nothing to the store. Returns false if the task is
-   * not on this node.
+   * Aborts a canceled task that is being claimed or run. Writes nothing to the store. Returns false if the task is not
+   * on this node.
    */
   stopTask(taskId: string): boolean {
     const claiming = this.#claims.get(taskId)
@@ -155,28 +154,25 @@ export class TaskRunner {
     return claiming !== undefined || running !== undefined
   }
 
-  /** Must be called when a queued task has ended without having started. */
+  /** Call this when a queued task has ended without having started. */
   taskUnqueued(): void {
     this.#queuedCount = Math.max(0, this.#queuedCount - 1)
   }
 
-  /** Sets the total number of queued tasks on all nodes. */
+  /** Sets the number of queued tasks on all nodes together. */
   noteQueued(count: number): void {
     this.#queuedCount = count
   }
 
-  /**
-   * Must be called when a task was queued: after a new task is durable, and after an interrupted task was queued
-   * again.
-   */
+  /** Call this after a new task is durable, and after an interrupted task was queued again. */
   taskQueued(): void {
     this.#queuedCount++
     this.#options.source.announce()
   }
 
   /**
-   * Stops starting tasks and waits for the running tasks until their timeouts, but at most `drainSeconds`. Then
-   * interrupts the tasks that are still running. Queued tasks remain queued for the next start.
+   * Stops starting tasks, and waits for the running ones until their timeouts, but at most `drainSeconds`. Then
+   * interrupts the remaining ones. Queued tasks remain queued for the next start.
    */
   async drain(): Promise<void> {
     if (this.isAccepting) {
@@ -258,8 +254,7 @@ export class TaskRunner {
   }
 
   /**
-   * Claims and runs a task. Resolves to undefined if the task no longer exists or the runner has stopped taking
-   * tasks.
+   * Claims and runs a task. Resolves to undefined if the task no longer exists or the runner has stopped taking tasks.
    */
   async #run(taskId: string, stop: AbortController): Promise<'ended' | 'requeued' | 'at-limit' | undefined> {
     const { source, store } = this.#options
@@ -270,8 +265,8 @@ export class TaskRunner {
     try {
       task = await claiming.claim
     } finally {
-      // Do not await anything between this statement and the insertion into `#running`. A cancel must always find the
-      // task in one of the two maps.
+      // Do not await anything before the insertion into `#running`, because a cancel must always find the task in one
+      // of the two maps.
       this.#claims.delete(taskId)
     }
     if (task === undefined || task === 'at-limit') return task
@@ -286,15 +281,12 @@ export class TaskRunner {
     return await runTask(this.#options, { task, stop: stop.signal })
   }
 
-  /**
-   * Whether the state is `interrupted`. A getter, because TypeScript would assume that the state cannot change during
-   * an await.
-   */
+  /** A getter, because TypeScript would assume that the state cannot change during an await. */
   get #hasBeenInterrupted(): boolean {
     return this.#state === 'interrupted'
   }
 
-  /** Returns how many tasks can be taken now and which users to skip, or undefined if no task can be taken. */
+  /** Returns how many tasks can be taken now and which users to skip, or undefined if there is no room. */
   #room(): { isForAll: boolean; limit: number; passOver: ReadonlySet<string> } | undefined {
     const free = this.#options.concurrency - this.#jobs.pending
     const { users } = this.#passedOver

@@ -8,13 +8,13 @@ export type TaskSource = {
   /** Settles tasks that a crashed process left running, if they can be identified at startup. */
   recover(): Promise<void>
   /**
-   * Announces that a new or interrupted task was queued durably. If `userId` is set, announces instead that one of
-   * this user's running tasks has ended, so that the runner can readmit a skipped user.
+   * Announces that a new or interrupted task was queued durably. With `userId`, announces instead that one of this
+   * user's running tasks has ended, so that the runner can readmit a skipped user.
    */
   announce(userId?: string): void
   /** Calls `onWaiting` when tasks may be queued. Returns a function that ends the subscription. */
   subscribe(onWaiting: (userId?: string) => void): () => void
-  /** Returns the start time of a task that was just claimed. Time limits are measured from this time. */
+  /** Returns the start of a claimed task, from which time limits are measured. */
   begunAt(task: TaskRecord): EpochMs
 }
 
@@ -49,8 +49,8 @@ export function localTasks(parts: SettleParts): TaskSource {
 const lookMs = 1000
 
 /**
- * Task source for a store that several nodes share. Abandoned tasks are not found at startup but by their expired
- * leases (`LeaseKeeper`).
+ * Task source for nodes that share a store. `LeaseKeeper` finds abandoned tasks by their expired leases instead of at
+ * startup.
  */
 export function sharedTasks({ clock, shared }: { clock: Clock; shared: SharedStore }): TaskSource {
   const { signals } = shared
@@ -65,7 +65,7 @@ export function sharedTasks({ clock, shared }: { clock: Clock; shared: SharedSto
         unsubscribe()
       }
     },
-    // Not `startedAt`, because that is the database server's time, which may differ from this node's.
+    // Not `startedAt`, because the database server's time may differ from this node's.
     begunAt: () => clock.now(),
   }
 }

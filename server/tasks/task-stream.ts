@@ -12,9 +12,9 @@ type Following = { userId: string; taskId: string; reader: StreamReader }
 const fullRetrySeconds = 30
 
 /**
- * Event stream of one task for one follower. It yields the current state, then each change, and finally the end of
- * the task exactly once. Several changes between two reads are merged into one event. If the client disconnects or
- * the service stops, the stream ends without the final event.
+ * Event stream of one task for one follower. Yields the current state, then each change, and finally the end of the
+ * task exactly once. Merges several changes between two reads into one event. If the client disconnects or the service
+ * stops, the stream ends without the final event.
  */
 export class TaskStream implements AsyncIterable<TaskEvent> {
   readonly #parts: StreamParts
@@ -24,9 +24,7 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
   #told: Pick<TaskRecord, 'status' | 'attempt' | 'progress'> | undefined
   #hasEnded = false
 
-  /**
-   * Throws 404 if the task belongs to another user, and 429 if the user already has the maximum number of waiters.
-   */
+  /** Throws 404 if the task belongs to another user, and 429 if the user already has the maximum number of waiters. */
   static async open(parts: StreamParts, following: Following): Promise<TaskStream> {
     const { reader, taskId, userId } = following
     const found = await parts.store.getTask({ userId, taskId })
@@ -78,7 +76,7 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
     const { cutOff, stallMs } = this.#following.reader
     try {
       for (let events = await this.next(); events; events = await this.next()) {
-        // `yield` returns once the reader has taken the event. A reader that stalls for `stallMs` is disconnected.
+        // `yield` returns once the reader has taken the event. Disconnect a reader that stalls for `stallMs`.
         const timer = setTimeout(cutOff, stallMs)
         try {
           for (const event of events) {
@@ -95,8 +93,8 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
   }
 
   /**
-   * Reads the task again after a change. Progress of a run in this process needs no database read. Returns false if
-   * the task no longer exists.
+   * Reads the task again after a change. Progress of a run in this process needs no database read. Returns false if the
+   * task no longer exists.
    */
   async #look(change: 'state' | 'progress'): Promise<boolean> {
     const { live, store } = this.#parts
