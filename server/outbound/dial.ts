@@ -11,18 +11,18 @@ import { hostOf, isPublicAddress, portOf } from './private-address.ts'
 export type Dial = {
   peer: Peer
   url: URL
-  /** Whether connections to private addresses are allowed, because the operator configured or allowed the host. */
+  /** Whether to allow private addresses, because the operator configured or allowed the host. */
   isPrivateAllowed: boolean
-  /** Time limit for the DNS lookup, the TCP connection and the TLS handshake together. */
+  /** Time limit for DNS lookup, TCP connection and TLS handshake together. */
   connectMs: number
   lookups: Lookups
   /** Aborts the attempt. `dial` then rejects with the abort reason. */
   signal: AbortSignal
-  /** Receives the cause of a failed attempt unless it timed out or was aborted. Also receives later socket errors. */
+  /** Receives later socket errors, and the cause of a failed attempt unless it timed out or was aborted. */
   onError?: (error: unknown) => void
 }
 
-/** Slots for DNS lookups, shared by all users. A lookup occupies a slot of `userId`, or waits for one. */
+/** Slots for DNS lookups, shared by all users. A lookup waits for a slot of `userId`. */
 export type Lookups = {
   userId: string
   places: FairPlaces
@@ -32,10 +32,10 @@ export type Lookups = {
 const probeMs = 30_000
 
 /**
- * Opens a TCP connection and, for https, completes the TLS handshake. Checks the same IP address that the socket
- * connects to, because each name is resolved only once. This prevents DNS rebinding, where a name resolves to a
- * public address for the check and to a private one for the connection. Ignores proxy settings in the environment and
- * does not use Node's agents.
+ * Opens a TCP connection and, for https, completes the TLS handshake. Resolves each name only once, so the checked IP
+ * address is the one that the socket connects to. This prevents DNS rebinding, where a name resolves to a public
+ * address for the check and to a private one for the connection. Ignores proxy settings in the environment, and does
+ * not use Node's agents.
  */
 export async function dial(options: Dial): Promise<Socket> {
   const { connectMs, isPrivateAllowed, onError = () => {}, peer, signal: stop, url } = options
@@ -50,8 +50,8 @@ export async function dial(options: Dial): Promise<Socket> {
     const plain = open(url, await addressesOf(options, signal))
     sockets.push(plain)
     await once(plain, 'connect', { signal })
-    // Check the address of every connection before the TLS handshake, so that a private host does not even receive
-    // the server name.
+    // Check the address of every connection before the TLS handshake, so that a private host does not even receive the
+    // server name.
     if (!isPrivateAllowed && !isPublicAddress(plain.remoteAddress ?? '')) throw new NoPublicHostError()
     if (url.protocol === 'http:') return plain.on('error', onError)
     const secure = secured(plain, options)
@@ -96,14 +96,13 @@ function open(url: URL, addresses: LookupAddress[]): Socket {
 function secured(socket: Socket, { peer, url }: Dial): Socket {
   const host = hostOf(url)
   const servername = isIP(host) ? '' : host.replace(/\.$/, '')
-  // For users' hosts, verification must not be disabled by NODE_TLS_REJECT_UNAUTHORIZED in the environment.
+  // NODE_TLS_REJECT_UNAUTHORIZED in the environment must not disable verification for users' hosts.
   const checked = peer.isOperators ? {} : { rejectUnauthorized: true }
   return heard(connectSecurely({ socket, host, servername, ...checked, ALPNProtocols: ['http/1.1'] }))
 }
 
 /**
- * Callers receive errors through `once`. Without this listener, an error would crash the process while no caller is
- * waiting for one.
+ * Callers receive errors through `once`. Without this listener, an error that no caller awaits would crash the process.
  */
 function heard<S extends Socket>(socket: S): S {
   return socket.on('error', () => {})

@@ -15,7 +15,7 @@ export type Exchange = Pick<RequestOptions, 'agent' | 'createConnection'> & {
 }
 
 /**
- * Sends a request without retries and resolves with the response head, whatever its status. A caller that does not
+ * Sends a request without retries, and resolves with the response head, whatever its status. A caller that does not
  * read the whole body must destroy the response to close the connection.
  */
 export function exchange({
@@ -51,12 +51,11 @@ export function exchange({
       sent.destroy()
     }
     const timer = headMs === undefined ? undefined : setTimeout(onTime, headMs, headMs)
-    // Without an `upgrade` listener, Node would destroy the connection if the server switched protocols without being
-    // asked to.
+    // Without an `upgrade` listener, Node destroys the connection if the server switches protocols unasked.
     sent.once('response', resolve)
     sent.once('upgrade', resolve)
-    // This listener remains attached. After the response head, the reader of the body reports errors, and `fail` has
-    // no effect.
+    // Keep this listener. Once there is a response head, the reader of the body reports errors, and `fail` has no
+    // effect.
     sent.on('error', (error) => {
       if (error instanceof NoPublicHostError || error instanceof peer.Failure) return fail(error)
       const isGarbled = codeOf(error).startsWith('HPE_')
@@ -82,7 +81,7 @@ export function expectUncompressed({ headers }: IncomingMessage, { Failure, name
 export type BodyRules = {
   peer: Peer
   bytesMax: number
-  /** Error class for a body that exceeds `bytesMax`. Defaults to the peer's `Failure`. */
+  /** Defaults to the peer's `Failure`. */
   TooLarge?: Peer['Failure']
 }
 
@@ -91,8 +90,8 @@ export function expectSize({ headers }: IncomingMessage, rules: BodyRules): void
 }
 
 /**
- * Yields the body as it arrives and applies backpressure to the connection. Throws if the body exceeds `bytesMax` or
- * the connection closes early.
+ * Yields the body as it arrives, with backpressure. Throws if the body exceeds `bytesMax` or the connection closes
+ * early.
  */
 export async function* readBody(answer: IncomingMessage, rules: BodyRules): AsyncGenerator<Buffer, undefined> {
   const { bytesMax, peer } = rules

@@ -8,19 +8,16 @@ export type HostLookup = {
   /** Aborts the lookup immediately. `lookUpHost` then rejects with the abort reason. */
   signal: AbortSignal
   /**
-   * Whether the operator configured the host. If so, the search list in resolv.conf applies, as it does for other
+   * Whether the operator configured the host. The search list in resolv.conf then applies, as it does for other
    * programs on the machine.
    */
   isOperators: boolean
   accepts?: (address: string) => boolean
-  /** Name servers to use in tests instead of the machine's, as `address:port`. */
+  /** Name servers for tests, as `address:port`. */
   nameServers?: readonly string[] | undefined
 }
 
-/**
- * Thrown if the host does not exist or no name server responded in time. The error does not reveal which of the two
- * happened.
- */
+/** Thrown if the host does not exist or no name server responded in time. The error does not reveal which. */
 export class HostNotFoundError extends Error {
   override readonly name = 'HostNotFoundError'
   readonly code = 'ENOTFOUND'
@@ -33,13 +30,13 @@ export class HostNotFoundError extends Error {
 const lookupMs = 5000
 const tryMs = 2000
 const tries = 2
-/** Time that the first response waits for the response of the other address family. */
+/** How long the first response waits for the other address family's. */
 const graceMs = 300
 
 /**
- * Resolves a host from the hosts file or from DNS. getaddrinfo cannot be canceled, and each call occupies one of
- * libuv's four threads until the name server responds. A few names on unresponsive servers would block all other
- * lookups and file access.
+ * Resolves a host from the hosts file or DNS. Does not use getaddrinfo, because its calls cannot be canceled, and each
+ * occupies one of libuv's four threads until the name server responds. A few names on unresponsive servers would block
+ * all other lookups and file access.
  */
 export async function lookUpHost(host: string, options: HostLookup): Promise<LookupAddress[]> {
   const { accepts = () => true, isOperators, signal } = options
@@ -49,7 +46,7 @@ export async function lookUpHost(host: string, options: HostLookup): Promise<Loo
   const usable = known.filter(accepts)
   if (usable.length > 0) return usable.map(toAddress)
   if (isLocal(name)) throw new HostNotFoundError()
-  // If the addresses in the hosts file are unusable, query DNS anyway. Otherwise the fast response would reveal that
+  // If the addresses in the hosts file are unusable, query DNS anyway. Otherwise, the fast response would reveal that
   // the hosts file contains the name.
   const late = AbortSignal.timeout(lookupMs)
   const stop = AbortSignal.any([signal, late])
@@ -63,7 +60,7 @@ export async function lookUpHost(host: string, options: HostLookup): Promise<Loo
   throw new HostNotFoundError()
 }
 
-/** Returns a lookup function for `net.connect` that returns addresses which were resolved earlier. */
+/** Returns a lookup function for `net.connect` that returns these addresses. */
 export function answering(addresses: LookupAddress[]): LookupFunction {
   const { address, family } = must(addresses[0], 'a successful lookup has an address')
   return (_host, { all }, callback) => (all ? callback(null, addresses) : callback(null, address, family))
@@ -78,12 +75,12 @@ function toAddress(address: string): LookupAddress {
 }
 
 /**
- * Queries both address families. After the first response, waits only briefly for the other. Returns an empty array
- * if neither has an address.
+ * Queries both address families. After the first response, waits only briefly for the other. Returns an empty array if
+ * neither has an address.
  */
 async function ask(name: string, { nameServers, signal }: HostLookup): Promise<string[]> {
   if (signal.aborted) return []
-  // Create a resolver for each lookup, because `cancel` ends all queries of a resolver. A new resolver also reads the
+  // Create a resolver for each lookup, because `cancel` ends all of a resolver's queries. A new one also reads the
   // machine's current settings.
   const resolver = new Resolver({ timeout: tryMs, tries })
   if (nameServers) resolver.setServers(nameServers)
@@ -128,7 +125,7 @@ class SystemFile<Content> {
   }
 
   /**
-   * Reads synchronously, because asynchronous reads might wait for a busy libuv thread. The file is small and usually
+   * Reads synchronously, because an asynchronous read might wait for a busy libuv thread. The file is small and usually
    * in the page cache.
    */
   read(): Content {

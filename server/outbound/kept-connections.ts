@@ -4,14 +4,14 @@ import { must } from '../kernel/assert.ts'
 import { dial, type Dial } from './dial.ts'
 
 /**
- * Maximum idle time of a connection. It is shorter than the idle timeout of common servers, which is five seconds for
- * Node and uvicorn and longer for most others. A request that is sent while the server closes the connection fails.
- * It is not retried, because the server may have processed it, and a tool could run twice. If the server announces a
- * shorter timeout, Node's agent respects it.
+ * Maximum idle time of a connection. Common servers close an idle connection later: Node and uvicorn after five
+ * seconds, and most others after more. A request fails if the server closes the connection at that moment. It is not
+ * retried, because the server may have processed it, and a tool could run twice. If the server announces a shorter
+ * timeout, Node's agent respects it.
  */
 const idleMs = 4000
 
-/** Agent that reuses connections to one origin. Every connection is opened by `dial`. */
+/** Agent that reuses connections to one origin. `dial` opens every connection. */
 export class KeptConnections extends Agent {
   readonly #dial: Omit<Dial, 'signal'>
 
@@ -20,9 +20,7 @@ export class KeptConnections extends Agent {
     this.#dial = options
   }
 
-  /**
-   * Passes the connection to Node only after it is established and checked, so that no request is written earlier.
-   */
+  /** Passes the connection to Node only once it is established and checked, so that no request is written earlier. */
   override createConnection(
     { stop }: RequestOptions & { stop?: AbortSignal },
     callback?: (error: Error | null, stream: Duplex) => void,

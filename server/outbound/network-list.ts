@@ -13,7 +13,7 @@ export class NetworkList {
     }
   }
 
-  /** Treats an IPv4-mapped IPv6 address as its IPv4 address. */
+  /** An IPv4-mapped IPv6 address counts as its IPv4 address. */
   has(address: string): boolean {
     const plain = plainAddress(address)
     return isIP(plain) !== 0 && this.#entries.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')

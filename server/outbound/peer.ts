@@ -1,13 +1,10 @@
-/**
- * Describes the remote end of a connection for error messages. These messages contain neither its address nor a
- * secret.
- */
+/** Describes the remote end of a connection for error messages. These contain neither its address nor a secret. */
 export type Peer = {
   /** Noun that follows "the" in messages. */
   name: string
   /**
-   * Whether the operator configured the peer. If so, messages to users do not contain its host, and the environment
-   * may disable certificate verification.
+   * Whether the operator configured the peer. Messages to users then omit its host, and the environment may disable
+   * certificate verification.
    */
   isOperators: boolean
   Failure: new (message: string) => Error
@@ -16,9 +13,8 @@ export type Peer = {
 export const lookupsPerUserMax = 8
 
 /**
- * Thrown for a host with only private addresses, and for a host that does not exist. Both get the same error, so that
- * users cannot probe for internal names. The caller writes the message, because only the caller knows where the URL
- * comes from.
+ * Thrown for a host that has only private addresses or does not exist. The error is the same, so that users cannot
+ * probe for internal names. The caller writes the message, because it knows where the URL comes from.
  */
 export class NoPublicHostError extends Error {}
 

@@ -1,8 +1,7 @@
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
 // Special-purpose IPv4 ranges from https://www.iana.org/assignments/iana-ipv4-special-registry, and the multicast and
-// reserved blocks from https://www.iana.org/assignments/ipv4-address-space. 240.0.0.0/4 includes the broadcast
-// address.
+// reserved blocks from https://www.iana.org/assignments/ipv4-address-space. 240.0.0.0/4 includes the broadcast address.
 const specialIpv4 = blockList('ipv4', [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -21,9 +20,8 @@ const specialIpv4 = blockList('ipv4', [
   '240.0.0.0/4',
 ])
 
-// IANA's global unicast range, https://www.iana.org/assignments/ipv6-address-space. Addresses outside it embed an
-// IPv4 address (IPv4-mapped, IPv4-compatible, NAT64), or they are loopback, link-local, unique local or multicast
-// addresses.
+// IANA's global unicast range, https://www.iana.org/assignments/ipv6-address-space. Other addresses embed an IPv4
+// address (IPv4-mapped, IPv4-compatible, NAT64), or are loopback, link-local, unique local or multicast.
 const globalIpv6 = blockList('ipv6', ['2000::/3'])
 
 // Special-purpose ranges within 2000::/3 from https://www.iana.org/assignments/iana-ipv6-special-registry: protocol
@@ -40,12 +38,12 @@ function blockList(type: 'ipv4' | 'ipv6', subnets: readonly string[]): BlockList
 }
 
 /**
- * Whether an address is a public internet address, and not private, loopback or special-purpose. Returns false for a
- * string that is not a valid IP address, and for a link-local address with a zone.
+ * Whether an address is public, and not private, loopback or special-purpose. Returns false for a string that is not a
+ * valid IP address, and for a link-local address with a zone.
  */
 export function isPublicAddress(address: string): boolean {
   if (address.includes('%')) return false
-  // Check each list only for its own family. An IPv4 list would also match IPv4-mapped IPv6 addresses.
+  // Check each list only for its own family, because an IPv4 list would also match IPv4-mapped IPv6 addresses.
   switch (isIP(address)) {
     case 4:
       return !specialIpv4.check(address, 'ipv4')
@@ -60,13 +58,13 @@ export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1')
 }
 
-/** Whether the URL contains a private IP address. A host name is checked later, when it is resolved. */
+/** Whether the URL contains a private IP address. Host names are checked later, when they are resolved. */
 export function namesPrivateAddress(url: URL): boolean {
   const host = hostOf(url)
   return isIP(host) !== 0 && !isPublicAddress(host)
 }
 
-/** Whether the URL matches a `host` or `host:port` entry. An entry without a port matches every port. */
+/** Whether the URL matches a `host` or `host:port` entry. Without a port, an entry matches every port. */
 export function isPrivateHost(url: URL, privateHosts: readonly string[]): boolean {
   return privateHosts.some((entry) => {
     const { host, port } = parseEntry(entry)
@@ -78,7 +76,7 @@ export function portOf({ port, protocol }: URL): number {
   return Number(port) || (protocol === 'https:' ? 443 : 80)
 }
 
-/** Normalizes `host` like the URL parser does. Returns null as the host if no URL can contain it. */
+/** Normalizes `host` like the URL parser does. The host is null if no URL can contain it. */
 function parseEntry(entry: string): { host: string | null; port: number | null } {
   if (isIPv6(entry)) return { host: canonicalHost(`[${entry}]`), port: null }
   const [, host, port] = /^(\[[^\]]*\]|[^:/?#@\\\s]+)(?::(\d{1,5}))?$/.exec(entry) ?? []

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 
-// Signs requests to `http` agents and webhooks according to Standard Webhooks: https://www.standardwebhooks.com.
+// Signs requests to `http` agents and webhooks as specified by Standard Webhooks: https://www.standardwebhooks.com.
 
 export type SignatureHeaders = { 'webhook-id': string; 'webhook-timestamp': string; 'webhook-signature': string }
 

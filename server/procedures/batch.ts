@@ -2,7 +2,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import { ownTurn } from '../kernel/own-turn.ts'
 import { jsonBytes, pageBytesMax } from '../store/byte-bounds.ts'
 
-/** Maximum number of calls in a batch. A larger batch is rejected as a whole. */
+/** Maximum calls in a batch. A larger batch is rejected as a whole. */
 export const batchCallsMax = 20
 export const batchBytesMax = 8 * 1024 * 1024
 
@@ -18,7 +18,7 @@ export class Batch {
     this.pageBytesMax = Math.floor(pageBytesMax / calls)
   }
 
-  /** Runs one call in its own event-loop tick, so that other work can run between the calls. */
+  /** Runs each call in its own event-loop tick, so that other work can run in between. */
   async call<Output>(resolve: () => Output | Promise<Output>): Promise<Output> {
     await ownTurn(this.#userId)
     this.#assertRoom()

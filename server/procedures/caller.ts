@@ -12,9 +12,9 @@ export type Caller = {
   isAdmin: boolean
   scopes: readonly CallerScope[]
   account: AccountPlan
-  /** Limits of the credential, or null if it has none. */
+  /** Limits of the credential. Null if it has none. */
   limits: CredentialLimits | null
-  /** Ids of the agents whose executions the credential may start and change, or null for all agents. */
+  /** Ids of the agents whose executions the credential may start and change. Null for all agents. */
   agents: readonly string[] | null
   credential: CallerCredential
 }
@@ -24,8 +24,7 @@ export type CallerCredential =
   | { kind: 'login'; loginId: string }
   | { kind: 'acting'; platformKeyId: string }
   /**
-   * A client token. It can call only operations that allow client tokens. If it is bound to a session or task, it can
-   * access only that session or task.
+   * Can call only operations that allow client tokens. If it is bound to a session or task, it can access nothing else.
    */
   | { kind: 'clientToken'; tokenId: string; sessionId: string | null; taskId: string | null }
   | { kind: 'operator' }
@@ -41,7 +40,7 @@ export function platformOf(caller: AnyCaller): PlatformCaller['platform'] | unde
   return 'platform' in caller ? caller.platform : undefined
 }
 
-/** Returns the id under which requests are counted: the id of the user or of the platform key. */
+/** Requests are counted per user, or per platform key. */
 export function senderOf(caller: AnyCaller): string {
   return 'platform' in caller ? caller.platform.keyId : caller.userId
 }
@@ -62,7 +61,7 @@ export function loginIdOf({ credential }: Pick<Caller, 'credential'>): string | 
   return credential.kind === 'login' ? credential.loginId : undefined
 }
 
-/** Returns the id of the session that a client token is bound to, or null if it is not bound to one. */
+/** Returns the session that a client token is bound to, or null. */
 export function boundSessionOf({ credential }: Pick<Caller, 'credential'>): string | null {
   return credential.kind === 'clientToken' ? credential.sessionId : null
 }
@@ -94,8 +93,8 @@ const names: Record<CallerCredential['kind'], string> = {
 }
 
 /**
- * Throws 403 unless the caller is an admin with a browser login, or the command line. API keys are rejected, because
- * a leaked key must not give access to other people's accounts.
+ * Throws 403 unless the caller is an admin with a browser login, or the command line. A leaked API key must not give
+ * access to other people's accounts.
  */
 export function requireAdmin(caller: AnyCaller): asserts caller is Caller {
   if ('platform' in caller || !['login', 'operator'].includes(caller.credential.kind)) {

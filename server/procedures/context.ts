@@ -13,15 +13,15 @@ export type Shared = {
   clock: Clock
   store: Pick<Store, 'readRate'>
   writeRate: WriteRate
-  /** Frees the request's slot and body memory in the admission gate. */
+  /** Frees the request's gate slot and body memory. */
   release: (request: IncomingMessage) => void
   /** Waits for a separate event-loop tick before a large piece of work. */
   turn: (request: IncomingMessage, owner: string | null) => Promise<void>
 }
 
 /**
- * The client that reads a stream. Call `cutOff` to disconnect it if it has not read anything for `stallMs`. `left`
- * aborts if the client disconnects before the end.
+ * The client that reads a stream. `cutOff` disconnects it, for example if it reads nothing for `stallMs`. `left` aborts
+ * if the client disconnects before the end.
  */
 export type StreamReader = { stallMs: number; cutOff: () => void; left: AbortSignal }
 
@@ -34,7 +34,9 @@ export type Context = {
   idempotencyKey: string | null
   /** The MCP tool call for which this request creates a task. */
   call?: ToolCall | undefined
-  /** State of the rate window at admission. If null, it is read when the response headers are written. */
+  /**
+   * State of the rate window at admission. If null, the response headers show the state at the time of the response.
+   */
   rate: RateState | null
   /** Null if the response cannot be a stream. */
   stream: StreamReader | null

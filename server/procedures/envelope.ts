@@ -5,10 +5,10 @@ import { badField } from '../kernel/errors.ts'
 type Envelope = { json?: unknown; meta?: unknown }
 
 /**
- * Reads and writes superjson's envelope, `{ json, meta? }`. Responses contain only plain JSON. Inputs must contain
- * the same values as over REST, so values other than JSON are rejected. Annotations in `meta` are applied only if
- * there are few of them and their paths exist. superjson's running time grows with the size of `meta` times its
- * depth, and for an annotation on `list.1000000000` it would allocate an array of that length.
+ * Reads and writes superjson's envelope, `{ json, meta? }`. Responses contain only plain JSON. Inputs must have the
+ * same values as over REST, so values other than JSON are rejected. Annotations in `meta` are applied only if there are
+ * few of them and their paths exist. superjson takes time proportional to the size of `meta` times its depth, and for
+ * an annotation on `list.1000000000` it would allocate an array of that length.
  */
 export const envelope = {
   serialize: (value: unknown): Envelope => ({ json: value }),
@@ -21,17 +21,14 @@ export const envelope = {
 }
 
 /**
- * Bounds for `meta`: the number of its keys and values, their total length, and its depth. An annotation consists of
- * a key and an array with one value.
+ * Limits for `meta`: the number of its keys and values, their total length, and its depth. An annotation is a key and
+ * an array with one value.
  */
 const metaValuesMax = 10_000
 const metaCharsMax = 64 * 1024
 const metaDepthMax = 8
 
-/**
- * Throws 400 if an input has annotations, alone or in a batch. Used for unauthenticated clients, which need only
- * plain JSON.
- */
+/** Throws 400 if an input has annotations, alone or in a batch. Unauthenticated clients need only plain JSON. */
 export function assertNoMeta(text: string): void {
   let sent: unknown
   try {
@@ -53,9 +50,8 @@ function applyAnnotations(value: unknown, meta: unknown): unknown {
   if (!isRecord(meta)) throw malformed()
   const { referentialEqualities, v } = meta
   const paths = undefinedPaths(meta['values'])
-  // Objects that are referenced several times appear in full in the JSON, so these annotations are not resolved.
-  // Resolving twenty nested references would expand a kilobyte to a gigabyte. A null at such a path indicates a
-  // circular input.
+  // Objects that are referenced several times appear in full in the JSON, so do not resolve these annotations. Twenty
+  // nested references would expand a kilobyte to a gigabyte. A null at such a path indicates a circular input.
   const isLegacy = typeof v !== 'number' || v < 1
   for (const path of textsIn(referentialEqualities)) {
     const found = find(value, segmentsOf(path, isLegacy))
@@ -78,7 +74,6 @@ function restored(annotated: SuperJSONResult): unknown {
   }
 }
 
-/** Throws as soon as a bound is exceeded, without counting the rest. */
 function assertFewAnnotations(meta: unknown): void {
   const waiting: { value: unknown; depth: number }[] = [{ value: meta, depth: 1 }]
   let chars = 0
@@ -129,10 +124,7 @@ function textsIn(value: unknown): string[] {
   return texts
 }
 
-/**
- * Splits a superjson path into keys. Dots in keys are escaped with a backslash. Since version 1 of the format,
- * backslashes are escaped too.
- */
+/** Splits a superjson path into keys. A backslash escapes a dot and, since version 1 of the format, a backslash. */
 function segmentsOf(path: string, isLegacy: boolean): string[] {
   const segments: string[] = []
   let segment = ''
@@ -154,7 +146,7 @@ function find(root: unknown, segments: readonly string[]): Found | undefined {
   let value = root
   let found: Found | undefined
   for (const key of segments) {
-    // Excludes inherited properties and the `length` of an array.
+    // Excludes inherited properties and an array's `length`.
     if (typeof value !== 'object' || value === null || !Object.prototype.propertyIsEnumerable.call(value, key)) {
       return undefined
     }

@@ -1,9 +1,6 @@
 import type { CallerContext, Context } from './context.ts'
 
-/**
- * Marks the request as long-lived. Releases its slot and body memory in the admission gate, and excludes it from
- * latency metrics.
- */
+/** Marks the request as long-lived. Releases its gate slot and body memory, and excludes it from latency metrics. */
 export function holdAnswer({ about, request, shared }: Pick<Context, 'about' | 'request' | 'shared'>): void {
   about.isLong = true
   shared.release(request)

@@ -13,16 +13,15 @@ import { envelope } from './envelope.ts'
 
 export type RestMeta = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Path with parameters written as `{name}`. */
+  /** Path with parameters as `{name}`. */
   path: `/${string}`
   operationId: string
   tags: string[]
   summary: string
   description?: string
-  /** Whether the operation requires authentication. */
   protect: boolean
   successDescription: string
-  /** Error responses of this operation by status. Statuses that are common to all operations are omitted. */
+  /** Error responses by status, without those that all operations have. */
   errorResponses: Record<number, string>
 }
 
@@ -31,14 +30,14 @@ export type ProcedureMeta = {
   isIdempotent?: boolean
   isBodyOptional?: boolean
   isStream?: boolean
-  /** Whether the operation supports long polling. If so, it gets a signal that aborts when the client disconnects. */
+  /** Whether the operation supports long polls. It then gets a signal that aborts when the client disconnects. */
   isHeld?: boolean
   isTable?: boolean
   /** Whether the operation requires no authentication. It cannot be called in a batch. */
   isPublic?: boolean
 }
 
-/** tRPC's error code for each HTTP status. tRPC has no code for 408, 410, 417, 424 and 431. */
+/** tRPC's code for each HTTP status. There is none for 408, 410, 417, 424 and 431. */
 const rpcCodes: Readonly<Record<number, TRPC_ERROR_CODE_KEY>> = {
   401: 'UNAUTHORIZED',
   403: 'FORBIDDEN',
@@ -54,8 +53,8 @@ const rpcCodes: Readonly<Record<number, TRPC_ERROR_CODE_KEY>> = {
 }
 
 /**
- * Creates the error body for typed RPC. It contains only listed fields, so neither stack traces nor messages of
- * unexpected errors reach the client.
+ * Creates the error body for typed RPC. It contains only listed fields, so clients see neither stack traces nor
+ * messages of unexpected errors.
  */
 export function rpcError(error: ErrandError, path?: string) {
   const { message, details, statusCode } = errorBody(error)
@@ -94,8 +93,8 @@ export type Credential = 'apiKey' | 'browserSession' | 'platformKey' | 'clientTo
 const accesses = new WeakMap<object, { check: AccessCheck; credentials: readonly Credential[] }>()
 
 /**
- * The parts of tRPC's internal procedure definition that we use. The version of tRPC is pinned, and `directCall`
- * checks these parts at startup.
+ * The parts of tRPC's internal procedure definition that we use. The version of tRPC is pinned, and `directCall` checks
+ * these parts at startup.
  */
 type ProcedureDefinition = {
   type: string
@@ -110,7 +109,7 @@ export function definitionOf(of: AnyProcedure): ProcedureDefinition {
   return of._def as unknown as ProcedureDefinition
 }
 
-/** Returns a procedure's access check, or null for a public procedure. The check runs before the body is read. */
+/** Returns the access check, which runs before the body is read. Null for a public procedure. */
 export function accessOf(of: AnyProcedure): AccessCheck | null {
   const { meta, resolver } = definitionOf(of)
   const access = accesses.get(resolver)
@@ -118,7 +117,7 @@ export function accessOf(of: AnyProcedure): AccessCheck | null {
   return access?.check ?? null
 }
 
-/** Returns the credentials that a procedure accepts. Returns an empty array for a public procedure. */
+/** Returns the credentials that a procedure accepts. Empty for a public procedure. */
 export function credentialsOf(of: AnyProcedure): readonly Credential[] {
   return accesses.get(definitionOf(of).resolver)?.credentials ?? []
 }
@@ -128,9 +127,9 @@ type WithCaller<Options> = Omit<Options, 'ctx'> & { ctx: CallerContext }
 type WithAnyCaller<Options> = Omit<Options, 'ctx'> & { ctx: PlatformContext }
 
 /**
- * Wraps a resolver whose caller must have the scope, or one of several. Operations reject client tokens unless
- * `reach` allows them. This is not a middleware, because each middleware copies the options of every call, which
- * takes 10 % of the time of a read.
+ * Wraps a resolver whose caller must have the scope, or one of several. Operations reject client tokens unless `reach`
+ * allows them. This is not a middleware, because each middleware copies the options of every call, which takes 10 % of
+ * the time of a read.
  */
 export function withScope<Options extends { ctx: Context; input: unknown }, Output>(
   scope: CallerScope | readonly CallerScope[],
@@ -155,9 +154,9 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
 }
 
 /**
- * Like `withScope`, for changes other than executions. Each change counts toward the user's rate limit for writes.
- * Operations that revoke keys or end logins do not use it. Otherwise the thief of a key could exhaust the limit and
- * prevent the owner from revoking the key.
+ * Like `withScope`, for changes other than executions. Each counts toward the user's rate limit for writes. Not for
+ * operations that revoke keys or end logins, because the thief of a key could exhaust the limit to prevent the owner
+ * from revoking it.
  */
 export function withWrite<Options extends { ctx: Context; input: unknown }, Output>(
   scope: CallerScope | readonly CallerScope[],
@@ -208,7 +207,7 @@ export function withAdmin<Options extends { ctx: Context }, Output>(
   return guarded({ check: requireAdmin, credentials: ['browserSession'] }, resolve)
 }
 
-/** Wraps a resolver whose caller must be an admin with a browser login, or a platform key with one of the scopes. */
+/** The caller must be an admin with a browser login, or a platform key with one of the scopes. */
 export function withPlatform<Options extends { ctx: Context }, Output>(
   scope: PlatformScope | readonly PlatformScope[],
   resolve: Resolver<WithAnyCaller<Options>, Output>,
@@ -233,7 +232,7 @@ function guarded<Options extends { ctx: Context }, Output>(
   return own
 }
 
-/** Runs the resolver. In a batch, the batch schedules it. */
+/** Runs the resolver, in a batch when the batch allows it. */
 function resolveIn<Options extends { ctx: Context }, Output>(
   options: Options,
   resolve: Resolver<WithCaller<Options>, Output>,
@@ -244,16 +243,13 @@ function resolveIn<Options extends { ctx: Context }, Output>(
   return batch ? (batch.call(make) as Output) : make()
 }
 
-/** Returns the caller, or throws 401 if the request has no credentials. */
+/** Throws 401 if the request has no credentials. */
 export function callerOf({ caller }: Context): AnyCaller {
   if (caller) return caller
   throw new ErrandError('UNAUTHORIZED', 'Authentication is required. Send the header Authorization: Bearer <API_KEY>.')
 }
 
-/**
- * Converts a tRPC error to an ErrandError: either the error that caused it, or the reasons why the schema rejected
- * the input.
- */
+/** Returns the error that caused a tRPC error, or the reasons why the schema rejected the input. */
 export function errandErrorOf(error: unknown): ErrandError {
   if (!(error instanceof TRPCError)) return toErrandError(error)
   const { cause, code } = error

@@ -2,9 +2,9 @@ import { ErrandError } from '../kernel/errors.ts'
 import type { Caller } from './caller.ts'
 
 /**
- * Client tokens that may call an operation: none, only tokens for the whole account, or also tokens that are bound to
- * a session or task. A bound token must match the session or task in the input. If the input contains a turn, the
- * operation looks up the turn's session.
+ * Client tokens that may call an operation: none, only those for the whole account, or also those bound to a session or
+ * task. A bound token must match the session or task in the input. If the input contains a turn, the operation looks up
+ * the turn's session.
  */
 export type Reach = 'none' | 'account' | 'session' | 'task' | 'turn'
 
@@ -24,7 +24,7 @@ const notFound: Record<'session' | 'task', string> = {
 }
 
 /**
- * Throws 404, as for an unknown id, if a client token is bound to a session or task other than the one in the input.
+ * Throws 404, as for an unknown id, if a client token is bound to another session or task than the one in the input.
  */
 export function assertReached({ credential }: Caller, input: unknown, reach: 'session' | 'task'): void {
   const field = reach === 'session' ? 'sessionId' : 'taskId'

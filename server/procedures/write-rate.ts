@@ -8,7 +8,7 @@ type Bound = { clock: Clock; max: number; per: keyof typeof windowMs; what: stri
 /**
  * Rate limit for writes other than tasks and chats, which have their own limits. Each write costs a disk sync but is
  * free for the user. Writes are counted in fixed windows of a minute or an hour. The first write after the end of a
- * window starts the next window for all users. The counts are in memory, so each node counts separately.
+ * window starts the next one for all users. The counts are in memory, so each node counts separately.
  */
 export class WriteRate {
   readonly #bound: Bound
