@@ -21,7 +21,7 @@ const drainMs = 3000
 const errorCharsMax = 300
 
 /**
- * Delay before each retry. The first ones are short, because servers that greylist accept a retry after a few
+ * Delays before the retries. The first ones are short, because servers that greylist accept a retry after a few
  * minutes.
  */
 const pausesMs = [1, 5, 15, 30, 60, 120, 240, 480, 720, 720, 720].map((minutes) => minutes * 60_000)
@@ -53,9 +53,7 @@ export class MailSender {
     this.#running = this.#run()
   }
 
-  /**
-   * Resolves when no mail is in flight. After `drainMs` the remaining attempts are aborted. They are retried later.
-   */
+  /** Resolves when no mail is in flight. After `drainMs`, aborts the remaining attempts, which are retried later. */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.wake()
@@ -81,7 +79,7 @@ export class MailSender {
     return { host, port, tls: isSecure ? ('implicit' as const) : starttls, from: sender }
   }
 
-  /** Sends a test mail without the queue. Returns an error if the server does not accept it. */
+  /** Sends a test mail without the queue. Returns an error if the server rejects it. */
   async sendTest(to: string): Promise<string | null> {
     const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(attemptMs)])
     try {
@@ -92,13 +90,13 @@ export class MailSender {
     }
   }
 
-  /** Encrypts a link so that it can be stored until the mail is sent. */
+  /** Encrypts a link for storage until the mail is sent. */
   seal(url: string): LinkMail {
     const mailId = newId('mail', this.#parts.clock.now())
     return { mailId, sealed: this.#parts.vault.seal({ url }, { mailId }) }
   }
 
-  /** Must be called after a mail was queued. */
+  /** Call this after queuing a mail. */
   wake(): void {
     this.#wake?.()
   }
@@ -144,7 +142,7 @@ export class MailSender {
     const { port, vault } = this.#parts
     const { attempt, email, id, sealed } = mail
     const pause = pausesMs[attempt - 1]
-    // The delay is randomized so that mails that failed together are not retried together.
+    // Randomize the delay, so that mails that failed together are not retried together.
     const againInMs = pause === undefined ? null : Math.round(pause * (0.9 + Math.random() * 0.2))
     try {
       const url = sealed === null ? '' : (vault.open(sealed, { mailId: id })['url'] ?? '')

@@ -8,7 +8,6 @@ export type MailSettings = {
   isSecure: boolean
   auth?: { user: string; pass: string }
   from: Sender
-  /** Image at the top of every mail. */
   logoUrl?: string
 }
 type Sender = { name: string; address: string }
@@ -18,9 +17,7 @@ export const MailAddress = z.email().max(254)
 
 const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
-/**
- * Whether STARTTLS is required. A password must never be sent unencrypted, except to a server on the same machine.
- */
+/** Whether to require STARTTLS. Passwords are never sent unencrypted, except to a server on the same machine. */
 export function requiresTls({ auth, host, isSecure }: MailSettings): boolean {
   return !isSecure && auth !== undefined && !loopback.test(host)
 }
@@ -28,8 +25,8 @@ export function requiresTls({ auth, host, isSecure }: MailSettings): boolean {
 type MailVariables = Record<'logoUrl' | 'sender' | 'url', string>
 
 /**
- * Returns undefined if the service sends no mail. Unset variables are empty strings. Errors do not quote the URL, because
- * it contains a password.
+ * Returns undefined if the service sends no mail. Unset variables are empty strings. Errors do not quote the URL,
+ * because it contains a password.
  */
 export function checkMail({ logoUrl, sender, url }: MailVariables): MailSettings | undefined {
   if (url === '' && sender === '' && logoUrl === '') return undefined

@@ -8,7 +8,6 @@ type Content = {
   link: { label: string; url: string }
 }
 
-/** The operator's name, URL and logo in every mail. */
 export type MailLook = { name: string; baseUrl: string; logoUrl?: string }
 
 type Facts = Pick<LeasedMail, 'kind' | 'email' | 'data' | 'createdAt' | 'expiresAt'> &
@@ -147,7 +146,7 @@ function usdText(amount: string): string {
   return `$${amount.replace(/00$/, '')}`
 }
 
-/** Formats an ISO time as `2027-01-31 09:30 UTC`. */
+/** Converts an ISO time to `2027-01-31 09:30 UTC`. */
 function timeText(iso: string): string {
   return `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`
 }

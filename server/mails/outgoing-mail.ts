@@ -1,10 +1,10 @@
-/** A rendered mail. `id` stays the same when the mail is sent again. */
+/** A rendered mail. Retries send the same `id`. */
 export type OutgoingMail = { id: string; to: string; subject: string; text: string; html: string }
 
-/** The mail server permanently rejected the mail. The message contains the reason, for the operator. */
+/** Thrown if the mail server permanently rejects the mail. The message tells the operator the reason. */
 export class MailRefusedError extends Error {}
 
 export type MailPort = {
-  /** Resolves when the server has accepted the mail. Throws a MailRefusedError if a retry would be pointless. */
+  /** Resolves when the server has accepted the mail. Throws a MailRefusedError if a retry is pointless. */
   send(mail: OutgoingMail, signal: AbortSignal): Promise<void>
 }

@@ -6,7 +6,7 @@ const connectMs = 10_000
 const silentMs = 20_000
 
 /**
- * Commands whose 5xx reply rejects this mail permanently. A 5xx reply to another command indicates a wrong
+ * A 5xx reply to one of these commands permanently rejects the mail. After any other command it indicates a wrong
  * configuration, so the mail is retried.
  */
 const aboutMail = new Set(['RCPT TO', 'DATA'])

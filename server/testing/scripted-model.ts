@@ -15,8 +15,8 @@ export type ScriptedModel = ModelObject & {
 const usualUsage = { promptTokens: 100, completionTokens: 20 }
 
 /**
- * Creates a model for tests. Each call returns the next reply, and further calls repeat the last one. A string is a
- * reply with that text. An error makes the call fail.
+ * Creates a model for tests. Each call returns the next reply, and the last one repeats. A string is a reply with that
+ * text. An error makes the call fail.
  */
 export function scriptedModel(...replies: readonly (string | ScriptedReply | Error)[]): ScriptedModel {
   const calls: { prompt: unknown }[] = []

@@ -28,17 +28,17 @@ import { checkWebhookUrl } from './webhook-url.ts'
 export type WebhookParts = {
   clock: Clock
   dispatcher: WebhookDispatcher
-  /** Hosts that webhooks may reach even though they resolve to private addresses. */
+  /** Hosts that webhooks may reach although they resolve to private addresses. */
   privateHosts: readonly string[]
   store: Store
-  /** Throws RATE_LIMIT_EXCEEDED. Tests have a rate limit because each one inserts rows that are stored for days. */
+  /** Throws RATE_LIMIT_EXCEEDED. Tests are limited because each one inserts rows that are stored for days. */
   testRate: { count: (userId: string) => void }
   vault: SecretVault
 }
 
 type WebhookRequest<Input extends z.ZodType> = { input: z.output<Input>; userId: string }
 
-/** Creates a webhook with a new secret. Only this response contains the secret. */
+/** The secret is returned only once. */
 export async function createWebhook(
   { clock, privateHosts, store, vault }: WebhookParts,
   { input, userId }: WebhookRequest<typeof CreateWebhookInput>,
@@ -97,7 +97,7 @@ export async function updateWebhook(
     ...(types !== undefined && { types: types && [...new Set(types)] }),
     ...(url !== undefined && { url: checkWebhookUrl(url, { field: 'url', privateHosts }) }),
   }
-  // Cancel deliveries that were queued before the webhook was disabled. Otherwise they would be sent once it is
+  // Cancel deliveries that were queued before the webhook was disabled. Otherwise, they would be sent once it is
   // enabled.
   if (isEnabled === true && old.disabledAt !== null) await cancelWaiting(store, webhookId)
   const webhook = await store.webhooks.update({ userId, webhookId, changes })
@@ -111,17 +111,12 @@ export async function deleteWebhook({ store }: WebhookParts, of: WebhookOf): Pro
   await cancelWaiting(store, of.webhookId)
 }
 
-/**
- * Cancels all queued deliveries of a webhook. If a crash interrupts this loop, the dispatcher cancels the rest when
- * they become due.
- */
+/** Cancels all queued deliveries of a webhook. After a crash, the dispatcher cancels the rest when they become due. */
 async function cancelWaiting(store: Store, webhookId: string): Promise<void> {
   while (await store.webhooks.cancelDeliveries(webhookId)) continue
 }
 
-/**
- * Assigns a new secret to a webhook. During the overlap, requests are signed with both the old and the new secret.
- */
+/** During the overlap, requests are signed with both the old and the new secret. */
 export async function rotateWebhook(
   { clock, store, vault }: WebhookParts,
   { input, userId }: WebhookRequest<typeof RotateWebhookInput>,
@@ -150,8 +145,8 @@ function readCurrent(vault: SecretVault, of: WebhookOf, sealed: string): string 
 }
 
 /**
- * Sends a test event once, without retries, and returns the outcome. If the client disconnects while the test is
- * queued, nothing is sent.
+ * Sends a test event once, without retries, and returns the outcome. Sends nothing if the client disconnects while the
+ * test is queued.
  */
 export async function testWebhook(
   { clock, dispatcher, store, testRate }: WebhookParts,

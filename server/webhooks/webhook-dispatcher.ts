@@ -17,7 +17,7 @@ import type { SigningKeys } from './signing-keys.ts'
 // A scan reads all webhooks and a page of callback origins. Due targets are served in rotation. `FairPlaces` prevents
 // a user with many targets from occupying all slots.
 
-/** Maximum number of requests in flight. A target that recently failed or was slow gets one request at a time. */
+/** A target that recently failed or was slow gets one request at a time. */
 const inFlightBounds = { perUser: 8, total: 64 }
 const testsMax = 8
 const testsWaitingMax = 2
@@ -65,12 +65,12 @@ export class WebhookDispatcher {
    * fewer deliveries than requested.
    */
   readonly #due = new Map<string, Due>()
-  /** Progress of the current scan: the id of the last webhook that was read, and the due targets found so far. */
+  /** Progress of the current scan: the id of the last webhook read, and the due targets found so far. */
   #after = ''
   #found: Due[] = []
   /** Monotonic time at which the last scan ended. */
   #scannedAt = -Infinity
-  /** Last origin that a scan read, by webhook. Used for webhooks with more callback origins than one scan reads. */
+  /** Last origin read, by webhook, for webhooks with more callback origins than one scan reads. */
   readonly #cursors = new Map<string, string>()
   #wake: (() => void) | undefined
   /** Whether `#signal` was called while nothing was waiting in `#woken`. */
@@ -86,10 +86,7 @@ export class WebhookDispatcher {
     this.#running = this.#run()
   }
 
-  /**
-   * Resolves when no request is in flight. Deliveries that were not sent remain in the store for other nodes or the
-   * next start.
-   */
+  /** Resolves when no request is in flight. Unsent deliveries remain in the store for other nodes or the next start. */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#signal()
@@ -102,8 +99,8 @@ export class WebhookDispatcher {
   }
 
   /**
-   * Runs one test per user at a time, within a total limit. Throws RATE_LIMIT_EXCEEDED if the user has too many
-   * queued tests.
+   * Runs one test per user at a time, within a total limit. Throws RATE_LIMIT_EXCEEDED if the user has too many queued
+   * tests.
    */
   async inTestPlace<Result>(userId: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     if (this.#tests.waiting(userId) >= testsWaitingMax) {
@@ -135,8 +132,8 @@ export class WebhookDispatcher {
 
   /** Returns false if there is nothing to do until the next signal or scan. */
   async #round(): Promise<boolean> {
-    // Waits for both calls even if one fails. Otherwise the next round could lease deliveries while this lease is
-    // still in progress.
+    // Wait for both calls even if one fails. Otherwise, the next round could lease deliveries while this lease is still
+    // in progress.
     for (const done of await Promise.allSettled([this.#flush(), this.#sendDue()])) {
       if (done.status === 'rejected') throw done.reason
     }
@@ -184,7 +181,7 @@ export class WebhookDispatcher {
     return !isLast || this.#due.size > 0
   }
 
-  /** Leases deliveries of due targets, one for each reserved slot, and starts them. */
+  /** Leases one delivery of a due target for each reserved slot, and starts them. */
   async #sendDue(): Promise<void> {
     const reserved = this.#reserve()
     if (reserved.size === 0) return
@@ -205,7 +202,7 @@ export class WebhookDispatcher {
     if (leased.length > 0 && this.#due.size === 0) this.#scannedAt = -Infinity
   }
 
-  /** Reserves slots for due targets in passes: each pass gives every target at most one more slot. */
+  /** Reserves slots for due targets in passes. Each pass gives every target at most one more slot. */
   #reserve(): Map<string, Place[]> {
     const reserved = new Map<string, Place[]>()
     const fullUsers = new Set<string>()
@@ -266,7 +263,7 @@ export class WebhookDispatcher {
     const { keys, pauses = pausesMs, posts } = this.#parts
     const { attempt, body, eventId: id } = delivery
     const pause = isLast ? undefined : pauses[attempt - 1]
-    // The delay is randomized so that deliveries that failed together are not retried together.
+    // Randomize the delay, so that deliveries that failed together are not retried together.
     const againInMs = pause === undefined ? null : Math.round(pause * (0.9 + Math.random() * 0.2))
     const failed = (error: string, httpStatus: number | null = null) =>
       ({ kind: 'failed', httpStatus, error, againInMs }) as const
@@ -310,7 +307,7 @@ export class WebhookDispatcher {
   }
 }
 
-/** Inserts or moves an entry to the end of the map, and evicts the oldest entry if the map exceeds `max` entries. */
+/** Inserts an entry at the end of the map, or moves it there. Evicts the oldest entry if there are more than `max`. */
 function keep<Value>(map: Map<string, Value>, { key, max, value }: { key: string; max: number; value: Value }): void {
   map.delete(key)
   map.set(key, value)

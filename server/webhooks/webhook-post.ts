@@ -8,14 +8,14 @@ import { isPrivateHost } from '../outbound/private-address.ts'
 import type { ResponseStart } from '../store/events/event-types.ts'
 import type { SignatureHeaders } from '../outbound/request-signature.ts'
 
-/** The endpoint did not respond. The message is shown to the user and must not quote data from the endpoint. */
+/** The endpoint did not respond. Users see the message, so it must not quote data from the endpoint. */
 export class EndpointError extends Error {}
 
 export const attemptMs = 10_000
 const connectMs = 5000
 /**
- * Bounds for reading a response body. More bytes are read than are stored, because a connection can be reused only
- * after the whole body was read.
+ * Limits for reading a response body. More bytes are read than stored, because a connection can be reused only after
+ * the whole body was read.
  */
 const bodyBytesMax = 4096
 const bodyMs = 500
@@ -47,8 +47,8 @@ export type PostAnswer = { status: number; response: ResponseStart }
 export const postHeaders = { 'content-type': 'application/json', 'user-agent': 'errand' }
 
 /**
- * Sends POST requests to users' endpoints. A connection stays open briefly for reuse. If the endpoint closes it while
- * a request is being sent, the request fails. This is harmless, because it is retried with the same event id.
+ * Sends POST requests to users' endpoints, and keeps each connection open briefly for reuse. If the endpoint closes it
+ * during a request, the request fails. This is harmless, because it is retried with the same event id.
  */
 export class WebhookPosts {
   readonly #options: PostOptions
@@ -60,8 +60,8 @@ export class WebhookPosts {
   }
 
   /**
-   * Resolves with the response, whatever its status. Does not follow redirects. Throws an EndpointError if the
-   * endpoint does not respond.
+   * Resolves with the response, whatever its status. Does not follow redirects. Throws an EndpointError if the endpoint
+   * does not respond.
    */
   async send({ body, headers, signal: stop, target, url: address, userId }: Post): Promise<PostAnswer> {
     const url = new URL(address)

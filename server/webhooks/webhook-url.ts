@@ -4,8 +4,8 @@ import { isPrivateHost, namesPrivateAddress } from '../outbound/private-address.
 export const webhookUrlCharsMax = 2048
 
 /**
- * Returns the normalized URL. Throws BAD_REQUEST with the field's name. Private addresses are rejected in any
- * notation. Host names are checked again when they are resolved for a connection.
+ * Returns the normalized URL. Throws BAD_REQUEST with the field's name. Rejects private addresses in any notation. Host
+ * names are checked again when they are resolved for a connection.
  */
 export function checkWebhookUrl(text: string, { field, privateHosts }: WebhookUrlRules): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
