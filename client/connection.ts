@@ -22,7 +22,6 @@ export type ErrandClientOptions = {
   maxRetries?: number | undefined
   /** Headers sent with every request. The client's own headers take precedence. */
   defaultHeaders?: Readonly<Record<string, string>> | undefined
-  /** Called before each request. */
   onRequest?: ((request: RequestEvent) => void) | undefined
   /** Called after each response, including errors, but not if there was no response. */
   onResponse?: ((response: ResponseEvent) => void) | undefined
@@ -50,13 +49,11 @@ export type RetryEvent = {
   /** The operation to retry, such as `tasks.create`. */
   operation: string
   error: ErrandClientError
-  /** Milliseconds until the retry. */
   delayMs: number
   /** Number of this retry, starting at 1. */
   retry: number
 }
 
-/** The validated options of a client. */
 export type Connection = {
   /** URL of the service without a trailing slash. */
   baseUrl: string
@@ -151,8 +148,8 @@ function observedFetch({ fetch, onRequest, onResponse }: ErrandClientOptions): C
 }
 
 /**
- * Rethrows a hook's error asynchronously. It is a bug in the caller's program and must not fail the call, which may
- * already be charged.
+ * Rethrows a hook's error asynchronously. Such an error is a bug in the caller's program and must not fail the call,
+ * which may already be charged.
  */
 function observe<T>(hook: ((value: T) => void) | undefined, value: T): void {
   try {

@@ -7,8 +7,8 @@ export function networkError(cause: unknown): ErrandClientError {
 }
 
 /**
- * For a response that does not come from the service, such as a proxy's page, another program's JSON, a truncated
- * response or a redirect.
+ * Creates the error for a response that does not come from the service, such as a proxy's page, another program's JSON,
+ * a truncated response or a redirect.
  */
 export function badResponse(response: Response, value: unknown): ErrandClientError {
   return new ErrandClientError('BAD_RESPONSE', describeAnswer(response, value), responseFields(response))

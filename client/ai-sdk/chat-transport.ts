@@ -5,7 +5,6 @@ import type { ChatInput, ChatMessagePart } from '../types/client-types.ts'
 import { endOf, isEmpty, uiChunks, type ReplyEnd } from './ui-chunks.ts'
 import type { ErrandUIMessageChunk, UIStreamOptions } from './ui-types.ts'
 
-/** The client methods that the transport uses. */
 export type ChatCalls = {
   chat: {
     stream: (input: ChatInput, options?: ChatOptions) => ChatStream
@@ -83,7 +82,6 @@ export class ErrandChatTransport {
   readonly #turns = new Map<string, string>()
   /** Promises by chat id. Each resolves once the reply that is being stopped has ended. */
   readonly #stops = new Map<string, Promise<void>>()
-  /** Latest resume request of each chat. */
   readonly #resumes = new Map<string, ReconnectRequest>()
 
   constructor(options: ErrandChatTransportOptions) {

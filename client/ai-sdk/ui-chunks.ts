@@ -17,7 +17,6 @@ export function endOf(event: ChatEvent): ReplyEnd | undefined {
   return { ...(costUsd !== undefined && { costUsd }), error: { ...error, costUsd } }
 }
 
-/** Translates the finish reason to `ai`'s. */
 function finishReasonOf(event: ChatEvent): 'stop' | 'length' | 'content-filter' {
   const { finishReason = 'stop' } = event.type === 'done' ? event : {}
   return finishReason === 'content_filter' ? 'content-filter' : finishReason
@@ -30,7 +29,7 @@ export function isEmpty({ headers }: ChatStream): boolean {
   return headers === undefined
 }
 
-/** Yields all chunks of one reply. Rethrows errors of the stream. */
+/** Rethrows errors of the stream. */
 export async function* uiChunks(
   stream: ChatStream,
   { onEnd, onError = ({ message }) => message }: UIStreamOptions & { onEnd?: (end: ReplyEnd) => void },

@@ -20,7 +20,7 @@ export type ItemOf<Page> = {
  */
 export type ListPromise<Page, Item> = CallPromise<Page> & AsyncIterable<Item>
 
-/** Item ids to remember, so that a page's overlap with the previous ones is detected. */
+/** Item ids to remember, so that overlaps between pages are detected. */
 const seenMax = 1000
 const largestPage = 100
 

@@ -19,7 +19,7 @@ export type CallRequest<Name extends Operation> = Pick<RpcRequest, 'isQuery' | '
   input: Input<Name>
   /** Whether the operation is an idempotent change, which may be retried. */
   isRepeatable?: boolean | undefined
-  /** Long-poll time in the request's input, by which the timeout is extended. */
+  /** Long-poll time in the request's input. It is added to the timeout. */
   waitSeconds?: number | undefined
   /** Called before the request. If it throws, no request is sent and the call rejects with that error. */
   check?: (() => void) | undefined

@@ -4,7 +4,6 @@ import { formatUsd } from './format-usd.ts'
 
 export type ReceiptProps = {
   costUsd: string
-  /** Token counts of a reply. */
   usage?: ChatUsage | undefined
   locale?: string | undefined
 }

@@ -6,7 +6,6 @@ export type ChatItem = {
   id: string
   role: 'user' | 'assistant'
   text: string
-  /** Names of the tools that the reply has called. */
   toolNames: readonly string[]
   isReplying: boolean
   /**

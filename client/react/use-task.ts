@@ -16,7 +16,6 @@ type TaskInput<Config extends AnyConfig, Id> = Id extends unknown ? CreateTaskIn
 export type TaskState<Config extends AnyConfig = UnknownConfig, Id extends EndpointId<Config> = EndpointId<Config>> = {
   isRunning: boolean
   taskId: string | undefined
-  /** The agent's latest progress. */
   progress: TaskProgress | undefined
   /** The task once it has ended. A failed task has an `error` and is refunded. */
   task: EndedTaskOf<Id, Config> | undefined

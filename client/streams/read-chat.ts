@@ -38,12 +38,12 @@ export type ChatOptions = Omit<CallOptions, 'maxRetries'> & {
 export type ResumeOptions = Omit<CallOptions, 'maxRetries'>
 
 /**
- * Identifies a reply by its turn id, or as the reply in progress in a session. Skips the events up to the `seq`
- * `after`.
+ * Identifies a reply by its turn id, or as the reply in progress in a session. `after` is the `seq` of the last event to
+ * skip.
  */
 export type ResumeInput = { turnId: string; after?: number | undefined } | { sessionId: string }
 
-/** A broken reply is abandoned after this many consecutive failures, in about two minutes. */
+/** A broken reply is abandoned after this many consecutive failures, which take about two minutes. */
 const failuresMax = 16
 
 type Start = {
