@@ -28,7 +28,7 @@ type ListenerParts = PipelineParts & {
   gate: RequestGate
   ends: RequestEnds
   connectionsMax: number
-  /** Disconnects a client that reads nothing for this long. */
+  /** A client that reads nothing for this long is disconnected. */
   stallMs: number
 }
 

@@ -124,7 +124,7 @@ function answerOptions({ headers, request, response }: RoutedRequest, match: Mat
   request.resume()
 }
 
-/** Counts a rejection. Logs internal errors, which the operator must investigate. */
+/** Counts a rejection. Logs internal errors, because the operator must investigate them. */
 export function reportError(
   { log, onRefused }: ErrorParts,
   error: ErrandError,

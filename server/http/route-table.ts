@@ -120,7 +120,7 @@ function readSegments({ parameters }: Place, segments: readonly string[]): Recor
   return sent
 }
 
-/** Decodes path parameters. Throws 400 if the percent-encoding is invalid. */
+/** Throws 400 if the percent-encoding is invalid. */
 export function decodePath(sent: Record<string, string>): Record<string, string> {
   for (const name in sent) {
     const value = decodeSegment(sent[name]!)

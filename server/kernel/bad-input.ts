@@ -16,7 +16,7 @@ export function issuePath(prefix: string, path: readonly PropertyKey[]): string 
 
 const detailsMax = 20
 
-/** Returns the `details` of a 400 body. An unknown key gets its own path. */
+/** An unknown key is reported at its own path. */
 export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]): ErrorDetail[] {
   const details = issues
     .flatMap(ofAlternative)
@@ -30,7 +30,10 @@ export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]
   return details.slice(0, detailsMax)
 }
 
-/** If only one alternative of a union has the value's type, returns its issues instead of the union's. */
+/**
+ * If exactly one alternative of a union has the value's type, returns the issues of that alternative. Otherwise,
+ * returns the issue of the union.
+ */
 function ofAlternative(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue]
   const isOther = ({ code, path }: z.core.$ZodIssue) => code === 'invalid_type' && path.length === 0
@@ -41,7 +44,7 @@ function ofAlternative(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
 
 const isZods = /^(?:Too (?:small|big): expected |Invalid (?:input|option): expected )/
 
-/** Returns the message of a Zod issue. Replaces Zod's default messages by messages in our style. */
+/** Replaces Zod's default messages with messages in our style. */
 export function issueMessage(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_format' && issue.message.startsWith('Invalid ') && issue.format in formatNames)
     return `Must be ${formatNames[issue.format]}`

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 
-// All environment variables and limits. `config.ts` reads no others. The command-line help and
+// All environment variables and limits. `config.ts` reads no other variables. The command-line help and
 // docs/reference/settings.md are generated from this file. The configuration file defines the agents.
 
 export type Variable = {
@@ -362,7 +362,6 @@ export const limits = {
 
 export type LimitName = keyof typeof limits
 
-/** Returns the environment variable that overrides a limit of the configuration file. */
 export function limitVariable(name: LimitName): string {
   return `ERRAND_${name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
 }

@@ -90,7 +90,7 @@ export class MailSender {
     }
   }
 
-  /** Encrypts a link for storage until the mail is sent. */
+  /** Encrypts a link, so that it can be stored until the mail is sent. */
   seal(url: string): LinkMail {
     const mailId = newId('mail', this.#parts.clock.now())
     return { mailId, sealed: this.#parts.vault.seal({ url }, { mailId }) }

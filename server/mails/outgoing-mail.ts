@@ -1,7 +1,7 @@
 /** A rendered mail. Retries send the same `id`. */
 export type OutgoingMail = { id: string; to: string; subject: string; text: string; html: string }
 
-/** Thrown if the mail server permanently rejects the mail. The message tells the operator the reason. */
+/** Thrown if the mail server permanently rejects the mail. The message tells the operator why. */
 export class MailRefusedError extends Error {}
 
 export type MailPort = {

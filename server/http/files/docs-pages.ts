@@ -57,7 +57,7 @@ const sourcesOf = (basePath: string) =>
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Returns the paths of the reference and their handler. Reads and compresses each file on its first request. */
+/** Each file is read and compressed on its first request. */
 export function openDocs(basePath: string): {
   paths: readonly string[]
   serve: (routed: RoutedRequest) => Promise<void>

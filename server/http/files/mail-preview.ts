@@ -11,7 +11,6 @@ export const mailPreviewPath = '/admin/mail/preview/{kind}'
 const policy =
   "default-src 'none'; style-src 'unsafe-inline'; img-src https:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox"
 
-/** Serves an example mail, which the console shows in a frame. */
 export function createMailPreview(mails: MailSender | undefined) {
   return ({ headers, params, response }: RoutedRequest): void => {
     const kind = mailKinds.find((one) => one === params['kind'])

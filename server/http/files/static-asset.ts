@@ -28,7 +28,7 @@ export function staticAsset(
 /** The highest quality takes thirty times as long and saves only another 10 %. */
 const brotliQuality = 9
 
-/** Compresses on other threads. If that does not shrink the content, leaves it uncompressed. */
+/** Compresses on other threads. Leaves the content uncompressed if compression does not shrink it. */
 export async function compressedAsset(type: string, plain: Buffer): Promise<StaticAsset> {
   const params = { [constants.BROTLI_PARAM_QUALITY]: brotliQuality }
   const [br, gz] = await Promise.all([promisify(brotliCompress)(plain, { params }), promisify(gzip)(plain)])

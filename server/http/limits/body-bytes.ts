@@ -45,7 +45,7 @@ export class BodyBytes {
     }
   }
 
-  /** Returns all bytes, which are valid until `free`. */
+  /** The bytes are valid until `free`. */
   whole(): Buffer {
     return this.#large ? Buffer.from(this.#large, 0, this.#length) : this.#small.subarray(0, this.#length)
   }

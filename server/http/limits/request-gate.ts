@@ -25,7 +25,7 @@ export class Sender {
   readonly userId: string | null
   reads = 0
   writes = 0
-  /** Number of the latest gate sample, and the reads started during it. */
+  /** `sample` is the latest sample of the gate, and `begun` counts the reads started during it. */
   begun = 0
   sample = 0
 
@@ -80,7 +80,7 @@ export function releaseGate(request: Visitor): void {
 export async function requestTurn(request: IncomingMessage, owner: string | null): Promise<void> {
   releaseGate(request)
   await ownTurn(owner)
-  // After a disconnect, no event would ever release the slot.
+  // If the client has disconnected, no event would ever release the slot.
   if (!request.socket.destroyed) bodyArrived(request)
 }
 
@@ -220,7 +220,7 @@ export class RequestGate {
     clearInterval(this.#timer)
   }
 
-  /** Subtracts a disk sync from the loop's delay, because it takes equally long for one request and for many. */
+  /** Subtracts a disk sync from the loop's delay, because a sync takes equally long for one request and for many. */
   synced(ms: number): void {
     this.#syncMs += ms
   }

@@ -14,7 +14,6 @@ type Options<Arrived> = {
 
 /** How long one event-loop tick may start requests. The remaining requests wait for the next tick. */
 const tickMs = 8
-/** Retry interval for requests that wait for the database. */
 const backlogMs = 1
 const bounds = { perUser: 1000, total: 4000 }
 const strangersName = ''

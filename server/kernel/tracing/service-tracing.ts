@@ -43,8 +43,8 @@ type RequestEnd = { about: RequestTrace; operation: string; status: number; isAn
 
 const tracerName = 'errand'
 /**
- * Links stored for tasks that this process has admitted but not started. Beyond that, the oldest is dropped, because
- * its task may have been canceled or be running on another node.
+ * Limits the links of tasks that this process has admitted but not started. Beyond it, the oldest link is dropped,
+ * because its task may have been canceled or be running on another node.
  */
 const linksMax = 10_000
 const flushMsMax = 5000
@@ -73,7 +73,7 @@ export class ServiceTracing {
     this.#tracer = provider.getTracer(tracerName, packageVersion)
   }
 
-  /** The parent of the span is the client's span, if the client sent one. */
+  /** The span's parent is the client's span, if the client sent one. */
   requestBegan({ headers, method = '', url = '' }: IncomingMessage): Span | undefined {
     if (probes.test(url)) return undefined
     const path = shownPath(splitTarget(url)?.path ?? '')
@@ -192,7 +192,7 @@ function agentSpanName({ agentId, agentName }: RunAgent): string {
 function agentAttributes({ agentId, agentName, userId }: RunAgent) {
   return {
     'gen_ai.operation.name': 'invoke_agent',
-    // The agent's provider. It may use several models.
+    // Errand counts as the provider, because an agent may use several models.
     'gen_ai.provider.name': 'errand',
     'gen_ai.agent.id': agentId,
     ...(agentName !== undefined && { 'gen_ai.agent.name': agentName }),
