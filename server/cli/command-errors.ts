@@ -48,7 +48,6 @@ function toError(error: unknown): ErrandError {
   return new ErrandError('BAD_REQUEST', inOneLine(message), details)
 }
 
-/** Describes an error in one line. Translates system errors into plain words. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { code, path, port } = error as Error & { code?: string; path?: string; port?: number }

@@ -21,7 +21,6 @@ export function withVariable(
   return command.option(option, `${meaning} (ERRAND_${name}${byDefault})`)
 }
 
-/** Imports a command's implementation only when the command runs. */
 export function lazily<Args extends unknown[]>(load: () => Promise<(...args: Args) => Promise<void>>) {
   return async (...args: Args): Promise<void> => await (await load())(...args)
 }

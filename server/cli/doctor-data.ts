@@ -20,12 +20,10 @@ const warning = (message: string): Found => ({ status: 'warning', message })
 const problem = (message: string): Found => ({ status: 'problem', message })
 
 const gigabyte = 1024 ** 3
-/** A WAL file this large means that a reader keeps SQLite from copying it into the database. */
+/** A larger WAL file means that a reader keeps SQLite from checkpointing it. */
 const walBytesMax = gigabyte / 4
 const clockMsMax = 60_000
-/**
- * File systems by the magic number from statfs. They lack the memory shared between processes that SQLite's WAL needs.
- */
+/** Network file systems by their magic number from statfs. They lack the shared memory that SQLite's WAL needs. */
 const networkFileSystems: Record<number, string> = {
   0x69_69: 'NFS',
   0x51_7b: 'SMB',

@@ -49,7 +49,6 @@ function packClone(): Tarballs {
   return new Map(packages.map((name) => [name, join(root, 'dist', `${name}-${version}.tgz`)]))
 }
 
-/** Finds the tarballs from which npm installed the packages, as recorded in node_modules. */
 async function installedTarballs(): Promise<Tarballs> {
   const project = resolve(root, '../..')
   const record = join(project, 'node_modules/.package-lock.json')
@@ -66,8 +65,8 @@ async function installedTarballs(): Promise<Tarballs> {
 
 /**
  * Returns the path of a template file in the new project. Templates end in `.txt`, because Node does not run TypeScript
- * below node_modules. `.gitignore` has another name, because npm does not publish it, and so does `package.json`, which
- * would affect the files next to it.
+ * below node_modules. `.gitignore` is renamed because npm does not publish it, and `package.json` because it would
+ * affect the files next to it.
  */
 function targetOf(path: string): string {
   return path

@@ -8,7 +8,6 @@ import { print } from './open-store.ts'
 type Options = { list: string; json?: boolean }
 type Prices = ReadonlyMap<string, ListedPrice>
 
-/** Prints the prices of the given models from the project's list. Without models, prints all of them. */
 export async function showPrices(models: readonly string[], options: Options): Promise<void> {
   const { prices, version } = open(options.list)
   const chosen = models.length === 0 ? prices : pick(prices, models, options.list)
@@ -91,7 +90,7 @@ function pick(prices: Prices, models: readonly string[], file: string): Prices {
 type Compared = {
   differences: readonly Difference[]
   missing: readonly { model: string; reason: string }[]
-  /** Models without a usable price in an import of all models. */
+  /** Models that an import of all models skips because they have no usable price. */
   skipped: number
 }
 

@@ -33,12 +33,11 @@ export type RouteParts = ErrorParts & {
   oidc: Handler
   payload: Handler
   mailPreview: Handler
-  /** Handles the URL to which the browser returns after a connector sign-in. */
   signInCallback: Handler
   paymentEvent: Handler
   /** Whether to serve only the routes that the operator's monitoring needs. */
   isWorker: boolean
-  /** Streams close after this time if the client reads nothing. */
+  /** A stream closes if its client reads nothing for this long. */
   stallMs: number
   /** Returns why requests should go to another node, or null if this node can take them. */
   whyNotReady: () => Promise<string | null>

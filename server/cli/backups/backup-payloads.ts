@@ -16,9 +16,8 @@ type Copy = { database: string; from: string; to: string }
 export type Lacking = { bad: string[]; deleted: string[] }
 
 /**
- * Copies and verifies every payload that the copied database references. Missing and damaged payloads are `bad`, unless
- * the row is also missing from `store`. These are `deleted`, because the service deletes the row first and then the
- * file.
+ * Copies and verifies every payload that the copied database references. A missing or damaged payload is `bad`, or
+ * `deleted` if `store` no longer has its row. The service deletes the row first and then the file.
  */
 export async function copyPayloads(
   store: Pick<Store, 'findPayload'> | undefined,

@@ -12,7 +12,9 @@ export type McpMessage = {
   meta: Fields
   /** Revision of the request. For `initialize`, which negotiates a revision, the one assumed until then. */
   revision: string
-  /** Whether the message uses the revision without a handshake. In it, each request describes its client. */
+  /**
+   * Whether the message uses the current revision, which has no handshake. Each request describes its client instead.
+   */
   isCurrent: boolean
 }
 

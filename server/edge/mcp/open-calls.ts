@@ -7,8 +7,8 @@ export type CalledTask = {
   readonly what: string
   readonly cancel: () => Promise<'canceled' | 'ended' | 'at work'>
   /**
-   * Records for other nodes that no call waits for the task. Resolves with a function that deletes the record, and
-   * returns false if another node has answered a call with the task meanwhile.
+   * Records for other nodes that no call waits for the task. Resolves with a function that deletes the record and
+   * returns false if another node has used the task to answer a call.
    */
   readonly noteLeft: () => Promise<() => Promise<boolean>>
   /** Undefined until all of the task's clients have disconnected. */
@@ -41,7 +41,7 @@ export type CalledAs = {
 
 type Waiter = { task: CalledTask; controller: AbortController }
 
-/** Time in which the service notices a closed connection, counted from the client's next request. */
+/** How soon after a client's next request the service notices that its earlier connection is closed. */
 const noticeMs = 100
 
 /**
@@ -163,7 +163,7 @@ export class OpenCalls {
 
   async #cancel(task: CalledTask): Promise<void> {
     const outcome = await task.cancel()
-    // Another call may have taken over the task during the cancel.
+    // Another call may have taken over the task in the meantime.
     if (task.waiting > 0) return
     task.hasEnded = outcome === 'ended'
     if (outcome === 'canceled') this.#forget(task)

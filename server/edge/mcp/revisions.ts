@@ -6,7 +6,7 @@ export const revisions: readonly string[] = [currentRevision, ...withHandshake]
 /** Assumed for messages without the revision header, which a later revision introduced. */
 export const revisionWithoutHeader = '2025-03-26'
 
-/** Returns the requested revision if it is a supported one with a handshake, or else the newest such revision. */
+/** Returns the requested revision if it has a handshake, or else the newest one that does. */
 export function agreedRevision(asked: unknown): string {
   return typeof asked === 'string' && withHandshake.includes(asked) ? asked : withHandshake[0]!
 }

@@ -20,7 +20,6 @@ export class Tools {
     this.#named = nameEndpoints(catalogue)
   }
 
-  /** Recomputes the names after a reload of the configuration. */
   get #current(): Named {
     if (this.#named.generation !== this.#catalogue.generation) this.#named = nameEndpoints(this.#catalogue)
     return this.#named

@@ -3,7 +3,7 @@ import type { EndEvent } from './reply-end.ts'
 export type DeltaKind = 'text' | 'reasoning'
 
 export type DeltaReader = {
-  /** The text still has its JSON escapes, but not its quotes. */
+  /** Receives the text JSON-escaped, without quotes. */
   onDelta: (kind: DeltaKind, literal: string) => void
   onEnd: (event: EndEvent) => void
 }

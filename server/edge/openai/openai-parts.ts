@@ -9,7 +9,7 @@ export type OpenaiParts = {
   chats: ChatTurns
   clock: Clock
   sessions: SessionParts
-  /** Streams close after this time if the client reads nothing. */
+  /** A stream closes if its client reads nothing for this long. */
   stallMs: number
   store: Store
 }

@@ -11,7 +11,7 @@ import { badParam, WireError } from './wire-error.ts'
 /** The session of a reply: a stored session, or only an id that is never stored. */
 export type ReplyPlace = { open: ReplyAsk['open']; setting: Pick<MessageSetting, 'agentId'> }
 
-/** Creates only a session id, for a reply of which only the receipt is stored. */
+/** Creates an id without a session, for a reply of which only the receipt is stored. */
 export function unkeptSession({ clock }: OpenaiParts, agentId: string): ReplyPlace {
   const sessionId = newId('ses', clock.now())
   return { open: () => Promise.resolve({ sessionId }), setting: { agentId } }

@@ -30,7 +30,7 @@ const repeatMs = 3000
 
 export type Reply = Pick<TurnReader, 'turnId' | 'next'> & {
   detach: () => void
-  /** Call this once part of the reply has been written, because its client will not repeat the request. */
+  /** Call this once part of the reply has been written. From then on, the client will not repeat its request. */
   told: () => void
 }
 
@@ -102,8 +102,8 @@ export function callerOf({ context }: RoutedRequest): Caller {
 }
 
 /**
- * Returns the session that a request continues. Throws 403 or 404, the latter as for an unknown session, if a client
- * token has no access.
+ * Returns the session that a request continues. If a client token has no access to it, throws 403, or 404 as for an
+ * unknown session.
  */
 export function sessionOf(routed: RoutedRequest): string | undefined {
   const caller = callerOf(routed)

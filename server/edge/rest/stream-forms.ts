@@ -27,7 +27,7 @@ function wantsSse({ headers: { accept = '' } }: IncomingMessage): boolean {
   return accept.includes(eventsType) && !accept.includes('ndjson')
 }
 
-/** Chat events as JSON lines or server-sent events. Rejections before the stream starts get the error's HTTP status. */
+/** Chat events as JSON lines or server-sent events. Errors before the stream starts get their HTTP status. */
 export const linesForm: AnswerForm = {
   isStream: true,
   async answer({ context, headers, request, response }, result) {

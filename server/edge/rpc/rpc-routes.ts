@@ -17,7 +17,7 @@ import type { RoutedRequest } from '../../http/routed-request.ts'
 
 type RpcParts = ErrorParts & {
   router: AppRouter
-  /** Streams close after this time if the client reads nothing. */
+  /** A stream closes if its client reads nothing for this long. */
   stallMs: number
 }
 
@@ -51,7 +51,7 @@ export function rpcRoutes(parts: RpcParts): Route[] {
           return call({ context, input: envelope.deserialize(sent), signal })
         },
       },
-      // Route for the wrong method, which only a mistaken client uses. tRPC rejects it in its own format.
+      // Route for the wrong HTTP method, which only a mistaken client uses. tRPC rejects the call in its own format.
       {
         ...ofProcedure,
         methods: [isQuery ? 'POST' : 'GET'],
@@ -99,9 +99,9 @@ function assertSomeCall(calls: readonly string[], caller: AnyCaller): void {
 }
 
 /**
- * Returns the input of a plain call: a single query or mutation with JSON input. For it, tRPC's own handler would
- * create a fetch Request, a Response and their streams, which take two thirds of the time of a submission. Returns
- * undefined for everything else, including malformed input, which tRPC handles.
+ * Returns the input of a plain call: a single query or mutation with JSON input. For such a call, tRPC's own handler
+ * would create a fetch Request, a Response and their streams, which takes two thirds of the time of a submission.
+ * Returns undefined for everything else, including malformed input, which tRPC handles.
  */
 function plainInput({ query, request }: RoutedRequest, body: string | undefined): object | undefined {
   const { 'content-type': type, 'trpc-accept': accept } = request.headers

@@ -8,16 +8,13 @@ import { isObject } from './read-file-part.ts'
 type Resolved = {
   items: readonly unknown[]
   hasReferences: boolean
-  /**
-   * The session whose replies match the referenced ids exactly, so that the request continues it. Undefined if there is
-   * none.
-   */
+  /** The session to continue: the one whose replies match the referenced ids exactly. Undefined if there is none. */
   sessionId: string | undefined
 }
 
 /**
- * Replaces references to items by the stored replies. `@ai-sdk/openai` sends earlier replies as such references. Throws
- * 404 for an item that is not stored.
+ * Replaces item references with the stored replies. `@ai-sdk/openai` sends earlier replies as references. Throws 404
+ * for an item that is not stored.
  */
 export async function resolveReferences(
   parts: OpenaiParts,

@@ -45,7 +45,7 @@ const logitBias = z
   .refine((biases) => Object.keys(biases).length <= biasesMax, `Must have at most ${biasesMax} tokens`)
   .nullish()
 
-/** Control how a model chooses its tokens. Other agents ignore them. */
+/** Fields that control how a model chooses its tokens. Agents that are not models ignore them. */
 export const samplingFields = { ...settings, ...extras, logit_bias: logitBias }
 
 type SamplingInput = { [Name in keyof typeof samplingFields]?: z.output<(typeof samplingFields)[Name]> }
