@@ -21,7 +21,7 @@ type Exported = ExportParts & { userId: string; createdBefore: number }
 type Lines = AsyncGenerator<string>
 
 const limit = 100
-/** Omits links, because they expire. Progress comes from the store, not from live runs. */
+/** Creates no links, because they expire, and reads progress only from the store. */
 const stored = { links: { create: () => '' }, live: { of: () => undefined } }
 
 /** Yields a user's data as JSON lines, reading one page at a time. The last line has the type `end`. */
@@ -190,7 +190,7 @@ async function jsonOf({ payloads, store }: Files, { payloadId, text }: StoredJso
   return json === undefined ? JSON.stringify(text) : onOneLine(json)
 }
 
-/** Replaces all line breaks, because valid JSON has them only between tokens. */
+/** Valid JSON has line breaks only between tokens, so all of them can be replaced. */
 function onOneLine(json: string): string {
   return json.replaceAll(/[\r\n]/g, ' ')
 }

@@ -2,7 +2,7 @@ import type { Units } from '../kernel/money.ts'
 import type { EndedRun } from '../store/books/run-reads.ts'
 import type { Store } from '../store/store.ts'
 
-/** The times and tags are computed from at most this many tasks. Reading them takes about 20 ms. */
+/** Times and tags are computed from at most this many tasks. Reading them takes about 20 ms. */
 export const runsMax = 2000
 const runsPerRead = 500
 

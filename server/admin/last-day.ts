@@ -1,6 +1,6 @@
 const hourMs = 3_600_000
 const hoursKept = 24
-/** Queue times stored per hour to compute the percentile. When full, newer values overwrite older ones. */
+/** Queue times stored per hour, from which the percentile is computed. Newer values overwrite older ones. */
 const waitsMax = 1000
 
 type Hour = { startsAt: number; queued: number; waitsMs: number[]; taken: number; ended: number; failed: number }
@@ -29,7 +29,6 @@ export class LastDay {
     hour.queued = Math.max(hour.queued, count)
   }
 
-  /** Returns the hours with activity, newest first. */
   read(): HourLoad[] {
     const from = Date.now() - hoursKept * hourMs
     return this.#hours

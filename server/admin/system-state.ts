@@ -26,14 +26,13 @@ const renewMs = 300_000
 const failuresMax = 20
 const nanosecondsPerMs = 1e6
 
-/** Measures the event-loop delay, which adds to the latency of every request. */
 export class LoopDelay {
   readonly #histogram = monitorEventLoopDelay({ resolution: sampleMs })
   readonly #timer: NodeJS.Timeout
 
   constructor() {
     this.#histogram.enable()
-    // Reset the histogram regularly. Percentiles over a whole day would not show the current state.
+    // Reset regularly, because percentiles over a whole day would not show the current state.
     this.#timer = setInterval(() => this.#histogram.reset(), renewMs)
     this.#timer.unref()
   }

@@ -386,7 +386,6 @@ export function resolveCommandPath(env: EnvironmentVariables = process.env): str
   return env['PATH'] ?? ''
 }
 
-/** Merges `connectors.privateHosts` with the comma-separated hosts in ERRAND_CONNECTOR_PRIVATE_HOSTS. */
 export function resolvePrivateHosts(
   fromFile: readonly string[] = [],
   env: EnvironmentVariables = process.env,

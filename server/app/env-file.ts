@@ -14,7 +14,6 @@ export function loadEnvFile(): void {
   if (exists()) process.loadEnvFile(file)
 }
 
-/** Returns a warning for each variable whose value differs between the environment and `.env`. */
 export function overriddenVariables(): string[] {
   if (!exists()) return []
   const env = environment()

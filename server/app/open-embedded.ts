@@ -35,7 +35,6 @@ type NodeRequest = { readonly url?: string | undefined; readonly rawHeaders: str
 /** The used part of Node's `ServerResponse`. */
 type NodeResponse = { readonly headersSent: boolean; flushHeaders(): void; writeHead(status: number): unknown }
 
-/** A service inside another server. */
 export type Errand<Config extends AnyConfig = UnknownConfig> = {
   /** Path of the service without a trailing slash. Empty at the root. */
   readonly basePath: string

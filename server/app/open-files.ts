@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 
-/** Files that the process opens besides connections, at most: database, payloads, threads and connectors. */
+/** Allowance for files other than connections: the database, payloads, threads and connectors. */
 const ownFilesMax = 1000
 /**
- * A limit from here on gets no warning, because normal use rarely comes near `maxConnections`. Default limits of older
- * systems, 1,024 or 4,096 files, are lower.
+ * Enough for normal use, which rarely comes near `maxConnections`. Default limits of older systems, 1,024 or 4,096
+ * files, are not.
  */
 const everydayFiles = 8192
 

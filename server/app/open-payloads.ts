@@ -48,7 +48,7 @@ export async function openPayloads(settings: PayloadSettings, store: Names, cloc
 type Place = { store: Names; refusal: string }
 
 /**
- * Throws if the database references payloads but this location has none of the first `looksMax`. Single payloads may be
+ * Throws if the database references payloads but this location has none of the first `looksMax`. A few payloads may be
  * lost, but if all are missing, the settings name the wrong location.
  */
 async function withWhatIsNamed(payloads: PayloadStore, { refusal, store }: Place): Promise<PayloadStore> {

@@ -38,7 +38,9 @@ export function startUpkeep({ store, payloads, log, onLedgerReport, onQueued }: 
   }
   const purge = untilDone(() => store.purgeExpired())
   let isPruning = false
-  /** Pauses after each step for nine times its duration, so that pruning uses a tenth of the store's time. */
+  /**
+   * Pauses after each step for nine times as long as the step took, so that pruning uses a tenth of the store's time.
+   */
   const prune = async () => {
     if (isPruning) return
     isPruning = true
@@ -51,7 +53,7 @@ export function startUpkeep({ store, payloads, log, onLedgerReport, onQueued }: 
     }
   }
   let isErasing = false
-  /** Pauses after each step for its duration. */
+  /** Pauses after each step for as long as the step took. */
   const erase = async () => {
     if (isErasing) return
     isErasing = true

@@ -246,7 +246,7 @@ export function withOutput(used: ChatUsed, most: number): ChatUsed {
 type OutputWithin = {
   used: ChatUsed
   rates: ChatRates
-  /** Whether the output is charged at the rates for long prompts. By default, it is if `used` contains such tokens. */
+  /** Whether the output is charged at the rates for long prompts. Defaults to whether `used` contains such tokens. */
   isLong?: boolean
 }
 
@@ -260,8 +260,8 @@ export function outputWithin(held: Units, { rates, used, isLong = used.longConte
 }
 
 /**
- * Like `outputWithin`, but leaves enough for a tool call that the output requests, unless its price takes more than
- * half of the tokens.
+ * Like `outputWithin`, but leaves room for one tool call that the output may request. Ignores the tool call if its
+ * price would take more than half of the tokens.
  */
 export function outputBesideTool(held: Units, of: OutputWithin): number {
   const output = outputWithin(held, of)

@@ -1,6 +1,5 @@
 import { formatUsd, type Units } from '../kernel/money.ts'
 
-/** Price of each event of a metered task, and the maximum total cost. */
 export type Metering = { prices: Readonly<Record<string, Units>>; cap: Units }
 
 export type Usage = Record<string, number>

@@ -12,7 +12,7 @@ export function rateRefusal(rate: RateState): ErrandError {
   return new ErrandError('RATE_LIMIT_EXCEEDED', message, { retryAfterSeconds: secondsUntil(freeAt, rate.now) })
 }
 
-/** Retry delay if the balance would be sufficient without holds. */
+/** Retry delay if only holds make the balance insufficient. */
 const heldRetrySeconds = 5
 
 export function balanceRefusal({
@@ -84,7 +84,7 @@ export function limitRefusal(refused: LimitRefusal): ErrandError {
   }
 }
 
-/** `who` names what lacks the agent, such as "The plan of this account". */
+/** `who` is the plan or credential without access to the agent, such as "The plan of this account". */
 export function agentRefusal(who: string, agentId: string): ErrandError {
   return new ErrandError(
     'FORBIDDEN',

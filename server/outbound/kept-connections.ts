@@ -4,10 +4,10 @@ import { must } from '../kernel/assert.ts'
 import { dial, type Dial } from './dial.ts'
 
 /**
- * Maximum idle time of a connection. Common servers close an idle connection later: Node and uvicorn after five
- * seconds, and most others after more. A request fails if the server closes the connection at that moment. It is not
- * retried, because the server may have processed it, and a tool could run twice. If the server announces a shorter
- * timeout, Node's agent respects it.
+ * Maximum idle time of a connection. Common servers close idle connections later: Node and uvicorn after five seconds,
+ * most others after more. A request fails if the server closes the connection at that moment. It is not retried,
+ * because the server may have processed it, and a tool could run twice. If the server announces a shorter timeout,
+ * Node's agent respects it.
  */
 const idleMs = 4000
 

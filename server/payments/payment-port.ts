@@ -9,7 +9,7 @@ import type {
   TopupRef,
 } from '../store/payments/payment-types.ts'
 
-/** Limits checkout and receipt URLs, which are stored. */
+/** Maximum length of checkout and receipt URLs, which are stored. */
 export const addressCharsMax = 2000
 
 /** Stripe's maximum length of a redirect URL, including our parameters. */

@@ -86,9 +86,8 @@ async function refundedOf(stripe: Stripe, intentId: string): Promise<number> {
 }
 
 /**
- * Returns the amount that is currently withdrawn because of disputes. A dispute's status does not show that, because an
- * inquiry withdraws nothing, but its balance transactions do. Uses only their signs, because their amounts are in the
- * currency of the Stripe balance.
+ * Returns the amount that disputes currently withdraw. A dispute's status does not show whether it withdraws money, but
+ * its balance transactions do. Uses only their signs, because their amounts are in the currency of the Stripe balance.
  */
 async function disputedOf(stripe: Stripe, intentId: string): Promise<number> {
   let cents = 0

@@ -15,7 +15,6 @@ export type Shared = {
   writeRate: WriteRate
   /** Frees the request's gate slot and body memory. */
   release: (request: IncomingMessage) => void
-  /** Waits for a separate event-loop tick before a large piece of work. */
   turn: (request: IncomingMessage, owner: string | null) => Promise<void>
 }
 

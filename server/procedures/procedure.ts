@@ -117,7 +117,7 @@ export function accessOf(of: AnyProcedure): AccessCheck | null {
   return access?.check ?? null
 }
 
-/** Returns the credentials that a procedure accepts. Empty for a public procedure. */
+/** Empty for a public procedure. */
 export function credentialsOf(of: AnyProcedure): readonly Credential[] {
   return accesses.get(definitionOf(of).resolver)?.credentials ?? []
 }
@@ -154,9 +154,9 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
 }
 
 /**
- * Like `withScope`, for changes other than executions. Each counts toward the user's rate limit for writes. Not for
- * operations that revoke keys or end logins, because the thief of a key could exhaust the limit to prevent the owner
- * from revoking it.
+ * Like `withScope`, for changes other than executions. Each change counts toward the user's rate limit for writes.
+ * Operations that revoke keys or end logins do not use it, because the thief of a key could exhaust the limit to keep
+ * the owner from revoking the key.
  */
 export function withWrite<Options extends { ctx: Context; input: unknown }, Output>(
   scope: CallerScope | readonly CallerScope[],
@@ -232,7 +232,7 @@ function guarded<Options extends { ctx: Context }, Output>(
   return own
 }
 
-/** Runs the resolver, in a batch when the batch allows it. */
+/** Runs the resolver. If there is a batch, the batch decides when. */
 function resolveIn<Options extends { ctx: Context }, Output>(
   options: Options,
   resolve: Resolver<WithCaller<Options>, Output>,

@@ -24,7 +24,7 @@ const notFound: Record<'session' | 'task', string> = {
 }
 
 /**
- * Throws 404, as for an unknown id, if a client token is bound to another session or task than the one in the input.
+ * Throws 404, as for an unknown id, if a client token is bound to a session or task other than the one in the input.
  */
 export function assertReached({ credential }: Caller, input: unknown, reach: 'session' | 'task'): void {
   const field = reach === 'session' ? 'sessionId' : 'taskId'

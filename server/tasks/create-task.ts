@@ -166,7 +166,10 @@ async function checkedUrl({ store, webhookPrivateHosts }: CreateTaskParts, text:
 
 type Repeated = Pick<CreateTaskRequest, 'caller'> & { idempotencyKey: string; bodyHash: () => Promise<string> }
 
-/** Returns the task that an earlier request with this idempotency key created. Hashes the body only if there is one. */
+/**
+ * Returns the task that an earlier request with this idempotency key created. Hashes the body only if the key was used
+ * before.
+ */
 async function findReplay(
   store: Store,
   { bodyHash, caller, idempotencyKey: key }: Repeated,

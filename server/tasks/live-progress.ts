@@ -17,7 +17,6 @@ export type LiveRun = Live & {
   /** Reports progress. `json` must be the JSON of an object. */
   note(json: string): void
   log(line: Omit<LogLine, 'at'>): void
-  /** Progress messages and log lines as a JSON string, or undefined if there are none yet. */
   readonly runLog: string | undefined
   /** Ends the reporting. Later calls to `note` have no effect. */
   end(): void

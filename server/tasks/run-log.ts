@@ -25,7 +25,6 @@ export class RunLog {
     this.#log.add({ at, message: message.slice(0, charsMax), ...(isShort && { fields }) } satisfies LogLine)
   }
 
-  /** JSON of all lines, or undefined if there are none. */
   get json(): string | undefined {
     const parts = Object.entries({ progress: this.#progress, log: this.#log }).flatMap(([name, lines]) =>
       lines ? [`"${name}":${lines.json}`] : [],

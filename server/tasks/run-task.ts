@@ -155,7 +155,7 @@ function modelOf(tokens: RunTokens, endpoint: Endpoint | undefined): string | un
 }
 
 /**
- * Deletes the payload of a stale attempt, unless a row refers to it. If the response to `completeTask` was lost, its
+ * Deletes the payload of a stale attempt, unless a row refers to it. If the response to `completeTask` was lost, the
  * retry appears stale although the row exists.
  */
 async function discardUnnamed({ payloads, store }: RunTaskParts, payloadId: string): Promise<void> {

@@ -1,5 +1,5 @@
 type RunTimerOptions = {
-  /** Time limit of the run, without the time it waits for connectors. */
+  /** Time limit of the run, not counting the time it waits for connectors. */
   ownMs: number
   /** How long the run may wait for connectors. Further waiting counts toward `ownMs`. */
   waitingMs: number

@@ -101,7 +101,7 @@ export class TaskEnds {
     else for (const wake of this.#followersOf(taskId, change)) wake()
   }
 
-  /** Ends all waits immediately, so that they do not delay the stop of the service. */
+  /** Ends all waits immediately, so that they do not delay the service's shutdown. */
   close(): void {
     this.#isClosed = true
     for (const waiters of this.#waiters.values()) for (const waiter of waiters) waiter.end()

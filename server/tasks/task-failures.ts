@@ -1,6 +1,6 @@
 import type { TaskFailure } from '../store/tasks/task-types.ts'
 
-// Failures that the service itself reports. The modules that run agents create those of agents.
+// Failures that the service itself reports. Agent failures are created in the modules that run agents.
 
 export const taskCanceled: TaskFailure = { code: 'CANCELED', message: 'The task was canceled.', details: '' }
 

@@ -45,7 +45,7 @@ export class TaskRunner {
    */
   readonly #jobs: PQueue
   readonly #running = new Map<string, { task: Claimed; deadline: number; stop: AbortController }>()
-  /** Number of reserved slots, for users who occupy fewer slots than this number. */
+  /** Number of reserved slots, for users who occupy fewer slots than that. */
   readonly #keptSlots: number
   /** Number of jobs by user. Counted only if slots are reserved. */
   readonly #jobsOf = new Map<string, number>()

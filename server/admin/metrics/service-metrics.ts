@@ -107,7 +107,6 @@ export class ServiceMetrics implements Meter {
     this.#beginAtZero(agentIds)
   }
 
-  /** Adds the current state of these parts to all later responses. */
   observe(parts: StateParts): void {
     this.#state = new StateMetrics(this.#registry, parts)
   }

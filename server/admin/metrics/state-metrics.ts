@@ -13,7 +13,7 @@ export type StateParts = {
   system: SystemParts
 }
 
-/** Gauges of the current state, read only when metrics are requested. */
+/** Gauges of the current state, which is read only when metrics are requested. */
 export class StateMetrics {
   readonly #parts: StateParts
   readonly #gauges
@@ -105,7 +105,6 @@ export class StateMetrics {
     const { databaseBytes, databaseUp, tasks, users } = this.#gauges
     databaseUp.set(state?.isWritable ? 1 : 0)
     if (!state) {
-      // Remove the outdated values.
       for (const stale of [tasks, users, databaseBytes]) stale.reset()
       return
     }

@@ -4,7 +4,6 @@ import { ConfigError } from '../../kernel/settings.ts'
 import type { Newcomer } from '../../store/access/people-types.ts'
 
 export type SignUpSettings = {
-  /** Whether visitors can create an account by email. */
   isOpen: boolean
   /** Email domains that can sign up, in lower case. Null for all. */
   domains: readonly string[] | null

@@ -17,7 +17,7 @@ import { createKey, getKey, listKeys, revokeKey, rotateKey, updateKey } from './
 const tags = ['API keys']
 
 export const keysRouter = ({ catalogue, people }: { catalogue: Catalogue; people: LoginAccess }) => {
-  /** Never log the keys themselves. */
+  /** Never log the key itself. */
   const note = ({ about, caller }: CallerContext, { keyId, message }: { keyId: string; message: string }) =>
     people.log.info({ requestId: about.requestId, userId: caller.userId, keyId }, message)
   const assertOwnAgents = ({ caller }: CallerContext, agentIds: readonly string[] | null | undefined) =>

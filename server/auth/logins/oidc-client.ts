@@ -103,7 +103,6 @@ export class OidcClient {
     const basic = ClientSecretBasic(clientSecret)
     const post = ClientSecretPost(clientSecret)
     return (server, ...request) => {
-      // If the provider does not list its methods, Basic authentication is the default.
       const takesBasic = server.token_endpoint_auth_methods_supported?.includes('client_secret_basic') ?? true
       return takesBasic ? basic(server, ...request) : post(server, ...request)
     }

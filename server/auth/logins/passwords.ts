@@ -23,7 +23,7 @@ const nobodysHash = '$argon2id$v=19$m=19456,t=2,p=1$Mi6SpFH27e0b98ek7COc0Q$Ut9Kj
  * hashes would only slow each other down.
  */
 const hashes = new FairPlaces({ total: 2, perUser: 1 })
-/** Requests that are hashing or waiting for a slot, by email address. */
+/** Limits how many requests hash or wait for a slot, by email address. */
 const requests = new FairPlaces({ total: 102 })
 
 /** Runs one hash in a slot. Slots are assigned to email addresses round-robin. */
