@@ -6,8 +6,8 @@ export type ErrandClientOptions = {
   baseUrl: string | URL
   /**
    * API key or token sent with every call, or a function that returns one. The function is called before the first
-   * request, and again when the service rejects the token (401), such as after its expiry. Null only in pages of the
-   * service itself, where the browser sends the login cookie.
+   * request, and again when the service rejects the token (401), for example because it has expired. Null only in pages
+   * of the service itself, where the browser sends the login cookie.
    */
   apiKey: string | KeySource | null
   /** Replaces the global fetch. */

@@ -16,7 +16,7 @@ export type LoginClients = {
   logins: {
     list: ListMethod<'logins.list'>
     end: Method<'logins.end'>
-    /** Also ends the current login. */
+    /** Ends all logins, including the current one. */
     endAll: PlainMethod<'logins.endAll'>
   }
 }

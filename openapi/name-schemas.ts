@@ -82,9 +82,9 @@ function nameBodies({ operationId, requestBody, responses }: Spoken, schemas: Js
 }
 
 /**
- * Replaces enums with references, and removes what the generator adds to every object and integer. Its additions forbid
- * unknown response fields, although the service may add fields, or state the obvious: names are strings, and integers
- * are within JavaScript's range.
+ * Replaces enums with references, and removes what the generator adds to every object and integer. The additions state
+ * the obvious (names are strings, integers are within JavaScript's range) or forbid unknown response fields, although
+ * the service may add fields.
  */
 function tidied(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value

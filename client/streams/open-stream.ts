@@ -11,9 +11,9 @@ export type OpenStream = {
 }
 
 type StreamRequest = {
-  /** Path after the base URL. */
+  /** Path below the base URL. */
   path: string
-  /** If set, the request is a POST. */
+  /** JSON body. If it is set, the request is a POST. */
   body?: string
   idempotencyKey?: string | undefined
   /** Aborts the request, and later the stream. */

@@ -68,7 +68,7 @@ function conflict(message: string): ErrandError {
 
 type EraseAccount = { browser: Browser; caller: Caller; input: z.output<typeof EraseAccountInput> }
 
-/** Each attempt with a password counts as a login attempt. */
+/** Erases the caller's own account. Each attempt with a password counts as a login attempt. */
 export async function eraseAccount(
   parts: LoginAccess & ErasureParts,
   { browser, caller, input }: EraseAccount,

@@ -30,8 +30,8 @@ type AuthenticatorParts = {
 }
 
 /**
- * Kind and hash of a valid token. Cached by Authorization header, because computing them took 5 % of the time of a
- * read.
+ * Kind and hash of a valid token. Cached by Authorization header, because computing them took 5% of the time of a read
+ * request.
  */
 type KnownToken = { kind: TokenKind; tokenHash: string }
 const knownMax = 10_000

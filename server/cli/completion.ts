@@ -7,8 +7,8 @@ type Word = [word: string, meaning: string]
 type Node = { path: string; words: Word[] }
 
 /**
- * Returns a shell script that completes commands and options. It contains all of them, so that completion starts no
- * process.
+ * Returns a shell script that completes commands and options. The script contains all of them, so completion does not
+ * start a process.
  */
 export function completionScript(program: Command, shell: Shell): string {
   return scripts[shell](nodesOf(program, ''))

@@ -77,8 +77,8 @@ async function writeExport(db: WholeDatabase, options: ExportOptions): Promise<E
     if (to === stdio) await pipeline(written, process.stdout, { end: false })
     else await writeFile(to, written)
   } catch (error) {
-    // Remove the mark, because the incomplete file is gone. After an export to a pipe, keep it, because the reader may
-    // already have the last line.
+    // Remove the export mark, because the incomplete file is gone. After an export to a pipe, keep it, because the
+    // reader may already have the last line.
     if (to !== stdio) await db.query(removeMark).catch(() => {})
     throw error
   } finally {

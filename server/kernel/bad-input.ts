@@ -16,7 +16,7 @@ export function issuePath(prefix: string, path: readonly PropertyKey[]): string 
 
 const detailsMax = 20
 
-/** An unknown key is reported at its own path. */
+/** Returns the `details` of a 400 body. An unknown key is reported at its own path. */
 export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]): ErrorDetail[] {
   const details = issues
     .flatMap(ofAlternative)

@@ -5,7 +5,8 @@ import { assert } from './assert.ts'
 export type Secrets = { current: string; previous: readonly string[] }
 
 /**
- * Owner of encrypted secrets. Part of the authenticated data, so one owner's secrets cannot be decrypted as another's.
+ * Owner of encrypted secrets. The encryption authenticates the owner, so one owner's secrets cannot be decrypted as
+ * another's.
  */
 export type SecretOwner =
   | ({ userId: string } & ({ connectorId: string; part?: string } | { webhookId: string }))

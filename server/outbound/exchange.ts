@@ -81,7 +81,7 @@ export function expectUncompressed({ headers }: IncomingMessage, { Failure, name
 export type BodyRules = {
   peer: Peer
   bytesMax: number
-  /** Defaults to the peer's `Failure`. */
+  /** Error class for a body that is too large. Defaults to the peer's `Failure`. */
   TooLarge?: Peer['Failure']
 }
 

@@ -30,7 +30,7 @@ export class HostNotFoundError extends Error {
 const lookupMs = 5000
 const tryMs = 2000
 const tries = 2
-/** How long the first response waits for the other address family's. */
+/** How long to wait for the other address family after the first response. */
 const graceMs = 300
 
 /**

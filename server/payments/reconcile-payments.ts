@@ -18,7 +18,8 @@ export type Reconciled = { topups: number; differences: PaymentDifference[] }
 
 /**
  * Compares the top-ups of the last `days` days with their state at the provider. This includes top-ups that only the
- * provider knows, such as after the restore of a backup. With `applies`, applies each difference like an event would.
+ * provider knows, for example after a backup was restored. With `applies`, applies each difference as if an event had
+ * reported it.
  */
 export async function reconcilePayments(
   parts: Parts,
@@ -87,7 +88,7 @@ async function compare(parts: Parts, { applies, ref }: Compare): Promise<Payment
 type Restore = { applies: boolean; found: FoundPayment }
 
 /**
- * Credits a paid top-up that is missing from this database, such as after the restore of a backup. Credits it only
+ * Credits a paid top-up that is missing from this database, for example because a backup was restored. Credits it only
  * once, and only if its account still exists.
  */
 async function restore({ log, port, store }: Parts, { applies, found }: Restore): Promise<PaymentDifference> {

@@ -117,7 +117,7 @@ export function accessOf(of: AnyProcedure): AccessCheck | null {
   return access?.check ?? null
 }
 
-/** Empty for a public procedure. */
+/** Returns an empty array for a public procedure. */
 export function credentialsOf(of: AnyProcedure): readonly Credential[] {
   return accesses.get(definitionOf(of).resolver)?.credentials ?? []
 }
@@ -128,8 +128,8 @@ type WithAnyCaller<Options> = Omit<Options, 'ctx'> & { ctx: PlatformContext }
 
 /**
  * Wraps a resolver whose caller must have the scope, or one of several. Operations reject client tokens unless `reach`
- * allows them. This is not a middleware, because each middleware copies the options of every call, which takes 10 % of
- * the time of a read.
+ * allows them. This is not a middleware, because each middleware copies the options of every call, which takes 10% of
+ * the time of a read request.
  */
 export function withScope<Options extends { ctx: Context; input: unknown }, Output>(
   scope: CallerScope | readonly CallerScope[],

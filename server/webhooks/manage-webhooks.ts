@@ -38,7 +38,7 @@ export type WebhookParts = {
 
 type WebhookRequest<Input extends z.ZodType> = { input: z.output<Input>; userId: string }
 
-/** The secret is returned only once. */
+/** Creates a webhook and its secret. The secret is returned only once. */
 export async function createWebhook(
   { clock, privateHosts, store, vault }: WebhookParts,
   { input, userId }: WebhookRequest<typeof CreateWebhookInput>,

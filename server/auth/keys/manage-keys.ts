@@ -87,7 +87,7 @@ export async function revokeKey(parts: KeyParts, of: { userId: string; keyId: st
   return await getKey(parts, of)
 }
 
-/** The old key remains valid during the overlap. */
+/** Replaces a key. The old one remains valid during the overlap. */
 export async function rotateKey(
   { store, clock }: KeyParts,
   { caller, input }: { caller: Caller; input: z.output<typeof RotateKeyInput> },

@@ -5,7 +5,7 @@ import { admitAttempt, type Browser, type LoginAccess } from './log-in.ts'
 import type { ChangePasswordInput } from './login-schema.ts'
 import { assertNotObvious, hashPassword, isPassword, withHashRoom } from './passwords.ts'
 
-/** Ends the user's other logins. Each attempt counts as a login attempt. */
+/** Sets a new password and ends the user's other logins. Each attempt counts as a login attempt. */
 export async function changePassword(
   parts: LoginAccess,
   { browser, caller, input }: { browser: Browser; caller: Caller; input: z.output<typeof ChangePasswordInput> },

@@ -20,7 +20,7 @@ type By = { adminId: string | null }
 
 const dayMs = 86_400_000
 
-/** The key itself is returned only once. */
+/** Creates a platform key. The key itself is returned only once. */
 export async function createPlatformKey(
   { clock, log, store }: Parts,
   { adminId, input }: By & { input: z.output<typeof CreatePlatformKeyInput> },

@@ -34,7 +34,7 @@ export async function createUser(options: Common & PasswordOptions & { email: st
   print(options, user, `Created ${user.email} (${user.id}).`)
 }
 
-/** Also ends all browser sessions of the account. */
+/** Sets a password and ends all browser sessions of the account. */
 export async function setPassword(options: OfUser & PasswordOptions) {
   const user = await withParts(options, async (parts) => {
     const userId = await findUserId(parts, options)

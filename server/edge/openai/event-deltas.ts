@@ -15,7 +15,7 @@ const errorLine = '{"type":"error"'
 const deltaField = '"delta":"'
 
 /**
- * Reads lines from the service, in which the delta is the last field. Forwards the escaped text as it is, because
+ * Reads lines from the service, in which the delta is the last field. Forwards the escaped text unchanged, because
  * parsing and serializing each delta took several times as long.
  */
 export function readDeltas(lines: string, { onDelta, onEnd }: DeltaReader): void {

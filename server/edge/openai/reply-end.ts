@@ -59,8 +59,8 @@ const refused: Record<string, ErrorCode> = {
 }
 
 /**
- * Marks failures without an equivalent rejection as final, because a retry would be a new request, which is the user's
- * decision.
+ * Marks failures without an equivalent rejection as final. A retry would run the request again, and only the user
+ * should decide that.
  */
 function failure(code: string, message: string): ErrandError {
   const known = refused[code]

@@ -100,7 +100,7 @@ function assertSomeCall(calls: readonly string[], caller: AnyCaller): void {
 
 /**
  * Returns the input of a plain call: a single query or mutation with JSON input. For such a call, tRPC's own handler
- * would create a fetch Request, a Response and their streams, which takes two thirds of the time of a submission.
+ * would create a fetch Request, a Response and their streams, which takes two thirds of the time of a task submission.
  * Returns undefined for everything else, including malformed input, which tRPC handles.
  */
 function plainInput({ query, request }: RoutedRequest, body: string | undefined): object | undefined {

@@ -25,7 +25,7 @@ export function staticAsset(
   return { type, plain: { body: plain, etag: `"${hash}"` }, encoded: variants }
 }
 
-/** The highest quality takes thirty times as long and saves only another 10 %. */
+/** The highest quality takes thirty times as long and saves only another 10%. */
 const brotliQuality = 9
 
 /** Compresses on other threads. Leaves the content uncompressed if compression does not shrink it. */

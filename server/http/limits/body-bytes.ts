@@ -45,7 +45,7 @@ export class BodyBytes {
     }
   }
 
-  /** The bytes are valid until `free`. */
+  /** Returns the bytes, which are valid until `free` is called. */
   whole(): Buffer {
     return this.#large ? Buffer.from(this.#large, 0, this.#length) : this.#small.subarray(0, this.#length)
   }

@@ -93,7 +93,7 @@ export class RequestQueue<Arrived extends Waiting> {
 
   #senderOf(request: IncomingMessage): Sender {
     const credentials = credentialsOf(request)
-    // Most clients send the canonical form, so try the credentials as they are first.
+    // Look up the unmodified credentials first, because most clients send the canonical form.
     const sender = this.#byCredentials.get(credentials) ?? this.#byCredentials.get(canonical(credentials))
     return sender ?? this.#strangers
   }
@@ -121,7 +121,7 @@ export class RequestQueue<Arrived extends Waiting> {
       const { arrived, place } = own.shift()!
       if (own.length > 0) this.#waiting.set(sender, own)
       place.release()
-      // A disconnected client needs no response. The next request starts when this one first awaits something.
+      // Skip disconnected clients. The next request starts when this one first awaits something.
       if (!arrived.response.destroyed) this.#serve(arrived, sender)
       await Promise.resolve()
     }
