@@ -21,7 +21,6 @@ export type AdminClients = {
   users: {
     list: ListMethod<'users.list'>
     get: Method<'users.get'>
-    /** Finds a user by the external id that your product assigned. */
     getByExternalId: Method<'users.getByExternalId'>
     /** Returns the user with this external id, or creates one with an empty account. */
     getOrCreate: Method<'users.getOrCreate'>
@@ -79,7 +78,6 @@ export type AdminClients = {
     revoke: Method<'platformKeys.revoke'>
   }
   system: {
-    /** Returns the health of the service. */
     get: PlainMethod<'system.get'>
   }
   mail: {

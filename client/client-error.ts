@@ -49,7 +49,6 @@ export class ErrandClientError extends Error {
   readonly status: number | undefined
   /** Field errors of the request. Empty for most errors. */
   readonly details: readonly ErrorDetail[]
-  /** The Retry-After of the response, in seconds. */
   readonly retryAfterSeconds: number | undefined
   /** The X-Request-Id of the response. Include it in bug reports. */
   readonly requestId: string | undefined

@@ -55,7 +55,6 @@ export type RetryEvent = {
 }
 
 export type Connection = {
-  /** URL of the service without a trailing slash. */
   baseUrl: string
   headers: Readonly<Record<string, string>>
   fetch: ClientFetch
@@ -70,7 +69,6 @@ export type ActingUser = string | { userId: string }
 const defaultRequestTimeoutMs = 60_000
 const defaultMaxRetries = 2
 
-/** Throws INVALID_ARGUMENT for invalid options. */
 export function toConnection(options: ErrandClientOptions): Connection {
   const { baseUrl, apiKey, requestTimeoutMs = defaultRequestTimeoutMs, maxRetries = defaultMaxRetries } = options
   const isSource = typeof apiKey === 'function'
@@ -102,7 +100,6 @@ function checkKey(apiKey: unknown): string {
   throw invalidArgument('apiKey', 'Must be an API key, with only visible ASCII characters and no spaces')
 }
 
-/** Returns a connection to the same service that acts on behalf of the user. */
 export function connectionOf(connection: Connection, user: ActingUser): Connection {
   return { ...connection, headers: { ...connection.headers, 'errand-user': nameOf(user) } }
 }

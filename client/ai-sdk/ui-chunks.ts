@@ -9,7 +9,6 @@ const byService = { dynamic: true, providerExecuted: true } as const
 
 export type ReplyEnd = { usage?: ChatUsage; costUsd?: string; error?: ReplyError }
 
-/** Returns undefined unless this is the last event of a reply. */
 export function endOf(event: ChatEvent): ReplyEnd | undefined {
   if (event.type === 'done') return { usage: event.usage, costUsd: event.costUsd }
   if (event.type !== 'error') return undefined

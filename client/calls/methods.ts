@@ -36,7 +36,6 @@ export type InnerListMethod<Name extends Lists> = (
   options?: CallOptions,
 ) => ListPromise<Output<Name>, ItemOf<Output<Name>>>
 
-/** Operations that return a page. */
 export type Lists = {
   [Name in keyof Queries]: Queries[Name]['output'] extends PageHead ? Name : never
 }[keyof Queries]

@@ -147,7 +147,6 @@ async function fetchRpc({ fetch, headers }: Connection, url: string, init: Reque
   return { itemAt, response }
 }
 
-/** Whether this is one result or error in the tRPC envelope. */
 function isRpcItem(item: unknown): boolean {
   if (!isRecord(item)) return false
   const { error, result } = item

@@ -2,7 +2,6 @@ import { useState, type FormEvent, type KeyboardEvent, type ReactNode } from 're
 import { Receipt } from './receipt.tsx'
 import { useChat, type ChatItem } from './use-chat.ts'
 
-/** Labels of the chat, to translate or replace. */
 export type ChatLabels = {
   message: string
   messages: string

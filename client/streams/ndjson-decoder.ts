@@ -73,7 +73,6 @@ export class NdjsonDecoder {
     throw badStream(`a line of more than ${this.#lineBytesMax} bytes`)
   }
 
-  /** Returns undefined for invalid UTF-8. */
   #decode(line: Uint8Array): string | undefined {
     try {
       return this.#utf8.decode(line)

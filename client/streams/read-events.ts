@@ -32,7 +32,6 @@ type Reading = {
   mayResume: (failures: number) => boolean
   /** Called if the caller stops before the last event, or if the stream fails. */
   onLeave?: () => void
-  /** Converts an error to the error that the caller gets. */
   describe: (thrown: unknown) => unknown
 }
 

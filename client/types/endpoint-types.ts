@@ -81,7 +81,6 @@ type ConfiguredId<Config extends AnyConfig> = IdIn<Config['agents'][number]>
  */
 export type EndpointId<Config extends AnyConfig = UnknownConfig> =
   string extends ConfiguredId<Config> ? DeclaredId : ConfiguredId<Config>
-/** The endpoint ids whose response type is known. */
 export type KnownEndpointId<Config extends AnyConfig> =
   string extends ConfiguredId<Config> ? keyof EndpointTypes : ConfiguredId<Config>
 

@@ -19,7 +19,6 @@ export const day = z.iso.date().meta({ format: 'date' })
 
 type Period = { from: string; to: string }
 
-/** Throws 400 if `to` is before `from`, or if the period is longer than three years. */
 export function daysOf({ from, to }: Period): { fromDay: number; toDay: number } {
   const [fromDay, lastDay] = [from, to].map((text) => Math.floor(Date.parse(text) / dayMs)) as [number, number]
   if (lastDay < fromDay) throw badField('to', 'Must not be before from')

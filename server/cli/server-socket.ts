@@ -53,7 +53,6 @@ export async function requestReload(dataDir: string): Promise<Reloaded> {
   return answer.reloaded
 }
 
-/** Returns the URL on which the server listens, or undefined if none is running. */
 export async function requestUrl(dataDir: string): Promise<string | undefined> {
   const answer = await request(dataDir, 'url')
   return answer && 'url' in answer ? answer.url : undefined

@@ -47,7 +47,6 @@ export async function answerJson(
   respond(response, { status: 200, text, headers, ...(type !== undefined && { type }) })
 }
 
-/** Returns the caller's rate limit state at admission or, if there was none, the current one. */
 export async function rateOf({ caller, rate, shared }: Context): Promise<RateState | null> {
   return caller && (rate ?? (await shared.store.readRate(rateOwnerOf(caller))))
 }

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { badField } from '../kernel/errors.ts'
 
-/** Throws 400 if the key is malformed. */
 export function readIdempotencyKey({ headers }: IncomingMessage): string | null {
   const { 'idempotency-key': key = null } = headers
   return key === null ? null : checkIdempotencyKey(key, 'Idempotency-Key')

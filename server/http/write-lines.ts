@@ -14,7 +14,6 @@ type Lines = {
 
 export const linesType = 'application/x-ndjson'
 
-/** Streams lines as fast as the client reads. */
 export async function writeLines(
   response: ServerResponse,
   { headers, idle, inForm, next, stallMs, type = linesType }: Lines,

@@ -67,7 +67,6 @@ export function isoTime(at: EpochMs): string {
   return knownTime
 }
 
-/** Returns a future time as ISO 8601, or null if `at` is null or has passed. */
 export function futureTime(at: EpochMs | null, clock: Clock): string | null {
   return at !== null && at > clock.now() ? isoTime(at) : null
 }

@@ -25,7 +25,6 @@ export function isHost(text: string): boolean {
   return !address.startsWith('[') || isIPv6(address.slice(1, -1))
 }
 
-/** Returns undefined if the percent-encoding is invalid. */
 export function decodeSegment(segment: string): string | undefined {
   if (!segment.includes('%')) return segment
   try {

@@ -71,7 +71,6 @@ export class MailSender {
     return { name: from.name || 'Errand', baseUrl: baseUrl(), ...(logoUrl !== undefined && { logoUrl }) }
   }
 
-  /** The mail server, without its credentials. */
   get server() {
     const { from, host, isSecure, port } = this.#parts.settings
     const starttls = requiresTls(this.#parts.settings) ? ('starttls' as const) : ('optional' as const)

@@ -71,7 +71,6 @@ export function exchange({
   })
 }
 
-/** Throws if the body is compressed although the request asked for `identity`. */
 export function expectUncompressed({ headers }: IncomingMessage, { Failure, name }: Peer): void {
   if ((headers['content-encoding'] ?? 'identity').trim().toLowerCase() !== 'identity') {
     throw new Failure(`The ${name} sent a compressed response. Turn compression off there.`)

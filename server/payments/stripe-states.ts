@@ -110,7 +110,6 @@ function methodOf(intent: Stripe.PaymentIntent): PaymentMethod | null {
   return { customerId, methodId: method.id, methodLabel }
 }
 
-/** Returns null if the URL is too long to store or is not an HTTP URL. */
 export function addressOf(given: string | null): string | null {
   return given !== null && /^https?:/.test(given) && given.length <= addressCharsMax ? given : null
 }

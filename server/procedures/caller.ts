@@ -12,7 +12,6 @@ export type Caller = {
   isAdmin: boolean
   scopes: readonly CallerScope[]
   account: AccountPlan
-  /** Limits of the credential. Null if it has none. */
   limits: CredentialLimits | null
   /** Ids of the agents whose executions the credential may start and change. Null for all agents. */
   agents: readonly string[] | null
@@ -61,7 +60,6 @@ export function loginIdOf({ credential }: Pick<Caller, 'credential'>): string | 
   return credential.kind === 'login' ? credential.loginId : undefined
 }
 
-/** Returns the session that a client token is bound to, or null. */
 export function boundSessionOf({ credential }: Pick<Caller, 'credential'>): string | null {
   return credential.kind === 'clientToken' ? credential.sessionId : null
 }

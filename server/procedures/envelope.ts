@@ -141,7 +141,6 @@ function segmentsOf(path: string, isLegacy: boolean): string[] {
 
 type Found = { container: Record<PropertyKey, unknown>; key: string }
 
-/** Returns the container and key at the end of a path, or undefined if the path does not exist. */
 function find(root: unknown, segments: readonly string[]): Found | undefined {
   let value = root
   let found: Found | undefined

@@ -243,7 +243,6 @@ function resolveIn<Options extends { ctx: Context }, Output>(
   return batch ? (batch.call(make) as Output) : make()
 }
 
-/** Throws 401 if the request has no credentials. */
 export function callerOf({ caller }: Context): AnyCaller {
   if (caller) return caller
   throw new ErrandError('UNAUTHORIZED', 'Authentication is required. Send the header Authorization: Bearer <API_KEY>.')

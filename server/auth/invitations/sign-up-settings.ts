@@ -35,7 +35,6 @@ export function checkSignUp({ creditUsd, domains, mode, plan, sendsMail }: SignU
   return { isOpen, domains: domains === '' ? null : list, newcomer: { plan: plan || null, credit } }
 }
 
-/** Throws a ConfigError if the configuration lacks the plan of new accounts. */
 export function assertNewcomerPlan({ newcomer: { plan } }: SignUpSettings, { plans }: Pick<Catalogue, 'plans'>): void {
   if (plan !== null && !plans.named.has(plan)) {
     throw new ConfigError(`ERRAND_SIGN_UP_PLAN: "${plan}" must be the name of a plan in plans`)

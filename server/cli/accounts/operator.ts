@@ -27,7 +27,6 @@ export function withParts<Result>(
   return withStore(options, (store) => work({ store, clock: new SystemClock(), log }))
 }
 
-/** Accepts a user id, an email address or an external id. */
 export async function findUserId({ store }: Parts, { user }: { user: string }): Promise<string> {
   if (await store.getUser(user)) return user
   const byEmail = await store.findUser(user)

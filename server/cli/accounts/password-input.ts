@@ -6,7 +6,6 @@ import { UsageError } from '../../kernel/usage-error.ts'
 /** `password` is true if the option has no value. The password is then read from a prompt. */
 export type PasswordOptions = { password?: string | true; passwordStdin?: boolean }
 
-/** Returns undefined if neither option is set. */
 export async function readPassword({ password, passwordStdin }: PasswordOptions): Promise<string | undefined> {
   if (passwordStdin) {
     if (typeof password === 'string') throw new UsageError('--password: must be omitted if --password-stdin is set.')

@@ -20,7 +20,6 @@ export function unkeptSession({ clock }: OpenaiParts, agentId: string): ReplyPla
 /** `param` is the request field that identifies the session, or undefined for the `Errand-Session` header. */
 type Continued = { caller: Caller; sessionId: string; model: string; param?: string | undefined }
 
-/** Throws 404 for an unknown session, and 400 if the session has a different agent. */
 export async function continuedSession(
   { store }: OpenaiParts,
   { caller, model, param, sessionId }: Continued,

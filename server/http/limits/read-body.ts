@@ -11,7 +11,6 @@ import { bodyArrived, releaseGate, requestTurn } from './request-gate.ts'
 
 const jsonType = /^application\/json(?:[ ]*;[ ]*charset=(?:utf-8|"utf-8"))?$/i
 
-/** Throws 415 unless the headers declare an uncompressed JSON body in UTF-8. */
 function assertJsonType(request: IncomingMessage): void {
   const { 'content-type': type, 'content-encoding': encoding } = request.headers
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
@@ -40,7 +39,6 @@ async function collect({ bytesMax, owner, request, response, room }: ReadBody): 
   return await new Promise((resolve, reject) => {
     const refuse = (error: unknown) => {
       request.removeAllListeners('data')
-      // Discard bytes that still arrive.
       request.resume()
       body.free()
       place?.release()

@@ -264,7 +264,6 @@ export class RequestGate {
     return this.#used(kind) < this.boundOf(kind)
   }
 
-  /** Whether this is the user's only request and an extra slot is free. */
   #isFirst(kind: Kind, sender: Sender | undefined): boolean {
     return !!sender && sender.userId !== null && this.#usedBy(sender, kind) === 0 && this.#beyond < reserve
   }
