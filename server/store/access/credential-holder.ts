@@ -1,8 +1,8 @@
 import type { Holder } from './people-types.ts'
 import { columns } from '../commands/statement.ts'
 
-// Reads a credential's user in the same query as the credential. Every request needs the user's plan for its rate
-// limit headers. A separate read would take a tenth of the time of a GET request.
+// A credential and its user are read in one query, because every request needs the user's plan for its rate limit
+// headers. A separate query would take a tenth of the time of a GET request.
 
 export type HolderRow = Omit<Holder, 'isAdmin' | 'account'> & {
   isAdmin: 0 | 1

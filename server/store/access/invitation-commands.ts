@@ -53,8 +53,8 @@ export function* insertInvitation(tx: Tx, input: CreateInvitation): Op<Invitatio
   const { credit, createdBy, expiresAt, isAdmin, kind, mail, tokenHash, userId } = input
   const id = newId('inv', now)
   const email = input.email.toLowerCase()
-  // A new link replaces earlier links of the same kind for the same email address. A link that a user has requested
-  // replaces none, because otherwise anyone could invalidate another person's link. Sign-up links have no `createdBy`.
+  // A new link replaces earlier links of its kind, unless the user requested it. Otherwise anyone could invalidate
+  // someone else's link. A sign-up link has neither `createdBy` nor `userId`.
   if (createdBy !== userId) yield* tx.run(replace, { kind, email })
   const written = { id, tokenHash, kind, email, userId, credit, createdBy, createdAt: now, expiresAt }
   yield* tx.run(insert, { ...written, isAdmin: isAdmin ? 1 : 0 })
@@ -63,7 +63,7 @@ export function* insertInvitation(tx: Tx, input: CreateInvitation): Op<Invitatio
   return { id, kind, email, isAdmin, credit, createdAt: now, expiresAt, acceptedAt: null }
 }
 
-/** Returns undefined if the invitation can no longer be accepted. */
+/** Returns undefined if the invitation is unknown, expired or already accepted. */
 export function* findInvitation(on: Reads, tokenHash: string): Op<Found | undefined> {
   const found = yield* on.get(find, { tokenHash, now: yield* on.now() })
   return found && { ...toRecord(found), userId: found.userId }
@@ -90,16 +90,15 @@ export function* revokeInvitation(tx: Tx, invitationId: string): Op<boolean> {
 }
 
 /**
- * Revokes the open links that a user has created. Called when the user may no longer create links, because the user
- * may still have copies.
+ * Revokes a user's open links when the user may no longer create any, because the user may still have copies of them.
  */
 export function* revokeInvitationsOf(tx: Tx, createdBy: string): Op<void> {
   yield* tx.run(revokeOf, { createdBy })
 }
 
 /**
- * Revokes a user's open password link. Called when the password changes another way, because otherwise the link could
- * undo that change.
+ * Revokes a user's open password link when the password changes in another way. Otherwise the link could undo that
+ * change.
  */
 export function* revokePasswordLink(tx: Tx, userId: string): Op<void> {
   yield* tx.run(revokeLink, { userId })

@@ -19,7 +19,7 @@ export type KeyRecord = {
   revokedAt: EpochMs | null
   lastUsedAt: EpochMs | null
   isReplaced: boolean
-  /** Id under which the key's spend is counted. It is the id of the first key in its rotation chain. */
+  /** Id of the first key in this key's rotation chain. The spend of the whole chain counts under this id. */
   countsAs: string
 } & KeyLimits
 

@@ -4,16 +4,16 @@ import type { AdmitLogin } from './people-types.ts'
 import type { Op, Tx } from '../commands/command.ts'
 import { insertInto, statement, type Dialect } from '../commands/statement.ts'
 
-// Counts login attempts with a password. Locks serialize the attempts for one email address and from one client, so
-// that simultaneous attempts are counted too. The email address is always locked first.
+// Limits password login attempts. Locks on the email address and the client serialize attempts, so that concurrent ones
+// are counted too. The email address is always locked first.
 
 const newest = (name: string, where: (dialect: Dialect) => string) =>
   statement<{ at: EpochMs }>(
     `throttle_by_${name}`,
     (dialect) => `SELECT at FROM login_attempts WHERE ${where(dialect)} AND at > :after ORDER BY at DESC LIMIT :limit`,
   )
-// Use the email index, which contains only a few rows per address. The client index may contain far more, because all
-// attempts appear to come from one client if a proxy is missing from the configuration.
+// Use the email index, which has only a few rows per address. The client index can have far more: if the configuration
+// lacks a proxy, all attempts seem to come from one client.
 const ofPair = ({ noIndex }: Dialect) => `email_hash = :emailHash AND ${noIndex}client = :client`
 const byPair = newest('pair', ofPair)
 const byEmail = newest('email', () => 'email_hash = :emailHash')
@@ -27,8 +27,8 @@ const purge = statement(
 )
 
 /**
- * Counts an attempt and returns undefined. If the attempt exceeds a limit, returns the time at which that limit ends,
- * and counts nothing.
+ * Counts the attempt and returns undefined. If the attempt exceeds a limit, counts nothing and returns when the limit
+ * ends.
  */
 export function* admitTry(tx: Tx, { client, email }: AdmitLogin): Op<EpochMs | undefined> {
   const emailHash = hashEmail(email)

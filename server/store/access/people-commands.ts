@@ -32,9 +32,6 @@ import { mailPasswordLink } from '../mails/mail-commands.ts'
 import { insertInto, statement } from '../commands/statement.ts'
 import { createUser, findCandidate, findUser, getUser, setPassword, updateUser } from '../accounts/stored-users.ts'
 
-// Commands for login and signup. Each one writes several tables in a single transaction, so that no partial state
-// remains.
-
 const emptyAccount = { plan: null, credit: 0 }
 
 const findIdentity = statement<{ userId: string }>(
@@ -83,24 +80,24 @@ export function* changeUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {
 
 export function* openIdentity(tx: Tx, input: OpenIdentity): Op<OpenIdentityResult> {
   const { email, issuer, mayCreate, newcomer = emptyAccount, subject } = input
-  // Without this lock, a simultaneous login could see the user that this login creates, but not yet the user's
-  // identity.
+  // Serializes logins with the same identity. Otherwise a second login could look up the identity just before the first
+  // one creates it, and then find the new user by email address.
   yield* tx.lock('identity', JSON.stringify([issuer, subject]))
   const known = yield* tx.get(findIdentity, { issuer, subject })
   if (known) {
     const isSuspended = (yield* getUser(tx, known.userId))?.suspendedAt !== null
     return isSuspended ? { outcome: 'refused', reason: 'suspended' } : { outcome: 'known', userId: known.userId }
   }
-  // Anyone can enter any email address at some providers, so only a verified address identifies a user.
+  // Some providers let people enter any email address, so only a verified one identifies a user.
   if (email === null) return { outcome: 'refused', reason: 'unverified' }
   const found = yield* findUser(tx, email)
-  // Simultaneous logins must not link two identities of the same issuer to one user.
+  // Concurrent logins must not link two identities of one issuer to the same user.
   if (found) yield* tx.lockAccount({ userId: found.id })
   const user = found && (yield* findUser(tx, email))
   if (user && user.suspendedAt !== null) return { outcome: 'refused', reason: 'suspended' }
   if (!user && !mayCreate) return { outcome: 'refused', reason: 'no-account' }
-  // The user already has another identity of this issuer, so the issuer has reassigned the email address to another
-  // person. That person must not get access to the account.
+  // The user already has another identity at this issuer, so the issuer has reassigned the email address. Its new owner
+  // must not get access to the account.
   if (user && (yield* tx.get(findOfUser, { issuer, userId: user.id }))) {
     return { outcome: 'refused', reason: 'linked-otherwise' }
   }
@@ -120,8 +117,8 @@ export function* createInvitation(tx: Tx, input: CreateInvitation): Op<CreateInv
 }
 
 /**
- * Mails a link to the user with this email address, if the user has a password and is not suspended. A user without a
- * password can log in only through a provider, and must not get a password this way.
+ * Mails a password link to a user who has a password and is not suspended. Users without a password log in through a
+ * provider, and must not get a password this way.
  */
 export function* requestPasswordLink(tx: Tx, input: RequestPasswordLink): Op<RequestPasswordLinkResult> {
   const { client, email, expiresAt, mail, tokenHash } = input
@@ -131,7 +128,7 @@ export function* requestPasswordLink(tx: Tx, input: RequestPasswordLink): Op<Req
   const user = yield* findCandidate(tx, email)
   if (!user || user.passwordHash === null || user.suspendedAt !== null) return none
   const { id: userId, isAdmin } = user
-  // Serializes requests for one user, so that the bound on mails holds.
+  // Serializes requests for one user, so that the user cannot get more mails than allowed.
   yield* tx.lockAccount({ userId })
   if (!(yield* mailPasswordLink(tx, { mail, userId, at: yield* tx.now(), expiresAt }))) return none
   const link = { kind: 'password', email: user.email, isAdmin, credit: 0, userId, createdBy: userId } as const

@@ -43,15 +43,15 @@ export type InvitationRecord = {
   acceptedAt: EpochMs | null
 }
 
-/** Time after which a login expires, even if it is used. */
+/** Maximum lifetime of a login, even if it is in use. */
 export const loginLifeMs = 30 * 86_400_000
-/** Time without use after which a login ends. */
+/** A login ends after this long without use. */
 export const loginIdleMs = 7 * 86_400_000
 
-/** Maximum number of browser logins per user. A further login ends the least recently used one. */
+/** Maximum number of logins per user. The next login ends the least recently used one. */
 export const loginsMax = 100
 
-/** If `email` is null, the user gets a placeholder address. It receives no mail and cannot be used to log in. */
+/** If `email` is null, the user gets a placeholder address, which receives no mail and cannot be used to log in. */
 export type CreateUser = {
   email: string | null
   passwordHash: string | null
@@ -64,7 +64,7 @@ export type CreateUserResult = { outcome: 'created'; userId: string } | { outcom
 
 export type ListUsers = Page & { search?: string; withoutAdmins?: boolean }
 /**
- * `writtenOff` is the total chat cost that exceeded the user's balance, caps or spending limits and was not charged.
+ * `writtenOff` is the total chat cost that was not charged because it exceeded the balance, caps or spending limits.
  */
 export type UserAccount = UserRecord &
   AccountRecord & { writtenOff: Units; plan: string | null; limits: Partial<AccountLimits> }
@@ -77,24 +77,21 @@ export type UpdateUserResult =
 export type SetPassword = {
   userId: string
   passwordHash: string
-  /** Expected hash of the current password. If it has changed since, the update is rejected. */
+  /** Expected hash of the current password. The update is rejected if the hash differs. */
   from: string | null
-  /** Id of the login to keep, while all others end. Null ends all logins. */
+  /** The only login to keep, or null to end all of them. */
   keepLoginId: string | null
   /**
-   * Login attempts to delete: those for this email address from this client. If omitted, all attempts for the user's
+   * Deletes the attempts of this client for this email address. If omitted, deletes all attempts for the user's
    * address.
    */
   forget?: AdmitLogin
 }
 
-/**
- * A login attempt with a password. It is counted before the password is checked, so that simultaneous attempts count
- * too.
- */
+/** A password login attempt. It is counted before the password is checked, so that concurrent attempts count too. */
 export type AdmitLogin = {
   email: string
-  /** The client's IP address, or the network of an IPv6 address. */
+  /** The client's IP address, or its network for IPv6. */
   client: string | null
 }
 export type LoginCandidate = Pick<UserRecord, 'id' | 'email' | 'suspendedAt'> & { passwordHash: string | null }
@@ -109,23 +106,19 @@ export type CreateLogin = {
   provider: string | null
   userAgent: string | null
   /**
-   * Login attempts to delete: those for this email address from this client. If null, all attempts for the user's
-   * address.
+   * Deletes the attempts of this client for this email address. If null, deletes all attempts for the user's address.
    */
   forget: AdmitLogin | null
-  /** Password hash that was checked. If it has changed since, the login is rejected. */
+  /** The password hash that was checked. The login is rejected if the hash has changed since. */
   ifPasswordHash?: string
 }
 
-/**
- * Identity of a person according to an OpenID Connect provider. `email` is null unless the provider has verified it.
- */
+/** A person's identity at an OpenID Connect provider. `email` is null unless the provider has verified it. */
 export type OpenIdentity = {
   issuer: string
   subject: string
   email: string | null
   mayCreate: boolean
-  /** Plan and credit of a new account. Default: none. */
   newcomer?: Newcomer
 }
 export type OpenIdentityResult =
@@ -140,23 +133,22 @@ export type CreateInvitation = Pick<InvitationRecord, 'kind' | 'email' | 'isAdmi
   createdBy: string | null
   mail?: LinkMail | undefined
 }
-/** Request of an unauthenticated client for a password link. It counts like a login attempt. */
+/** An unauthenticated request for a password link. It counts like a login attempt. */
 export type RequestPasswordLink = AdmitLogin & Pick<CreateInvitation, 'expiresAt' | 'tokenHash'> & { mail: LinkMail }
 export type RequestPasswordLinkResult =
   | { outcome: 'admitted'; userId: string | null }
   | { outcome: 'refused'; until: EpochMs }
 /**
- * Request of an unauthenticated client for a sign-up link. `perDayMax` is the maximum of all clients per UTC day, or 0
- * for no maximum.
+ * An unauthenticated request for a sign-up link. `perDayMax` limits the requests of all clients per UTC day. 0 means no
+ * limit.
  */
 export type RequestSignUp = RequestPasswordLink & { perDayMax: number }
 export type RequestSignUpResult = { outcome: 'admitted' } | { outcome: 'refused'; until: EpochMs }
-/** Plan and credit of a person's new account. The credit is posted once per verified identity. */
+/** Plan and trial credit of a new account. The credit is posted only once per verified identity. */
 export type Newcomer = { plan: string | null; credit: Units }
 export type AcceptInvitation = {
   tokenHash: string
   passwordHash: string
-  /** Plan and credit of an account created by a sign-up link. Default: none. */
   newcomer?: Newcomer
 }
 export type CreateInvitationResult =

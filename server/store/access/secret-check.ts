@@ -5,16 +5,16 @@ import type { Secrets } from '../../kernel/secret-vault.ts'
 
 export const secretSetting = 'secret'
 
-/** Returns a value that is equal for equal secrets and reveals nothing else about them. */
+/** Returns a fingerprint of the secret, which does not reveal the secret. */
 export function secretCheck(secret: string): string {
   return createHmac('sha256', secret).update('errand: the secret of all nodes').digest('base64url')
 }
 
 /**
- * Throws if this server's secret is not the secret of the installation. Otherwise the server would reject links from
- * the other servers and could not decrypt their rows. The first server that starts determines the installation's
- * secret. If that is one of this server's previous secrets, a rotation is in progress and is accepted. `ownDir` is
- * the data directory of a database that is not shared, whose secret file may be missing after a restore.
+ * Throws if this server's secret is not the installation's, because the server would reject other servers' links and
+ * could not decrypt their rows. The first server to start sets the installation's secret. During a rotation, that may
+ * be one of this server's previous secrets. `ownDir` is the data directory if the database is not shared. Its secret
+ * file may be missing after a restore.
  */
 export async function assertSameSecret(
   settings: SharedSettings,
@@ -30,10 +30,7 @@ export async function assertSameSecret(
   )
 }
 
-/**
- * Makes the current secret the installation's secret. Must be called only when no row is encrypted with a previous
- * secret.
- */
+/** Makes the current secret the installation's. Call this only when no row is encrypted with a previous secret. */
 export async function settleSecret(settings: SharedSettings, { current }: Secrets): Promise<void> {
   await settings.replace(secretSetting, secretCheck(current))
 }

@@ -13,9 +13,9 @@ import type { CreateUserResult, Newcomer, RequestSignUp, RequestSignUpResult } f
 // Self sign-up: mails links to visitors, and gives each verified identity at most one trial credit.
 
 const dayMs = 86_400_000
-/** Maximum number of links for an email address in 24 hours. */
+/** Maximum number of links per email address in 24 hours. */
 const linksPerDay = 10
-/** Name of the setting with the current UTC day and the number of requests on that day. */
+/** Setting that stores the current UTC day and the number of requests on that day. */
 const requests = 'sign-up-requests'
 
 const readRequests = statement<{ value: string }>(
@@ -37,8 +37,8 @@ const claimTrial = statement(
 )
 
 /**
- * Mails a sign-up link, or a note that the address already has an account. Both count toward the same limits, so that
- * the limits do not reveal which addresses have accounts.
+ * Mails a sign-up link, or a note that the account already exists. Both count toward the same limits. Otherwise the
+ * limits would reveal which addresses have accounts.
  */
 export function* requestSignUp(tx: Tx, input: RequestSignUp): Op<RequestSignUpResult> {
   const { client, email, expiresAt, mail, perDayMax, tokenHash } = input
@@ -63,7 +63,6 @@ export function* requestSignUp(tx: Tx, input: RequestSignUp): Op<RequestSignUpRe
 type CreateNewcomer = Newcomer & {
   email: string
   passwordHash: string | null
-  /** Issuer and subject at a single sign-on provider. */
   identity?: { issuer: string; subject: string }
 }
 
@@ -85,7 +84,7 @@ export function* createNewcomer(tx: Tx, input: CreateNewcomer): Op<CreateUserRes
   return { ...created, credit }
 }
 
-/** Removes a tag: mail to `ada+tag@example.com` usually arrives at `ada@example.com`. */
+/** Mail to `ada+tag@example.com` usually arrives at `ada@example.com`. */
 function withoutTag(email: string): string {
   return email.replace(/\+.*(?=@)/, '')
 }

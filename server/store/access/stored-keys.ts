@@ -55,7 +55,7 @@ const inherit = statement(
   'key_inherit',
   `UPDATE api_keys SET limited_at = (SELECT limited_at FROM api_keys WHERE ${thisKey}) WHERE id = :replacedBy`,
 )
-// The overlap must not extend the lifetime of a key that expires earlier.
+// A key that expires before the overlap ends must keep its earlier expiry.
 const replace = statement(
   'key_replace',
   ({ least }) => `UPDATE api_keys SET replaced_by = :replacedBy,
@@ -72,7 +72,7 @@ const purgeEnded = statement(
   'key_purge_ended',
   'DELETE FROM api_keys WHERE user_id = :userId AND (revoked_at <= :until OR expires_at <= :until)',
 )
-// Spend windows without an end, and rows of `key_rates`, are deleted together with the last key that uses them.
+// `key_rates` rows and spend windows that never end are deleted together with the last key that uses them.
 const countsFor = 'coalesce(counts_as, id)'
 const isKept = '(coalesce(revoked_at > :until, true) AND coalesce(expires_at > :until, true))'
 const gone = `(SELECT ${countsFor} FROM api_keys WHERE user_id = :userId AND NOT ${isKept})`
@@ -153,8 +153,7 @@ export function* listKeys(
 }
 
 /**
- * Updates a key. If the reset period of its limit changes, first sums up the spend in the new period, outside the
- * command.
+ * Updates a key. If the limit's reset period changes, the spend in the new period is summed outside the transaction.
  */
 export async function updateKey(engine: Engine, input: UpdateKey): Promise<KeyRecord | undefined> {
   let summed: SpentSoFar | undefined

@@ -5,9 +5,8 @@ import type { StoreLimits } from '../store.ts'
 import type { Op, Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
-// Blocks an account when it reaches `abuseFailures` failed tasks within the window. These failures do not count
-// toward the next block. If a block starts within 24 hours of the start of the previous block, its duration doubles,
-// up to the maximum.
+// Blocks an account after `abuseFailures` failed tasks within the window. The count then starts again at zero. A block
+// that starts within 24 hours of the previous one lasts twice as long, up to the maximum.
 
 const forgetOld = statement(
   'abuse_forget_old',
@@ -50,16 +49,16 @@ export function* countFailure(tx: Tx, { limits, now, userId }: Failed): Op<void>
 }
 
 /**
- * Blocks new tasks with connectors after a failed run that had called a connector. If the user owns the connector,
- * the user could read the agent's work from the call, and then make the run fail to get a refund. The block allows
- * this only once per block duration.
+ * Blocks new tasks with connectors after a failed run that called a connector. A user who owns the connector can read
+ * the agent's work from the call, and then make the run fail to get a refund. The block allows this only once per block
+ * duration.
  */
 export function* blockAfterCall(tx: Tx, { limits, now, userId }: Failed): Op<void> {
   const { connectorBlockSeconds: seconds } = limits
   if (seconds > 0) yield* tx.run(blockConnectors, { userId, until: now + seconds * 1000 })
 }
 
-/** Removes both blocks and deletes the counted failures. Returns false if the account was not blocked. */
+/** Lifts both blocks and forgets the counted failures. Returns false if the account was not blocked. */
 export function* liftBlock(tx: Tx, userId: string): Op<boolean> {
   const account = yield* tx.lockAccount({ userId })
   yield* tx.run(forgetAll, { userId })

@@ -27,24 +27,20 @@ export type TransactionRecord = {
   createdAt: EpochMs
 }
 
-/** Sums of a user's transactions in one UTC day or hour. `step` is the number of days or hours since 1970-01-01. */
+/** Sums of a user's transactions in one UTC day or hour. `step` counts days or hours since 1970-01-01. */
 export type SpendStep = { step: number; charged: Units; refunded: Units; executions: number; failures: number }
 
-/**
- * Reads the newest `limit` transactions between `afterSeq` and `beforeSeq`, both exclusive. `seq` increases with each
- * transaction.
- */
+/** Reads the newest `limit` transactions between `afterSeq` and `beforeSeq`, both exclusive. */
 export type ReadSpend = { userId: string; afterSeq: number; beforeSeq: number; limit: number; stepMs: number }
 
-/** `oldestSeq` and `newestSeq` are null if no transaction was read. */
 export type SpendPage = {
   steps: SpendStep[]
   rows: number
   oldestSeq: number | null
   newestSeq: number | null
   /**
-   * Step of the oldest transaction that was read. If that transaction refunds part of a charge, its amount may belong
-   * to an earlier step.
+   * Step of the oldest transaction that was read. A partial refund counts toward the step of its charge, which can be
+   * earlier.
    */
   oldestStep: number | null
 }
@@ -54,7 +50,7 @@ export type AccountRecord = {
   email: string
   balance: Units
   held: Units
-  /** Debt: the part of refunded or disputed top-ups that the balance could not cover. */
+  /** Debt from refunded or disputed top-ups that the balance could not cover. */
   owed: Units
   /** The user is notified when the balance falls below this amount. */
   notifyBelow: Units | null
@@ -85,7 +81,7 @@ export const ownedTypes = [
 ] as const
 export type OwnedType = (typeof ownedTypes)[number]
 
-/** The user to whom a task, session or other resource belongs, and the task or session that contains the resource. */
+/** The user who owns a resource, and the task or session that the resource belongs to. */
 export type Owner = { type: OwnedType; userId: string; taskId?: string; sessionId?: string }
 
 /** Receives the transactions of all users, oldest first. */

@@ -29,7 +29,7 @@ const owned: readonly { prefix: IdPrefix; type: OwnedType; read: ReturnType<type
   { prefix: 'hook', type: 'webhook', read: ownerIn('webhooks') },
 ]
 
-/** Returns the owner of a resource, or undefined if the id is unknown. */
+/** Returns undefined if the id is unknown. */
 export function* findOwner(on: Reads, id: string): Op<Owner | undefined> {
   const found = owned.find(({ prefix }) => isId(prefix, id))
   const row = found && (yield* on.get(found.read, { id }))

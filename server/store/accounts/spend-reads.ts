@@ -7,7 +7,7 @@ const isCharge = `type IN ('task_charge', 'chat_charge')`
 const isRefund = `type = 'task_refund'`
 /** Refunds of canceled and expired tasks are not failures. */
 const isFailure = `${isRefund} AND coalesce(error_code, '') NOT IN ('CANCELED', 'EXPIRED')`
-/** Condition for refunds of part of a metered task's charge. They count for the time of the charge. */
+/** Matches partial refunds of metered tasks. They count at the time of the charge. */
 const isGivenBack = `type = 'adjustment' AND task_id IS NOT NULL`
 
 type Row = SpendPage['steps'][number] & { rows: number; oldestSeq: number; newestSeq: number; oldestStep: number }
@@ -30,8 +30,8 @@ const page = statement<Row>(
 )
 
 /**
- * Sums up transactions by day or hour, a few thousand per read. Reading the transactions of a busy account's month in
- * one query would block all other requests.
+ * Sums up transactions by day or hour, a few thousand per call. Reading a busy account's month in one query would block
+ * all other requests.
  */
 export function* readSpend(on: Reads, { afterSeq, beforeSeq, limit, stepMs, userId }: ReadSpend): Op<SpendPage> {
   const read: SpendPage = { steps: [], rows: 0, oldestSeq: null, newestSeq: null, oldestStep: null }

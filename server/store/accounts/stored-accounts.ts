@@ -30,8 +30,8 @@ const newest = (name: string, where: (dialect: Dialect) => string) => ({
       WHERE ${where(dialect)} AND seq < :seq AND seq >= :untilSeq`,
   ),
 })
-// A user's transactions are ordered by both `seq` and time. A binary search of about thirty steps therefore finds the
-// first transaction at or after a time, without an index on times.
+// A user's transactions are ordered by both `seq` and time. A binary search therefore finds the first transaction since
+// a time in about thirty steps, without an index on times.
 const middle = '(low + high) / 2'
 const isEarlier = `coalesce((SELECT created_at < :time FROM transactions
     WHERE user_id = :userId AND seq <= ${middle} ORDER BY seq DESC LIMIT 1), true)`
@@ -45,8 +45,8 @@ const firstSince = statement<{ seq: number }>(
     )
     SELECT max(low) AS seq FROM cut`,
 )
-// Includes the condition of the partial index. Otherwise the index would not be used. `noIndex` prevents the planner
-// from choosing the index on the user instead.
+// The planner uses the partial index only if the query repeats its condition. `noIndex` keeps the planner from choosing
+// the index on the user instead.
 const ofPart =
   (column: string, name: string) =>
   ({ noIndex }: Dialect) =>
@@ -59,8 +59,7 @@ const getOne = statement<AccountRecord>(
 )
 const byIdempotencyKey = statement<Pick<TransactionRecord, 'id' | 'amount'> & { balanceAfter: Units }>(
   'account_by_idempotency_key',
-  // If the credit paid debt, the payment is the account's next transaction. Return the balance after that
-  // transaction.
+  // If the credit paid debt, that payment is the account's next transaction. Return the balance after it.
   `SELECT id, amount, coalesce(
       (SELECT CASE WHEN n.type = 'topup_reversal' AND n.amount < 0 AND n.topup_id IS NULL THEN n.balance_after END
         FROM transactions n WHERE n.user_id = t.user_id AND n.seq > t.seq ORDER BY n.seq LIMIT 1),
@@ -122,8 +121,8 @@ export function* credit(tx: Tx, input: Credit): Op<CreditResult> {
 }
 
 /**
- * Credits an account, records the event, and pays debt from the credit. Returns the final balance. The caller must
- * have locked the account.
+ * Posts a credit and its event, then pays debt from it. Returns the final balance. The caller must have locked the
+ * account.
  */
 export function* postCredit(tx: Tx, posting: Omit<Posting, 'type'>): Op<{ id: string; balance: Units }> {
   const { amount, now: at, userId } = posting
@@ -174,8 +173,8 @@ export function* listTransactions(on: Reads, of: ListTransactions): Op<{ transac
 }
 
 /**
- * Reads all transactions of a task or turn, which are never many. A task has at most one charge and one full or
- * partial refund, and a turn has at most one charge.
+ * Reads all transactions of a task or turn in one query. A task has at most a charge and a refund, and a turn at most a
+ * charge.
  */
 function* listOfOne(on: Reads, of: ListTransactions): Op<{ transactions: TransactionRecord[] } & Listed> {
   const { after, limit, offset, sessionId, taskId, turnId, type, userId } = of

@@ -19,7 +19,7 @@ type WithHash = { passwordHash: string | null }
 
 const user = columns('id email isAdmin createdAt suspendedAt externalId erasedAt')
 const account = columns('userId balance held owed notifyBelow blockedUntil connectorsBlockedUntil plan limits')
-/** Total of a user's write-offs, limited to the largest safe integer. */
+/** Total of a user's write-offs, capped at the largest safe integer. */
 const writtenOff = (least: string) => `${least}(${Number.MAX_SAFE_INTEGER}, coalesce((
   SELECT count FROM counters
   WHERE counters.user_id = users.id AND kind = 'written-off' AND part = '' AND status = ''), 0)) AS "writtenOff"`
@@ -70,15 +70,15 @@ const changePassword = statement(
 )
 
 /**
- * If two nodes simultaneously create users with the same email address, the unique index rolls one command back. It
- * then runs again and is rejected.
+ * If two nodes concurrently create users with the same email address, the unique index rolls one command back. That
+ * command runs again and is rejected.
  */
 export function* createUser(tx: Tx, input: CreateUser): Op<CreateUserResult> {
   const { email, externalId = null, isAdmin, passwordHash, plan = null } = input
   if (email !== null && (yield* findUser(tx, email))) return { outcome: 'refused', reason: 'email-taken' }
   const now = yield* tx.now()
   const userId = newId('user', now)
-  // The domain `.invalid` is reserved, so no mail server can receive mail for it.
+  // `.invalid` is a reserved domain, so no server can receive mail for it.
   const address = email?.toLowerCase() ?? `${userId}@users.invalid`
   const row = { id: userId, email: address, passwordHash, isAdmin: isAdmin ? 1 : 0, createdAt: now, externalId }
   yield* tx.run(insert, row)
@@ -94,7 +94,6 @@ export function* findUser(on: Reads, email: string): Op<UserRecord | undefined> 
   return known
 }
 
-/** Finds a user by email address, including the data for checking a login. */
 export function* findCandidate(on: Reads, email: string): Op<(UserRecord & LoginCandidate) | undefined> {
   const row = yield* on.get(byEmail, { email: email.toLowerCase() })
   return row && toRecord(row)
@@ -107,8 +106,8 @@ export function* getUser(on: Reads, userId: string): Op<(UserAccount & WithHash)
 
 /**
  * Reads a page and counts all matching users in one pass, one batch per event-loop tick. A search among 500,000 users
- * in a single tick blocked the event loop for 1.4 s. All passes share one queue, so concurrent ones do not slow other
- * requests down further.
+ * in a single tick blocked the event loop for 1.4 s. All passes share one queue, so concurrent searches do not slow
+ * other requests further.
  */
 export function* listUsers(
   on: Reads,
@@ -150,7 +149,7 @@ export function* updateUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {
   return { outcome: 'updated' }
 }
 
-/** The set of admins must be locked. */
+/** The caller must have locked `admins`. */
 export function* isLastAdmin(on: Reads, { isAdmin, suspendedAt }: UserAccount): Op<boolean> {
   return isAdmin && suspendedAt === null && (yield* on.get(actingAdmins))!.total === 1
 }

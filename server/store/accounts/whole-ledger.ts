@@ -13,7 +13,7 @@ const page = statement<TransactionRow>(
 
 /**
  * Reads all transactions that exist at the start, page by page. On PostgreSQL, `read` must use one snapshot, because a
- * transaction can commit after others with a higher `seq`.
+ * transaction can commit after others that have a higher `seq`.
  */
 export async function readLedger(read: Engine['read'], write: WriteLedger): Promise<void> {
   const { seq: until } = (await read((on) => on.get(last)))!

@@ -5,10 +5,10 @@ import { columns, insertInto, statement } from '../commands/statement.ts'
 import type { ListPlace } from '../list-place.ts'
 import type { Act, Actor, AuditRecord, AuditStore, ListAudit } from './audit-types.ts'
 
-// Writes the audit log. The hash of each row covers its content and the previous row's hash, so that a changed or
-// deleted row is detected. `settings` contains the newest hash, so that deleted rows at the end are detected too.
+// The hash of each audit row covers its content and the previous row's hash, so a changed or deleted row is detected. A
+// setting stores the newest hash, so that deleting the last rows is detected too.
 
-/** Name of the setting that contains the hash of the newest row. */
+/** Setting that stores the hash of the newest row. */
 export const auditHead = 'audit-head'
 
 const actors = new AsyncLocalStorage<() => Actor>()
@@ -38,9 +38,8 @@ const ofAction = listed('_of_action', 'action = :action AND')
 const ofBoth = listed('_of_user_and_action', 'user_id = :userId AND action = :action AND')
 
 /**
- * Returns a command that also writes an audit record in the same transaction. `actOf` returns undefined if nothing
- * has to be recorded. Must be called where the operation begins, because the actor is taken from the current
- * asynchronous context.
+ * Returns a command that also writes an audit record in the same transaction. If `actOf` returns undefined, nothing is
+ * recorded. Call this where the operation starts, because the actor comes from the current async context.
  */
 export function recorded<Value>(
   command: (tx: Tx) => Op<Value>,
@@ -56,7 +55,7 @@ export function recorded<Value>(
 }
 
 function* append(tx: Tx, { action, change = {}, userId = null }: Act, actor: Actor): Op<void> {
-  // Take this lock last, so that it cannot cause a deadlock with other locks.
+  // Taken last, so that this lock cannot cause a deadlock with others.
   yield* tx.lock('audit')
   const before = (yield* tx.get(head))?.hash ?? ''
   const createdAt = yield* tx.now()

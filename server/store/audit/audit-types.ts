@@ -55,8 +55,8 @@ export type AuditRecord = {
 export type ListAudit = { userId?: string; action?: AuditAction; after?: ListPlace; limit: number }
 
 export type AuditStore = {
-  /** Returns records, newest first. `next` is the position after which the next page starts. */
+  /** Returns records, newest first. */
   list(input: ListAudit): Promise<{ acts: AuditRecord[]; next?: ListPlace }>
-  /** Records an act without other writes, such as a failed login. */
+  /** Records an act that writes nothing else, such as a failed login. */
   note(act: Act): Promise<void>
 }

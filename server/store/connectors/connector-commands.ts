@@ -102,11 +102,11 @@ export function* updateConnector(tx: Tx, input: UpdateConnector): Op<UpdateConne
   if (namesake && namesake.id !== connectorId) return { outcome: 'refused', reason: 'name-taken' }
   if (next.url !== known.url || next.sealed !== known.sealed) {
     Object.assign(next, { status: unchecked(next.authType), statusMessage: null, checkedAt: null })
-    // Tokens that were issued for one URL or client must not be sent to another.
+    // Tokens issued for one URL or client must not be sent to another.
     yield* removeGrant(tx, { connectorId, userId })
   }
-  // Always increase `updatedAt`, even within the same millisecond. Otherwise the result of a check of the previous
-  // settings would apply to the new ones.
+  // Always increase `updatedAt`, even within the same millisecond. Otherwise a running check of the old settings would
+  // set the status of the new ones.
   next.updatedAt = Math.max(yield* tx.now(), known.updatedAt + 1)
   yield* tx.run(update, next)
   return { outcome: 'updated', connector: toRecord(next) }
@@ -119,8 +119,8 @@ export function* deleteConnector(tx: Tx, of: ConnectorOf): Op<boolean> {
 }
 
 /**
- * Sets the status of a connector. The results of checks that are still running are then ignored. The caller must have
- * locked the account.
+ * Sets a connector's status. The results of checks that are still running are then ignored. The caller must have locked
+ * the account.
  */
 export function* setStatus(
   tx: Tx,

@@ -8,10 +8,7 @@ export type ConnectorStatus = (typeof connectorStatuses)[number]
 
 export type ConnectorOf = { userId: string; connectorId: string }
 
-/**
- * A user's connection to an MCP server. The server is either at `url`, or configured by the operator with the id
- * `server`.
- */
+/** A user's connection to an MCP server, either at `url` or configured by the operator under the id `server`. */
 export type ConnectorRecord = {
   id: string
   userId: string

@@ -12,13 +12,13 @@ const purge = statement(
     (SELECT state_hash FROM connector_sign_ins WHERE expires_at <= :until LIMIT :rowsMax ${skipLocked})`,
 )
 
-/** Deletes the tokens and pending sign-ins of a connector. The caller must have locked the account. */
+/** Deletes a connector's tokens and pending sign-ins. The caller must have locked the account. */
 export function* removeGrant(tx: Tx, of: ConnectorOf): Op<void> {
   yield* tx.run(remove, of)
   yield* endSignIns(tx, of)
 }
 
-/** Ends a connector's pending sign-ins. A user who completes one of them afterwards is rejected. */
+/** Ends a connector's pending sign-ins. A user who completes one afterwards is rejected. */
 export function* endSignIns(tx: Tx, of: ConnectorOf): Op<void> {
   yield* tx.run(removeSignIns, of)
 }

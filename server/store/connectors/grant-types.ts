@@ -3,10 +3,10 @@ import type { EpochMs } from '../../kernel/clock.ts'
 
 export type GrantRecord = ConnectorOf & {
   issuer: string
-  /** The OAuth client and the tokens, encrypted. If the connector needs a sign-in, only the client. */
+  /** The encrypted OAuth client and tokens. Only the client if the connector needs a sign-in. */
   sealed: string
   expiresAt: EpochMs | null
-  /** Version of the tokens. Each sign-in and refresh sets a version that the connector has never had before. */
+  /** Changed by each sign-in and refresh, and never reused. */
   version: number
 }
 
@@ -19,46 +19,40 @@ type Tokens = { sealed: string; expiresInMs: number | null }
 export type ConnectorGrantStore = {
   get(of: ConnectorOf): Promise<GrantRecord | undefined>
   isPending(of: ConnectorOf): Promise<boolean>
-  /**
-   * Starts a sign-in and discards the connector's pending ones. Returns undefined if the connector has changed since
-   * `ifUpdatedAt`.
-   */
+  /** Starts a sign-in and discards pending ones. Returns undefined if the connector has changed since `ifUpdatedAt`. */
   begin(
     input: ConnectorOf & { stateHash: string; sealed: string; lifeMs: number; ifUpdatedAt: EpochMs },
   ): Promise<{ expiresAt: EpochMs } | undefined>
   /** Finds a pending sign-in, even if it has expired. */
   find(stateHash: string): Promise<SignInRecord | undefined>
   /**
-   * Ends a pending sign-in and returns its connector. Only one caller succeeds. Returns undefined if the sign-in has
-   * ended or expired.
+   * Ends a pending sign-in and returns its connector. Returns undefined if the sign-in has expired or another caller
+   * has taken it.
    */
   take(stateHash: string): Promise<ConnectorRecord | undefined>
   /**
-   * Stores the result of a sign-in. If the connector has changed since `ifUpdatedAt`, stores nothing and returns
-   * false.
+   * Stores the tokens from a sign-in. Returns false and stores nothing if the connector has changed since
+   * `ifUpdatedAt`.
    */
   keep(input: ConnectorOf & Tokens & { issuer: string; ifUpdatedAt: EpochMs }): Promise<boolean>
   noteFailure(input: ConnectorOf & { message: string }): Promise<void>
   /**
-   * Claims the refresh of these tokens, until `renew`, `release` or the end of `forMs`. Returns false if another
-   * caller has claimed it, or if there is a newer version.
+   * Claims the refresh of these tokens until `renew` or `release` is called, or until `forMs` has passed. Returns false
+   * if the refresh is already claimed or the version is outdated.
    */
   claim(input: VersionOf & { forMs: number }): Promise<boolean>
-  /** Stores the refreshed tokens. Returns undefined if this version is no longer the newest. */
+  /** Stores the refreshed tokens. Returns undefined if this version is outdated. */
   renew(input: VersionOf & Tokens): Promise<GrantRecord | undefined>
-  /** Releases a claim whose refresh was not made. */
+  /** Gives up a claim without a refresh. */
   release(input: VersionOf): Promise<void>
   /**
-   * Ends the access, so that the connector needs a new sign-in. Only `sealed` remains, which contains the OAuth
-   * client. If `sealed` is null, nothing remains. Returns false if the connector has no tokens or they have another
-   * version. A `version` of null matches any version.
+   * Ends the access, so that the connector needs a new sign-in. Only `sealed` remains, the encrypted OAuth client, or
+   * nothing if it is null. Returns false if the connector has no tokens or another version of them. If `version` is
+   * null, any version matches.
    */
   end(input: ConnectorOf & { version: number | null; sealed: string | null; message: string | null }): Promise<boolean>
-  /** Returns grants of all users ordered by connector id, starting after `afterId`. */
+  /** Returns the grants of all users ordered by connector id, starting after `afterId`. */
   sealed(input: { afterId: string; limit: number }): Promise<GrantRecord[]>
-  /**
-   * Replaces the encrypted tokens with the same tokens under another encryption key. Returns false if the stored
-   * tokens are no longer `from`.
-   */
+  /** Stores the same tokens encrypted with another key. Returns false if the stored tokens are no longer `from`. */
   reseal(input: { connectorId: string; from: string; to: string }): Promise<boolean>
 }

@@ -5,7 +5,7 @@ import { eventIdOf } from '../events/event-commands.ts'
 import { pruneSession } from '../sessions/session-commands.ts'
 import { withoutContents } from '../tasks/prune-tasks.ts'
 
-// Deletes or blanks the rows of an erased user in tables that need more than one statement. The account is locked.
+// Erases rows in tables that need more than one statement. The caller must have locked the account.
 
 export type EraseRows = (tx: Tx, of: { userId: string; rowsMax: number }) => Op<number>
 
@@ -20,7 +20,7 @@ const removeDelivery = statement(
   'erase_delivery',
   'DELETE FROM deliveries WHERE event_id = :eventId AND webhook_id = :webhookId',
 )
-// The ledger check compares this number with the rows.
+// The ledger check compares `deliveries` with the number of rows.
 const recount = statement(
   'erase_recount_deliveries',
   `UPDATE events SET deliveries = (SELECT count(*) FROM deliveries WHERE event_id = :eventId)
@@ -45,7 +45,7 @@ const removeRates = statement('erase_key_rates', `DELETE FROM key_rates WHERE ke
 const removeKeys = statement('erase_keys', `DELETE FROM api_keys WHERE id IN (${someKeys})`)
 
 export const eraseKeys: EraseRows = function* (tx, of) {
-  // Key rates and spend windows may have changes in memory.
+  // Key rates and spend windows may have unwritten changes in memory.
   tx.used.writeOut()
   tx.send(removeRates, of)
   return yield* tx.run(removeKeys, of)
@@ -61,7 +61,7 @@ type Erasable = {
   tags: string | null
   webhookUrl: string | null
 }
-// Starts at the last erased task, because tasks without contents remain in the index.
+// Starts at the last erased task, because erased tasks remain in the index and would be scanned again.
 const nextTasks = statement<Erasable>(
   'erase_next_tasks',
   `SELECT ${columns('id seq createdAt completedAt requestPayload responsePayload tags webhookUrl')} FROM tasks
@@ -85,7 +85,7 @@ const removePayloads = statement(
 )
 const moveTo = statement('erase_move_to', 'UPDATE users SET erased_to = :createdAt WHERE id = :userId')
 
-/** Blanks tasks in order of creation. Stops at an open task, which ends soon. */
+/** Blanks tasks in order of creation. Stops at the first open task. */
 export const eraseTasks: EraseRows = function* (tx, { rowsMax, userId }) {
   const rows = yield* tx.all(nextTasks, { userId, rowsMax })
   const open = rows.findIndex(({ completedAt }) => completedAt === null)

@@ -18,7 +18,7 @@ import { personalData } from './personal-data.ts'
 
 const rowsMax = 50
 const usersMax = 100
-/** Disputes are decided within this time. A lost one never returns its amount. */
+/** Disputes are decided within this time. The amount of an older dispute is lost for good. */
 const disputeMs = 120 * 86_400_000
 
 const openWork = statement<{ isOpen: number }>(
@@ -39,7 +39,7 @@ const erase = statement(
       suspended_at = coalesce(suspended_at, CAST(:now AS bigint)), erased_at = :now, erased_to = 0
     WHERE id = :userId`,
 )
-// An invitation or sign-up and its mail contain the address, but not the user's id.
+// Invitations, sign-ups and their mails contain the email address, but not the user's id.
 const removeInvitations = statement('erase_invitations_to', 'DELETE FROM invitations WHERE email = :email')
 const removeMails = statement(
   'erase_mails_to',
@@ -70,7 +70,7 @@ function* eraseUser(tx: Tx, { forfeit, userId, withoutAdmins = false }: EraseUse
   if (payments.isOpen === 1) return { outcome: 'refused', reason: 'open-topup' }
   if (payments.isDisputed === 1) return { outcome: 'refused', reason: 'dispute' }
   if (balance !== forfeit) return { outcome: 'refused', reason: 'balance', amount: balance }
-  // No notification about the low balance.
+  // Prevents a notification about the low balance.
   yield* tx.run(setNotify, { userId, notifyBelow: null })
   if (balance > 0) {
     const description = 'Forfeited when the account was erased'
@@ -97,7 +97,7 @@ function* eraseMore(tx: Tx, userId: string): Op<boolean> {
   if (left < rowsMax) return true
   if (yield* tx.get(openWork, { userId })) return false
   yield* tx.run(finish, { userId })
-  // Until now, cached credentials are those of a suspended user.
+  // Evicts cached credentials, which still belong to a suspended user.
   tx.holdersChanged('users')
   return false
 }

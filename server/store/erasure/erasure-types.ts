@@ -13,11 +13,11 @@ export type EraseUserResult =
 
 export type ErasureStore = {
   /**
-   * Ends all access of a user and replaces the email address by a pseudonym. `eraseMore` then has to delete the
+   * Ends all access of a user and replaces the email address with a placeholder. `eraseMore` must then delete the
    * contents.
    */
   erase(input: EraseUser): Promise<EraseUserResult>
-  /** Returns erased users whose contents are not deleted yet. */
+  /** Returns erased users whose contents have not all been deleted. */
   inProgress(): Promise<string[]>
   /** Deletes some contents of an erased user. Returns true if there may be more. */
   eraseMore(userId: string): Promise<boolean>

@@ -2,9 +2,9 @@ import type { Op, Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 import { eraseDeliveries, eraseKeys, eraseSessions, eraseTasks, type EraseRows } from './erase-rows.ts'
 
-// Says for each table what the erasure and the export of a user do with it. A test fails for a table without an entry.
+// Defines how the rows of each table are erased and exported. A test fails for a table without an entry.
 
-/** Types of the lines in a user's export. */
+/** Line types of a user's export. */
 export const exportedTypes = [
   'account',
   'key',
@@ -22,17 +22,17 @@ export const exportedTypes = [
 export type ExportedType = (typeof exportedTypes)[number]
 
 export type PersonalTable = {
-  /** Deletes or blanks some rows of an erased user, and returns their number. Called until it returns 0. */
+  /** Deletes or blanks some rows of an erased user and returns how many. Called until it returns 0. */
   erase?: EraseRows
-  /** Remaining data of an erased user, and the reason. Null if nothing remains. */
+  /** Data that remains after an erasure, and the reason. Null if nothing remains. */
   kept: string | null
-  /** Lines of the export that contain the user's rows. Empty if there are none worth exporting. */
+  /** Export lines that contain the user's rows. Empty if the rows are not exported. */
   exported: readonly ExportedType[]
 }
 
 const ofConnectors = 'connector_id IN (SELECT id FROM connectors WHERE user_id = :userId)'
 
-/** Deletes rows of a user, whose `key` is the primary key of the table. */
+/** Deletes a user's rows. `key` is the primary key of the table. */
 function rowsOf(table: string, key: string, where = 'user_id = :userId'): EraseRows {
   const some = statement(
     `erase_${table}`,
@@ -49,7 +49,7 @@ const forgetReceipts = statement(
   `UPDATE topups SET checkout_url = NULL, receipt_url = NULL WHERE id IN (SELECT id FROM topups
     WHERE user_id = :userId AND (checkout_url IS NOT NULL OR receipt_url IS NOT NULL) LIMIT :rowsMax)`,
 )
-// Events of older turns are already deleted.
+// Older turns no longer have events.
 const forgetStreams = statement(
   'erase_turn_events',
   `DELETE FROM turn_events WHERE turn_id IN
@@ -58,7 +58,7 @@ const forgetStreams = statement(
 
 const ledger = 'The ledger must add up. Rows contain amounts, times, ids and the description.'
 
-/** Tables in the order in which the erasure empties them. */
+/** Listed in the order in which an erasure empties the tables. */
 export const personalData: Record<string, PersonalTable> = {
   users: {
     kept: 'The ledger refers to the id. Email address, password and external id are deleted.',

@@ -29,7 +29,7 @@ const ended = (maker: string, least: string) =>
   `${least}(coalesce(${maker}.revoked_at, ${never}), coalesce(${maker}.expires_at, ${never}))`
 const joinMaker = `LEFT JOIN api_keys AS k ON k.id = t.created_by
   LEFT JOIN platform_keys AS p ON p.id = t.created_by LEFT JOIN logins AS l ON l.id = t.created_by`
-// The creator may no longer exist, for example if it was a login that has ended.
+// The creator may be gone, such as a login that has ended.
 const makerEndsAt = (least: string) => `CASE WHEN k.id IS NOT NULL THEN ${ended('k', least)}
   WHEN p.id IS NOT NULL THEN ${ended('p', least)} ELSE coalesce(l.expires_at, 0) END`
 const find = statement<FoundRow>(
@@ -105,7 +105,7 @@ export function* listClientTokens(
 function toHolder({ countsAs, makerAgents, rateLimit, spendLimit, spendReset, ...found }: FoundRow): ClientTokenHolder {
   const { agents, ...fields } = readFields(found)
   const ofMaker = listOf(makerAgents)
-  // The allowed agents of the creating key may have changed since.
+  // The agents allowed for the creating key may have changed since.
   const both = ofMaker === null ? agents : (agents ?? ofMaker).filter((agent) => ofMaker.includes(agent))
   const makerLimits = keyLimits({ keyId: found.createdBy, countsAs, rateLimit, spendLimit, spendReset })
   return { ...withHolder(found), ...fields, agents: both, makerLimits }
@@ -122,7 +122,7 @@ export function* revokeClientToken(
 }
 
 /**
- * Uses a single-use client token. Returns false if it was already used. Must be called with the account locked, in
+ * Marks a single-use client token as used. Returns false if it was already used. Call this with the account locked, in
  * the transaction that admits the execution.
  */
 export function* takeOnce(tx: Tx, limits: CredentialLimits | null | undefined): Op<boolean> {

@@ -6,9 +6,9 @@ import type { Units } from '../../kernel/money.ts'
 import type { CredentialLimits } from '../limits/execution-limits.ts'
 
 /**
- * Scopes of a platform key: `users` creates, reads and suspends users and revokes their keys, `credit` changes their
- * balances, and `limits` sets their limits. `act` acts on behalf of users. With it, `pay` starts top-ups and
- * changes auto-recharge, and `connectors` changes connectors. `webhooks` receives their events, and `economics` reads the operator's totals.
+ * `users` creates, reads and suspends users and revokes their keys. `credit` changes balances, and `limits` sets
+ * limits. `act` acts on behalf of users. Together with `act`, `pay` starts top-ups and changes auto-recharge, and
+ * `connectors` changes connectors. `webhooks` receives events, and `economics` reads the operator's totals.
  */
 export const platformScopes = [
   'users',
@@ -27,12 +27,9 @@ export type PlatformKeyRecord = {
   name: string
   hint: string
   scopes: PlatformScope[]
-  /** Addresses and networks from which the key is accepted, or null for all. */
+  /** IP addresses and networks from which the key is accepted. Null means all. */
   addresses: string[] | null
-  /**
-   * Maximum amount that the key can credit, and maximum amount that it can take back, per UTC day. Null for no
-   * maximum.
-   */
+  /** Maximum that the key can credit per UTC day, and also the maximum that it can take back. Null means no maximum. */
   creditPerDay: Units | null
   creditedToday: Units
   takenToday: Units
@@ -52,7 +49,7 @@ export type CreatePlatformKey = Pick<
   'name' | 'hint' | 'scopes' | 'addresses' | 'creditPerDay' | 'createdBy' | 'expiresAt'
 > & { tokenHash: string }
 
-/** Identifies a user either by the service's id or by the product's id. */
+/** A user, by the service's id or by the product's id. */
 export type UserRef = { userId: string } | { externalId: string }
 
 export type ActingUser = { id: string } & Holder
@@ -89,8 +86,8 @@ export type CreateClientToken = Omit<ClientTokenRecord, 'id' | 'createdAt' | 'ex
 }
 
 /**
- * Fields of a client token that are checked on every request. The token ends at `makerEndsAt`, when its creator ends.
- * If a key created the token, the key's limits apply too, and `agents` contains only agents that both allow.
+ * Fields of a client token that are checked on every request. The token ends with its creator, at `makerEndsAt`. If a
+ * key created the token, the key's limits apply too, and `agents` contains only agents that both allow.
  */
 export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
   makerEndsAt: EpochMs
@@ -99,13 +96,13 @@ export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
 
 export type PlatformStore = {
   createKey(input: CreatePlatformKey): Promise<PlatformKeyRecord>
-  /** Finds a key by the hex SHA-256 of its token. The result always reflects the last commit of any process. */
+  /** Finds a key by the hex SHA-256 of its token. */
   findKey(tokenHash: string): Promise<PlatformKeyHolder | undefined>
   getKey(keyId: string): Promise<PlatformKeyRecord | undefined>
   listKeys(input: Page): Promise<{ keys: PlatformKeyRecord[]; total: number }>
   /** Returns false if the key does not exist or is already revoked. */
   revokeKey(keyId: string): Promise<boolean>
-  /** Records when keys were last used. Losing a batch loses only these times. */
+  /** Records when keys were last used. A lost batch loses only these times. */
   touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
 
   /**
@@ -116,10 +113,10 @@ export type PlatformStore = {
   findUser(of: UserRef): Promise<ActingUser | undefined>
 
   createToken(input: CreateClientToken): Promise<ClientTokenRecord>
-  /** Finds a token by its hex SHA-256. The result always reflects the last commit of any process. */
+  /** Finds a token by its hex SHA-256. */
   findToken(tokenHash: string): Promise<ClientTokenHolder | undefined>
   /** Returns the active tokens of a user, newest first. Tokens whose creator has ended are not active. */
   listTokens(of: Page & { userId: string }): Promise<{ tokens: ClientTokenRecord[]; total: number }>
-  /** A revoked token remains unchanged. Returns undefined if the token does not exist. */
+  /** Returns undefined if the token does not exist. Revoking a token again changes nothing. */
   revokeToken(of: { userId: string; tokenId: string }): Promise<ClientTokenRecord | undefined>
 }
