@@ -2,11 +2,11 @@ import type { Op, Reads, Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 import { bookGroups, columnOf, type BookGroup } from './book-groups.ts'
 
-// Precomputes totals over all users, so that reading a year takes milliseconds. A day is closed when no transaction
-// can add to it anymore. Its totals then never change, and can be recomputed from the sums per user.
+// Totals over all users are stored per closed day, so that a year can be read in milliseconds. A day can be closed when
+// no further transaction can belong to it. Its totals then never change, and can be recomputed from the sums per user.
 
 const dayMs = 86_400_000
-/** Time after midnight when the previous day can be closed. No transaction runs this long. */
+/** Delay after midnight before the previous day can be closed. No transaction runs this long. */
 const closingMs = 3_600_000
 
 const sums = ['executions', 'failures', 'charged', 'refunded', 'written_off', 'provider_cost']
@@ -33,7 +33,7 @@ const close = Object.fromEntries(
   ]),
 ) as Record<BookGroup, ReturnType<typeof statement<never>>>
 
-/** Whether a group has so many values that its totals are stored per month instead of per day. */
+/** Whether a group has so many values that its totals are stored per month rather than per day. */
 export function isByMonth(group: BookGroup): boolean {
   return group === 'user' || group === 'key'
 }

@@ -15,7 +15,6 @@ const add = statement(
     DO UPDATE SET ${sums.map((sum) => `${sum} = book_days.${sum} + excluded.${sum}`).join(', ')}`,
 )
 
-/** An execution that ends in the current transaction. */
 export type Booked = {
   userId: string
   agentId: string
@@ -32,7 +31,7 @@ export type Booked = {
   now: EpochMs
 }
 
-/** Adds an ended execution to the sums of the current day. The caller must have locked the account. */
+/** Adds an ended execution to the current day's sums. The caller must have locked the account. */
 export function book(tx: Tx, { isFailure, keyId, model, now, plan, providerCost, ...of }: Booked): void {
   const { agentId, charged, endpointId = agentId, refunded = 0, userId, writtenOff = 0 } = of
   tx.send(add, {

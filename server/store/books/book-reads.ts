@@ -17,14 +17,14 @@ export type BookSums = {
 }
 
 /**
- * Sums of one group. `value` is an id, a name, or a day counted from 1970-01-01, and is empty if there is none or it
- * is unknown. `day` is set only for the books of a single user.
+ * Sums of one group. `value` is an id, a name, or a day since 1970-01-01. It is empty if there is none. `day` is set
+ * only for the books of one user.
  */
 export type BookRow = BookSums & { value: string | number; day?: number }
 
 /**
- * Selects days from `fromDay` (inclusive) to `toDay` (exclusive), counted from 1970-01-01. Without `userId`, reads
- * the books of all users. The same value can occur several times. With `userId`, it occurs once per day.
+ * Days are counted from 1970-01-01, and `toDay` is exclusive. Without `userId`, reads the books of all users, in which
+ * the same value can occur several times. With `userId`, each value occurs once per day.
  */
 export type ReadBooks = { groupBy: BookGroup; fromDay: number; toDay: number; userId?: string }
 
@@ -32,11 +32,11 @@ export type UserEmail = { id: string; email: string }
 
 export type BookStore = {
   read(input: ReadBooks): Promise<BookRow[]>
-  /** Returns ended tasks of a user, newest first. */
+  /** Returns a user's ended tasks, newest first. */
   readRuns(input: ReadRuns): Promise<EndedRun[]>
   readFailures(limit: number): Promise<FailedTask[]>
   readEmails(userIds: readonly string[]): Promise<UserEmail[]>
-  /** Closes a day. Returns false if no day can be closed yet. */
+  /** Closes the next day. Returns false if no day can be closed yet. */
   close(): Promise<boolean>
 }
 

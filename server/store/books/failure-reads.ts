@@ -19,7 +19,7 @@ const newest = statement<FailedTask>(
     JOIN users ON users.id = k."userId" ORDER BY "completedAt" DESC`,
 )
 
-/** Returns failed tasks of all users, newest first. Canceled and expired tasks are excluded. */
+/** Returns the newest failed tasks of all users, except canceled and expired ones. */
 export function* readFailures(on: Reads, limit: number): Op<FailedTask[]> {
   return yield* on.all(newest, { limit })
 }

@@ -18,7 +18,7 @@ export type EndedRun = ListPlace & {
   completedAt: EpochMs
 }
 
-/** Selects tasks that were created at or after `since` and are older than `before`. */
+/** Tasks created at or after `since`, and before the row `before`. */
 export type ReadRuns = { userId: string; since: EpochMs; before?: ListPlace | undefined; limit: number }
 
 type Row = Omit<EndedRun, 'tags'> & { tags: string | null }

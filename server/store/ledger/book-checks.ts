@@ -3,7 +3,7 @@ import type { LedgerCheck } from './check-parts.ts'
 type Measure = {
   what: string
   sum: string
-  /** SQL for the amount that each ended task or turn contributes. */
+  /** SQL for the amount that each ended task or turn adds. */
   ofTask: string
   ofTurn: string
 }
@@ -32,7 +32,7 @@ const measures: readonly Measure[] = [
   },
 ]
 
-/** Sum of all measures of a row, so that a single number reveals any difference. */
+/** Sum of all measures, so that one comparison reveals any difference. */
 const all = ['executions', 'failures', 'charged', 'refunded', 'written_off', 'provider_cost'].join(' + ')
 
 export const bookChecks = (): readonly LedgerCheck[] => [

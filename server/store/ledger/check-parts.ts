@@ -1,20 +1,16 @@
 import type { Dialect } from '../commands/statement.ts'
 
 /**
- * One invariant of the ledger. `sql` selects the violations as `userId`, `taskId`, `expected` and `actual`. An
- * auditor can run it without this program. Amounts are in units.
+ * One invariant of the ledger. `sql` selects the violations as `userId`, `taskId`, `expected` and `actual`. Auditors
+ * can run it without this program. Amounts are in units.
  */
 export type LedgerCheck = { what: string; isMoney: boolean; sql: string }
 
-/**
- * Name of a setting that contains a time. Spend windows that began after this time still exist, and earlier ones may
- * have been deleted.
- */
+/** Setting with a time. Spend windows that began later still exist, and earlier ones may have been deleted. */
 export const windowsSince = 'windows-since'
 
 /**
- * Returns SQL that reads a time from `settings`. Commands update these times in their transactions, so that the
- * checks need no clock.
+ * Returns SQL for a time in `settings`. Commands update these times in their transactions, so the checks need no clock.
  */
 export const timeOf = (setting: string): string =>
   `coalesce((SELECT CAST(value AS bigint) FROM settings WHERE name = '${setting}'), 0)`
@@ -25,14 +21,14 @@ export const usd = (amount: string): string =>
 type EventOf = { row: string; type: string; at: string; data: string }
 
 /**
- * Returns the condition that the event `e` belongs to the row and reports its content. `data` is SQL for the end of
- * the event's body.
+ * Returns the condition that event `e` belongs to the row and reports its content. `data` is SQL for the end of the
+ * event's body.
  */
 export const isEventOf = ({ position }: Dialect, { at, data, row, type }: EventOf): string =>
   `coalesce(e.user_id = ${row}.user_id AND e.type = ${type} AND e.created_at = ${at}
     AND ${position}(e.body, '"data":{' || ${data} || '}}') > 0, false)`
 
-/** Returns SQL for JSON fields. The values are SQL for strings that need no escaping in JSON. */
+/** Returns SQL for JSON fields. The values are SQL for strings that need no JSON escaping. */
 export const fields = (values: Record<string, string>): string =>
   Object.entries(values)
     .map(([name, value]) => `'"${name}":"' || ${value} || '"'`)

@@ -2,13 +2,10 @@ import type { Dialect } from '../commands/statement.ts'
 import { eventsSince } from '../events/event-types.ts'
 import { fields, isEventOf, timeOf, usd, type LedgerCheck } from './check-parts.ts'
 
-/**
- * Tasks, turns and credits that ended before this time may have no event: either the installation did not record
- * events yet, or the events have expired.
- */
+/** Rows from before this time may have no event: events were not recorded yet, or have expired. */
 const since = timeOf(eventsSince)
 
-/** Condition that an enabled webhook existed when the task or turn ended. Otherwise no event was written. */
+/** An event was written only if a webhook was enabled when the task or turn ended. */
 const hasEvent = (row: string) => `coalesce(${row}.has_event, 1) = 1`
 
 const refunded = `CASE k.status WHEN 'failed' THEN k.cost ELSE k.given_back END`
@@ -53,10 +50,6 @@ const tellsOfTopup = (dialect: Dialect) =>
     data: fields({ topupId: 'k.id', amountUsd: usd('k.amount') }),
   })
 
-/**
- * Checks that every ended task, settled turn and credit has its event, and that the event reports the content of the
- * row.
- */
 export const endChecks = (dialect: Dialect): readonly LedgerCheck[] => [
   {
     what: 'each ended task has its event',

@@ -13,7 +13,7 @@ const paymentTypes = "'payment.succeeded', 'payment.failed', 'payment.refunded',
 
 export const eventChecks = ({ digest, entries, position }: Dialect): readonly LedgerCheck[] => [
   {
-    // Skips events with a null digest, which were written by versions without digests.
+    // Skips events from versions without digests, whose digest is null.
     what: 'each event is unchanged since it was written',
     isMoney: false,
     sql: `SELECT user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM events
@@ -45,7 +45,7 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
             OR d.status = 'succeeded' AND NOT coalesce(d.http_status BETWEEN 200 AND 299, false)`,
   },
   {
-    // Skips top-ups with null in `events`, because earlier versions did not record their events.
+    // Skips top-ups from versions that did not record their events, where `events` is null.
     what: 'each change of a top-up has its event',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
@@ -64,7 +64,7 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
           WHERE e.digest IS NOT NULL AND e.type IN (${paymentTypes}) AND k.id IS NULL`,
   },
   {
-    // Mails are deleted earlier than events, so the event of a mail must still exist.
+    // Mails are deleted before their events, so the event must still exist.
     what: 'each mail has a user, and each mail about an event has that event',
     isMoney: false,
     sql: `SELECT m.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM mails m
@@ -73,8 +73,8 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
             OR m.kind IN (${mailedTypes}) AND NOT coalesce(e.user_id = m.user_id AND e.type = m.kind, false)`,
   },
   {
-    // Does not compare times: `expiry_noted_at` is the time of the session's last activity, while the event was
-    // created later, when the expiry was recorded.
+    // Times are not compared: `expiry_noted_at` is the time of the session's last activity, but the event was created
+    // when the expiry was recorded.
     what: 'each session with a recorded expiry has its event',
     isMoney: false,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM sessions s

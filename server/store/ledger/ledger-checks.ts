@@ -13,10 +13,7 @@ import { recordChecks } from './record-checks.ts'
 
 export const differencesMax = 100
 
-/**
- * All checks, grouped by subject. If you add a table or column that affects money or an obligation, add a check for
- * it.
- */
+/** If you add a table or column that affects money or an obligation, add a check for it. */
 export const ledgerChecks = (dialect: Dialect): readonly LedgerCheck[] => [
   ...moneyChecks(dialect),
   ...limitChecks(dialect),
@@ -29,7 +26,7 @@ export const ledgerChecks = (dialect: Dialect): readonly LedgerCheck[] => [
 
 export type DifferenceRow = { userId: string | null; taskId: string | null; expected: number; actual: number }
 
-/** Returns the difference to report if a check fails because of a damaged value. The other checks still run. */
+/** Reports a check that failed because of a damaged value. The other checks still run. */
 export function uncheckable({ what }: { what: string }, error: unknown): LedgerDifference {
   return { userId: null, what, expected: 'readable values', actual: messageOf(error) }
 }

@@ -2,11 +2,9 @@ import type { Dialect } from '../commands/statement.ts'
 import { unlimitedSpend } from '../limits/execution-limits.ts'
 import { timeOf, windowsSince, type LedgerCheck } from './check-parts.ts'
 
-// Checks of spending and credit limits: each spend window has the right owner and limit, and no window is missing.
-
 /**
- * Maximum time between authentication and admission. After this time, admissions no longer apply a limit from before
- * a change.
+ * Maximum time from authentication to admission. After a limit changes, admissions can still use the old limit for this
+ * long.
  */
 const inFlightMsMax = 3_600_000
 
@@ -16,8 +14,7 @@ const owners = `SELECT coalesce(counts_as, id) AS id, user_id FROM api_keys
 
 export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[] => [
   {
-    // Skips deleted windows. A window is deleted with the key or token that owns it, or long after the end of its
-    // period.
+    // Skips deleted windows. A window is deleted with its key or token, or long after its period.
     what: 'each spend window of a task or turn exists',
     isMoney: true,
     sql: `SELECT c.user_id AS "userId", NULL AS "taskId", sum(c.cost) AS expected, 0 AS actual FROM (
@@ -39,8 +36,8 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           FROM spend_windows w JOIN (${owners}) AS o ON o.id = w.owner_id WHERE o.user_id <> w.user_id`,
   },
   {
-    // A window that began around the time of a limit change may have the previous limit. If the spend exceeds the
-    // key's limit, the window's limit equals the spend.
+    // A window that began around a limit change may have the previous limit. If a key has already spent more than its
+    // limit, its window's limit equals the spend.
     what: 'the limit of each spend window is that of its key, unless the key was changed since',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", k.spend_limit AS expected, w.spend_limit AS actual

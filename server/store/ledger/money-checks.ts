@@ -3,8 +3,8 @@ import { billionthsPerUnit } from '../sessions/carried-cost.ts'
 import type { LedgerCheck } from './check-parts.ts'
 
 /**
- * Returns SQL that reads a decimal from a receipt as an integer, by removing the decimal point. Nine decimals result
- * in billionths of a USD, and four decimals in units.
+ * Returns SQL that reads a decimal from a receipt as an integer, by removing the decimal point. Nine decimals give
+ * billionths of a USD, and four give units.
  */
 const digitsOf = (field: Dialect['field'], name: string) =>
   `CAST(replace(${field('breakdown', name)}, '.', '') AS numeric)`
@@ -167,7 +167,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           GROUP BY a.user_id HAVING coalesce(sum(k.held), 0) <> a.held`,
   },
   {
-    // Skips windows that a task or turn refers to but that were already deleted.
+    // Skips windows that were deleted although tasks or turns still refer to them.
     what: 'the amount charged in each spend window equals the cost of its tasks and turns',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", coalesce(sum(c.cost), 0) AS expected, w.charged AS actual
@@ -216,8 +216,8 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           WHERE w.charged + w.held > t.max_cost OR w.user_id <> t.user_id`,
   },
   {
-    // Debt is the part of a refunded or disputed top-up that the balance could not cover. Money that becomes
-    // available pays debt first.
+    // Debt is the part of refunded or disputed top-ups that the balance could not cover. Money that becomes available
+    // pays debt first.
     what: 'the owed amount equals the unpaid part of refunded and disputed top-ups',
     isMoney: true,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", coalesce(k.taken, 0) + coalesce(t.paid, 0) AS expected,

@@ -2,8 +2,8 @@ import { type TransactionType, transactionTypes } from '../accounts/account-type
 import type { Units } from '../../kernel/money.ts'
 
 /**
- * Kinds of transactions for the totals. `given_back`, the refunded part of a metered task's charge, is counted
- * separately from adjustments that debit an account.
+ * `given_back` is the refunded part of metered tasks' charges. It is counted separately from adjustments that debit an
+ * account.
  */
 const kinds = [...transactionTypes, 'given_back'] as const
 

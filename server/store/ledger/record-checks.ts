@@ -1,9 +1,6 @@
 import type { Dialect } from '../commands/statement.ts'
 import type { LedgerCheck } from './check-parts.ts'
 
-// Checks of rows that must be consistent with each other: accounts, payloads, sessions, top-ups, idempotency keys,
-// quotes and abuse blocks.
-
 const dayMs = 86_400_000
 
 export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
@@ -44,8 +41,8 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           WHERE f.counted > coalesce(k.failed, 0) OR f.failed_at > k.failed_at`,
   },
   {
-    // The count can be higher than the size of the stored payloads, because deleting a session deletes its payloads.
-    // Payloads from versions without this count are not included.
+    // The count can exceed the stored payloads, because deleting a session deletes its payloads. Payloads from versions
+    // without this count are skipped.
     what: 'each account counts at least its stored payloads of the day',
     isMoney: false,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", sum(p.bytes) AS expected, a.payload_bytes AS actual
@@ -130,7 +127,7 @@ export const recordChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           WHERE k.is_auto = 1 AND k.status = 'open' AND coalesce(p.recharge_topup_id <> k.id, true)`,
   },
   {
-    // Skips sessions that were deleted while their idempotency key is still stored.
+    // Skips deleted sessions whose idempotency key is still stored.
     what: 'each idempotency key refers to a resource that its user created',
     isMoney: false,
     sql: `SELECT i.user_id AS "userId", k.id AS "taskId", 1 AS expected, 0 AS actual FROM idempotency_keys i

@@ -3,14 +3,11 @@ import { ErrandError } from '../../kernel/errors.ts'
 export const metadataBytesMax = 16_384
 
 export const sessionsMax = 50_000
-/**
- * Maximum number of sessions without messages per account. At this bound the store deletes old empty sessions to make
- * room.
- */
+/** Maximum sessions without messages per account. At this bound, the store deletes old empty sessions to make room. */
 export const emptySessionsMax = 10_000
 /**
- * Maximum number of empty sessions to delete at a time. A session is deleted only if it is open and expired more than
- * `emptiesKeptMs` ago. It must also have no metadata, unless it was created for a response.
+ * Maximum number of empty sessions to delete at a time. Only open sessions that expired more than `emptiesKeptMs` ago
+ * are deleted. They must have no metadata, unless they were created for a response.
  */
 export const emptiesRemovedMax = 500
 export const emptiesKeptMs = 7 * 86_400_000

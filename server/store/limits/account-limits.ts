@@ -1,7 +1,7 @@
 import type { Units } from '../../kernel/money.ts'
 import type { AccountRow } from '../tables/account-tables.ts'
 
-// Limits of a user. The configuration defines the limits of a plan, and a user's own limits override them.
+// A user's limits are those of the plan, overridden by the user's own limits.
 
 export type AccountLimits = {
   /** Executions (tasks and chats) per minute. 0 means no limit, and null the limit in the settings. */
@@ -10,28 +10,28 @@ export type AccountLimits = {
   tasksWaiting: number | null
   /** Maximum spend per UTC day. Holds count as spend. */
   spendPerDay: Units | null
-  /** Ids of the agents that the user can run, or null for all agents. */
+  /** Ids of the agents that the user can run, or null for all. */
   agents: readonly string[] | null
 }
 
-/** Name of a user's plan and JSON of the user's own limits. Either can be null. */
+/** A user's plan, and the user's own limits as JSON. */
 export type AccountPlan = Pick<AccountRow, 'plan' | 'limits'>
 
-/** Configured plans. `byDefault` applies to users without a plan and to users whose plan is no longer configured. */
+/** `byDefault` applies to users without a plan, and to users whose plan is no longer configured. */
 export type Plans = {
   readonly named: ReadonlyMap<string, AccountLimits>
   readonly byDefault: AccountLimits
   readonly defaultName: string | null
 }
 
-/** Ages at which the contents of ended tasks and idle sessions are deleted. Undefined means never. */
+/** Age at which the contents of ended tasks and idle sessions are deleted. Undefined means never. */
 export type Retention = { tasksMs?: number | undefined; sessionsMs?: number | undefined }
 
 export const rateWindowMs = 60_000
 
 /** Maximum configurable rate limit. It is bounded because the executions of the last minute are kept in memory. */
 export const executionsPerMinuteMax = 100_000
-/** Maximum configurable limit on a user's queued or running tasks: ten times the default size of the queue. */
+/** Maximum limit for a user's queued or running tasks: ten times the default size of the queue. */
 export const tasksMax = 1_000_000
 
 const noLimits: AccountLimits = {
@@ -45,7 +45,7 @@ const noLimits: AccountLimits = {
 export const noPlans: Plans = { named: new Map(), byDefault: noLimits, defaultName: null }
 
 const knownTextsMax = 10_000
-/** Caches merged limits by plan and by the JSON of the user's own limits, so that the JSON is parsed only once. */
+/** Merged limits by plan and by the JSON of the user's own limits, so that the JSON is parsed only once. */
 const merged = new WeakMap<AccountLimits, Map<string, AccountLimits>>()
 
 export function limitsOf({ limits, plan }: AccountPlan, plans: Plans): AccountLimits {

@@ -40,7 +40,7 @@ export function* readLimits(on: Reads, userId: string, settings: StoreLimits): O
   }
 }
 
-/** Returns false if the user does not exist. Running tasks and chats continue within the new limits. */
+/** Returns false if the user does not exist. Running tasks and chats continue, but under the new limits. */
 export function* changeAccountLimits(
   tx: Tx,
   { changes, plan, userId }: ChangeAccountLimits,
@@ -58,7 +58,7 @@ export function* changeAccountLimits(
   tx.holdersChanged('users')
   yield* tx.run(set, { userId, ...changed })
   const { spendPerDay } = limitsOf(changed, settings.plans ?? noPlans)
-  // A CLI command without the configuration does not know the plan's limit. The next admission applies it.
+  // A CLI command without the configuration does not know the plan's limit. The next admission then applies it.
   if (settings.plans || spendPerDay !== null) {
     limitWindows(tx, { ownerId: userId, amount: spendPerDay ?? Infinity })
   }

@@ -1,8 +1,8 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 
-// Limits of plans, users and credentials. They can reject an execution even if the balance is sufficient. The
-// transaction that admits the execution checks all of them.
+// Limits of plans, users and credentials can reject an execution even if the balance is sufficient. The transaction
+// that admits the execution checks all of them.
 
 /** Reset period of a spending limit, in UTC. Weeks begin on Monday. */
 export const limitResets = ['never', 'day', 'week', 'month'] as const
@@ -11,10 +11,10 @@ export type LimitReset = (typeof limitResets)[number]
 /** Spending limit of a key, client token or user. Holds count as spend. */
 export type SpendLimit = { ownerId: string; amount: Units; reset: LimitReset }
 
-/** Amount of a limit that never rejects an execution, but whose spend is still counted. */
+/** Limit that never rejects an execution. The spend is still counted. */
 export const unlimitedSpend = Number.MAX_SAFE_INTEGER
 
-/** Returns the cap of a client token. The spend of a token without a cap is counted too. */
+/** A token without a cap also gets a limit, so that its spend is counted. */
 export function tokenSpend({ id, maxCost }: { id: string; maxCost: Units | null }): SpendLimit {
   return { ownerId: id, amount: maxCost ?? unlimitedSpend, reset: 'never' }
 }
@@ -22,7 +22,7 @@ export function tokenSpend({ id, maxCost }: { id: string; maxCost: Units | null 
 export type CredentialLimits = {
   spend: SpendLimit | null
   rate: { keyId: string; perMinute: number } | null
-  /** Id of the client token, if it allows only one execution. */
+  /** Id of the client token if it allows only one execution. */
   onceTokenId: string | null
   /** Limit of the key that created the client token. It applies in addition to the token's own limit. */
   makerSpend?: SpendLimit | null
@@ -33,7 +33,7 @@ export type SpendState = SpendLimit & {
   resetsAt: EpochMs | null
   charged: Units
   held: Units
-  /** Limit stored with the spend window, or null if the window does not exist yet. */
+  /** Limit stored in the spend window. Null if the window does not exist yet. */
   keptLimit: Units | null
   reachedAt: EpochMs | null
 }

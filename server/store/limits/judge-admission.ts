@@ -21,7 +21,7 @@ type Account = {
 export type LimitFacts = {
   limits: AccountLimits
   keyRate: KeyRateState | undefined
-  /** Number of the user's queued tasks, or 0 if it is not limited. */
+  /** Number of the user's queued tasks. 0 if they are not limited. */
   waiting: number
   windows: readonly SpendState[]
   /** Set if the daily payload limit does not allow this execution. */
@@ -39,8 +39,8 @@ type TaskFacts = LimitFacts & {
 type Judged = Pick<AdmitTask, 'agentId' | 'connectorIds' | 'cost' | 'idempotency' | 'waitingMax'>
 
 /**
- * Decides whether to admit a task. The first failed check determines the result. The order of the checks is:
- * idempotency key, quote, plan, blocks, rates, limits, debt, balance.
+ * Decides whether to admit a task. The first failed check determines the result: idempotency key, quote, plan, blocks,
+ * rates, limits, debt, balance.
  */
 export function judgeTask(
   { agentId, connectorIds, cost, idempotency, waitingMax }: Judged,
@@ -73,7 +73,7 @@ export function judgeTask(
 }
 
 type TurnFacts = Omit<LimitFacts, 'waiting'> & {
-  /** Time until which chats of the account are blocked because of write-offs, or null if they are not blocked. */
+  /** End of the account's block for chats because of write-offs. Null if chats are not blocked. */
   blockedUntil: EpochMs | null
   rate: RateState
   isUsed: boolean
@@ -87,9 +87,9 @@ type TurnFacts = Omit<LimitFacts, 'waiting'> & {
 }
 
 /**
- * Decides whether to admit a chat turn. The session is checked after the idempotency key, and the caps before the
- * spending limits. Otherwise the order is the same as in `judgeTask`. If the turn is admitted, `taken` is the amount
- * to hold and `room` the total amount available.
+ * Decides whether to admit a chat turn, with the checks of `judgeTask`. The session is also checked after the
+ * idempotency key, and the caps before the spending limits. If the turn is admitted, `taken` is the amount to hold and
+ * `room` is the total amount available.
  */
 export function judgeTurn(
   { hold, required }: Pick<OpenTurn, 'hold' | 'required'>,
@@ -107,7 +107,7 @@ export function judgeTurn(
   if (isFull(rate)) return { outcome: 'refused', reason: 'rate', rate }
   if (keyRate && keyRate.used >= keyRate.limit) return { outcome: 'refused', reason: 'key-rate', keyRate, rate }
   if (payloads) return { outcome: 'refused', reason: 'payloads', payloads, rate }
-  // Check the caps before the balance, because more credit would not raise them.
+  // More credit would not raise the caps, so check them before the balance.
   if (left < required) return { outcome: 'refused', reason: 'budget', left, required, rate }
   const full = fullFor(required, windows)
   if (full) return { outcome: 'refused', reason: 'limit', window: full, required, rate }
@@ -115,8 +115,8 @@ export function judgeTurn(
   if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
   const free = balance - held
   const allowed = Math.min(left, ...windows.map(leftOf))
-  // Accept a smaller hold only if nothing else is held. Otherwise reject the turn, because the balance becomes
-  // available when other executions end.
+  // Accept a smaller hold only if nothing else is held. Other holds will be released, so otherwise wait for that
+  // balance.
   const needed = held > 0 ? Math.max(required, Math.min(hold, allowed)) : required
   if (free < needed) return { outcome: 'refused', reason: 'balance', balance, held, required, rate }
   const room = Math.max(0, Math.min(free, allowed))
@@ -141,14 +141,13 @@ export function judgeLimits(
 }
 
 /**
- * Returns the first limit with too little left. A free execution is admitted even if the limit was lowered below the
- * spend.
+ * Returns the first limit with too little left. A free execution passes even if a limit was lowered below the spend.
  */
 function fullFor(required: Units, windows: readonly SpendState[]): SpendState | undefined {
   return required === 0 ? undefined : windows.find((window) => required > leftOf(window))
 }
 
-/** Returns the amount left under a limit. The amount is negative if the limit was lowered below the spend. */
+/** Negative if the limit was lowered below the spend. */
 export function leftOf({ amount, charged, held }: SpendState): Units {
   return amount - charged - held
 }

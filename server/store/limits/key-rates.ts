@@ -3,8 +3,8 @@ import type { CredentialLimits, KeyRateState } from './execution-limits.ts'
 import { rateWindowMs } from '../limits/account-limits.ts'
 import type { Answer, Reads, Tx } from '../commands/command.ts'
 
-// Rate limits of keys. Executions are counted per key and UTC minute in one row. For a user's own rate limit, the
-// executions themselves are counted in a sliding minute.
+// A key's executions are counted per UTC minute in one row. For a user's rate limit, the executions themselves are
+// counted in a sliding minute.
 
 type KeyRate = NonNullable<CredentialLimits['rate']>
 

@@ -13,8 +13,8 @@ import { askKeyRate } from './key-rates.ts'
 import { fullOfPayloads } from './payload-bytes.ts'
 import { readWindows } from './spend-windows.ts'
 
-// Reads the limits for an admission. Reads for the credential are pipelined with the account lock. Reads for plan and
-// user limits are sent only if the user has such limits, so other users cost no additional reads.
+// The credential's limits are read in the same round trip as the account lock. Plan and user limits are read only if
+// the user has any, so other users cost no additional reads.
 
 type Asking = {
   userId: string
@@ -60,8 +60,8 @@ export function askLimits(
 }
 
 /**
- * Predicts whether limits would make `admitTask` or `openTurn` reject an execution. Ignores rates and the balance,
- * because they may change before the admission.
+ * Predicts whether limits would reject an execution. Rates and the balance are ignored, because they can change before
+ * the admission.
  */
 export function* foreseeLimits(
   on: Reads,

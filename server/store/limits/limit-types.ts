@@ -4,14 +4,14 @@ import type { LimitReset, SpendState } from './execution-limits.ts'
 import type { AccountLimits, AccountPlan } from './account-limits.ts'
 
 /**
- * Number of the user's executions in the window that ends at `now`, and the time of the oldest one. If `limit` is 0,
- * executions are not counted.
+ * Number of executions in the window that ends at `now`, and the time of the oldest one. If `limit` is 0, executions
+ * are not counted.
  */
 export type RateState = { limit: number; used: number; oldestAt: EpochMs | null; now: EpochMs }
 
 /**
- * Undefined fields remain unchanged. Null removes the plan, or removes one of the user's own limits so that the
- * plan's limit applies again.
+ * Undefined fields remain unchanged. Null removes the plan, or the user's own limit, so that the plan's limit applies
+ * again.
  */
 export type ChangeAccountLimits = {
   userId: string
@@ -20,15 +20,15 @@ export type ChangeAccountLimits = {
 }
 
 export type LimitsState = {
-  /** Stored name of the plan, which may no longer be configured. */
+  /** May no longer be configured. */
   plan: string | null
   own: Partial<AccountLimits>
-  /** Effective limits: the user's own limits and, for the others, the limits of the plan. */
+  /** Effective limits: the user's own, and the plan's for all others. */
   limits: AccountLimits & { executionsPerMinute: number }
   spend: SpendState | null
   tasksWaiting: number
   tasksAtWork: number
-  /** Size of the payloads stored today, and the daily limit. A `limit` of 0 means no limit. */
+  /** Size of the payloads stored today. A `limit` of 0 means no limit. */
   payloads: { limit: number; bytes: number; resetsAt: EpochMs }
 }
 
@@ -41,5 +41,5 @@ export type KeyLimits = {
 }
 export type UpdateKey = { userId: string; keyId: string; changes: Partial<KeyLimits> }
 
-/** A user and the plan that was read with the credential. */
+/** `account` is the plan that was read with the credential. */
 export type RateOf = { userId: string; account: AccountPlan }

@@ -7,8 +7,8 @@ import type { AccountRow } from '../tables/account-tables.ts'
 import type { Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
-// Counts payload bytes per UTC day. The transaction that stores a payload updates the count in the account's row.
-// Results of tasks are always stored, even if they exceed the limit.
+// Payload bytes are counted per UTC day in the account's row, in the transaction that stores a payload. Task results
+// are always stored, even beyond the limit.
 
 const add = statement(
   'account_payload_bytes',
@@ -31,7 +31,7 @@ export function payloadsToday({ payloadBytes, payloadsSince }: Stored, now: Epoc
   return { bytes, resetsAt: must(periodEnd('day', today), 'a daily period has an end') }
 }
 
-/** Returns the daily limit and its usage if `bytes` more would exceed the limit. Otherwise returns undefined. */
+/** Returns the daily limit and its usage if `bytes` more would exceed the limit. */
 export function fullOfPayloads(
   account: Stored,
   { bytes, limits: { payloadBytesPerDay: limit }, now }: { bytes: number; limits: StoreLimits; now: EpochMs },

@@ -1,8 +1,8 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { LimitReset } from './execution-limits.ts'
 
-// Periods of spending limits: calendar days, weeks that begin on Monday, and months. They are in UTC, so daylight
-// saving time does not matter.
+// Spending limits reset by calendar day, week (from Monday) or month. Periods are in UTC, so daylight saving time does
+// not matter.
 
 const dayMs = 86_400_000
 /** 1970-01-01 was a Thursday, so this is the Monday before it. */
@@ -10,7 +10,7 @@ const firstMonday = -3 * dayMs
 
 let month = { startsAt: 0, endsAt: 0 }
 
-/** Returns the month that contains `time`. Caches the last result, because most calls ask for the same month. */
+/** Caches the last result, because most calls ask for the same month. */
 function monthOf(time: EpochMs): { startsAt: EpochMs; endsAt: EpochMs } {
   if (time >= month.startsAt && time < month.endsAt) return month
   const date = new Date(time)
@@ -18,7 +18,7 @@ function monthOf(time: EpochMs): { startsAt: EpochMs; endsAt: EpochMs } {
   return (month = { startsAt: Date.UTC(year, number, 1), endsAt: Date.UTC(year, number + 1, 1) })
 }
 
-/** Returns the start of the period that contains `now`, or 0 if the limit never resets. */
+/** Returns 0 if the limit never resets. */
 export function periodStart(reset: LimitReset, now: EpochMs): EpochMs {
   switch (reset) {
     case 'never':
@@ -32,7 +32,7 @@ export function periodStart(reset: LimitReset, now: EpochMs): EpochMs {
   }
 }
 
-/** Returns the end of the period that starts at `startsAt`, or null if the limit never resets. */
+/** Returns null if the limit never resets. */
 export function periodEnd(reset: LimitReset, startsAt: EpochMs): EpochMs | null {
   switch (reset) {
     case 'never':

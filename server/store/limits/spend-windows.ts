@@ -11,12 +11,13 @@ import { recordEvent } from '../events/event-commands.ts'
 import { windowsSince } from '../ledger/check-parts.ts'
 import { columns, moveSetting, statement } from '../commands/statement.ts'
 
-// Counts spend under limits in one row ("window") per owner and period. The first charge or hold in a period inserts
-// the row in the admission's transaction. The account lock prevents duplicates. A refund always changes the windows
-// in which its charge was counted, even in a later period. Each task and turn therefore stores its windows.
+// Spend under a limit is counted in one row ("window") per owner and period. The first charge or hold in a period
+// inserts the row when it is admitted, and the account lock prevents duplicates. A refund changes the windows in which
+// its charge was counted, even in a later period. Each task and turn therefore stores its windows.
 
 /**
- * JSON object of the windows in which a task or turn is counted, from owner to period start. Null if there are none.
+ * JSON object that maps the owner of each window in which a task or turn is counted to the period start. Null if there
+ * are no windows.
  */
 export type CountedIn = string | null
 
@@ -41,7 +42,7 @@ const reach = statement(
     VALUES (:ownerId, :startsAt, :userId, :amount, 0, 0, :now)
     ON CONFLICT (owner_id, starts_at) DO UPDATE SET reached_at = excluded.reached_at`,
 )
-// Newest key of a rotation chain. Only its limits can be changed.
+// Newest key of a rotation chain, the only one whose limits can change.
 const lastKey = statement<{ id: string; spendLimit: Units | null; spendReset: LimitReset | null }>(
   'spend_window_key',
   `SELECT ${columns('id spendLimit spendReset')} FROM api_keys
@@ -57,7 +58,7 @@ const purge = statement(
 
 const moveSince = moveSetting('spend_window_move_since', windowsSince)
 
-/** Retention of a window after the end of its period. Changes of a deleted window have no effect. */
+/** Retention of a window after its period ends. Changes to a deleted window have no effect. */
 const keptMs = 100 * 86_400_000
 
 export function* readWindows(on: Reads, limits: readonly SpendLimit[], now: EpochMs): Op<SpendState[]> {
@@ -77,7 +78,7 @@ function askWindow(on: Reads, limit: SpendLimit, now: EpochMs): Answer<SpendStat
   })
 }
 
-/** Counts a charge or hold in the windows. The caller must store the returned value with the task or turn. */
+/** Counts a charge or hold in the windows. The caller must store the result with the task or turn. */
 export function countIn(
   tx: Tx,
   windows: readonly SpendState[],
@@ -100,9 +101,9 @@ export function changeCounted(
 }
 
 /**
- * Returns the window in which a turn has the least left beyond its hold, and this amount. Returns Infinity if the
- * turn has no windows. The lower of the stored and the current limit applies. If a limit was lowered below the spend,
- * the stored limit equals that spend, so that a later refund does not make the difference available again.
+ * Returns how much a turn has left beyond its hold, and the window with the least left. Returns Infinity if the turn
+ * has no windows. The lower of the stored and the current limit applies. If a limit was lowered below the spend, the
+ * stored limit equals the spend, so a later refund does not make the difference available again.
  */
 export function* leftInNamed(
   on: Reads,
@@ -129,7 +130,8 @@ function isOfKey(ownerId: string): boolean {
 }
 
 /**
- * Sets the limit of an owner's windows, including those of tasks and turns in progress. Infinity removes the limit.
+ * Sets the limit of all of an owner's windows, including those of tasks and turns in progress. Infinity removes the
+ * limit.
  */
 export function limitWindows(tx: Tx, { amount, ownerId }: { ownerId: string; amount: Units }): void {
   tx.used.writeOut()
@@ -139,17 +141,15 @@ export function limitWindows(tx: Tx, { amount, ownerId }: { ownerId: string; amo
 type CarryOver = { amount: Units; ownerId: string; startsAt: EpochMs; userId: string; spent: Units }
 
 /**
- * Must be called when the reset period of a key's limit changes. Stores the amount that was spent in the new period
- * but counted in windows of the previous reset period. Later changes in those windows do not affect this amount.
+ * Must be called when the reset period of a key's limit changes. Stores the amount that was spent in the new period but
+ * counted in windows of the old reset period. Later changes to those windows do not affect this amount.
  */
 export function* carryOver(tx: Tx, { spent, ...window }: CarryOver): Op<void> {
   tx.used.writeOut()
   yield* tx.run(carry, { ...window, carried: spent })
 }
 
-/**
- * Allows the next rejection to record an event again. Otherwise a key's owner gets one event per limit and period.
- */
+/** A key's owner gets only one event per limit and period. This lets the next rejection record another. */
 export function rearmReached(tx: Tx, ownerId: string): void {
   tx.used.writeOut()
   tx.send(rearm, { ownerId })
@@ -158,7 +158,7 @@ export function rearmReached(tx: Tx, ownerId: string): void {
 /** `amount` is the limit that caused the rejection. */
 type Reached = Pick<SpendState, 'ownerId' | 'startsAt' | 'reachedAt' | 'amount'>
 
-/** Records an event for the first rejection in a period because of a key's limit. Later rejections write nothing. */
+/** Records an event for the first rejection by a key's limit in a period. Later rejections write nothing. */
 export function* noteReached(
   tx: Tx,
   { amount: refusing, ownerId, reachedAt, startsAt }: Reached,
@@ -166,7 +166,7 @@ export function* noteReached(
 ): Op<void> {
   if (reachedAt !== null || !isOfKey(ownerId)) return
   const key = yield* tx.get(lastKey, { userId, ownerId })
-  // The limit may have been raised after the request was authenticated. In that case it has not been reached.
+  // If the limit was raised after the request was authenticated, it has not been reached.
   if (!key || key.spendLimit === null || key.spendLimit > refusing) return
   const { id: keyId, spendLimit: amount, spendReset } = key
   tx.used.writeOut()

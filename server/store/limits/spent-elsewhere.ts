@@ -7,11 +7,11 @@ import type { Op, Reads } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
 // Sums up the amount that a limit's owner spent in a period but that is counted in windows of other periods. A period
-// can contain a million executions. If the engine's reads block the event loop, they are summed up in batches before
-// the command, and the command adds only the newest ones.
+// can contain a million executions. If reads block the event loop, batches are summed up before the command, and the
+// command adds only the newest executions.
 
 export type SpendPeriod = Pick<SpendLimit, 'ownerId' | 'reset'> & { userId: string }
-/** Partial sum, and the position of the last task and turn that it includes. */
+/** Partial sum, and the last task and turn that it includes. */
 export type SpentSoFar = { startsAt: EpochMs; spent: Units; tasks: ListPlace; turns: ListPlace }
 
 const kinds = ['tasks', 'turns'] as const
@@ -38,7 +38,7 @@ function nothingSpent(startsAt: EpochMs): SpentSoFar {
   return { startsAt, spent: 0, tasks: start, turns: start }
 }
 
-/** Sums up all but the newest executions of the current period. Reads one batch per event-loop tick. */
+/** Sums up all but the newest executions of the current period, one batch per event-loop tick. */
 export function* sumSpent(on: Reads, period: SpendPeriod): Op<SpentSoFar> {
   const { reset, userId } = period
   const soFar = nothingSpent(periodStart(reset, yield* on.now()))
@@ -54,10 +54,7 @@ export function* sumSpent(on: Reads, period: SpendPeriod): Op<SpentSoFar> {
   return soFar
 }
 
-/**
- * Completes the sum. Returns undefined if too many executions remain, because reading them would block the event
- * loop.
- */
+/** Completes the sum. Returns undefined if so many executions remain that reading them would block the event loop. */
 export function* restOfSpent(on: Reads, period: SpendPeriod, summed: SpentSoFar | undefined): Op<Units | undefined> {
   const { reset, userId } = period
   const startsAt = periodStart(reset, yield* on.now())

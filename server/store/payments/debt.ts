@@ -7,23 +7,23 @@ import type { Op, Posting, Tx } from '../commands/command.ts'
 import { recordEvent } from '../events/event-commands.ts'
 import { statement } from '../commands/statement.ts'
 
-// Debt is the part of a refunded or disputed top-up that the balance could not cover. If a command credits an account
-// or releases a hold, it also pays debt. An account therefore never has both debt and available balance, and the
-// order of payments, refunds and charges does not affect the result.
+// Debt is the part of a refunded or disputed top-up that the balance could not cover. Every credit and every released
+// hold pays debt first, so an account never has both debt and available balance. The order of payments, refunds and
+// charges therefore does not affect the result.
 
 const low = statement('account_low', 'UPDATE accounts SET low_at = :lowAt WHERE user_id = :userId')
 
-/** Amount to take from an account or to return to it. The account must be locked. */
+/** An amount to take from a locked account or to return to it. */
 type Change = { userId: string; amount: Units; topupId?: string; description: string; now: EpochMs }
 
-/** Takes an amount from the available balance. The remainder becomes debt. */
+/** Takes an amount from the available balance. The rest becomes debt. */
 export function* takeBack(tx: Tx, { amount, userId, ...rest }: Change): Op<void> {
   if (amount <= 0) return
   tx.owe(userId, amount)
   yield* pay(tx, { userId, ...rest })
 }
 
-/** Returns an amount that was taken before. Reduces the debt first. */
+/** Returns an amount that was taken earlier. It reduces the debt first. */
 export function* giveAgain(tx: Tx, { amount, userId, ...rest }: Change): Op<void> {
   if (amount <= 0) return
   const { owed } = must(yield* tx.account(userId), 'a top-up has an account')
@@ -35,7 +35,7 @@ export function* giveAgain(tx: Tx, { amount, userId, ...rest }: Change): Op<void
   }
 }
 
-/** Pays debt after the account was credited or a hold was released. Returns the new balance. */
+/** Pays debt after a credit or a released hold. Returns the new balance. */
 export function* payDebt(tx: Tx, { now, userId }: { userId: string; now: EpochMs }): Op<Units> {
   return yield* pay(tx, { userId, description: 'Payment of a debt', now })
 }
@@ -51,8 +51,8 @@ function* pay(tx: Tx, change: Omit<Change, 'amount'>): Op<Units> {
 }
 
 /**
- * Posts a debit. If the balance falls below the user's notification threshold, records an event. Another event is
- * recorded only after a credit has raised the balance to the threshold again.
+ * Posts a debit. Records an event if the balance falls below the user's notification threshold. The next event can
+ * follow only after a credit has raised the balance to the threshold again.
  */
 export function* spend(tx: Tx, account: AccountRow, posting: Posting): Op<{ id: string; balance: Units }> {
   // Read these fields first, because the posting may change this object.
@@ -67,7 +67,7 @@ export function* spend(tx: Tx, account: AccountRow, posting: Posting): Op<{ id: 
   return posted
 }
 
-/** If a credit has raised the balance to the threshold, allows the next low balance to record an event again. */
+/** If a credit has raised the balance to the threshold, lets the next low balance record an event. */
 export function* rearm(tx: Tx, userId: string): Op<void> {
   const account = must(yield* tx.account(userId), 'a credit has an account')
   const { balance, lowAt, notifyBelow } = account

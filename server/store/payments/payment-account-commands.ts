@@ -14,7 +14,7 @@ import type { Op, Reads, Tx } from '../commands/command.ts'
 import { columns, statement } from '../commands/statement.ts'
 import { findRow, insertTopup, toTopup, type TopupRow } from './topup-commands.ts'
 
-// Payment methods and auto-recharge. Every command locks the user's account first.
+// Every command locks the user's account first.
 
 type Row = {
   userId: string
@@ -69,8 +69,8 @@ const due = statement<{ userId: string }>(
     ORDER BY p.user_id LIMIT :limit`,
 )
 /**
- * Recharges that count toward the monthly maximum and the minimum pause. Declined and abandoned recharges do not
- * count, because they took no money.
+ * Recharges that count toward the monthly maximum and the minimum pause. Declined and abandoned recharges took no money
+ * and do not count.
  */
 const charged = statement<{ total: number; newest: number | null }>(
   'payment_account_charged',
@@ -133,8 +133,8 @@ function* writeRecharge(tx: Tx, { reason, recharge, userId }: SetRecharge & { re
 type EndedRecharge = { topup: TopupRow; failure: string | null; now: EpochMs }
 
 /**
- * Must be called when a recharge has ended, to allow the next one. If the payment failed, also switches auto-recharge
- * off.
+ * Must be called when a recharge has ended, so that the next one can start. If the payment failed, also switches
+ * auto-recharge off.
  */
 export function* rechargeEnded(tx: Tx, { failure, now, topup }: EndedRecharge): Op<void> {
   const { id, isAuto, userId } = topup
@@ -146,8 +146,8 @@ export function* rechargeEnded(tx: Tx, { failure, now, topup }: EndedRecharge): 
 }
 
 /**
- * Switches auto-recharge off after a dispute. Otherwise the disputed amount could reduce the balance below the
- * threshold and trigger another charge.
+ * Switches auto-recharge off after a dispute. Otherwise the disputed amount could push the balance below the threshold
+ * and trigger another charge.
  */
 export function* endRecharge(tx: Tx, { reason, userId }: { userId: string; reason: string }): Op<void> {
   const found = yield* tx.get(get, { userId })

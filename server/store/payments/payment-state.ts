@@ -10,9 +10,9 @@ type Judged<Row> = {
 }
 
 /**
- * Applies the provider's state to a top-up. A paid top-up remains paid. If the provider reports `open`, the status
- * remains unchanged, because this service may have closed the top-up before the provider closed its page. Refunds and
- * disputes together never exceed the paid amount.
+ * Applies the provider's state to a top-up. A paid top-up stays paid. `open` does not change the status, because this
+ * service may close a top-up before the provider closes the payment page. Refunds and disputes together never exceed
+ * the paid amount.
  */
 export function judgeState<Row extends Topup>(row: Row, state: PaymentState): Judged<Row> {
   const { checkoutId, disputed, paid, paymentId, receiptUrl, status } = state

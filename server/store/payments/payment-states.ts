@@ -13,11 +13,11 @@ import { giveAgain, takeBack } from './debt.ts'
 import { endRecharge, keepMethod, rechargeEnded } from './payment-account-commands.ts'
 import { findRow, insertTopup, toTopup, type TopupRow } from './topup-commands.ts'
 
-// Applies the provider's state of a top-up. An older state must never be applied after a newer one. The caller
-// therefore reads the version of the row before it queries the provider, and the state is applied only if the row
-// still has this version. Every application increments the version, even if nothing else changes. Otherwise a state
-// that was read before a dispute was opened and won could be applied afterwards. Rejected alternative: locking the
-// account during the query would block its other commands for up to a minute.
+// Applies the provider's state of a top-up, but never an older state after a newer one. The caller reads the row's
+// version before it queries the provider, and the state is applied only if the version is still the same. Every
+// application increments the version, even without a change. Otherwise a state from before a dispute was opened and won
+// could be applied afterwards. Locking the account during the query instead would block its other commands for up to a
+// minute.
 
 const update = statement(
   'topup_update',
@@ -63,7 +63,7 @@ function* applyTo(tx: Tx, { row, state }: { row: TopupRow; state: PaymentState }
 
 type Move = { from: TopupRow; to: TopupRow; state: PaymentState; now: EpochMs }
 
-/** Updates the user's balance, debt and payment method after a top-up has changed, and records the events. */
+/** Updates the balance, debt and payment method after a top-up has changed, and records events. */
 function* settle(tx: Tx, { from, now, state, to }: Move): Op<void> {
   const { amount, id: topupId, userId } = to
   const events: Record<string, EpochMs> = {}
@@ -77,7 +77,7 @@ function* settle(tx: Tx, { from, now, state, to }: Move): Op<void> {
     const description = `Top-up of ${formatUsd(amount)} USD`
     yield* postCredit(tx, { userId, amount, topupId, description, now })
     tell({ type: 'payment.succeeded', topupId, amount }, eventIdOf(topupId))
-    // Store the method only when the payment arrives. A later state must not restore a method that the user has
+    // Store the method only when the payment arrives, because a later state must not restore a method that the user has
     // removed.
     if (state.method) yield* keepMethod(tx, { userId, provider: from.provider, method: state.method, now })
   }

@@ -14,14 +14,12 @@ export const unpaidTopupsMax = 50
 /** Age at which an unpaid top-up is closed. The provider closes its own page after a day. */
 export const openTopupMs = 7 * 86_400_000
 
-/**
- * Age at which a top-up without a payment page is closed. All attempts to create the page take less time than this.
- */
+/** Age at which a top-up without a payment page is closed. All attempts to create the page end before this. */
 export const pagelessTopupMs = 600_000
 
 /**
- * Minimum time between two auto-recharges of an account. A runaway program may cause the first one, so the user needs
- * time to notice it and switch auto-recharge off.
+ * Minimum time between auto-recharges of an account. If a runaway program caused the first one, the user needs time to
+ * notice and to switch auto-recharge off.
  */
 export const rechargePauseMs = 600_000
 
@@ -32,20 +30,16 @@ export type TopupRecord = {
   status: TopupStatus
   amount: Units
   isAuto: boolean
-  /** The provider's id and URL of the payment page. */
+  /** The payment page at the provider. */
   checkoutId: string | null
   checkoutUrl: string | null
   paymentId: string | null
   receiptUrl: string | null
-  /** Sum of the refunds that have not failed. */
+  /** Sum of all refunds that did not fail. */
   refunded: Units
-  /**
-   * Amount that disputes have withdrawn and not returned. `refunded` and `disputed` together never exceed `amount`.
-   */
+  /** Amount that disputes have withdrawn and not returned. `refunded` and `disputed` together never exceed `amount`. */
   disputed: Units
-  /**
-   * Number of applied states. A state is applied only if this number has not changed since the state was requested.
-   */
+  /** Number of applied states. A state is applied only if this number has not changed since the state was requested. */
   version: number
   createdAt: EpochMs
   updatedAt: EpochMs
@@ -64,40 +58,34 @@ export type ListTopups = { userId?: string; status?: TopupStatus; after?: string
 
 export type UserTopup = TopupRecord & { email: string }
 
-/** A payment method: the provider's ids, and a label (brand and last four digits) to show to the user. */
+/** A payment method: ids at the provider, and a label with the brand and last four digits. */
 export type PaymentMethod = { customerId: string; methodId: string; methodLabel: string }
 
-/** Ids by which the provider refers to a top-up. At least one of them is not null. */
+/** Ids by which the provider refers to a top-up. At least one is not null. */
 export type TopupRef = { topupId: string | null; checkoutId: string | null; paymentId: string | null }
 
 export type PaymentState = {
   topupId: string
   status: TopupStatus
-  /** The paid amount, or null unless `status` is `paid`. */
+  /** Null unless `status` is `paid`. */
   paid: { amount: Units; currency: string } | null
-  /** Why the payment failed, or null unless `status` is `failed`. */
+  /** Why the payment failed. Null unless `status` is `failed`. */
   reason: string | null
   checkoutId: string | null
   paymentId: string | null
   receiptUrl: string | null
   /** The saved payment method. Null if the payer did not agree to save it or has removed it since. */
   method: PaymentMethod | null
-  /** Sum of the refunds that have not failed. */
+  /** Sum of all refunds that did not fail. */
   refunded: Units
   /** Amount that disputes have withdrawn and not returned. */
   disputed: Units
 }
 
-/**
- * Data from which a missing top-up can be restored. `userId` comes from the payment's metadata and is null if it is
- * missing there.
- */
+/** Data for restoring a missing top-up. `userId` is null if the payment's metadata does not contain it. */
 export type PaymentOrigin = { userId: string | null; isAuto: boolean; createdAt: EpochMs }
 
-/**
- * Result of applying a state. `stale` means that another state was applied in the meantime, so the caller must read
- * the state again.
- */
+/** `stale` means that another state was applied in the meantime. The caller must then read the state again. */
 export type PaymentOutcome =
   | 'applied'
   | 'nothing-new'
@@ -109,7 +97,9 @@ export type PaymentOutcome =
   | 'not-paid'
 export type AppliedState = { outcome: PaymentOutcome; topup: TopupRecord | null }
 
-/** Auto-recharge: the balance below which it starts, the balance that it restores, and its maximum per UTC month. */
+/**
+ * Auto-recharge starts when the balance is below `below` and restores it to `to`. `monthlyMax` applies per UTC month.
+ */
 export type Recharge = { below: Units; to: Units; monthlyMax: Units }
 
 export type PaymentAccount = {
@@ -124,15 +114,15 @@ export type DueRecharge = {
   topup: TopupRecord
   customerId: string
   /**
-   * Null if auto-recharge was switched off or the user was suspended in the meantime. The caller must then not
-   * request a new charge, but must still apply the result of a charge that was already requested.
+   * Null if auto-recharge was switched off or the user was suspended in the meantime. The caller must then not request
+   * a charge, but must still apply the result of one that was already requested.
    */
   methodId: string | null
-  /** Whether this call created the top-up. If so, no charge can have been requested before. */
+  /** Whether this call created the top-up. If so, no charge can have been requested yet. */
   isNew: boolean
 }
 
-/** Totals of the paid top-ups since a given time, and the current debt of all accounts. */
+/** Totals of paid top-ups that were created since a given time. `owed` is the current debt of all accounts. */
 export type PaymentTotals = { paid: Units; refunded: Units; disputed: Units; owed: Units; topups: number }
 
 export type RestoreTopup = {
@@ -150,39 +140,35 @@ export type RestoreTopup = {
 export type BeginRecharge = TopupOf & { least: Units; most: Units; monthlyMax: Units }
 
 export type PaymentStore = {
-  /**
-   * Stores a top-up. Must be called before the provider is called, so that a payment always refers to a known top-up.
-   */
+  /** Stores a top-up. Must be called before the provider, so that a payment always refers to a known top-up. */
   createTopup(input: CreateTopup): Promise<CreateTopupResult>
   /**
-   * Stores the payment page, and reopens the top-up if it was closed because it had no page. Returns undefined if the
-   * top-up does not exist.
+   * Stores the payment page. Reopens the top-up if it was closed for lack of a page. Returns undefined if the top-up
+   * does not exist.
    */
   noteCheckout(input: TopupOf & { checkoutId: string; checkoutUrl: string }): Promise<TopupRecord | undefined>
   closePageless(of: TopupOf): Promise<void>
   getTopup(of: TopupOf): Promise<TopupRecord | undefined>
   countTopups(of: { userId: string; status?: TopupStatus }): Promise<number>
   listTopups(input: ListTopups): Promise<UserTopup[]>
-  /** Finds a top-up of any user by the first id that is known. */
+  /** Finds a top-up of any user by the first id that matches. */
   findTopup(ref: TopupRef): Promise<TopupRecord | undefined>
   /**
    * Updates the top-up, the ledger and the user's events in one transaction. Changes nothing if another state was
    * applied after `version` was read.
    */
   applyState(input: { state: PaymentState; version: number }): Promise<AppliedState>
-  /**
-   * Creates a top-up that is missing from this database, and applies its state. Has no effect if the top-up exists.
-   */
+  /** Creates a top-up that is missing from the database, and applies its state. Does nothing if the top-up exists. */
   restoreTopup(input: RestoreTopup): Promise<AppliedState>
   totals(since: EpochMs): Promise<PaymentTotals>
 
   getAccount(userId: string): Promise<PaymentAccount>
-  /** Sets the balance below which the user is notified, or null to disable this. */
+  /** Sets the balance below which the user is notified. Null disables the notification. */
   setNotifyBelow(input: { userId: string; notifyBelow: Units | null }): Promise<void>
-  /** `no-method` means that no payment method is saved. */
+  /** `no-method`: the user has no saved payment method. */
   setRecharge(input: { userId: string; recharge: Recharge | null }): Promise<'changed' | 'no-method'>
   /**
-   * Deletes the payment method and switches auto-recharge off. Returns the provider's id of the method, or null if
+   * Deletes the payment method and switches auto-recharge off. Returns the method's id at the provider, or null if
    * there was none.
    */
   forgetMethod(userId: string): Promise<string | null>
@@ -193,8 +179,8 @@ export type PaymentStore = {
    */
   rechargeable(input: { afterId: string; limit: number }): Promise<string[]>
   /**
-   * Returns a user's recharge in progress, or creates the top-up for a recharge that is due. Returns undefined if
-   * there is neither. The amount of a new top-up is a multiple of a cent and at least `least`.
+   * Returns a recharge in progress, or creates the top-up of a recharge that is due. Returns undefined if there is
+   * neither. The amount of a new top-up is at least `least` and a whole number of cents.
    */
   beginRecharge(input: BeginRecharge): Promise<DueRecharge | undefined>
 }

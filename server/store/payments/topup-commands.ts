@@ -18,7 +18,7 @@ import type { Op, Reads, Tx } from '../commands/command.ts'
 import { askKey, insertKey, stillKept } from '../requests/idempotency-keys.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
-// Commands for top-ups. Every command locks the user's account first.
+// Every command locks the user's account first.
 
 export type TopupRow = Omit<TopupRecord, 'isAuto'> & { isAuto: 0 | 1; events: string | null }
 
@@ -147,7 +147,7 @@ export function* getTopup(on: Reads, { topupId, userId }: TopupOf): Op<TopupReco
   return found?.userId === userId ? toTopup(found) : undefined
 }
 
-/** Tries the service's own id first, because a crash may have prevented storing the provider's ids. */
+/** Tries the service's own id first, because a crash may have kept the provider's ids from being stored. */
 export function* findRow(on: Reads, { checkoutId, paymentId, topupId }: TopupRef): Op<TopupRow | undefined> {
   const named = topupId === null ? undefined : yield* on.get(get, { topupId })
   if (named) return named
@@ -182,13 +182,13 @@ export function* totals(on: Reads, since: number): Op<PaymentTotals> {
   return { ...(yield* summed)!, owed: (yield* owed)!.owed }
 }
 
-/** Closes top-ups that are too old to be paid or have never got a payment page. A later payment is still credited. */
+/** Closes top-ups that are too old or never got a payment page. A later payment is still credited. */
 export function* expireTopups(tx: Tx, rowsMax: number): Op<number> {
   const now = yield* tx.now()
   return yield* tx.run(expire, { until: now - openTopupMs, pagelessUntil: now - pagelessTopupMs, now, rowsMax })
 }
 
-/** Selects the fields of a top-up, because a joined row contains additional ones. */
+/** Selects the fields one by one, because a joined row has more. */
 export function toTopup({ isAuto, ...topup }: TopupRow): TopupRecord {
   const { id, userId, provider, status, amount, checkoutId, checkoutUrl, paymentId, receiptUrl } = topup
   const { refunded, disputed, version, createdAt, updatedAt, paidAt } = topup
