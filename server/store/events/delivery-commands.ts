@@ -31,10 +31,10 @@ import { mailDisabled } from '../mails/mail-commands.ts'
 //
 //   pending ──its webhook is disabled or deleted──▶ canceled
 
-/** A webhook is disabled if its deliveries have failed for this long without a success. */
+/** A webhook is disabled after its deliveries have failed for this long without a success. */
 const failingMsMax = 3 * 24 * 3_600_000
 const canceledMax = 500
-/** Number of ended deliveries from which the health of a webhook is computed. */
+/** Number of ended deliveries that determine a webhook's health. */
 const healthRows = 100
 
 const type = '(SELECT type FROM events WHERE events.id = event_id) AS type'
@@ -45,7 +45,7 @@ const thisAttempt = `${thisOne} AND fence = :fence AND status = 'pending'`
 const get = statement<DeliveryRecord>('delivery_get', `SELECT ${row} FROM deliveries WHERE ${thisOne}`)
 const ofEvent = (column: string) =>
   `(SELECT ${column} FROM events LEFT JOIN users ON users.id = events.user_id WHERE events.id = event_id)`
-/** User of the event, for a webhook of the platform. Null for a test event. */
+/** The event's user, for a webhook of the platform. Null for a test event. */
 type OfUser = { ofUser?: string | null; externalId?: string | null }
 type Sent = Omit<SentDelivery, 'trace'> & { trace: string | null } & Required<OfUser>
 const sent = statement<Sent>(
@@ -62,7 +62,7 @@ const newest = statement<Pick<DeliveryRecord, 'attemptedAt' | 'createdAt' | 'err
   'delivery_newest',
   ['succeeded', 'failed', 'pending'].map(newestOf).join(' UNION ALL '),
 )
-/** Reads one index range per status, because the status precedes the time in the index. */
+/** Reads one index range per status, because the index sorts by status before time. */
 const pageOf = (status: string) => `SELECT * FROM (SELECT ${row} FROM deliveries
     WHERE webhook_id = :webhookId AND status = '${status}'
       AND created_at <= :createdAt AND (created_at < :createdAt OR event_id < :eventId)
@@ -70,7 +70,7 @@ const pageOf = (status: string) => `SELECT * FROM (SELECT ${row} FROM deliveries
 const lists = Object.fromEntries(
   deliveryStatuses.map((status) => [status, statement<DeliveryRecord>(`delivery_list_${status}`, pageOf(status))]),
 )
-// Each subquery finds the next distinct value in the index, regardless of how many rows share the current one.
+// Each subquery skips to the next distinct value in the index, no matter how many rows have the current one.
 const nextWebhook = (after: string) => `(SELECT webhook_id FROM deliveries
     WHERE due_at IS NOT NULL AND webhook_id > ${after} ORDER BY webhook_id LIMIT 1)`
 const nextTarget = (after: string) => `(SELECT target FROM deliveries
@@ -286,7 +286,7 @@ export function* leaseDeliveries(tx: Tx, { leaseMs, wanted }: Wanted): Op<Leased
   return deliveries
 }
 
-/** Returns undefined if the event does not exist or belongs to another user, or if the URL is missing. */
+/** Returns undefined if the event is missing or belongs to another user, or if there is no URL. */
 function leased(webhook: WebhookRecord, target: string, taken: Taken): LeasedDelivery | undefined {
   const { id: webhookId, previousUntil, sealed, userId } = webhook
   const { attempt, eventId, fence } = taken
@@ -302,14 +302,14 @@ function readTrace(json: string | null): DeliveryTrace | null {
   return json === null ? null : (JSON.parse(json) as DeliveryTrace)
 }
 
-/** Adds the user to the body of an event for the platform. The result must be the same for each attempt. */
+/** Adds the user to an event body for the platform. The result must be the same for each attempt. */
 function withUser(body: string, { externalId = null, ofUser }: OfUser): string {
   return ofUser ? `${JSON.stringify({ userId: ofUser, externalId }).slice(0, -1)},${body.slice(1)}` : body
 }
 
 export function* endAttempts(tx: Tx, attempts: readonly EndedAttempt[]): Op<void> {
   const now = yield* tx.now()
-  // Sorted, so that two nodes cannot deadlock.
+  // Sort, so that two nodes cannot deadlock.
   for (const one of attempts.toSorted((a, b) => (a.eventId + a.webhookId < b.eventId + b.webhookId ? -1 : 1))) {
     endAttempt(tx, one, now)
   }

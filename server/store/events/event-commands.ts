@@ -10,24 +10,25 @@ import { mailEvent } from '../mails/mail-commands.ts'
 import { activeAfter } from '../sessions/session-commands.ts'
 import { columns, moveSetting, statement, type Value } from '../commands/statement.ts'
 
-// Writes events and their deliveries in the transaction of the change that they report. No event is therefore lost,
-// and no event reports a change that was rolled back. The inserts are sent without waiting for their results.
+// Events and their deliveries are written in the transaction of the change that they report. No event is therefore
+// lost, and none reports a change that was rolled back. The inserts do not wait for their results.
 
 /** Retention of events and deliveries, from the time of the reported change. */
 export const eventsKeptMs = 7 * 24 * 3_600_000
 
-// Runs after the deliveries were inserted, and stores their number so that a lost delivery can be detected.
+// Must run after the deliveries are inserted, because it stores their number. The ledger check uses that number to find
+// lost deliveries.
 const insert = statement(
   'event_insert',
   `INSERT INTO events (id, user_id, type, body, digest, deliveries, created_at)
     SELECT :id, :userId, :type, :body, :digest, count(*), CAST(:createdAt AS bigint) FROM deliveries WHERE event_id = :id`,
 )
-// If the user has no webhook that signs requests to callback URLs, the platform's webhook signs them.
+// Callbacks are signed by the user's own callback webhook or, if there is none, by the platform's.
 const isSigner = `(user_id <> '${platformOwner}' OR NOT EXISTS (SELECT 1 FROM webhooks AS own
     WHERE own.user_id = :userId AND own.url IS NULL AND own.disabled_at IS NULL))`
 /** Platform keys cannot manage admins, so the platform does not receive events of admins. */
 const isOfPlatform = `user_id = '${platformOwner}' AND EXISTS (SELECT 1 FROM users WHERE users.id = :userId AND is_admin = 0)`
-// A disabled webhook receives no events, and does not receive them later when it is enabled.
+// Events that occur while a webhook is disabled are never delivered to it.
 const fanOut = statement(
   'event_fan_out',
   ({
@@ -47,8 +48,8 @@ const expired = statement<{ id: string; userId: string; agentId: string }>(
     UPDATE sessions SET expiry_noted_at = active_at WHERE id IN (SELECT id FROM old)
     RETURNING ${columns('id userId agentId')}`,
 )
-// Ids increase with time, so only the first rows are read. If a task or turn ended long after its id was created, its
-// event has an old id. That event delays the deletion of newer events until its own retention ends.
+// Ids increase with time, so only the first rows are read. An event takes its id from its task or turn, so the event of
+// a long-running one has an old id. Newer events are deleted only after that event's own retention ends.
 const passed = statement<{ id: string }>(
   'event_passed',
   `SELECT id FROM (SELECT id, created_at FROM events ORDER BY id LIMIT :rowsMax) AS old WHERE created_at <= :until`,
@@ -69,9 +70,7 @@ export const setHasEvent = (table: string) =>
     WHERE webhooks.user_id IN (${table}.user_id, '${platformOwner}') AND disabled_at IS NULL) THEN 1 ELSE 0 END`
 
 export type NewEvent = {
-  /**
-   * Derived from the id of the task, turn, transaction or top-up that the event reports. A new id for other events.
-   */
+  /** Derived from the id of the reported task, turn, transaction or top-up. Other events get a new id. */
   id: string
   userId: string
   at: EpochMs
@@ -92,7 +91,7 @@ export function recordEvent(tx: Tx, event: NewEvent): void {
   mailEvent(tx, { id, userId, at, type: facts.type, data: dataOf(facts) })
 }
 
-/** Writes only the event. Must be called after the deliveries were written, because it counts them. */
+/** Writes only the event. The deliveries must already be written, because their number is stored with the event. */
 export function insertEvent(tx: Tx, { at, facts, id, userId }: NewEvent): { body: string } {
   const body = bodyOf(facts, at)
   const { type } = facts
@@ -102,7 +101,7 @@ export function insertEvent(tx: Tx, { at, facts, id, userId }: NewEvent): { body
 }
 
 /**
- * Returns a body in the Standard Webhooks format. It contains only ids and key facts, so recipients read details
+ * Returns a body in the Standard Webhooks format. It contains only ids and key facts. Recipients read the details
  * through the API with their own permissions.
  */
 function bodyOf(facts: EventFacts, at: EpochMs): string {
@@ -162,7 +161,7 @@ function dataOf(facts: EventFacts): Record<string, Value> {
   }
 }
 
-/** Records an event for each of up to `rowsMax` expired sessions. Returns their number. */
+/** Records an event for each of up to `rowsMax` expired sessions. Returns how many there were. */
 export function* noteExpired(tx: Tx, limits: StoreLimits, rowsMax: number): Op<number> {
   const now = yield* tx.now()
   const rows = yield* tx.all(expired, { activeAfter: activeAfter(now, limits), rowsMax })
@@ -173,7 +172,7 @@ export function* noteExpired(tx: Tx, limits: StoreLimits, rowsMax: number): Op<n
   return rows.length
 }
 
-/** Deletes expired events and their deliveries, and stores the time since which all events still exist. */
+/** Deletes expired events with their deliveries, and stores the time since which all events still exist. */
 export function* purgeEvents(tx: Tx, rowsMax: number): Op<number> {
   const until = (yield* tx.now()) - eventsKeptMs
   const rows = yield* tx.all(passed, { until, rowsMax })

@@ -18,15 +18,14 @@ export const eventTypes = [
 export type EventType = (typeof eventTypes)[number]
 
 /**
- * Name of a setting that contains a time. Every end of a task or turn and every credit after this time has an event.
- * Earlier ones may have none.
+ * Setting with the time after which every ended task, settled turn and credit has an event. Earlier ones may have none.
  */
 export const eventsSince = 'events-since'
 
-/** Sent by a webhook test, and only to the tested webhook. */
+/** Sent only by a webhook test, and only to the tested webhook. */
 export const testEventType = 'webhook.test'
 
-/** Data of an event: ids, states, codes and amounts, but never content of users. */
+/** Data of an event: ids, states, codes and amounts, but no user content. */
 export type EventFacts =
   | {
       type: 'task.completed' | 'task.failed'
@@ -46,24 +45,22 @@ export type EventFacts =
   | { type: 'payment.failed'; topupId: string; amount: Units; reason: string }
   /** `refunded` is the total amount refunded for the top-up. `owed` is the account's total debt. */
   | { type: 'payment.refunded'; topupId: string; amount: Units; refunded: Units; owed: Units }
-  /** `disputed` is 0 after a dispute was won. */
+  /** `disputed` is 0 after a won dispute. */
   | { type: 'payment.disputed'; topupId: string; amount: Units; disputed: Units; owed: Units }
   | { type: typeof testEventType; webhookId: string }
 
 export const deliveryStatuses = ['pending', 'succeeded', 'failed', 'canceled'] as const
 export type DeliveryStatus = (typeof deliveryStatuses)[number]
 
-/**
- * Why a webhook is disabled: by its user, by its endpoint (status 410), or because deliveries have failed for days.
- */
+/** A webhook is disabled by its user, by its endpoint (status 410), or after days of failed deliveries. */
 export const disabledReasons = ['user', 'gone', 'failing'] as const
 export type DisabledReason = (typeof disabledReasons)[number]
 
 export type WebhookRecord = {
   id: string
-  /** Id of the owner, which is a user or `platformOwner`. */
+  /** A user's id or `platformOwner`. */
   userId: string
-  /** Null for the webhook that signs requests to the `webhookUrl` of tasks. Each owner can have one. */
+  /** Null for the webhook that signs requests to the `webhookUrl` of tasks. Each owner can have one such webhook. */
   url: string | null
   description: string
   types: EventType[] | null
@@ -79,10 +76,10 @@ export type WebhookRecord = {
 
 export type DeliveryAttempt = { at: EpochMs; durationMs: number; httpStatus: number | null; error: string | null }
 
-/** Start of a response: the status line with headers, and the body. Both are truncated. */
+/** Start of a response, truncated. `head` contains the status line and headers. */
 export type ResponseStart = { head: string; body: string }
 
-/** The latest attempts of a delivery, oldest first. Also the URL and the response of the last attempt. */
+/** Latest attempts of a delivery, oldest first, with the URL and response of the last one. */
 export type DeliveryTrace = { url: string; response: ResponseStart | null; attempts: DeliveryAttempt[] }
 
 export type DeliveryRecord = {
@@ -92,10 +89,7 @@ export type DeliveryRecord = {
   url: string | null
   status: DeliveryStatus
   attempts: number
-  /**
-   * Time of the next attempt. During an attempt, the time at which its lease expires. Null once the delivery has
-   * ended.
-   */
+  /** Time of the next attempt or, during an attempt, the end of its lease. Null once the delivery has ended. */
   dueAt: EpochMs | null
   attemptedAt: EpochMs | null
   httpStatus: number | null

@@ -4,16 +4,16 @@ import type { DeliveryRecord, DeliveryStatus, DeliveryTrace, WebhookRecord } fro
 /** Maximum number of webhooks per owner, including the webhook for callback URLs. */
 export const webhooksMax = 10
 
-/** Owner of webhooks that receive the events of all users. */
+/** Owner of the platform's webhooks, which receive the events of all users. */
 export const platformOwner = 'platform'
 
-/** `userId` is the owner, which is a user or `platformOwner`. */
+/** `userId` is a user's id or `platformOwner`. */
 export type WebhookOf = { userId: string; webhookId: string }
 
 export type CreateWebhook = WebhookOf & Pick<WebhookRecord, 'url' | 'description' | 'types' | 'sealed'>
 export type CreateWebhookResult =
   | { outcome: 'created'; webhook: WebhookRecord }
-  /** `task-webhook` means that the owner already has a webhook for callback URLs. */
+  /** `task-webhook`: the owner already has a webhook for callback URLs. */
   | { outcome: 'refused'; reason: 'too-many' | 'task-webhook' }
 
 /** Undefined fields remain unchanged. Enabling a webhook resets its failures. */
@@ -21,7 +21,7 @@ export type UpdateWebhook = WebhookOf & {
   changes: Partial<Pick<WebhookRecord, 'url' | 'description' | 'types'> & { isEnabled: boolean }>
 }
 
-/** Rejected unless `from` equals the stored secrets. */
+/** The rotation is rejected if `from` differs from the stored secrets. */
 export type RotateWebhook = WebhookOf & { from: string; to: string; previousUntil: EpochMs }
 
 /** `after` is the event id of the last delivery on the previous page. */
@@ -35,17 +35,17 @@ export type DueTarget = {
   hasFailed: boolean
 }
 
-/** Targets of a webhook that have pending deliveries, in order. */
+/** A webhook's targets with pending deliveries, in order. */
 export type TargetsOfWebhook = {
   webhookId: string
-  /** Equals `webhookId` if the webhook was deleted. */
+  /** Equals `webhookId` if the webhook no longer exists. */
   userId: string
   targets: DueTarget[]
 }
 
 /**
- * Selects webhooks whose ids are greater than `after`, and up to `perWebhook` targets of each. If a webhook has a
- * cursor, its targets start after the cursor.
+ * Selects webhooks with ids after `after`, and up to `perWebhook` targets of each. If a webhook has a cursor, its
+ * targets start after the cursor.
  */
 export type ListTargets = { after: string; limit: number; perWebhook: number; cursors: ReadonlyMap<string, string> }
 
@@ -54,7 +54,7 @@ export type LeasedDelivery = {
   webhookId: string
   userId: string
   target: string
-  /** Number of the attempt, starting at 1. It starts again at 1 after a redelivery. */
+  /** Starts at 1, and again at 1 after a redelivery. */
   attempt: number
   /** Incremented by each lease and redelivery, so that late results of earlier attempts have no effect. */
   fence: number
@@ -62,7 +62,7 @@ export type LeasedDelivery = {
   url: string
   sealed: string
   previousUntil: EpochMs | null
-  /** Whether an attempt for the webhook has failed since its last success. */
+  /** Whether an attempt has failed since the webhook's last success. */
   isFailing: boolean
   trace: DeliveryTrace | null
 }
@@ -100,25 +100,22 @@ export type WebhookStore = {
   getDelivery(of: { webhookId: string; eventId: string }): Promise<DeliveryRecord | undefined>
   getSent(of: { webhookId: string; eventId: string }): Promise<SentDelivery | undefined>
   health(webhookId: string): Promise<WebhookHealth>
-  /** Starts the delivery again with its first attempt. Returns undefined if it does not exist. */
+  /** Restarts a delivery with its first attempt. Returns undefined if it does not exist. */
   redeliver(of: { webhookId: string; eventId: string }): Promise<DeliveryRecord | undefined>
   /**
-   * Creates a test event with a leased delivery to this webhook only. Returns undefined if the webhook does not exist
-   * or has no URL.
+   * Creates a test event and leases its delivery, which goes only to this webhook. Returns undefined if the webhook
+   * does not exist or has no URL.
    */
   test(input: WebhookOf & { eventId: string; leaseMs: number }): Promise<LeasedDelivery | undefined>
 
   targets(input: ListTargets): Promise<TargetsOfWebhook[]>
-  /** Leases due deliveries, up to `count` per target. Other nodes cannot lease them until the lease expires. */
+  /** Leases up to `count` due deliveries per target. Other nodes cannot lease them until the lease expires. */
   lease(input: { wanted: readonly { target: string; count: number }[]; leaseMs: number }): Promise<LeasedDelivery[]>
   /** Saves the outcomes of attempts. Outcomes of stale attempts have no effect. */
   end(attempts: readonly EndedAttempt[]): Promise<void>
 
-  /** Returns webhooks of all owners ordered by id, starting after `afterId`. */
+  /** Returns the webhooks of all owners ordered by id, starting after `afterId`. */
   sealed(input: { afterId: string; limit: number }): Promise<WebhookRecord[]>
-  /**
-   * Replaces the encrypted secrets with the same secrets under another encryption key. Returns false if the stored
-   * secrets are no longer `from`.
-   */
+  /** Stores the same secrets encrypted with another key. Returns false if the stored secrets are no longer `from`. */
   reseal(input: { webhookId: string; from: string; to: string }): Promise<boolean>
 }

@@ -23,17 +23,14 @@ import {
 const dayMs = 86_400_000
 /** Time after which a mail without a link expires. */
 const mailLifeMs = 3 * dayMs
-/**
- * Retention of mails. It is shorter than the retention of events, because the ledger check looks up the event of each
- * mail.
- */
+/** Retention of mails. It is shorter than that of events, because the ledger check looks up the event of each mail. */
 const mailsKeptMs = 4 * dayMs
-/** A mail is sent when a key expires within this time. */
+/** A key's owner gets a mail this long before the key expires. */
 const expiringMs = 7 * dayMs
-/** Maximum number of mails per user, day and kind, for kinds that a user can cause free of charge. */
+/** Maximum mails per user, day and kind, for kinds that a user can cause for free. */
 const freeMailsPerDay = 10
 const expiredMax = 500
-/** Mails are counted only up to this number. */
+/** Counting stops at this number. */
 const countMax = 10_000
 const keysMax = 500
 
@@ -148,7 +145,7 @@ function draftOf({ at, data, expiresAt = at + mailLifeMs, max = freeMailsPerDay,
   return { ...of, at, data: JSON.stringify(data), expiresAt, max, sealed: sealed ?? null, since: at - dayMs }
 }
 
-/** Queues a mail about an event, if events of its type are mailed. */
+/** Queues a mail about an event if its type is one of `mailedEvents`. */
 export function mailEvent(
   tx: Tx,
   { id, type, ...event }: { id: string; userId: string; at: EpochMs; type: string; data: Record<string, Value> },
@@ -251,7 +248,7 @@ export function sealedMails(on: Reads, of: { afterId: string; limit: number }): 
   return on.all(sealed, of)
 }
 
-/** Replaces the encrypted link, unless it is no longer `from`. */
+/** Stores the same link encrypted with another key, unless the stored link is no longer `from`. */
 export function* resealMail(tx: Tx, change: { mailId: string; from: string; to: string }): Op<boolean> {
   return (yield* tx.run(reseal, change)) === 1
 }

@@ -13,17 +13,17 @@ export type MailStore = {
   end(input: Pick<LeasedMail, 'id' | 'attempt'> & { outcome: MailOutcome }): Promise<void>
   readState(): Promise<MailState>
   listNewest(limit: number): Promise<MailRecord[]>
-  /** Queues mails about some keys that expire soon. Returns true if there may be more keys. */
+  /** Queues mails about keys that expire soon. Returns true if there may be more keys. */
   noteExpiringKeys(): Promise<boolean>
   /** Mails a password link to the user with this email address, if there is one. Throttled like logins. */
   requestPasswordLink(input: RequestPasswordLink): Promise<RequestPasswordLinkResult>
   /**
-   * Mails a sign-up link or, if the address already has an account, a note that says so. Throttled like logins, and by
-   * a maximum per day.
+   * Mails a sign-up link, or a note that the address already has an account. Throttled like logins, and limited per
+   * day.
    */
   requestSignUp(input: RequestSignUp): Promise<RequestSignUpResult>
-  /** Returns the encrypted links of mails that are not sent yet, ordered by mail id, starting after `afterId`. */
+  /** Returns the encrypted links of unsent mails ordered by mail id, starting after `afterId`. */
   sealed(input: { afterId: string; limit: number }): Promise<{ id: string; sealed: string }[]>
-  /** Replaces an encrypted link with the same link under another encryption key, unless it is no longer `from`. */
+  /** Stores the same link encrypted with another key, unless the stored link is no longer `from`. */
   reseal(input: { mailId: string; from: string; to: string }): Promise<boolean>
 }

@@ -22,8 +22,8 @@ export type MailKind = (typeof mailKinds)[number]
 export const mailStatuses = ['pending', 'sent', 'failed'] as const
 
 /**
- * Name of the setting that is `yes` if the service sends mail. Otherwise no mails are queued. The node that started
- * last determines the value, so all nodes must have the same configuration.
+ * Setting that is `yes` if the service sends mail. Otherwise no mails are queued. The node that started last sets it,
+ * so all nodes must have the same configuration.
  */
 export const sendsMail = 'sends-mail'
 
@@ -59,8 +59,5 @@ export type MailRecord = {
   attemptedAt: EpochMs | null
 }
 
-/**
- * Numbers of mails for the operator. `failed` counts failed mails that are still stored. Both numbers are at most
- * 10,000.
- */
+/** `failed` counts failed mails that are still stored. Both counts stop at 10,000. */
 export type MailState = { pending: number; failed: number; lastError: { error: string; at: EpochMs } | null }

@@ -3,7 +3,7 @@ import type { UsedKey } from '../tasks/task-types.ts'
 import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
-// Requests with an Idempotency-Key. Keys are unique per user and operation for 24 hours.
+// An Idempotency-Key is unique per user and operation for 24 hours.
 
 const idempotencyKeptMs = 24 * 3_600_000
 
@@ -20,8 +20,8 @@ const count = statement<{ count: number }>(
   `SELECT count(*) AS count FROM (
     SELECT 1 FROM idempotency_keys WHERE user_id = :userId AND operation = :operation LIMIT :countMax) AS found`,
 )
-// Replaces an expired row that was not deleted yet. Callers check first whether an unexpired row exists. If one is
-// inserted after that check, its `created_at` becomes NULL, which rolls the command back.
+// Replaces an expired row that was not deleted yet. If an unexpired row is inserted after the caller's check,
+// `created_at` becomes NULL, which rolls the command back.
 const insert = statement(
   'idempotency_insert',
   `${insertInto('idempotency_keys', 'userId operation key bodyHash resourceId createdAt')}
@@ -52,7 +52,7 @@ export function* findIdempotent(on: Reads, of: KeyOf): Op<UsedKey | undefined> {
   return stillKept(yield* asked, yield* on.now())
 }
 
-/** Returns the number of a user's keys for an operation, but at most `countMax`. */
+/** Counts a user's keys for an operation, up to `countMax`. */
 export function* countKeys(on: Reads, of: { userId: string; operation: string; countMax: number }): Op<number> {
   return (yield* on.get(count, of))!.count
 }

@@ -15,11 +15,11 @@ import { insertInto, statement } from '../commands/statement.ts'
 // MCP clients do not mark tool calls as retries. A call with the same content as an earlier call whose client has
 // disconnected gets that call's task. A client that repeats its own request gets the unfinished task of that request.
 
-/** Time after the end of a turn during which a retry still gets that turn. */
+/** A retry still gets a turn that ended at most this long ago. */
 const keptMs = 60_000
 /**
- * Maximum time by which an original request may arrive after its retry. A busy node may have received it late, after
- * the client had given up.
+ * An original request may arrive this long after its retry, because a busy node may receive it only after the client
+ * has given up.
  */
 const overtakenMs = 1000
 
@@ -67,7 +67,7 @@ const leave = statement(
   'wire_request_leave',
   'UPDATE wire_requests SET left_at = :now WHERE user_id = :userId AND digest = :digest AND resource_id = :resourceId',
 )
-/** Uses a subquery per row, because for NOT EXISTS, PostgreSQL would read all turns. */
+/** Uses a subquery per row, because PostgreSQL would read all turns for NOT EXISTS. */
 const purge = statement(
   'wire_request_purge',
   ({ skipLocked }) => `WITH old AS MATERIALIZED (SELECT user_id, digest, resource_id FROM wire_requests AS w
@@ -82,8 +82,8 @@ const purge = statement(
 type Sent = WireRequest & { userId: string }
 
 /**
- * Returns the turn that answers the request, if the request is a retry or has arrived after its own retry. The caller
- * must have locked the account.
+ * Returns the turn that already answers the request, if the request is a retry or has arrived after its own retry. The
+ * caller must have locked the account.
  */
 export function* takeRepeated(tx: Tx, { digest, retries, userId }: Sent): Op<string | undefined> {
   const now = yield* tx.now()
@@ -104,7 +104,7 @@ export function insertRequest(tx: Tx, { digest, now, resourceId, retries, userId
 type Call = { call: ToolCall; userId: string }
 
 /**
- * Returns the task that answers the call: the unfinished task of the same request, or a task whose client has
+ * Returns the task that answers the call: an unfinished task of the same request, or a task whose client has
  * disconnected.
  */
 export function* findLeftTask(on: Reads, { call, userId }: Call): Op<string | undefined> {
@@ -115,8 +115,7 @@ export function* findLeftTask(on: Reads, { call, userId }: Call): Op<string | un
 }
 
 /**
- * Like `findLeftTask`, but also reserves the task, so that no other call gets it. The caller must have locked the
- * account.
+ * Like `findLeftTask`, but reserves the task, so that no other call gets it. The caller must have locked the account.
  */
 export function* takeLeftTask(tx: Tx, of: Call): Op<string | undefined> {
   const resourceId = yield* findLeftTask(tx, of)

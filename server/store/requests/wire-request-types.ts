@@ -1,34 +1,33 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 
-// Requests of protocols whose clients retry automatically and without an Idempotency-Key.
+// Protocols whose clients retry requests automatically, without an Idempotency-Key.
 
 /**
- * `digest` is a hash of the request that is the same for its retries. `retries` is the retry count that the client
- * sends.
+ * `digest` is a hash that is the same for all retries of a request. `retries` is the retry count that the client sends.
  */
 export type WireRequest = { digest: string; retries: number }
 
 /**
  * An MCP tool call that waits for its task. `what` is a digest of the call's content. `request` is a digest of the
- * client's request, or null if the request does not identify its client. For `keptMs` after the client has
- * disconnected, a retry gets the same task.
+ * client's request, or null if the request does not identify its client. A retry gets the same task until `keptMs`
+ * after the client has disconnected.
  */
 export type ToolCall = { what: string; request: string | null; keptMs: number }
 
 type RequestOf = { userId: string; digest: string; resourceId: string }
 
 export type WireRequestStore = {
-  /**
-   * Returns the turn that an earlier attempt of the request created, if it is open or ended within the last minute.
-   */
+  /** Returns the turn that an earlier attempt of the request created, if it is open or ended within the last minute. */
   findTurn(input: WireRequest & { userId: string }): Promise<string | undefined>
   /**
-   * Records that the client disconnected before it received the complete response. The next retry then gets this turn
-   * or task first. Returns the recorded time.
+   * Records that the client disconnected before it received the whole response. The next retry then gets this turn or
+   * task first. Returns the recorded time.
    */
   left(input: RequestOf): Promise<EpochMs>
   /** Undoes `left`. Returns false if another attempt has received the turn or task since. */
   takeBack(input: RequestOf & { leftAt: EpochMs }): Promise<boolean>
-  /** Marks all requests as disconnected. Called when the only process starts, because no client is connected then. */
+  /**
+   * Marks all requests as disconnected. Called when the only process starts, because no client can be connected then.
+   */
   leaveAll(): Promise<void>
 }

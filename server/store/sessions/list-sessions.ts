@@ -8,8 +8,8 @@ import { pieceOf, placesOf, readFilteredPage, toPage, within, type Piece } from 
 import { columns, statement, type Dialect } from '../commands/statement.ts'
 import { hasTags, tagValues } from '../tasks/tag-filter.ts'
 
-// Lists sessions, ordered by their creation or by their last use, newest first. Title searches read the rows of the
-// list and need no index, so they cost as much as a tag filter.
+// Sessions are listed by creation or by last use, newest first. A title search reads the rows of the list and needs no
+// index, so it costs as much as a tag filter.
 
 const item = columns('id userId agentId isCompleted tags title messageCount openTurnId activeAt')
 const times = { created: 'created_at', active: 'active_at' } as const
@@ -48,7 +48,7 @@ const listsBy = (order: SessionOrder) => ({
   completed: listOf(order, 'completed'),
 })
 const lists = { created: listsBy('created'), active: listsBy('active') }
-// Idle sessions with a turn in progress also count as active. The subquery finds them through their turn.
+// An idle session with a turn in progress also counts as active. The subquery finds it through its turn.
 const countActive = statement<{ count: number }>(
   'session_count_active_of_user',
   `SELECT count(*) + (SELECT count(*) FROM turns JOIN sessions AS s ON s.id = turns.session_id

@@ -39,12 +39,12 @@ import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
 import { askKey, countKeys, insertKey, stillKept } from '../requests/idempotency-keys.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
-// Commands for sessions and their messages. Expiry is not stored: each read decides whether a session has expired.
+// Expiry is not stored: each read decides whether a session has expired.
 
 type Of = { userId: string; sessionId: string }
 
 const operation = 'createSession'
-/** Maximum number of continued sessions whose messages are included in a history. */
+/** Maximum number of continued sessions that a history includes. */
 const continuedMax = 20
 
 const made =
@@ -68,8 +68,7 @@ const countEmpty = statement<{ count: number }>(
   `SELECT count(*) AS count FROM (
     SELECT 1 FROM sessions WHERE user_id = :userId AND message_count = 0 LIMIT ${emptySessionsMax}) AS found`,
 )
-// Metadata with a length of two bytes is an empty JSON object. Both engines know the length without reading the
-// value.
+// Metadata of two bytes is an empty JSON object. Both engines know the length without reading the value.
 const removeEmpty = statement(
   'session_remove_empty',
   `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions
@@ -90,7 +89,7 @@ const update = statement(
     WHERE id = :sessionId`,
 )
 const heldIn = statement<{ held: Units }>('session_held', 'SELECT held FROM turns WHERE id = :turnId')
-// Includes the condition of the partial index. Otherwise the index would not be used.
+// The index is partial, and is used only if the query repeats its condition.
 const ofMessages = 'media_type IS NOT NULL AND task_id IN (SELECT turn_id FROM messages WHERE session_id = :sessionId)'
 const removeMessages = statement('session_delete_messages', 'DELETE FROM messages WHERE session_id = :sessionId')
 const filesOf = statement<{ id: string }>('session_files', `SELECT id FROM payloads WHERE ${ofMessages}`)
@@ -137,7 +136,7 @@ const replyOf = statement<{ content: string }>(
     WHERE session_id = :sessionId AND turn_id = :turnId AND role = 'assistant' LIMIT 1`,
 )
 
-/** Returns the expiry cutoff. Sessions that were last active at or before this time have expired. */
+/** Sessions last active at or before the returned time have expired. */
 export function activeAfter(now: EpochMs, { sessionIdleSeconds }: StoreLimits): EpochMs {
   return now - sessionIdleSeconds * 1000
 }
@@ -189,10 +188,7 @@ export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits
   return { outcome: 'created', session, files }
 }
 
-/**
- * Deletes old empty sessions if the user has too many of them. Returns 0 if any were deleted, and otherwise the
- * number of empty sessions.
- */
+/** Deletes old empty sessions if the user has too many. Returns 0 if any were deleted, and otherwise their number. */
 function* emptyAfterRemoval(tx: Tx, userId: string, expiredAfter: EpochMs): Op<number> {
   const { count } = (yield* tx.get(countEmpty, { userId }))!
   if (count < emptySessionsMax) return count
@@ -301,7 +297,7 @@ export function* readHistory(on: Reads, of: ReadHistory): Op<History> {
   return { ...builder.history, cachedAt: receipt?.cached ? receipt.createdAt : null }
 }
 
-/** Returns the id of the session's last stored turn, which is the only one that a new turn can replace. */
+/** Returns the session's last stored turn, the only one that a new turn can replace. */
 export function* lastTurnOf(on: Reads, sessionId: string): Op<string | undefined> {
   return (yield* on.get(lastTurn, { sessionId }))?.turnId
 }

@@ -30,10 +30,7 @@ const messageFieldsBytes = 400
 
 export type SessionTotal = { agentId: string; open: number; completed: number }
 
-/**
- * Decides whether a user may create another session. `empty` excludes empty sessions that were just deleted to make
- * room.
- */
+/** Decides whether a user may create another session. `empty` excludes sessions that were just deleted to make room. */
 export function judgeSession(has: {
   totals: readonly SessionTotal[]
   empty: number
@@ -47,8 +44,8 @@ export function judgeSession(has: {
 }
 
 /**
- * Returns the total of a session list. `active` is the number of the user's active sessions, or of those with one
- * agent if the list is filtered by agent.
+ * Returns the total of a session list. `active` is the number of the user's active sessions, for one agent if the list
+ * is filtered by agent.
  */
 export function sessionTotal(
   totals: readonly SessionTotal[],
@@ -58,8 +55,8 @@ export function sessionTotal(
   if (status === 'active') return active
   if (status === 'completed') return sum(asked, ({ completed }) => completed)
   const open = sum(asked, (total) => total.open)
-  // On PostgreSQL the two reads may see different states. A session that is created between them is active but
-  // missing from the totals.
+  // On PostgreSQL, the two reads may see different states. A session that is created between them is active but missing
+  // from the totals.
   return status === 'expired' ? Math.max(0, open - active) : open + sum(asked, ({ completed }) => completed)
 }
 
@@ -85,7 +82,7 @@ export function sessionRecord(row: SessionRow, activeAfter: EpochMs): SessionRec
   return { id, userId, agentId, status, ...texts, messageCount, maxCost, spent, createdAt, updatedAt }
 }
 
-/** Row of a session list. `madeAt` is the creation time, and `createdAt` the time by which the list is ordered. */
+/** `madeAt` is the creation time, and `createdAt` is the time by which the list is ordered. */
 export type ListRow = Omit<SessionRow, 'metadata' | 'updatedAt'> & { madeAt: EpochMs; seq: number }
 
 export function sessionListItem(row: ListRow, activeAfter: EpochMs): SessionListItem {
@@ -113,7 +110,10 @@ export function messagePage(rows: Iterable<MessageRow>, bytesMax: number): Messa
   return takeFitting(measured(rows), { bytesMax, bytesOf }).map(messageRecord)
 }
 
-/** A message and the JSON size of its text. Measured only once, because measuring a megabyte takes milliseconds. */
+/**
+ * A message and the JSON size of its text. The size is measured only once, because that takes milliseconds for a
+ * megabyte.
+ */
 type Measured = { row: MessageRow; contentBytes: number }
 
 function* measured(rows: Iterable<MessageRow>): Iterable<Measured> {
@@ -132,7 +132,7 @@ function messageRecord({ contentBytes, row: { isTruncated, parts, toolCalls, ...
   }
 }
 
-/** Applies the current bound even to messages that were stored before the bound existed. */
+/** Applies the current bound, because older messages were stored without one. */
 function readToolCalls(json: string): ToolCallRecord[] {
   const calls = JSON.parse(json) as ToolCallRecord[]
   if (Buffer.byteLength(json) <= toolCallsBytesMax) return calls
@@ -150,15 +150,15 @@ function readToolCalls(json: string): ToolCallRecord[] {
   return JSON.parse(keptToolCalls(shortened) ?? '[]') as ToolCallRecord[]
 }
 
-// Messages with several parts. The content consists of the joined text parts, so that clients without support for
-// parts can read it. In addition to the content, the row contains only the files and the length of each text part.
+// Messages with several parts. The content joins the text parts, so that clients without support for parts can read it.
+// The `parts` column adds only the files and the length of each text part.
 
 export const textsBetween = '\n'
 
 /** A stored part: either a file, or the length of the text in UTF-16 code units. */
 type KeptPart = { chars: number } | MessageFile
 
-/** Size that a file part adds to a response beyond its stored size, mainly for its link. */
+/** Bytes that a file part adds to a response beyond its stored size, mainly for its link. */
 const partFieldsBytes = 500
 
 export function contentOf(parts: readonly MessagePart[]): string {
@@ -196,8 +196,7 @@ export function partsBytes(kept: string | null, contentBytes: number): number {
 }
 
 /**
- * Merges metadata key by key. Null removes a key. A Map is used because keys such as `__proto__` are special in
- * objects.
+ * Merges metadata key by key. Null removes a key. Uses a Map, because keys such as `__proto__` are special in objects.
  */
 export function mergeMetadata(own: string, changes: Record<string, unknown>): string {
   const merged = new Map(Object.entries(JSON.parse(own) as Record<string, unknown>))
@@ -210,7 +209,7 @@ export function mergeMetadata(own: string, changes: Record<string, unknown>): st
 
 export type NewestRow = Pick<MessageRow, 'turnId' | 'content' | 'parts' | 'replaces'> & { tokens: number }
 
-/** Builds a history from the messages of a session. They must be added newest first. */
+/** Builds a history from a session's messages, which must be added newest first. */
 export class HistoryBuilder {
   readonly #tokensMax: number
   readonly #kept: Omit<History, 'cachedAt'> = { messages: [], tokens: 0 }
@@ -231,7 +230,7 @@ export class HistoryBuilder {
   }
 
   #add(row: NewestRow): boolean {
-    // An exchange is stored as a message followed by its reply, so in reverse order the reply comes first.
+    // Messages are added newest first, so a reply comes before its message.
     if (!this.#reply) {
       this.#reply = row
       return true
@@ -242,7 +241,7 @@ export class HistoryBuilder {
     const isReplaced = row.turnId === this.#replaced
     this.#replaced = row.replaces
     if (isReplaced) return true
-    // Skip a reply that was cut off before its first word, because the model cannot continue from an empty reply.
+    // Skip a reply that was cut off before its first word. The model cannot continue from an empty reply.
     if (content === '') return true
     const tokens = replyTokens + row.tokens
     if (this.#kept.tokens + tokens > this.#tokensMax) return false

@@ -9,8 +9,7 @@ import type { WireRequest } from '../requests/wire-request-types.ts'
 import type { EarlierRates, StoredRates, StoredTokens } from './stored-rates.ts'
 
 /**
- * A file of a message, and its estimated and maximum numbers of tokens. The maximum is null if only the agent's
- * context window limits it.
+ * A file of a message. `tokens` is an estimate. `tokensMax` is null if only the agent's context window limits the file.
  */
 export type MessageFile = {
   payloadId: string
@@ -51,8 +50,8 @@ export type SessionListItem = Omit<SessionRecord, 'metadata' | 'continues' | 'ma
 export const messageRoles = ['user', 'assistant'] as const
 
 /**
- * A tool call in a reply. `output` is null if the reply was cut off before the result arrived. If a byte count is
- * set, the value is only a preview.
+ * `output` is null if the reply was cut off before the result arrived. If a byte count is set, the value is only a
+ * preview.
  */
 export type ToolCallRecord = {
   id: string
@@ -71,7 +70,7 @@ export type MessageRecord = {
   parts: MessagePart[] | null
   toolCalls: ToolCallRecord[]
   isTruncated: boolean
-  /** For a user's message, the previous turn that this turn replaces in the history. */
+  /** For a user's message, the previous turn that this one replaces in the history. */
   replaces: string | null
   createdAt: EpochMs
 }
@@ -80,21 +79,20 @@ export type MessageRecord = {
 export const turnOutcomes = ['finished', 'truncated', 'failed'] as const
 export type TurnOutcome = (typeof turnOutcomes)[number]
 
-/** Components of a chat's cost, which are stored with the transaction. USD amounts are decimal strings. */
+/** Components of a chat's cost, stored with the transaction. USD amounts are decimal strings. */
 export type ChatBreakdown = StoredTokens & {
   toolCalls: number
-  /** Tokens that were charged at the rates for long prompts. They are also included in the other counts. */
+  /** Tokens that were charged at the rates for long prompts. The other counts include them. */
   longContext?: StoredTokens
   rates: StoredRates | EarlierRates
-  /** Id of the model that answered, if several models are configured. */
+  /** Id of the model that answered, if several are configured. */
   model?: string
   /** Whether tokens were estimated from the text because the agent did not report all of them. */
   isEstimated: boolean
-  /** Exact cost with nine decimals. Older receipts lack this field and the next two fields. */
+  /** Exact cost with nine decimals. Older receipts lack this field and the next two. */
   exactUsd?: string
   /**
-   * Remainders below 0.0001 USD: the one carried over from the account's earlier chats, and the one carried over to
-   * its next chat.
+   * Remainders below 0.0001 USD: the one carried over from earlier chats, and the one carried over to the next chat.
    */
   carriedBeforeUsd?: string
   carriedAfterUsd?: string
@@ -112,13 +110,13 @@ export type CreateSession = {
   continues?: string | null
   maxCost?: Units | null
   /**
-   * Whether `/v1/responses` creates the session. If the user has too many sessions, the least recently used one of
-   * this kind is deleted.
+   * Whether the session is created for `/v1/responses`. If the user has too many sessions, the least recently used one
+   * of this kind is deleted.
    */
   isResponse?: boolean
   idempotency: Idempotency | null
 }
-/** `files` contains the ids of the payloads of a session that was deleted to make room. */
+/** `files` contains the payload ids of a session that was deleted to make room. */
 export type CreateSessionResult =
   | { outcome: 'created'; session: SessionRecord; files: string[] }
   | { outcome: 'replayed'; session: SessionRecord }
@@ -151,22 +149,18 @@ export type ListSessions = Page & ListRange & SessionFilter & { userId: string; 
 
 export type OpenTurn = SessionOf & {
   turnId: string
-  /**
-   * Set for a turn without a session. `sessionId` is then not the id of a stored session, and the exchange is not
-   * stored.
-   */
+  /** Set for a turn without a session. `sessionId` then names no stored session, and the exchange is not stored. */
   agentId?: string
   /** The turn is rejected if this idempotency key was already used. */
   idempotency: Idempotency | null
   /**
-   * Identifies the request, so that a retry without an Idempotency-Key gets the same turn. Null if clients do not
-   * retry it.
+   * Identifies the request, so that a retry without an Idempotency-Key gets the same turn. Null if clients do not retry
+   * it.
    */
   request?: WireRequest | null
   /**
-   * `required` is the amount that must be available, and `hold` the amount to hold if caps and limits allow it. If
-   * the balance covers only part of the hold, the turn starts with a lower hold, but only while nothing else is on
-   * hold.
+   * `required` must be available. `hold` is held if caps and limits allow it. If the balance covers only part of it,
+   * less is held, but only if nothing else is on hold.
    */
   required: Units
   hold: Units
@@ -196,7 +190,7 @@ export type OpenTurnResult =
         | 'rate'
       rate: RateState
     }
-  /** The request repeats an earlier request, which created the turn `turnId`. */
+  /** The request repeats an earlier one, which created the turn `turnId`. */
   | { outcome: 'refused'; reason: 'repeated'; turnId: string; rate: RateState }
   | LimitRefusal
   /** The account has reached the daily bound on write-offs of chat costs. */
@@ -207,7 +201,7 @@ export type OpenTurnResult =
 
 /** Increases the hold by `by` or, if less is available, by at least `least`. */
 export type GrowHold = { turnId: string; by: Units; least: Units }
-/** Reason why a hold cannot grow: the balance, a cap of the turn or its session, or a spending limit. */
+/** Why a hold cannot grow: the balance, a cap of the turn or its session, or a spending limit. */
 export type HoldLimit = 'balance' | 'budget' | 'limit'
 export type GrowHoldResult =
   /** `held` is the new hold of the turn. `free` is the amount still available within the balance, caps and limits. */
@@ -235,8 +229,8 @@ export type TurnMessage = { content: string; tokens: number }
 export type SettledTurn = { charged: Units; balance: Units; writtenOff: Units }
 
 /**
- * `replaces` is a turn to leave out. `withCachedAt` also reads the session's last receipt, which is needed only for
- * prompts of models.
+ * `replaces` is a turn to leave out. `withCachedAt` also reads the session's last receipt, which only prompts for
+ * models need.
  */
 export type ReadHistory = {
   sessionId: string
@@ -250,6 +244,6 @@ export type ReadHistory = {
 export type History = {
   messages: Pick<MessageRecord, 'role' | 'content' | 'parts'>[]
   tokens: number
-  /** Time at which the last reply ended, or null if no part of its prompt was cached. */
+  /** End of the last reply, or null if no part of its prompt was cached. */
   cachedAt: EpochMs | null
 }

@@ -1,4 +1,4 @@
-/** Numbers of tokens in a stored transaction. Cache writes are omitted if they are zero. */
+/** Token counts of a stored transaction. Cache writes are omitted if they are zero. */
 export type StoredTokens = {
   promptTokens: number
   /** Part of `promptTokens` that the provider read from its prompt cache. */
@@ -25,7 +25,7 @@ export type StoredRates = StoredTokenRates & {
   priceListVersion?: string
 }
 
-/** Rates of one model of an agent. `model` is its id. */
+/** `model` is the id of the agent's model that has these rates. */
 export type StoredModelRates = StoredRates & { model?: string }
 
 /** Rates on older receipts, per 1,000 tokens. */

@@ -39,7 +39,7 @@ type Row = {
   leaseUntil: EpochMs | null
   countedIn: CountedIn
   sessionMaxCost: Units | null
-  /** Amount spent in the session, or null without a session. */
+  /** Null for a turn without a session. */
   spent: Units | null
 }
 
@@ -65,7 +65,7 @@ const insertFile = statement(
   'turn_insert_file',
   insertInto('payloads', 'id taskId createdAt bytes sha256 mediaType filename tokens'),
 )
-// Includes the condition of the partial index. Otherwise the index would not be used.
+// The index is partial, and is used only if the query repeats its condition.
 const removeFiles = statement(
   'turn_delete_files',
   'DELETE FROM payloads WHERE media_type IS NOT NULL AND task_id = :turnId',
@@ -92,7 +92,7 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
   const { idempotency, keyId = null, maxCost = null, quoteId = null, request, sessionId, turnId, userId } = input
   const { replaces = null, title = null } = input
   const asked = {
-    // Sent first, so that all other reads run after the lock was acquired.
+    // Sent first, so that all other reads run under the lock.
     account: tx.lockAccount({ userId }),
     limits: askLimits(tx, { ...input, payloadBytes: bytesOf(input) }, limits),
     session: input.agentId === undefined ? askSession(tx, { userId, sessionId }) : undefined,
@@ -151,12 +151,12 @@ function bytesOf({ files = [] }: OpenTurn): number {
   return files.reduce((sum, { digest }) => sum + digest.bytes, 0)
 }
 
-/** Stands in for the session when a turn without a session is checked: active, and without a turn in progress. */
+/** Replaces the session when a turn without one is checked. */
 function unkept({ agentId }: OpenTurn) {
   return agentId === undefined ? undefined : ({ status: 'active', agentId, openTurnId: null } as const)
 }
 
-/** Applies the current caps, because a session's cap may change while its turn is open. */
+/** Uses the current caps, because a session's cap can change while its turn is open. */
 export function* growHold(tx: Tx, { by, least, turnId }: GrowHold, limits: StoreLimits): Op<GrowHoldResult> {
   if (!(yield* tx.lockOwner({ turnId }))) return { outcome: 'refused', reason: 'over' }
   const turn = yield* tx.get(get, { turnId })
@@ -184,10 +184,7 @@ function leftOf({ maxCost, sessionMaxCost, spent }: Row): Units {
   return leftWithin(maxCost, spent === null ? undefined : { maxCost: sessionMaxCost, spent })
 }
 
-/**
- * Settles a turn. If `ifAbandoned` is set, settles it only if its lease has expired or a single process owns the
- * store.
- */
+/** If `ifAbandoned` is set, settles the turn only if its lease has expired or the engine has no leases. */
 export function* settleTurn(
   tx: Tx,
   input: SettleTurn,
@@ -195,7 +192,7 @@ export function* settleTurn(
 ): Op<SettledTurn | undefined> {
   const { breakdown, cost, model, outcome, providerCost = null, remainder = 0, turnId } = input
   if (!(yield* tx.lockOwner({ turnId }))) return undefined
-  // A node renews its lease without locking the account, so lock the row before checking the lease.
+  // Nodes renew leases without locking the account, so lock the row before checking the lease.
   if (ifAbandoned) yield* tx.get(lock, { turnId })
   const turn = yield* tx.get(get, { turnId })
   if (!turn || turn.settledAt !== null) return undefined
@@ -225,8 +222,7 @@ export function* settleTurn(
       carriedAfterUsd: formatExact({ cost: 0, remainder: carriedOn }),
       ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }),
     }
-    // Only a charge with a receipt changes the carried remainder, because each receipt must continue from the
-    // previous one.
+    // Only a charge with a receipt changes the carried remainder, because each receipt continues from the previous one.
     const settles = { held, carried: carriedOn }
     const description = `Chat with ${agentId}${turnEndings[outcome]}`
     const posting = { userId, type: 'chat_charge', amount: -charged, sessionId, turnId, description, now } as const

@@ -3,10 +3,10 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 
 export const eventsKeptMs = 10 * 60_000
-/** Maximum size of the stored events of a turn. Beyond this, only the newest events are stored. */
+/** Maximum size of a turn's stored events. Beyond this, only the newest are stored. */
 export const turnEventsBytesMax = 8_388_608
 
-/** A stored turn. `outcome`, `cost` and `settledAt` are null while it is open. */
+/** `outcome`, `cost` and `settledAt` are null while the turn is open. */
 export type TurnRecord = {
   turnId: string
   userId: string
@@ -19,7 +19,7 @@ export type TurnRecord = {
 }
 
 /**
- * Consecutive events of a turn, as one line of JSON each. `firstSeq` and `lastSeq` are the sequence numbers of the
+ * Consecutive events of a turn, with one line of JSON each. `firstSeq` and `lastSeq` are the sequence numbers of the
  * first and last event.
  */
 export type TurnEvents = { turnId: string; firstSeq: number; lastSeq: number; lines: string }
@@ -32,8 +32,8 @@ export type TurnEventStore = {
   /** Returns the id of the turn in progress, null if there is none, or undefined if the session does not exist. */
   findOpenTurn(input: { userId: string; sessionId: string }): Promise<string | null | undefined>
   /**
-   * Stores events. They are deleted several minutes after the end of their turn. Duplicates are ignored. Deletes the
-   * events in `dropped` in the same transaction.
+   * Stores events, and deletes those in `dropped` in the same transaction. Duplicates are ignored. Events are deleted
+   * several minutes after their turn has ended.
    */
   keep(events: readonly TurnEvents[], dropped?: readonly DroppedEvents[]): Promise<void>
   /**

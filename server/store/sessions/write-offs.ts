@@ -6,16 +6,15 @@ import type { AccountRow } from '../tables/account-tables.ts'
 import type { Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
-// Sums up the write-offs of an account's chats per UTC day. The operator bears this loss, so an account that causes
-// too much of it is blocked until the next day. The sum is in the account's row, which the admission reads and locks
-// anyway.
+// Write-offs of an account's chats, per UTC day. The operator bears this loss, so an account that causes too much of it
+// is blocked until the next day. The sum is in the account's row, which the admission reads and locks anyway.
 
 const note = statement(
   'account_write_off',
   'UPDATE accounts SET written_off = :writtenOff, written_off_on = :today WHERE user_id = :userId',
 )
 
-/** Adds an amount to the account's write-offs of the day. The caller must have locked the account. */
+/** Adds to the account's write-offs of the day. The caller must have locked the account. */
 export function noteWriteOff(tx: Tx, account: AccountRow, { amount, now }: { amount: Units; now: EpochMs }): void {
   const today = periodStart('day', now)
   const before = account.writtenOffOn === today ? account.writtenOff : 0
@@ -23,7 +22,7 @@ export function noteWriteOff(tx: Tx, account: AccountRow, { amount, now }: { amo
   tx.send(note, { userId: account.userId, writtenOff, today })
 }
 
-/** Returns the time until which chats of the account are blocked, or null if they are not blocked. */
+/** Returns when the block on the account's chats ends, or null if there is none. */
 export function writeOffBlock(
   { writtenOff, writtenOffOn }: AccountRow,
   { limits: { maxWrittenOffUsdPerDay }, now }: { limits: StoreLimits; now: EpochMs },

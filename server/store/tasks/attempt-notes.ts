@@ -13,13 +13,13 @@ const forbid = statement(
 )
 const note = statement('task_note_progress', `UPDATE tasks SET progress = :progress WHERE ${thisAttempt}`)
 
-/** Takes the same lock as `cancelTask`, so that the two commands cannot run concurrently. */
+/** Takes the same lock as `cancelTask`, so that the two commands cannot run at the same time. */
 export function* forbidCancel(tx: Tx, { attempt, taskId }: AttemptRef): Op<boolean> {
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
   return (yield* tx.run(forbid, { taskId, attempt, now: yield* tx.now() })) > 0
 }
 
-/** Saves progress reports, except from stale attempts. Does not lock accounts, because it moves no money. */
+/** Saves progress reports, except those of stale attempts. Locks no account, because it moves no money. */
 export function* noteProgress(tx: Tx, notes: readonly ProgressNote[]): Op<void> {
   // Update the rows in the order in which lease renewals lock them, so that the two cannot deadlock.
   const inOrder = notes.toSorted((a, b) => (a.taskId < b.taskId ? -1 : 1))

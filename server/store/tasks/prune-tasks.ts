@@ -5,7 +5,7 @@ import { columns, moveSetting, statement } from '../commands/statement.ts'
 // Deletes the contents of old tasks. The rows and their amounts, times, usage and tags remain, because the ledger
 // check and the books need them.
 
-/** Name of the setting that contains the `seq` of the last task that was pruned or skipped. */
+/** Setting that stores the `seq` of the last task that was pruned or skipped. */
 const prunedTo = 'tasks-pruned-to'
 
 type Prunable = {
@@ -41,8 +41,8 @@ const removePayloads = statement(
 const moveTo = moveSetting('task_move_pruned_to', prunedTo)
 
 /**
- * Prunes the next tasks that ended at or before `until`, in order of admission. Stops at the first task that is open
- * or ended later, so that task delays all tasks after it. Returns whether there may be more.
+ * Prunes the next tasks that ended at or before `until`, in order of admission. Stops at the first task that is open or
+ * ended later, which delays all tasks after it. Returns whether there may be more.
  */
 export function* pruneTasks(tx: Tx, { rowsMax, until }: { rowsMax: number; until: EpochMs }): Op<boolean> {
   yield* tx.lock('retention')

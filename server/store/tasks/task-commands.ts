@@ -34,7 +34,7 @@ import { settled, type Priced } from './task-usage.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 import { findLeftTask, insertCall, takeLeftTask } from '../requests/wire-request-commands.ts'
 
-// Commands that change a task. Each command first locks the account of the task's user, even for a refund.
+// Each command first locks the account of the task's user, even for a refund.
 
 type Draft = Omit<AdmitTask, 'request'>
 type Failure = FailTask & { ifAbandoned?: boolean }
@@ -84,7 +84,7 @@ const claimWithConnectors = claimIf(
 )
 /**
  * Finds a task that must wait because its user already has `most` running or interrupted tasks. Releases the task's
- * lease, so that another node can take it.
+ * lease for other nodes.
  */
 const beyondLimit = statement<{ id: string }>('task_beyond_limit', ({ ofLease }) => {
   const where = `id = :taskId AND status = 'pending' AND :most <= (SELECT count(*) FROM (
@@ -102,7 +102,7 @@ const connectorsWait = statement<{ status: TaskStatus }>('task_connectors_wait',
     `SELECT status FROM tasks WHERE ${where}`,
   )
 })
-// A node renews its lease without locking the account, so the statement that ends an attempt also checks the lease.
+// Nodes renew leases without locking the account, so the statement that ends an attempt also checks the lease.
 const ifPassed = ' AND (CAST(:passedAt AS bigint) IS NULL OR lease_until <= :passedAt)'
 const ended = `RETURNING ${columns('userId agentId endpointId keyId cost givenBack webhookUrl completedAt countedIn connectorIds cancelableUntil hasEvent')}`
 const complete = statement<Ended>(
@@ -196,7 +196,7 @@ function json(value: object | null | undefined): string | null {
   return value === null || value === undefined ? null : JSON.stringify(value)
 }
 
-/** Returns the rejection that `admitTask` would return, or undefined. Writes nothing and waits for no lock. */
+/** Writes nothing and waits for no lock. */
 export function* foreseeAdmission(on: Reads, input: Draft, limits: StoreLimits): Op<TaskNotAccepted | undefined> {
   const { call, userId } = input
   if (call && (yield* findLeftTask(on, { call, userId })) !== undefined) return undefined
@@ -206,7 +206,7 @@ export function* foreseeAdmission(on: Reads, input: Draft, limits: StoreLimits):
 type Judge = { asked: Answer<AccountRow | undefined>; limits: StoreLimits }
 
 /**
- * Sends its reads before the account lock is confirmed. The database runs them in order, after it has locked the
+ * The reads are sent before the account lock is confirmed. The database runs them in order, after it has locked the
  * account.
  */
 function* judge(on: Reads, input: Draft, { asked, limits }: Judge): Op<Judged> {
@@ -228,7 +228,7 @@ export function* claimTask(tx: Tx, taskId: string, limits: StoreLimits): Op<Clai
   if (!account) return undefined
   const { userId } = account
   const { tasksAtWork: most } = limitsOf(account, limits.plans ?? noPlans)
-  // Counts rows, because the counters are written only at the end of a commit, which may contain many claims.
+  // Count rows, because the counters are written only at the end of a commit, which may contain many claims.
   if (most !== null && (yield* tx.get(beyondLimit, { taskId, userId, most }))) return 'at-limit'
   const now = yield* tx.now()
   const leaseUntil = now + limits.leaseSeconds * 1000
@@ -244,7 +244,7 @@ export function* claimTask(tx: Tx, taskId: string, limits: StoreLimits): Op<Clai
     yield* endOpen(tx, { taskId, from: 'pending' }, { error, countsAsAbuse: false, limits })
     return 'blocked'
   }
-  // An interrupted task remains `processing` while it waits for its next attempt, so its counter does not change.
+  // An interrupted task stays `processing` while it waits for its next attempt, so the counters do not change.
   if (row.attempt === 1) moved(tx, row, ['pending', 'processing'])
   const hasLimit = row.connectorIds !== null && limits.connectorTasksAtWork > 0
   return { ...taskRecord(row), isLimited: most !== null || hasLimit }
@@ -332,9 +332,7 @@ function* endOpen(tx: Tx, { from, taskId }: Open, ending: Omit<Ending, 'now'>): 
   yield* refund(tx, { taskId, row, from }, { ...ending, now })
 }
 
-/**
- * Refunds a failed task and applies the other consequences of its failure. The task's row must already be updated.
- */
+/** Refunds a failed task and handles the other consequences of its failure. The task's row must already be updated. */
 function* refund(
   tx: Tx,
   { from, row, taskId }: Open & { row: Ended },

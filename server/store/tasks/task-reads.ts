@@ -43,10 +43,7 @@ const item = `${columns('seq id agentId endpointId keyId status tags cost givenB
   CASE WHEN :withPreview = 1 AND status = 'failed' THEN substr(error_message, 1, ${previewLength}) END AS "errorMessage"`
 const page = 'ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset'
 type Filter = { where?: string; index: string }
-/**
- * Names the index in the FROM clause. Without statistics, SQLite would read all of a user's tasks to find those with
- * a rare status.
- */
+/** Names the index. Without statistics, SQLite would read all of a user's tasks to find those with a rare status. */
 const from = ({ index, where = '' }: Filter, { indexedBy }: Dialect) =>
   `FROM tasks ${indexedBy(index)} WHERE user_id = :userId ${where}`
 const hasOutcome = `(CAST(:outcome AS text) IS NULL OR :outcome =
@@ -57,8 +54,8 @@ const matches = (dialect: Dialect) =>
     AND ${hasOutcome} AND ${containsText(dialect)}`
 const listed = (dialect: Dialect) => `${within('seq')} AND ${matches(dialect)}`
 /**
- * Condition for the text search. A full-text index would have to be written with each admission, and would not find
- * parts of words such as ids.
+ * Text search. A full-text index would have to be written with each admission, and would not find parts of words such
+ * as ids.
  */
 const containsText = ({ lower, position }: Dialect) => `(CAST(:inputText AS text) IS NULL
   OR ${position}(${lower('request')}, :inputText) > 0
@@ -105,8 +102,8 @@ const ofAgentAndStatus = newest('_of_agent_and_status', {
   index: 'tasks_user_agent_status',
   where: 'AND agent_id = :agentId AND status = :status',
 })
-// In the index the status precedes the time. Each status is therefore read separately, and the four results are
-// merged. A single query over all statuses would sort all of the agent's tasks.
+// The index sorts by status before time, so each status is read separately and the results are merged. A single query
+// over all statuses would sort all of the agent's tasks.
 const ofAgentAndAny = (name: string, match: (dialect: Dialect) => string) =>
   statement<ListRow>(`task_list${name}_of_agent`, (dialect) => {
     const ofOne = (status: string) => {
@@ -145,7 +142,7 @@ const tagged = {
     `SELECT count(*) AS count FROM (SELECT 1 FROM task_tags WHERE ${hasTag} LIMIT :limit) AS found`,
   ),
 }
-/** Maximum number of tasks to count per tag. For a tag with more tasks, `commonTagTasks` is assumed. */
+/** Tasks per tag are counted only up to this number. A tag with more is assumed to have `commonTagTasks`. */
 const countedMax = 10_000
 const commonTagTasks = 200_000
 const counters = statement<{ part: string; status: string; count: number }>(
@@ -209,7 +206,7 @@ function totalOf(on: Reads, { agentId, status, userId }: Filters): Answer<number
   })
 }
 
-/** Returns the tag with the fewest tasks. Returns undefined if even fewer tasks have the given agent and status. */
+/** Returns the tag with the fewest tasks, or undefined if even fewer tasks have the given agent and status. */
 function* rarestTag(on: Reads, filters: Filters, tags: readonly string[]): Op<string | undefined> {
   const { agentId, status, userId } = filters
   const isOfUser = agentId === undefined && status === undefined
@@ -228,7 +225,7 @@ function* rarestTag(on: Reads, filters: Filters, tags: readonly string[]): Op<st
   return rarest
 }
 
-/** Returns the reads of a filtered list that scan all tasks with the given agent and status. */
+/** Scans all tasks with the given agent and status. */
 function inList(on: Reads, filters: Filters, of: ListTasks & { isFiltered: boolean }): Filtered<ListRow> {
   const { count, filtered } = listFor(filters)
   const values = { ...filters, ...matchingOf(of), withPreview: of.withPreview ? 1 : 0 }
@@ -242,7 +239,7 @@ function inList(on: Reads, filters: Filters, of: ListTasks & { isFiltered: boole
   }
 }
 
-/** Returns the reads of a filtered list that scan all tasks with one of its tags. */
+/** Scans all tasks with one of the list's tags. */
 function withOneTag(on: Reads, { agentId, status, tag, userId }: Filters & { tag: string }, of: ListTasks) {
   const { endpointId, keyId, search, tags = [], withPreview } = of
   const isUnfiltered = [agentId, status, endpointId, keyId, search, tags[1]].every((one) => one === undefined)
@@ -264,7 +261,8 @@ type Matching = Pick<ListTasks, 'endpointId' | 'keyId' | 'outcome' | 'search' | 
 
 /** Returns the parameters of the filters that no index covers. */
 function matchingOf({ endpointId, keyId, outcome, search, tags = [] }: Matching) {
-  // Convert only ASCII letters, as the statement does, because the engines convert other letters differently.
+  // Convert only ASCII letters to lower case, like the statement, because the engines convert other letters
+  // differently.
   const errorText = search?.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase()) ?? null
   // The input is stored as JSON, so escape quotes and backslashes.
   const inputText = errorText === null ? null : JSON.stringify(errorText).slice(1, -1)

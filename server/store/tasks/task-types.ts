@@ -10,10 +10,7 @@ import type { ToolCall } from '../requests/wire-request-types.ts'
 export const taskStatuses = ['pending', 'processing', 'completed', 'failed'] as const
 export type TaskStatus = (typeof taskStatuses)[number]
 
-/**
- * Outcome of a task. Tasks that were canceled by their owner (`canceled`) or not started in time (`expired`) have the
- * status `failed`.
- */
+/** A task that its owner canceled (`canceled`) or that did not start in time (`expired`) has the status `failed`. */
 export const taskOutcomes = ['completed', 'failed', 'canceled', 'expired'] as const
 export type TaskOutcome = (typeof taskOutcomes)[number]
 
@@ -36,7 +33,7 @@ export type TaskFailure = { code: string; message: string; details: string }
 export type PayloadRecord = { id: string; digest: PayloadDigest | null }
 
 /**
- * A payload and the user of its task or turn. For a turn, also its session. `mediaType` is set for files of messages
+ * A payload and the user of its task or turn. `sessionId` is set for a turn. `mediaType` is set for files of messages
  * and null for JSON.
  */
 export type OwnedPayload = PayloadRecord & {
@@ -58,7 +55,7 @@ export type TaskRecord = {
   keyId: string | null
   status: TaskStatus
   attempt: number
-  /** Cost of the task. For a metered or token-priced task, the maximum cost until the task is completed. */
+  /** For a metered or token-priced task, the maximum cost until the task is completed. */
   cost: Units
   givenBack: Units
   meters: Record<string, Units> | null
@@ -75,16 +72,16 @@ export type TaskRecord = {
   runLog: string | null
   /** The task fails if it has not started by this time. */
   expiresAt: EpochMs | null
-  /** Timeout, if it is shorter than the endpoint's timeout. */
+  /** Set if it is shorter than the endpoint's timeout. */
   timeoutMs: number | null
-  /** Time at which a run first called a connector or charged an event. After that, the task cannot be canceled. */
+  /** When a run first called a connector or charged an event. The task cannot be canceled after that. */
   cancelableUntil: EpochMs | null
   createdAt: EpochMs
   startedAt: EpochMs | null
   completedAt: EpochMs | null
   /**
-   * Time at which retention deleted the contents. `request` is then `{}`, and response, error text, progress and run
-   * log are null.
+   * When retention deleted the contents. `request` is then `{}`, and response, error text, progress and run log are
+   * null.
    */
   prunedAt: EpochMs | null
 }
@@ -117,7 +114,7 @@ export type Tags = Record<string, string>
 /** Identifies one attempt of a task. Only writes of the latest attempt have an effect. */
 export type AttemptRef = { taskId: string; attempt: number }
 
-/** `key` identifies a request of a user. `bodyHash` shows whether a repeated request has the same body. */
+/** `bodyHash` shows whether a repeated request has the same body. */
 export type Idempotency = { key: string; bodyHash: string }
 export type UsedKey = { bodyHash: string; resourceId: string }
 
@@ -145,10 +142,7 @@ export type AdmitTask = {
   expiresInMs?: number
   timeoutMs?: number | null
   limits?: CredentialLimits | null
-  /**
-   * Maximum number of queued tasks per user while the queue is nearly full. Null if only the user's own limit
-   * applies.
-   */
+  /** Maximum queued tasks per user while the queue is nearly full. Null if only the user's own limit applies. */
   waitingMax?: number | null
 }
 
@@ -205,8 +199,8 @@ export type CancelTask = {
 }
 
 /**
- * `isAtWork` is set if an agent was running the task. `too-late` means that a run has called a connector or charged
- * an event.
+ * `isAtWork` is true if the task was running. `too-late` means that a run has already called a connector or charged an
+ * event.
  */
 export type CancelTaskResult =
   | { outcome: 'canceled'; isAtWork: boolean }
@@ -216,7 +210,7 @@ export type Interruption = AttemptRef & {
   error: TaskFailure
   retries: number
   runLog?: string | undefined
-  /** If several nodes share the store, requires that the task's lease has expired. */
+  /** On a shared store, requires that the task's lease has expired. */
   ifAbandoned?: boolean
 }
 
@@ -235,9 +229,9 @@ export type ListTasks = Page &
   }
 
 /**
- * The claimed task, with `isLimited` set if a limit on running tasks applies to it. `at-limit` means that such a
- * limit is reached. `blocked` means that the task failed because the user's connectors are blocked. Undefined means
- * that the task was not queued.
+ * The claimed task. `isLimited` is true if a limit on running tasks applies to it. `at-limit` means that such a limit
+ * is reached. `blocked` means that the task failed because the user's connectors are blocked. Undefined means that the
+ * task was not queued.
  */
 export type ClaimTaskResult = (TaskRecord & { isLimited: boolean }) | 'at-limit' | 'blocked' | undefined
 
@@ -245,10 +239,7 @@ export type Taking = {
   limit: number
   after: string
   passOver: ReadonlySet<string>
-  /**
-   * Ids of tasks that are being claimed, which must be skipped. If several nodes share the store, leases serve this
-   * purpose.
-   */
+  /** Tasks that are being claimed, which must be skipped. On a shared store, leases serve this purpose. */
   claiming: Iterable<string>
 }
 export type Taken = {

@@ -1,7 +1,7 @@
 import { assert } from '../../kernel/assert.ts'
 import type { CompleteTask } from './task-types.ts'
 
-/** Prices of a task at its admission. `cost` is the amount charged. */
+/** Prices of a task at admission. `cost` is the amount charged. */
 export type Priced = { cost: number; meters: string | null; rates: string | null }
 
 /**
