@@ -44,16 +44,13 @@ const newest = statement<NewestRow>(
 )
 
 const done = new ReadyAnswer<void>(undefined)
-/**
- * Maximum number of rows to skip per tick. In a list that is merged from several indexes, this takes a few
- * milliseconds.
- */
+/** Maximum number of rows to skip per tick. In a list merged from several indexes, this takes a few milliseconds. */
 const passedAtOnce = 10_000
 const owned = new ReadyAnswer(true)
 const holdersMax = 50_000
 /**
- * Maximum length of the JSON of all cached tasks together, enough for a few thousand tasks. The cache also contains
- * the response of each task.
+ * Maximum total JSON length of the cached tasks, enough for a few thousand. The cache also contains the response of
+ * each task.
  */
 const taskCharsMax = 4_000_000
 const writesTasks = /\b(?:UPDATE(?: OR \w+)?|INTO|DELETE FROM)\s+"?tasks\b/i
@@ -70,7 +67,6 @@ type EngineParts = {
   used: UsedOfLimits
 }
 
-/** Runs commands and reads on this connection. Commands run in the transactions of `commit`. */
 export class SqliteEngine implements Engine {
   /** Unlimited, because commands of the same tick share one commit. */
   readonly atOnce = Infinity
@@ -101,7 +97,7 @@ export class SqliteEngine implements Engine {
     const op = read(this.#tx)[Symbol.iterator]()
     const first = op.next()
     if (first.done) return first.value
-    // The read has paused so that other work can run.
+    // The read has paused to let other work run.
     await first.value
     return await toEnd(op)
   }
@@ -159,7 +155,7 @@ export class SqliteEngine implements Engine {
       send: (one, values) => void this.#statement(one).run(values),
       now: () => new ReadyAnswer(clock.now()),
       account: (userId) => get(account, { userId }),
-      // Nothing to lock, because a command's transaction holds the write lock of the database.
+      // Nothing to lock: a command's transaction holds the database's write lock.
       lockAccount: (of) => ('userId' in of ? get(account, of) : get(accountOfTask, of)),
       lockOwner: () => owned,
       lock: () => done,
@@ -181,7 +177,7 @@ export class SqliteEngine implements Engine {
       accepted: (userId, at) => rateWindow.accepted(userId, at),
       passedAtOnce,
       pause: (userId) => new Pause(ownTurn(userId)),
-      // Read row by row, so that messages after the page are not read.
+      // Iterates, so that messages after the page are not read.
       fittingMessages: ({ limit, offset, sessionId }) =>
         new ReadyAnswer(this.#messages.iterate({ sessionId, limit, offset }) as Iterable<MessageRow>),
       newestMessages: (sessionId, take) => {
@@ -210,7 +206,7 @@ export class SqliteEngine implements Engine {
   }
 }
 
-/** A statement that changes the task `taskId`. It removes the task from the cache before it runs. */
+/** A statement that changes the task `taskId`. It evicts the task from the cache before it runs. */
 class TaskChange implements Executed {
   readonly #sql: Prepared
   readonly #tasks: RowCache<TaskRecord>
@@ -245,7 +241,7 @@ function changesTask({ source }: Prepared): boolean {
   return true
 }
 
-/** An answer that is not available yet. Only reads pause, and never commands. */
+/** An answer that is not available yet. Only reads can pause, not commands. */
 class Pause implements Answer<void> {
   readonly over: Promise<void>
 

@@ -5,7 +5,7 @@ import { insertInto } from '../commands/statement.ts'
 
 /**
  * Collects the counter changes of a batch of commands, and writes each counter once before the COMMIT. Under load, a
- * batch changes hundreds of tasks of one user, which would otherwise write the same row hundreds of times.
+ * batch changes hundreds of tasks of one user, and would otherwise write the same row hundreds of times.
  */
 export class Counters {
   readonly #add: Statement
@@ -18,8 +18,7 @@ export class Counters {
   constructor(db: Database) {
     this.#add = db.prepare(`${insertInto('counters', 'userId kind part status count')}
       ON CONFLICT (user_id, kind, part, status) DO UPDATE SET count = counters.count + excluded.count`)
-    // For an upsert, SQLite applies CHECKs to the new row before it detects the conflict, so decreases use a plain
-    // UPDATE.
+    // Decreases use a plain UPDATE. For an upsert, SQLite applies CHECKs to the new row before it detects the conflict.
     this.#subtract = db.prepare(`UPDATE counters SET count = count + :count
       WHERE user_id = :userId AND kind = :kind AND part = :part AND status = :status`)
     this.#waiting = db

@@ -27,7 +27,7 @@ export function hasDatabase(dataDir: string): boolean {
   return existsSync(databaseFile(dataDir)) || isRestoring(dataDir)
 }
 
-/** Opens the database with the settings that make commits durable. A busy timeout blocks the calling thread. */
+/** Opens the database with durable commits. The busy timeout blocks the calling thread. */
 export function openConnection(dataDir: string, busyTimeoutMs: number): Database.Database {
   if (isRestoring(dataDir)) {
     throw new StoreOpenError(`A restore of ${dataDir} has not finished. Start \`errand serve\`, which completes it.`)
@@ -36,7 +36,7 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Database
   if (logDamage) throw new StoreOpenError(describeLogDamage(logDamage))
   const db = new Database(databaseFile(dataDir), { timeout: openWaitMs })
   try {
-    // If two processes switch a new file to WAL simultaneously, SQLite fails immediately, regardless of the timeout.
+    // If two processes switch a new file to WAL at the same time, SQLite fails immediately despite the timeout.
     const isWal = db.pragma('journal_mode', { simple: true }) === 'wal'
     if (!isWal) withLock(dataDir, () => db.pragma('journal_mode = WAL'))
     // better-sqlite3 defaults to NORMAL in WAL mode, which can lose acknowledged commits in a power failure.
@@ -48,7 +48,7 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Database
     // Every command has a savepoint. Writing its undo pages to a temporary file took a third of the time of a task's
     // admission.
     db.pragma('temp_store = MEMORY')
-    // Checkpoint after 16 MB instead of 4 MB of log, so that frequently changed pages are copied less often.
+    // Checkpoint after 16 MB of log instead of 4 MB, so that frequently changed pages are copied less often.
     db.pragma('wal_autocheckpoint = 4000')
     assert(db.pragma('journal_mode', { simple: true }) === 'wal', 'the database is in WAL mode')
     assert(db.pragma('synchronous', { simple: true }) === 2, 'synchronous is FULL')
@@ -63,8 +63,8 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Database
 }
 
 /**
- * Makes this process the owner of the data directory, until it calls `release` or exits, by locking a separate file
- * exclusively. CLI commands can still open the database itself for short writes. Completes an interrupted restore.
+ * Makes this process the owner of the data directory until it calls `release` or exits. The lock is on a separate file,
+ * so that CLI commands can still open the database for short writes. Also completes an interrupted restore.
  */
 export function lockDataDir(dataDir: string): { release: () => void } {
   makeFolder(dataDir)
@@ -89,8 +89,8 @@ export function schemaState(db: Database.Database): SchemaState {
 }
 
 /**
- * Migrates the schema. Takes a separate lock, so that a server and CLI commands cannot create the same database
- * simultaneously.
+ * Migrates the schema under a separate lock, so that a server and a CLI command cannot create the same database at the
+ * same time.
  */
 export function migrateSchema(db: Database.Database, dataDir: string): void {
   if (schemaState(db) === 'current') return
@@ -112,8 +112,8 @@ function applyMigrations(db: Database.Database): void {
   const { drizzle } = require('drizzle-orm/better-sqlite3') as typeof import('drizzle-orm/better-sqlite3')
   const { migrate } =
     require('drizzle-orm/better-sqlite3/migrator') as typeof import('drizzle-orm/better-sqlite3/migrator')
-  // A migration that recreates a table disables foreign keys inside its own transaction, where this has no effect.
-  // Unless they are disabled here, the migration would fail or delete child rows.
+  // A migration that recreates a table disables foreign keys inside its transaction, where that has no effect. Unless
+  // they are disabled here, the migration fails or deletes child rows.
   db.pragma('foreign_keys = OFF')
   try {
     migrate(drizzle(db), { migrationsFolder })

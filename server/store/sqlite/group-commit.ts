@@ -15,12 +15,12 @@ import type { Committed } from '../committed.ts'
 // of the throughput with the same durability.
 
 export type GroupCommitOptions = {
-  /** Pause between attempts while another process (a CLI command) holds the write lock. */
+  /** Pause between attempts while another process, such as a CLI command, holds the write lock. */
   busyPauseMs?: number
   /** Time after which waiting commands fail with SERVICE_UNAVAILABLE. */
   busyMsMax?: number
   /**
-   * Called once, if the content on the disk is unknown. The process must then exit. The recovery at the next start
+   * Called once if it is unknown which commits are on disk. The process must then exit. The recovery at the next start
    * decides which commits exist.
    */
   onFatal: (cause: unknown) => void
@@ -28,8 +28,8 @@ export type GroupCommitOptions = {
 }
 
 /**
- * A transaction that has taken at least this long and run at least this many commands leaves the remaining commands
- * to the next one. A thousand commands in one tick would block the event loop.
+ * After this time and this number of commands, a transaction leaves the remaining commands to the next one. A thousand
+ * commands in one tick would block the event loop.
  */
 const enoughMs = 20
 const enoughCommands = 32
@@ -37,7 +37,7 @@ const enoughCommands = 32
 type Entry = { run: () => unknown; resolve: (value: unknown) => void; reject: (reason: unknown) => void }
 type Outcome = { entry: Entry; value?: unknown; thrown?: unknown; failed: boolean }
 
-/** Collects the changes of all commands of a batch. They are written once, before the COMMIT of the batch. */
+/** Collects the changes of a batch's commands, which are written once before the COMMIT. */
 export type BatchEnd = {
   /** Called after BEGIN. From then until the COMMIT, no other process can write. */
   begin(): void
@@ -45,7 +45,7 @@ export type BatchEnd = {
   drop(): void
   write(): void
   committed(): void
-  /** Discards all changes, because the batch was rolled back. */
+  /** Discards all changes after the batch was rolled back. */
   clear(): void
 }
 
@@ -76,7 +76,7 @@ export class GroupCommit {
     }
   }
 
-  /** Runs a synchronous command in the next transaction. Resolves with its result when the result is durable. */
+  /** Runs a synchronous command in the next transaction. Resolves with the result when it is durable. */
   run<Result>(command: () => Result): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       if (this.#fatal !== undefined)
@@ -92,10 +92,7 @@ export class GroupCommit {
     return this.#isFailing
   }
 
-  /**
-   * Whether writes succeed. After a failed write, this makes a test write, because there may be no requests that
-   * write.
-   */
+  /** Whether writes succeed. After a failed write, makes a test write, because there may be no other writes. */
   async canWrite(): Promise<boolean> {
     if (!this.#isFailing) return true
     return await this.run(() => void this.#statements.probe.run()).then(
@@ -133,8 +130,8 @@ export class GroupCommit {
       }
       this.#batchEnd.write()
     } catch (error) {
-      // SQLite has rolled back the whole transaction, as it does if the disk is full. The earlier commands of the
-      // batch are undone too, so the later ones must not be committed without them.
+      // SQLite has rolled back the whole transaction, for example because the disk is full. That also undid the earlier
+      // commands of the batch, so the later ones must not be committed without them.
       return this.#batchFailed(batch, error)
     }
     const syncsAt = performance.now()

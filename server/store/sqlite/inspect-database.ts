@@ -49,7 +49,7 @@ export function inspectDatabase(dataDir: string): DatabaseFacts | undefined {
 }
 
 /**
- * Reads the whole database file and its log. If either is damaged, throws the error that the server would throw at
+ * Reads the whole database file and its log. If either is damaged, throws the error that a server would throw at
  * startup.
  */
 export function assertUndamaged(dataDir: string): void {
@@ -60,7 +60,7 @@ export function assertUndamaged(dataDir: string): void {
   if (damage !== undefined) throw damaged(dataDir, damage)
 }
 
-/** Verifies the ledger. The schema of the database must be current. */
+/** The schema must be current. */
 export function inspectLedger(dataDir: string): LedgerReport {
   return readOnly(databaseFile(dataDir), (db) => verifyLedger(db))
 }

@@ -11,7 +11,7 @@ const columns =
   'id userId type amount balanceAfter taskId sessionId turnId topupId description breakdown idempotencyKey countedIn createdAt'
 
 /**
- * Only this class changes balances. Each change is recorded as a row in `transactions` within the same database
+ * The only class that changes balances. Each change is also recorded in `transactions` in the same database
  * transaction.
  */
 export class Ledger {
@@ -41,10 +41,7 @@ export class Ledger {
     this.#counters = counters
   }
 
-  /**
-   * Posts to the account. If the balance would fall below the amount on hold, a CHECK throws and the command is
-   * undone.
-   */
+  /** If the balance would fall below the amount on hold, a CHECK throws and the command is undone. */
   post({ breakdown, now, settles, ...posting }: Posting): { id: string; balance: Units } {
     const { amount, type, userId } = posting
     const moved = settles ? this.#settle.get({ userId, amount, ...settles }) : this.#move.get({ userId, amount })

@@ -3,30 +3,29 @@ import type { Taken, Taking } from '../tasks/task-types.ts'
 import { columns, statement } from '../commands/statement.ts'
 import { inTime } from '../tasks/task-rows.ts'
 
-// Fair queue for a store that a single process owns. It needs no leases, so it only reads. One lookup in an index by
-// user and age finds the next user's oldest task, regardless of the backlog. A single statement visits users in a
-// circle until it is back at the first one. Then all users in the circle are known, and each user's tasks are read in
-// proportion to the free slots.
+// Fair queue for a store that a single process owns. It needs no leases, so it only reads. One index lookup by user and
+// age finds the next user's oldest task, however long the backlog is. One statement visits users in a circle until it
+// is back at the first one. Then all users in the circle are known, and each user's tasks are read in proportion to the
+// free slots.
 //
-// Rejected alternatives: a queue per user in memory must be filled and emptied as the backlog changes, and decides on
-// outdated data. A window function reads the whole backlog for each task. One or two statements per slot reach only
-// 75 % of this rate if few users have queued tasks.
+// Alternatives were worse. A queue per user in memory must follow every change of the backlog, and decides on outdated
+// data. A window function reads the whole backlog for each task. One or two statements per slot reach only 75 % of this
+// rate if few users have queued tasks.
 
 type Waiting = { seq: number; id: string; userId: string }
 /**
  * A user in the circle. `ahead` contains tasks that were read but not taken. `lastSeq` is the `seq` of the last task
- * that was read. `isRead` is set when all tasks were read.
+ * read. `isRead` is set when all tasks were read.
  */
 type Line = { userId: string; ahead: Waiting[]; lastSeq: number; isRead: boolean }
 
-// Names the index. Without statistics, the planner would choose the index of all open tasks, and sort them for each
-// slot.
+// Without statistics, the planner would choose the index of all open tasks, and sort them for each slot.
 const waiting = `FROM tasks INDEXED BY tasks_waiting WHERE queued = 1 AND completed_at IS NULL AND ${inTime}`
 const oldest = (whose: string) => `(SELECT seq ${waiting} AND ${whose} ORDER BY user_id, seq LIMIT 1)`
-/** Continues with the first user after the last one. */
+/** Wraps around to the first user after the last one. */
 const behind = (userId: string) => `coalesce(${oldest(`user_id > ${userId}`)}, ${oldest(`user_id <= ${userId}`)})`
 
-/** Finds the oldest task of each user, starting after the user `after` and ending when the circle is complete. */
+/** Finds each user's oldest task, starting after the user `after` and ending when the circle is complete. */
 const inTurn = statement<Waiting>(
   'queue_in_turn',
   `WITH RECURSIVE turns (seq, id, user_id, first, place) AS (

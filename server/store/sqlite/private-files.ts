@@ -1,8 +1,8 @@
 import { chmodSync, readdirSync, statSync, type Stats } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-// Restricts a data directory to its owner, because it contains the money and messages of all users. An existing
-// folder or a restored backup may be readable by other users of the machine.
+// Restricts a data directory to its owner, because it contains all users' money and messages. An existing folder or a
+// restored backup may be readable by other users of the machine.
 
 const names = [
   'errand.db',
@@ -16,9 +16,7 @@ const names = [
 ] as const
 const payloads = 'payloads'
 
-/**
- * Removes the access of other users. `left` lists the files and folders that this process is not allowed to change.
- */
+/** Removes the access of other users. `left` lists the paths that this process is not allowed to change. */
 export function keepPrivate(dataDir: string): { closed: string[]; left: string[] } {
   const found: { closed: string[]; left: string[] } = { closed: [], left: [] }
   const close = (path: string) => {
@@ -40,9 +38,7 @@ export function keepPrivate(dataDir: string): { closed: string[]; left: string[]
   return found
 }
 
-/**
- * Whether the folder contains only our files. Other files, such as those of a project, may be meant for other users.
- */
+/** Whether the folder contains only our files. Other files, such as a project's, may be meant for other users. */
 function isOnlyOurs(dataDir: string): boolean {
   const ours = [...names, payloads, /^(?:\.?errand\.db|server\.lock|migrate\.lock|restore|before-restore)[.-]/]
   return namesIn(dataDir).every((name) => ours.some((own) => (typeof own === 'string' ? own === name : own.test(name))))

@@ -5,12 +5,12 @@ import { rateWindowMs } from '../limits/account-limits.ts'
 
 const knownUsersMax = 50_000
 /**
- * Expired entries are removed in batches of at least this size that are also more than half of the list. Removing them
+ * Expired entries are removed in batches of at least this size, once they are more than half of the list. Removing them
  * one by one took 30 µs each.
  */
 const goneMin = 32
 
-/** Times of a user's accepted executions, oldest first. The times before index `from` are no longer in the window. */
+/** Times of a user's accepted executions, oldest first. Those before index `from` have left the window. */
 type CachedWindow = { limit: number; times: EpochMs[]; from: number }
 
 /**
@@ -28,8 +28,8 @@ export class RateWindow {
   readonly #known = new Map<string, CachedWindow>()
 
   constructor(db: Database) {
-    // Selects the rows themselves. SQLite runs an aggregate over them as a co-routine, which takes twice as long. The
-    // comment on `bound` in the SQLite dialect explains why the LIMIT is an expression.
+    // Selects plain rows. SQLite runs an aggregate over them as a co-routine, which takes twice as long. The comment on
+    // `bound` in the SQLite dialect explains why the LIMIT is an expression.
     const inWindow = (table: 'tasks' | 'turns') =>
       db
         .prepare<unknown[], EpochMs>(
@@ -71,10 +71,7 @@ export class RateWindow {
     if (known.times.length - known.from > known.limit) known.from++
   }
 
-  /**
-   * Must be called when a command was undone or a commit failed. The accepted executions are then read from the rows
-   * again.
-   */
+  /** Must be called when a command was undone or a commit failed. Windows are then read from the rows again. */
   clear(): void {
     this.#known.clear()
   }

@@ -14,7 +14,7 @@ import { assertUsable } from './usable-folder.ts'
 
 const idsMax = 100
 
-/** Open work in a backup, which the original installation may have completed since. Lists the first 100 ids. */
+/** Open work in a backup, which the original installation may have completed since. `ids` contains the first 100. */
 type OpenRows = { count: number; ids: string[] }
 
 export type RestoredFacts = {
@@ -31,7 +31,7 @@ export type RestoredFacts = {
   pendingMails: number
 }
 
-/** Locks a data directory, which must have no database unless `replaces`, for a restore. */
+/** Locks a data directory for a restore. Throws if it already has a database, unless `replaces` is set. */
 export function lockForRestore(dataDir: string, replaces: boolean): { folder: string; release: () => void } {
   if (existsSync(dataDir)) assertUsable(dataDir)
   const lock = lockDataDir(dataDir)
@@ -60,7 +60,7 @@ export function lockForRestore(dataDir: string, replaces: boolean): { folder: st
   }
 }
 
-/** Checks the copy of the backup `name` in `folder`. Migrates it if an older version of Errand wrote it. */
+/** Checks the copy of the backup `name` in `folder`, and migrates it if an older version of Errand wrote it. */
 export function checkRestored(folder: string, name: string): RestoredFacts {
   const damage = damageOf(databaseFile(folder))
   if (damage !== undefined) throw new StoreOpenError(`${name} is damaged (${damage}). Restore another backup.`)
@@ -102,7 +102,7 @@ export function checkRestored(folder: string, name: string): RestoredFacts {
   }
 }
 
-/** Puts the checked database and its payloads in place. Returns the folder of the old database if there was one. */
+/** Moves the checked database and its payloads into place. Returns the folder of the old database, if there was one. */
 export function placeRestored(dataDir: string, folder: string): string | undefined {
   commitRestore(dataDir, folder)
   const kept = finishRestore(dataDir)

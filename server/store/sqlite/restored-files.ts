@@ -1,12 +1,12 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
-// A restore prepares a complete database and its payloads in `restore.partial`, and commits by renaming this folder to
-// `restore.ready`. After a crash, the next process that locks the data directory moves the remaining files.
+// A restore prepares the complete database and its payloads in `restore.partial`, and commits by renaming that folder
+// to `restore.ready`. After a crash, the next process that locks the data directory moves the remaining files.
 
 const readyName = 'restore.ready'
 
-/** The files that are moved aside before the file or folder of that name is moved in. The database comes last. */
+/** The files in `aside` are moved out before `name` is moved in. The database comes last. */
 const replaced = [
   { name: 'payloads', aside: ['payloads'] },
   // Without its WAL file, the old database would be incomplete. SQLite would apply a remaining WAL file to the new one.
@@ -17,7 +17,7 @@ export function isRestoring(dataDir: string): boolean {
   return existsSync(join(dataDir, readyName))
 }
 
-/** Creates an empty folder for the restored files, and deletes what a killed restore left. */
+/** Creates an empty folder for the restored files, and deletes the remains of a killed restore. */
 export function newRestoreFolder(dataDir: string): string {
   const folder = join(dataDir, 'restore.partial')
   rmSync(folder, { recursive: true, force: true })
@@ -32,8 +32,9 @@ export function commitRestore(dataDir: string, folder: string): void {
 }
 
 /**
- * Completes a committed restore, and returns the subfolder of the old database if there was one. The caller must have
- * locked the data directory. Each step can be repeated, because a file is moved in only while it is in the folder.
+ * Completes a committed restore. Returns the subfolder of the old database, if there was one. The caller must have
+ * locked the data directory. Each step can be repeated, because a file is moved in only while it is still in the
+ * folder.
  */
 export function finishRestore(dataDir: string): string | undefined {
   if (!isRestoring(dataDir)) return undefined

@@ -1,10 +1,10 @@
 import type { Database, Statement } from 'better-sqlite3'
 
 /**
- * Caches rows that many requests read: polled tasks and credentials. Rows remain valid until another connection
- * commits, which changes `data_version`. Commands on this connection remove the rows that they change. Reading the
- * version takes a tenth of the time of a read, so requests in the same tick share one check. Changes by this process
- * therefore apply immediately, and changes by other processes within a millisecond.
+ * Caches rows that many requests read: polled tasks and credentials. Rows stay valid until another connection commits,
+ * which changes `data_version`. Commands on this connection evict the rows that they change. Reading the version takes
+ * a tenth of the time of a read, so requests in the same tick share one check. Changes by this process therefore apply
+ * immediately, and changes by other processes within a millisecond.
  */
 export class RowCaches {
   readonly #dataVersion: Statement
@@ -75,15 +75,13 @@ export class RowCache<Row> {
 }
 
 /**
- * Detects keys that were seen recently, by their hashes, so that a row is cached only when it is read again. Caching
- * every row made reads that are not repeated 5 % to 9 % slower, because the garbage collector moves cached rows.
+ * Detects recently seen keys by their hashes, so that a row is cached only when it is read again. Caching every row
+ * made one-time reads 5 % to 9 % slower, because the garbage collector moves cached rows.
  */
 export class RecentKeys {
   readonly #hashes = new Int32Array(65_536)
 
-  /**
-   * Returns whether the key was seen recently. In rare cases, this is true for a new key because of a hash collision.
-   */
+  /** Returns whether the key was seen recently. A hash collision can make this true for a new key, but rarely. */
   see(key: string): boolean {
     let hash = 1
     // Hash only the end of the key, because ids end with random characters.

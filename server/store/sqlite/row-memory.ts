@@ -1,8 +1,8 @@
 const knownMax = 50_000
 
 /**
- * A cached row. `row` is undefined if the database has no such row. Rows whose keys have the same string form a
- * linked list, usually of length one.
+ * A cached row. `row` is undefined if the database has no such row. Rows with the same key string form a linked list,
+ * usually of length one.
  */
 export type Kept<Row> = {
   readonly number: number
@@ -28,9 +28,9 @@ export class RowMemory<Row> {
   readonly #write: (row: Row) => void
   #known = new Map<string, Kept<Row>>()
   #unwritten: Kept<Row>[] = []
-  /** Rows before the running command changed them. */
+  /** Previous values of the rows that the running command has changed. */
   readonly #undo: Change<Row>[] = []
-  /** State before the running command first called `writeOut`, which is restored if the command is undone. */
+  /** State before the running command first called `writeOut`. It is restored if the command is undone. */
   #before: { known: Map<string, Kept<Row>>; unwritten: Kept<Row>[]; changes: number } | undefined
 
   constructor(write: (row: Row) => void) {
@@ -60,8 +60,8 @@ export class RowMemory<Row> {
   }
 
   /**
-   * Must be called before a statement that changes cached rows directly. Writes the changed rows and empties the
-   * cache, so that later reads come from the database.
+   * Must be called before a statement changes cached rows directly. Writes all changes and empties the cache, so that
+   * later reads come from the database.
    */
   writeOut(): void {
     this.#before ??= {

@@ -9,8 +9,8 @@ import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
 /**
- * Table builders for SQLite. The rowid orders rows and is part of every index. The tables have no lease columns,
- * because a single process owns the store.
+ * The rowid orders rows and is part of every index. There are no lease columns, because a single process owns the
+ * store.
  */
 const words: TableWords = {
   table: sqliteTable,

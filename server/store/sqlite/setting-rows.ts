@@ -2,9 +2,7 @@ import type { Database } from 'better-sqlite3'
 import { must } from '../../kernel/assert.ts'
 import type { SharedSettings } from '../shared.ts'
 
-/**
- * Writes immediately instead of in the group commit, because only CLI commands and a starting server use settings.
- */
+/** Writes immediately instead of in the group commit, because only CLI commands and starting servers use settings. */
 export function settingRows(db: Database): SharedSettings {
   const read = db.prepare<[string], string>('SELECT value FROM settings WHERE name = ?').pluck()
   const keep = db.prepare('INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING')

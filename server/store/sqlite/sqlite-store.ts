@@ -29,14 +29,12 @@ import { assertUsable } from './usable-folder.ts'
 type SqliteStoreOptions = {
   dataDir: string
   limits: StoreLimits
-  /**
-   * Creates the clock. `notBefore` is the newest stored time, so that time does not run backwards across a restart.
-   */
+  /** Creates the clock. `notBefore` is the newest stored time, so that time does not run backwards after a restart. */
   clock: (notBefore: number) => Clock
-  /** Called once, if the database is damaged or its content on the disk is unknown. The process must then exit. */
+  /** Called once if the database is damaged or its content on disk is unknown. The process must then exit. */
   onFatal: (cause: unknown) => void
   onCommit?: (commit: Committed) => void
-  /** Called with a one-line message about the data directory for the operator. */
+  /** Receives one-line messages about the data directory for the operator. */
   onWarning?: (message: string) => void
 }
 
@@ -46,7 +44,8 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   return inPrivate(options, () => {
     const lock = lockDataDir(dataDir)
     try {
-      // A longer busy timeout would block every request. The group commit waits for the write lock without blocking.
+      // Keep the busy timeout short, because it blocks every request. The group commit waits for the write lock without
+      // blocking.
       const db = openConnection(dataDir, 5)
       return orClose(db, dataDir, () => {
         checkAtStart(db, dataDir)
@@ -61,7 +60,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
 }
 
 /**
- * Opens the store for a few short writes of a CLI command, even while a server is running. A command cannot migrate
+ * Opens the store for the few short writes of a CLI command, even while a server is running. The command cannot migrate
  * the schema, but it can create the database in an empty data directory.
  */
 export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?: boolean }): Store {
@@ -88,8 +87,8 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
 }
 
 /**
- * Makes the data directory private. Warns about files that other users could read before `open`, but not about files
- * that `open` creates.
+ * Makes the data directory private. Warns about files that other users could read before `open`, but not about new
+ * ones.
  */
 function inPrivate({ dataDir, onWarning }: SqliteStoreOptions, open: () => Store): Store {
   assertUsable(dataDir)
@@ -192,8 +191,8 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
     canWrite: () => commit.canWrite(),
     hasBacklog: () => false,
     backup: async (file) => {
-      // Uses a single statement on one snapshot. SQLite's incremental backup restarts whenever another process
-      // commits, so it would never finish next to a busy server.
+      // A single statement on one snapshot. SQLite's incremental backup restarts whenever another process commits, so
+      // it would never finish next to a busy server.
       try {
         db.prepare('VACUUM INTO ?').run(file)
       } catch (error) {

@@ -5,7 +5,7 @@ import { StoreOpenError } from '../store-open-error.ts'
 
 const names = ['', 'errand.db', 'errand.db-wal', 'errand.db-shm', 'server.lock', 'migrate.lock', 'secret']
 
-/** Checks access in advance, because SQLite's error for wrong permissions does not mention their cause. */
+/** Checks access in advance, because SQLite's permission errors do not name their cause. */
 export function assertUsable(dataDir: string): void {
   for (const name of names) {
     const path = join(dataDir, name)

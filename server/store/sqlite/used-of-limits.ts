@@ -7,14 +7,14 @@ import { columns } from '../commands/statement.ts'
 import type { Counters } from './counters.ts'
 import { RowMemory, type Kept } from './row-memory.ts'
 
-/** `charged` is the value of the column, which excludes the carried amount. */
+/** `charged` is the value of the column, without the carried amount. */
 type Window = WindowRow & { userId: string; carried: number }
 type Rate = KeyRateRow & { keyId: string }
 
 /**
- * Caches the usage of limits, which each admission reads and changes. The rows remain in memory until another
- * connection commits (`data_version`), because the CLI can change limits while the server runs. Reading and writing
- * the rows in each command took a tenth of its time.
+ * Caches the usage of limits, which every admission reads and changes. Rows stay in memory until another connection
+ * commits (`data_version`), because the CLI can change limits while the server runs. Reading and writing the rows in
+ * each command took a tenth of its time.
  */
 export class UsedOfLimits {
   readonly #dataVersion: Statement
@@ -25,12 +25,12 @@ export class UsedOfLimits {
   readonly #putRate: Statement
   readonly #windows = new RowMemory<Window>((window) => this.#writeWindow(window))
   readonly #rates = new RowMemory<Rate>(({ keyId, startsAt, used }) => void this.#putRate.run(keyId, startsAt, used))
-  /** Number of queued tasks by user. `Counters` writes these numbers to the database. */
+  /** Number of queued tasks by user. `Counters` writes it to the database. */
   readonly #waiting = new RowMemory<number>(() => {})
   readonly #all = [this.#windows, this.#rates, this.#waiting]
   readonly #counters: Counters
   #version: unknown
-  /** While this is true, no other connection can commit. */
+  /** Set while no other connection can commit. */
   #isInBatch = false
 
   constructor(db: Database, counters: Counters) {
@@ -162,8 +162,8 @@ function windowsOf(countedIn: string): WindowOf[] {
 }
 
 /**
- * Asserts the CHECK of the table early. SQLite checks it only when the row is written, which is too late to undo a
- * single command.
+ * Asserts the table's CHECK early. SQLite evaluates it only when the row is written, which is too late to undo a single
+ * command.
  */
 function assertWithin(charged: number, held: number, limit: number): void {
   assert(charged >= 0 && held >= 0 && charged + held <= limit, 'the usage of a window is within its limit')

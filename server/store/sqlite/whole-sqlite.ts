@@ -14,8 +14,8 @@ import { assertUsable } from './usable-folder.ts'
 
 const lockWaitMs = 5000
 /**
- * Time that `commit` waits in order to detect writes by processes that were waiting for the write lock. They retry
- * ten times a second.
+ * Time that `commit` waits to detect writes by processes that were waiting for the write lock. They retry ten times a
+ * second.
  */
 const settleMs = 300
 

@@ -5,16 +5,15 @@ import { databaseFile } from '../database.ts'
 import { findDamage } from './find-damage.ts'
 
 /**
- * Maximum size of a database that is checked before the service starts. The check takes 4 ms of CPU time per
- * megabyte: at most 0.15 s up to this size, but 5 s for a million tasks. `quick_check` takes a quarter of the time,
- * but does not detect a task that is missing from an index.
+ * Maximum size of a database that is checked before the service starts. The check takes 4 ms of CPU time per megabyte:
+ * at most 0.15 s up to this size, but 5 s for a million tasks. `quick_check` takes a quarter of the time, but does not
+ * detect a task that is missing from an index.
  */
 const foregroundBytesMax = 32 * 1_048_576
 
 /**
- * Throws if the database is damaged. A large database is not checked here but by the thread that verifies the ledger
- * while the service runs. If that thread finds damage, the next start checks the database here, regardless of its
- * size.
+ * Throws if the database is damaged. A large database is instead checked while the service runs, by the thread that
+ * verifies the ledger. If that thread finds damage, the next start checks the database here, regardless of its size.
  */
 export function checkAtStart(db: Database, dataDir: string): void {
   const isSuspect = existsSync(noteFile(dataDir))

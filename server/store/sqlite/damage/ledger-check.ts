@@ -7,13 +7,13 @@ export type VerifyThreadData = { file: string; stop: SharedArrayBuffer }
 export type Verified = { report: LedgerReport } | { damage: string }
 
 /**
- * Checks the database file and verifies the ledger. Uses a separate thread and connection, so that requests are not
+ * Checks the database file and verifies the ledger, on a separate thread and connection so that requests are not
  * delayed.
  */
 export class LedgerCheck {
   readonly #file: string
   readonly #running = new Set<Promise<unknown>>()
-  /** Set to a nonzero value to stop running checks. */
+  /** A nonzero value stops running checks. */
   readonly #stop = new Int32Array(new SharedArrayBuffer(4))
 
   readonly #onDamage: (damage: string) => Error
@@ -24,7 +24,7 @@ export class LedgerCheck {
     this.#onDamage = onDamage
   }
 
-  /** Rejects if the database cannot be read or if the store is closed first. */
+  /** Rejects if the database cannot be read, or if the store closes first. */
   async run(): Promise<LedgerReport> {
     const workerData: VerifyThreadData = { file: this.#file, stop: this.#stop.buffer }
     const worker = new Worker(siblingModule(import.meta.url, 'verify-thread'), { workerData })
@@ -41,9 +41,9 @@ export class LedgerCheck {
   }
 
   /**
-   * Stops running checks after their current statement. If a check's connection outlived the store, SQLite could
-   * write WAL files to a folder that this process no longer owns. The threads must exit on their own, because
-   * better-sqlite3 crashes the process if a thread is terminated during a call.
+   * Stops running checks after their current statement. If a check's connection outlived the store, SQLite could write
+   * WAL files to a folder that this process no longer owns. The threads must exit on their own, because better-sqlite3
+   * crashes the process if a thread is terminated during a call.
    */
   async close(): Promise<void> {
     Atomics.store(this.#stop, 0, 1)

@@ -35,7 +35,7 @@ export type LogDamage = {
   /** Offset at which the log would have to be truncated. */
   cutAt: number
   commits: number
-  /** How much of the readable part after the damage was already copied into the database. */
+  /** How much of the readable part after the damage a checkpoint has already copied into the database. */
   moved: 'nothing' | 'something' | 'all'
 }
 
@@ -55,17 +55,17 @@ type Frame = {
   content: Buffer
 }
 
-/** Returns undefined if the log is missing or intact, or if it ends as after a crash or power failure. */
+/** Returns undefined if the log is missing or intact, or if it only lacks its end after a crash or power failure. */
 export function findLogDamage(databaseFile: string): LogDamage | undefined {
   if (!existsSync(databaseFile)) return undefined
-  // If the path is a symbolic link, SQLite creates the log next to the target of the link.
+  // SQLite creates the log next to the target of a symbolic link.
   const database = realpathSync(databaseFile)
   const file = `${database}-wal`
   for (let tries = 0; tries < triesMax; tries++) {
     const before = stampOf(file)
     if (before === undefined || !scan(file)) return undefined
-    // A running server may be writing, and a log that restarts during the read looks damaged. Damage counts only if
-    // it is found twice while the log does not change.
+    // A running server may be writing, and a log that restarts during the read looks damaged. Damage counts only if it
+    // is found twice in an unchanged log.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, settleMs)
     const found = scan(file)
     if (stampOf(file) === before) return found && { file, ...found, moved: movedOf(database, found.cutAt) }
@@ -112,7 +112,7 @@ function scan(file: string): { cutAt: number; commits: number } | undefined {
   return isCutOff ? { cutAt, commits } : undefined
 }
 
-/** Opens the log. Returns undefined if a server has deleted it on exit. */
+/** Returns undefined if a server has deleted the log on exit. */
 function openLog(file: string): number | undefined {
   try {
     return openSync(file, 'r')
@@ -155,7 +155,7 @@ function* framesOf(file: string): Generator<Frame | 'header' | 'damaged header'>
   }
 }
 
-/** A checksum as stored in the log, and as computed from the content. */
+/** The checksum stored in the log, and the one computed from the content. */
 type Before = { stored: Sums; held: Sums }
 type Around = { at: number; before: Before; isBig: boolean; salts: Buffer }
 
@@ -207,8 +207,8 @@ function same(one: Sums, other: Sums): boolean {
 }
 
 /**
- * Returns how much of the discarded commits a checkpoint has copied into the database. If it has copied only some of
- * their pages, the database without the log is inconsistent.
+ * Returns how much of the discarded commits a checkpoint has copied into the database. If it copied only some of their
+ * pages, the database is inconsistent without the log.
  */
 function movedOf(databaseFile: string, cutAt: number): LogDamage['moved'] {
   const earlier = new Map<number, Buffer>()

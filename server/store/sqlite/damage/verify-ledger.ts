@@ -13,8 +13,8 @@ import {
 import type { LedgerDifference, LedgerReport } from '../../ledger/ledger-report.ts'
 
 /**
- * Verifies the ledger on a consistent snapshot of the database. If `isStopped` returns true, the checks end early and
- * the report must not be used.
+ * Verifies the ledger on one snapshot. If `isStopped` returns true, the checks end early and the report must not be
+ * used.
  */
 export function verifyLedger(db: Database, isStopped = (): boolean => false): LedgerReport {
   db.function('sha256', { deterministic: true }, (text) => createHash('sha256').update(String(text)).digest('hex'))
