@@ -12,15 +12,14 @@ import { readRate } from './nodes/rate-window.ts'
 import type { Transaction } from './connection/transaction.ts'
 import type { Transactions } from './connection/transactions.ts'
 
-// Runs commands on PostgreSQL. Queries are pipelined: all queries that a command issues before it awaits an answer
-// take a single round trip.
+// Queries are pipelined: all queries that a command issues before it awaits an answer share one round trip.
 
 class PendingAnswer<Value> implements Answer<Value> {
   readonly value: Promise<Value>
 
   constructor(value: Promise<Value>) {
     this.value = value
-    // If a command fails on one answer, it never awaits the later ones. Their rejections must not crash the process.
+    // A command that fails on one answer never awaits the later ones. Their rejections must not crash the process.
     value.catch(ignore)
   }
 
@@ -80,8 +79,8 @@ const lockNumbers: Record<LockKind, number> = {
 const lock = { name: 'command_lock', text: 'SELECT pg_advisory_xact_lock($1, $2)' }
 const lockText = { name: 'command_lock_text', text: 'SELECT pg_advisory_xact_lock($1, hashtext($2))' }
 
-// The server adds up the lengths of the strings on a page and returns only the messages that fit. It knows the
-// lengths without reading the strings.
+// The server adds up string lengths and returns only the messages that fit. It knows the lengths without reading the
+// strings.
 const fits = '(upto <= :bytesMax OR place = 1)'
 const bytesSoFar = (
   order: string,
@@ -103,9 +102,9 @@ const newestMessages = {
         WHERE session_id = :sessionId AND seq < :beforeSeq ORDER BY seq DESC LIMIT :limit) AS page) AS summed
     WHERE ${fits} ORDER BY seq DESC`,
 }
-/** Maximum number of rows and bytes that each query reads while it fills a history. */
+/** Maximum rows and bytes per query that reads a history. */
 const newestPage = { limit: 100, bytesMax: 4 * 1024 * 1024 }
-/** `rows` is the number of rows on the page before it was truncated. */
+/** `rows` is the number of rows on the page before truncation. */
 type NewestPageRow = NewestRow & { seq: number; rows: number }
 
 const waiting = {
@@ -139,8 +138,7 @@ function readsOn(connection: Connection): Reads {
     rate: (userId, limit) => new PendingAnswer(readRate(connection, userId, limit)),
     waiting: (userId) =>
       new PendingAnswer<number>(rowsOf<{ count: number }>(waiting, { userId }).then(([row]) => row?.count ?? 0)),
-    // No limit, because the server skips rows without blocking this process, and cancels statements that take too
-    // long.
+    // Unlimited, because the server skips rows without blocking this process, and cancels slow statements.
     passedAtOnce: Infinity,
     pause: () => none,
     fittingMessages: (of) => new PendingAnswer(rowsOf<MessageRow>(fittingMessages, of)),
@@ -172,17 +170,16 @@ function transactionOn(tx: Transaction, { ledger }: EngineParts): Tx {
     hold: (_, by) => ledger.hold(tx, by),
     owe: (_, by) => ledger.owe(tx, by),
     count: (change) => void tx.changes.push(change),
-    // Nothing to record, because every admission reads the rate window from the rows.
+    // Nothing to record: every admission reads the rate window from the rows.
     accepted: ignore,
     made: (row) => tx.made(row),
-    // Nothing to do, because credentials are not cached. A change by one node therefore applies to the next request
-    // on every other node.
+    // Nothing to do: credentials are not cached, so a change applies to the next request on every node.
     holdersChanged: ignore,
   }
 }
 
 export class PostgresEngine implements Engine {
-  /** Small enough to leave most of the connection pool to other commands. */
+  /** Leaves most of the connection pool to other commands. */
   readonly atOnce = 4
   readonly #parts: EngineParts
 
@@ -199,7 +196,7 @@ export class PostgresEngine implements Engine {
     let hasBegun = false
     await this.#parts.all.readAll(async (connection) => {
       const { client } = connection
-      // `readAll` repeats a read on a lost connection, but `work` has already passed on results.
+      // `readAll` retries after a lost connection, but `work` has already passed on results.
       if (hasBegun) throw new Error('The connection to the database was lost. Try again.')
       await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
       await client.query('SET LOCAL idle_in_transaction_session_timeout = 0')

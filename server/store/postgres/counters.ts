@@ -1,8 +1,7 @@
 import type { CounterChange } from '../commands/command.ts'
 import type { Transaction } from './connection/transaction.ts'
 
-// Decreases use a plain UPDATE, because for an upsert PostgreSQL applies CHECKs to the new row before it detects the
-// conflict.
+// Decreases use a plain UPDATE. For an upsert, PostgreSQL applies CHECKs to the new row before it detects the conflict.
 const write = {
   name: 'write_counters',
   text: `WITH change AS (
@@ -18,8 +17,8 @@ const write = {
 }
 
 /**
- * Writes the counter changes of a command in one statement, with each counter only once. The account lock prevents
- * concurrent writes to the counters of a user.
+ * Writes a command's counter changes in one statement, with each counter only once. The account lock prevents
+ * concurrent writes to a user's counters.
  */
 export function writeCounters(tx: Transaction): void {
   const { changes } = tx

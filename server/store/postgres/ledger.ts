@@ -14,15 +14,15 @@ const post = { name: 'ledger_post', text: postText() }
 const settle = { name: 'ledger_settle', text: postText(', held = held - $14, carried = $15') }
 
 /**
- * Only this class changes balances. Each change is recorded as a row in `transactions` within the same database
+ * The only class that changes balances. Each change is also recorded in `transactions` in the same database
  * transaction.
  */
 export class Ledger {
   readonly posted = new PostedCount()
 
   /**
-   * Posts to the locked account. Sends the statement without waiting for its answer. If the balance would fall below
-   * the amount on hold, a CHECK fails and the command is rolled back.
+   * Posts to the locked account without waiting for the answer. If the balance would fall below the amount on hold, a
+   * CHECK rolls the command back.
    */
   post(tx: Transaction, posting: Omit<Posting, 'userId'>): { id: string; balance: Units } {
     const { amount, breakdown, countedIn, description, idempotencyKey, now } = posting

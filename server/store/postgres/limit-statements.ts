@@ -2,7 +2,7 @@ import type { Reads, Tx, UsedChanges, UsedReads } from '../commands/command.ts'
 import type { KeyRateRow, WindowRow } from '../limits/used-rows.ts'
 import { columns, postgres, Statement } from '../commands/statement.ts'
 
-// Statements for the usage of limits, which is stored in rows that each command reads and changes.
+// Each command reads and changes the usage of limits directly in these rows.
 
 const row = `${columns('ownerId startsAt')}, spend_limit AS "limit", charged + carried AS charged, ${columns('held reachedAt')}`
 const get = new Statement<WindowRow>(
@@ -14,8 +14,8 @@ const named = new Statement<WindowRow>(
   'spend_window_named',
   `SELECT ${row} FROM spend_windows JOIN ${members} ON owner_id = used.id AND starts_at = used.at`,
 )
-// If the limit was lowered below the resulting usage, that usage is stored as the limit. Otherwise a CHECK would
-// reject this change or a later partial refund.
+// If the limit was lowered below the resulting usage, store that usage as the limit. Otherwise a CHECK would reject
+// this change or a later partial refund.
 const add = new Statement<never>(
   'spend_window_add',
   `INSERT INTO spend_windows (owner_id, starts_at, user_id, spend_limit, charged, held)
@@ -24,7 +24,7 @@ const add = new Statement<never>(
       held = spend_windows.held + excluded.held, spend_limit = greatest(excluded.spend_limit,
         spend_windows.charged + excluded.charged + spend_windows.held + excluded.held)`,
 )
-// Takes two thirds of the time of `add`. Used if the window exists and has the current limit.
+// Used if the window exists and has the current limit. It takes two thirds of the time of `add`.
 const addToKept = new Statement<never>(
   'spend_window_add_to_kept',
   `UPDATE spend_windows SET charged = charged + :charged, held = held + :held

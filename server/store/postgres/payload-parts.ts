@@ -19,8 +19,8 @@ import { isLostConnection } from './connection/pg-errors.ts'
 import { databaseTime } from './connection/pooled-connection.ts'
 import { silentMsMax } from './connection/transactions.ts'
 
-// Stores payloads as rows of at most 1 MiB. They use a separate connection pool. In the store's pool, a few large
-// payloads would delay commands.
+// Payloads are stored in rows of at most 1 MiB. They have their own connection pool, because a few large payloads would
+// delay commands in the store's pool.
 
 const connectionsMax = 4
 const triesMax = 3
@@ -28,7 +28,7 @@ const pageRows = 500
 const rowsMax = 20_000
 const looksAtOnce = 4
 
-// An upsert, because the writer retries with the same content if the answer to the first attempt is lost.
+// An upsert, because the writer retries with the same content if the first answer is lost.
 const putPart = `INSERT INTO payload_parts (payload_id, part, content, created_at) VALUES ($1, $2, $3, ${databaseTime})
   ON CONFLICT (payload_id, part) DO UPDATE SET content = excluded.content`
 const getPart = 'SELECT content FROM payload_parts WHERE payload_id = $1 AND part = $2'
@@ -45,7 +45,7 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
   /** Query timeout. Without it, a run would wait 15 minutes for a payload if the server became unreachable. */
   readonly #inTime: { query_timeout: number }
   /**
-   * Last part that previous collections checked. All payloads up to this part belong to a task or turn and are not
+   * Last part that earlier collections checked. All payloads up to this one belong to a task or turn and are not
    * checked again.
    */
   #seen: PartPlace = { createdAt: 0, id: '' }
@@ -100,7 +100,7 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
       }
       if (orphans.length > 0) await this.#remove(orphans)
       removed += orphans.length
-      // A payload whose command is still running may still become an orphan, so the next collection checks it again.
+      // A payload whose command is still running may become an orphan, so the next collection checks it again.
       isHeld ||= page.some(({ id }) => this.unsettled.has(id))
       at = page.at(-1) ?? at
       if (!isHeld) this.#seen = at
@@ -109,7 +109,6 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
     return removed
   }
 
-  /** Idempotent, like the `close` of the store. */
   close(): Promise<void> {
     this.#closing ??= this.#pool.end()
     return this.#closing
@@ -173,7 +172,7 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
   }
 }
 
-/** Retries with a new connection if the connection was lost, because the server may have restarted. */
+/** Retries after a lost connection, because the server may have restarted. */
 async function repeated<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {

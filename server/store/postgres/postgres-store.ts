@@ -29,7 +29,7 @@ const defaultStatementMsMax = 12_000
 export type PostgresStoreOptions = {
   databaseUrl: string
   limits: StoreLimits
-  /** Creates the clock; the database's clock by default. `notBefore` is the newest stored time. */
+  /** Creates the clock. `notBefore` is the newest stored time. By default, the database supplies the time. */
   clock?: (notBefore: number) => Clock
   onCommit?: (commit: Committed) => void
   onWarning?: (message: string) => void
@@ -47,8 +47,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 }
 
 /**
- * Opens the store for a few short writes of a CLI command. A command cannot migrate the schema, but it can create it
- * in an empty database.
+ * Opens the store for the few short writes of a CLI command. The command cannot migrate the schema, but with
+ * `mayCreate` it can set up an empty database.
  */
 export async function openPostgresStoreBeside(options: PostgresStoreOptions & { mayCreate?: boolean }): Promise<Store> {
   return await opened(options, { isNode: false, change: options.mayCreate ? 'create' : 'none' })
@@ -73,9 +73,7 @@ async function opened(
   }
 }
 
-/**
- * Returns the silence timeout of a lease renewal. It is short enough that a second attempt can still renew the lease.
- */
+/** Returns the silence timeout of a lease renewal, which leaves time for a second attempt before the lease expires. */
 function renewalMsMax(leaseMs: number): number {
   return Math.min(silentMsMax, Math.max(1000, leaseMs / 3))
 }
@@ -119,7 +117,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
       const open = await engine.read(readOpen)
       return { ...open, databaseBytes, walBytes: 0, posted: ledger.posted.totals, isWritable: !all.isFailing }
     },
-    // If as many calls are waiting as there are connections, every connection has a next command.
+    // If at least as many calls wait as there are connections, every connection already has its next command.
     hasBacklog: () => pool.waitingCount - pool.idleCount >= Math.max(1, pool.totalCount),
     canWrite: async () => {
       if (!all.isFailing) return true

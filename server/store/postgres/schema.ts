@@ -8,7 +8,7 @@ import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
-// Schema from which migrations are generated and whose tables imports fill.
+// Migrations are generated from this schema, and imports fill its tables.
 
 const number = (name = '') => bigint(name, { mode: 'number' })
 
@@ -79,8 +79,8 @@ export const { paymentAccounts, topups } = paymentTables(words, users)
 const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })
 
 /**
- * Content of payloads, for installations without a bucket. It is split into parts, so that a reader needs memory for
- * only one part at a time.
+ * Payload content, for installations without a bucket. It is split into parts, so that a reader needs memory for only
+ * one part at a time.
  */
 export const payloadParts = pgTable(
   'payload_parts',

@@ -49,7 +49,7 @@ export async function checkLedger(client: Pick<PgClient, 'query'>): Promise<Ledg
   return { ok: differences.length === 0, accounts, balanceUsd: formatUsd(balance), transactions, differences }
 }
 
-/** Class 22 contains PostgreSQL's data exceptions, which an invalid stored value causes. */
+/** An invalid stored value causes a data exception, which is SQLSTATE class 22. */
 function isOfValues(error: unknown): boolean {
   return codeOf(error).startsWith('22')
 }

@@ -6,9 +6,9 @@ const knownMax = 50_000
 type Lane = { running: number; waiting: (() => void)[] }
 
 /**
- * Limits how many commands of an account have a connection simultaneously. The others wait in order of arrival.
- * Additional commands would only wait for the account's row lock, and a single busy user could exhaust the pool.
- * Three commands are enough to keep the lock busy during a round trip.
+ * Limits how many of an account's commands have a connection at the same time. The others wait in order of arrival.
+ * More commands would only wait for the account's row lock, and one busy user could exhaust the pool. Three commands
+ * are enough to keep the lock busy during a round trip.
  */
 export class AccountLanes {
   readonly #lanes = new Map<string, Lane>()
@@ -29,7 +29,7 @@ export class AccountLanes {
     if (userId === undefined) return await work()
     const lane = this.#lanes.get(userId) ?? { running: 0, waiting: [] }
     this.#lanes.set(userId, lane)
-    // The finished command passes its slot directly to the next one, so that no other command can take it in between.
+    // Pass the slot directly to the next command, so that no other command can take it in between.
     if (lane.running >= atOnceMax) await new Promise<void>((resolve) => lane.waiting.push(resolve))
     else lane.running++
     try {

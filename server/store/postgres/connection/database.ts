@@ -4,27 +4,27 @@ import { StoreOpenError } from '../../store-open-error.ts'
 import { explainPooler, keepFailures, newPool, type PgPool, sendTogether } from './driver.ts'
 
 const connectionsMax = 10
-/** Name in pg_stat_activity for connections of nodes and CLI commands. */
+/** Connection name of nodes and CLI commands in pg_stat_activity. */
 export const poolName = 'errand'
 
-// Set by a statement, because connection poolers reject these settings as startup parameters. Sequential scans are
-// disabled because every statement has an index. Otherwise, a plan that was made for an empty table would still scan
-// the whole table after it has grown.
+// A statement sets these, because connection poolers reject them as startup parameters. Sequential scans are off
+// because every statement has an index. Otherwise a plan made for an empty table would still scan the whole table after
+// it has grown.
 const connectionSettings =
   "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; SET enable_seqscan = off"
 
 type PoolOptions = {
   name?: string
   /**
-   * Time after which the server cancels a statement, or 0 for never. Without it, the server would complete statements
+   * Time after which the server cancels a statement, or 0 for never. Otherwise the server would complete the statements
    * of disconnected clients.
    */
   statementMsMax?: number
 }
 
 /**
- * Opens a connection pool. The server closes a connection that is idle inside a transaction, so that the locks of a
- * disconnected node are released soon.
+ * Opens a connection pool. The server closes connections that are idle in a transaction, so that a disconnected node's
+ * locks are released soon.
  */
 export function openPool(
   databaseUrl: string,
@@ -37,16 +37,15 @@ export function openPool(
     application_name: name,
     // Also limits how long a command waits while all connections are busy.
     connectionTimeoutMillis: 10_000,
-    // A new connection is slow at first, because it has to plan each statement again.
+    // A new connection is slow at first, because it must plan each statement again.
     idleTimeoutMillis: 600_000,
     keepAlive: true,
-    // Networks that silently drop idle connections do so only after several minutes.
+    // Some networks silently drop idle connections, but only after several minutes.
     keepAliveInitialDelayMillis: 10_000,
     pipeline: true,
   })
-  // A lost connection needs no handling, because its queries fail and the pool replaces it. Without listeners,
-  // however, the loss would crash the process. The pool's listener covers idle connections, and each connection's own
-  // listener covers the others.
+  // A lost connection needs no handling: its queries fail, and the pool replaces it. Without listeners, however, the
+  // loss would crash the process. The pool's listener covers idle connections, and the client's covers those in use.
   pool.on('error', ignore)
   pool.on('connect', (client) => {
     client.on('error', ignore)
@@ -70,7 +69,7 @@ export async function newestTime(pool: PgPool): Promise<EpochMs> {
   return (rows[0] as { newest: number }).newest
 }
 
-/** Connects. If this fails, throws a one-line error for the operator. */
+/** Throws a one-line error for the operator if it cannot connect. */
 export async function connectTo<Client>(to: { connect(): Promise<Client> }): Promise<Client> {
   try {
     return await to.connect()

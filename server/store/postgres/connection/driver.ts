@@ -2,8 +2,7 @@ import { createRequire } from 'node:module'
 import { codeOf } from '../../../kernel/thrown.ts'
 import { keepNulls, readNulls } from './null-characters.ts'
 
-// Types of the part of `pg` that the store uses. `pg` is loaded with the first pool or client, and therefore never
-// for SQLite.
+// Types for the part of `pg` that the store uses. `pg` is loaded with the first pool or client, so never for SQLite.
 
 export type PgResult = { rows: unknown[]; rowCount: number | null; command: string }
 export type PgQuery = {
@@ -24,8 +23,8 @@ export type PgClient = {
 
 export type PgPool = {
   /**
-   * Numbers of open connections, idle connections, and calls that wait for a connection. A call waits until the next
-   * tick even if a connection is idle.
+   * `waitingCount` is the number of calls that wait for a connection. A call waits until the next tick even if a
+   * connection is idle.
    */
   readonly totalCount: number
   readonly idleCount: number
@@ -46,24 +45,21 @@ export type PooledClient = {
   }
 }
 
-/** SQLSTATE of the statements that follow a failed statement, until the transaction is rolled back. */
+/** SQLSTATE of all statements after a failed one, until the transaction is rolled back. */
 export const afterFailure = '25P02'
 const failures = new WeakMap<object, Error>()
 
-/** Stores the original error, because a command may await only the answer to a later statement in the pipeline. */
+/** Stores the original error, because a command may await only a later statement in the pipeline. */
 export function keepFailures(client: PooledClient): void {
   client.connection.on('errorMessage', (error) => {
     if (error.code !== afterFailure) failures.set(client, error)
   })
 }
 
-/** A prepared statement is missing or already exists, because the pooler has switched to another connection. */
+/** A prepared statement is missing or already exists, because a pooler has switched to another connection. */
 const otherConnection = /^(?:26000|42P05)$/
 
-/**
- * Adds to the error message that a pooler in transaction mode is the likely cause, which the server's message does
- * not mention.
- */
+/** Adds the likely cause to the error message: a pooler in transaction mode. The server does not mention it. */
 export function explainPooler(client: PooledClient): void {
   client.connection.on('errorMessage', (error) => {
     if (!otherConnection.test(error.code ?? '')) return
@@ -80,8 +76,8 @@ export function failureBehind(client: PgClient, error: unknown): unknown {
 }
 
 /**
- * Combines all queries that a connection receives in one tick into a single write. Separate writes took a third of
- * the CPU time of an admission.
+ * Sends all queries that a connection receives in one tick in a single write. Separate writes took a third of the CPU
+ * time of an admission.
  */
 export function sendTogether(client: PooledClient): void {
   const { stream } = client.connection
@@ -147,7 +143,7 @@ const textType = 25
 
 export function newPool(config: PoolConfig): PgPool {
   const { Client, Pool, types } = createRequire(import.meta.url)('pg') as Driver
-  // Set globally, because Drizzle uses the driver's own parsers and converts the integers of its columns itself.
+  // Set globally for Drizzle, which uses the driver's own parsers and converts the integers of its columns itself.
   types.setTypeParser(textType, readNulls)
   const getTypeParser = (type: number, format?: string) =>
     type === bigintType ? Number : types.getTypeParser(type, format)

@@ -1,6 +1,5 @@
-// PostgreSQL cannot store U+0000, which strings from users may contain. In every query value, it is encoded as a
-// noncharacter followed by a digit. A query for an id that contains U+0000 therefore finds nothing, instead of
-// failing.
+// PostgreSQL cannot store U+0000, which users' strings may contain. In query values, it is encoded as a noncharacter
+// followed by a digit. A query for an id with U+0000 therefore finds nothing instead of failing.
 
 const mark = '\u{10FFFF}'
 const kept = /[\0\u{10FFFF}]/gu

@@ -1,7 +1,7 @@
 /** Returns the SQLSTATE of an error from the driver or Drizzle, or an empty string if there is none. */
 export function codeOf(error: unknown): string {
   for (let at = error; at instanceof Error; at = at.cause) {
-    // Every SQLSTATE contains a digit, unlike EPIPE, the system's code for a closed connection.
+    // Every SQLSTATE contains a digit, unlike system error codes such as EPIPE.
     if ('code' in at && typeof at.code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(at.code)) return at.code
   }
   return ''

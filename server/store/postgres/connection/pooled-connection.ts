@@ -2,8 +2,8 @@ import type { Clock, EpochMs } from '../../../kernel/clock.ts'
 import type { PgClient } from './driver.ts'
 
 /**
- * SQL for the current time of the database server, in milliseconds since the epoch. Unlike now(), it is not the start
- * time of the transaction.
+ * Current time of the database server in milliseconds since the epoch. Unlike now(), this is not the start of the
+ * transaction.
  */
 export const databaseTime = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::float8'
 

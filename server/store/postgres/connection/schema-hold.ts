@@ -25,10 +25,7 @@ export const migrationsFolder = fileURLToPath(new URL('../migrations', import.me
 /** Arbitrary numbers that no other program uses for advisory locks in this database. */
 const migrationLock = 7015
 const useLock = 7017
-/**
- * Maximum time to wait for other processes. The database server notices only after a moment that a process has
- * exited.
- */
+/** Maximum time to wait for other processes to exit. The server notices an exit only after a moment. */
 const othersMsMax = 5000
 const othersPauseMs = 100
 const reconnectMsMax = 5000
@@ -45,7 +42,7 @@ export type SchemaHoldOptions = {
   onFatal?: ((cause: unknown) => void) | undefined
 }
 
-/** Prevents other versions from migrating the schema, from `open` to `close`. */
+/** Keeps other versions from migrating the schema between `open` and `close`. */
 export class SchemaHold {
   readonly #options: SchemaHoldOptions
   #client: PgListener | undefined
@@ -61,7 +58,7 @@ export class SchemaHold {
     return hold
   }
 
-  /** Sets the connection's name in pg_stat_activity. If the connection is lost, the next call sets the name. */
+  /** Sets the connection's name in pg_stat_activity. A reconnect loses the name until the next call. */
   rename(name: string): void {
     this.#client?.query(`SELECT set_config('application_name', $1, false)`, [name]).catch(ignore)
   }
@@ -76,7 +73,7 @@ export class SchemaHold {
       connectionString: this.#options.databaseUrl,
       application_name: 'errand schema',
       connectionTimeoutMillis: 10_000,
-      // No timeout, because a starting process waits until another process has finished migrating.
+      // No timeout, because a process that starts must wait until another one has finished migrating.
       query_timeout: 0,
       keepAlive: true,
       pipeline: true,
@@ -106,8 +103,8 @@ export class SchemaHold {
       try {
         return await this.#connect('none')
       } catch (error) {
-        // Another version has migrated the schema, or the installation was exported. Any other error means that the
-        // server is unreachable, so retry.
+        // Another version has migrated the schema, or the installation was exported. After any other error, the server
+        // is unreachable, so retry.
         if (error instanceof StoreOpenError && error.cause === undefined) return this.#options.onFatal?.(error)
       }
     }
@@ -157,14 +154,14 @@ export async function schemaState(client: Queries): Promise<SchemaState> {
   return schemaStateOf(applied, migrationsFolder)
 }
 
-/** Responses are sent after the commit, so the server must write a commit to disk before it confirms it. */
+/** Responses are sent after the commit, so the server must not confirm a commit before it is on disk. */
 async function assertDurable(client: Queries): Promise<void> {
   const { rows } = await client.query(`SELECT current_setting('synchronous_commit') AS value`)
   if ((rows[0] as { value: string }).value !== 'off') return
   throw new StoreOpenError('The database has synchronous_commit = off and can lose acknowledged commits. Set it to on.')
 }
 
-/** Locks the database until this transaction ends. Processes that start in the meantime wait. */
+/** Keeps other processes out until this transaction ends. Processes that start in the meantime wait. */
 export async function takeAlone(client: Queries): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock])
   assert((await schemaState(client)) === 'current', 'the schema is current')
@@ -183,8 +180,8 @@ const inUse = {
 type Others = { isLocked: boolean; connections: string | null; leaseSeconds: number | null }
 
 /**
- * Waits briefly for other processes to exit. Throws if one still uses the database. At startup, versions without
- * `useLock` read the applied migrations, and this lock makes them wait until the transaction has ended.
+ * Waits briefly for other processes to exit, and throws if one still uses the database. Versions without `useLock` read
+ * the applied migrations at startup, so the table lock makes them wait until the transaction ends.
  */
 async function assertAlone(client: Queries, purpose: keyof typeof inUse): Promise<void> {
   await client.query('LOCK TABLE drizzle.__drizzle_migrations IN ACCESS EXCLUSIVE MODE')
@@ -207,7 +204,7 @@ async function assertAlone(client: Queries, purpose: keyof typeof inUse): Promis
 }
 
 async function findOthers(client: Queries): Promise<Others> {
-  // Discard the cached statistics. Otherwise `pg_stat_activity` would not change within this transaction.
+  // Discard the cached statistics. Otherwise `pg_stat_activity` does not change within this transaction.
   await client.query('SELECT pg_stat_clear_snapshot()')
   const { rows } = await client.query(
     `SELECT NOT pg_try_advisory_xact_lock($1) AS "isLocked",

@@ -9,11 +9,11 @@ import { codeOf, isLostConnection } from './pg-errors.ts'
 import type { PgQuery, PgResult } from './driver.ts'
 
 /**
- * A running command. Commands acquire locks in a fixed order, so they can wait for each other but never deadlock: one
- * account, then the session, then the task or turn, then counters.
+ * A running command. Commands never deadlock, because they all acquire locks in the same order: one account, then the
+ * session, then the task or turn, then counters.
  */
 export class Transaction extends Connection {
-  /** Counter changes of the command. They are written together at its end. */
+  /** Written together at the end of the command. */
   readonly changes: CounterChange[] = []
   readonly posted: Posted[] = []
   /** Error of a statement that the driver did not send to the server. */
@@ -31,8 +31,8 @@ export class Transaction extends Connection {
   }
 
   /**
-   * Pipelines a statement without waiting for its answer. COMMIT follows immediately, which saves a round trip while
-   * the account is locked. If the statement fails, the server rolls the transaction back.
+   * Pipelines a statement without waiting for its answer. COMMIT follows immediately, so the account stays locked for
+   * one round trip less. If the statement fails, the server rolls the transaction back.
    */
   write(query: PgQuery): Promise<PgResult> {
     const answer = this.client.query(query)
@@ -43,8 +43,7 @@ export class Transaction extends Connection {
   }
 
   /**
-   * Returns a time after the account was locked. It is therefore never earlier than the time of a previous command on
-   * the account.
+   * Returns a time after the account was locked, which is never earlier than that of a previous command on the account.
    */
   override async now(): Promise<EpochMs> {
     return this.clock || this.#lockedAt === undefined ? await super.now() : this.#lockedAt
@@ -54,10 +53,6 @@ export class Transaction extends Connection {
     return this.#locked?.userId
   }
 
-  /**
-   * Registers a row that exists only if the COMMIT has succeeded. It is looked up if the answer to the COMMIT is
-   * lost. One row per command is enough.
-   */
   made(row: MadeRow): void {
     this.#made ??= row
   }

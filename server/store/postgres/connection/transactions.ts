@@ -21,13 +21,13 @@ import { Transaction } from './transaction.ts'
 const attemptsMax = 8
 const listsWaitingMax = 100
 /**
- * Maximum number of connections for list reads. The total is smaller than the pool, so that lists never occupy all
+ * Maximum number of connections for list reads. The total is smaller than the pool, so that lists never use all
  * connections.
  */
 const listBounds = { perUser: 3, total: 8 }
 /** 40001 is a serialization failure, 40P01 a deadlock. */
 const retried = new Set(['40001', '40P01'])
-/** SQLSTATE if a row exists that did not exist when the command looked for it. */
+/** SQLSTATE if a row was created after the command looked for it. */
 const uniqueViolation = '23505'
 /** SQLSTATE if the server has become a read-only standby. */
 const readOnly = '25006'
@@ -48,7 +48,7 @@ export class Transactions {
   readonly #long = new Set<PgClient>()
   #isClosing = false
   readonly lanes = new AccountLanes()
-  /** Connection slots for list reads, which can be slow, depending on the user's filters. */
+  /** Connection slots for list reads, which can be slow with some filters. */
   readonly #lists = new FairPlaces(listBounds)
   #isFailing = false
 
@@ -64,8 +64,8 @@ export class Transactions {
 
   /**
    * Runs a command in its own transaction and resolves when it is committed. If `of` is set, the command waits for
-   * other commands on the same account. If the server rolls the transaction back, `work` runs again, so it must not
-   * keep state outside the transaction.
+   * other commands on the same account. `work` must not keep state outside the transaction, because it runs again if
+   * the server rolls the transaction back.
    */
   run<Value>(work: (tx: Transaction) => Promise<Value>, of?: AccountOf): Promise<Value> {
     const run = () => this.#run(work)
@@ -87,9 +87,7 @@ export class Transactions {
     throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
   }
 
-  /**
-   * Like `read`, but for reads of whole tables. `settled` does not wait for such a read but closes its connection.
-   */
+  /** Like `read`, but for whole tables. `settled` does not wait for such a read but closes its connection. */
   async readAll<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value> {
     return await this.#read(work, { mayTakeLong: true })
   }
@@ -111,7 +109,7 @@ export class Transactions {
     this.#running.delete(run)
   }
 
-  /** If the connection is lost, retries the read once, because the server may have restarted since the last read. */
+  /** Retries once if the connection is lost, because the server may have restarted since the last read. */
   async #read<Value>(
     work: (connection: Connection) => Promise<Value>,
     { isSecond = false, mayTakeLong }: { isSecond?: boolean; mayTakeLong: boolean },
@@ -130,7 +128,7 @@ export class Transactions {
     } finally {
       clearTimeout(watch)
       this.#long.delete(client)
-      // Close the connection, because its settings were changed.
+      // A long read has changed the settings of the connection, so close it.
       client.release(isLost || mayTakeLong)
     }
     return await this.#read(work, { isSecond: true, mayTakeLong })
@@ -166,7 +164,7 @@ export class Transactions {
     const tx = new Transaction(client, this.#options.clock)
     let value: Value
     try {
-      // Pipelined, so it is sent together with the first query of `work`.
+      // Pipelined with the first query of `work`.
       void tx.write({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED' })
       value = await work(tx)
       writeCounters(tx)
@@ -203,7 +201,7 @@ export class Transactions {
   }
 
   /**
-   * Returns whether a transaction whose COMMIT was not answered was committed. First waits for the account lock,
+   * Returns whether a transaction was committed although its COMMIT got no answer. First waits for the account lock,
    * which that transaction holds until it ends.
    */
   async #tookPlace({ lockedUserId, proof }: Transaction, cause: unknown): Promise<boolean> {
@@ -242,8 +240,8 @@ export class Transactions {
   }
 
   /**
-   * Closes a connection on which the server does not answer, so that pending queries fail. TCP detects an unreachable
-   * peer, for example after a failover, only after 15 minutes.
+   * Closes a connection if the server does not answer, so that pending queries fail. TCP notices an unreachable peer,
+   * for example after a failover, only after 15 minutes.
    */
   #endIfSilent(client: PgClient): NodeJS.Timeout {
     return setTimeout(() => client.connection.stream.destroy(), this.#options.silentMs ?? silentMsMax)
@@ -257,7 +255,7 @@ export const silentMsMax = 15_000
 async function commit(client: PgClient): Promise<{ error: unknown } | undefined> {
   try {
     const { command } = await client.query('COMMIT')
-    // If a statement of the transaction has failed, the server answers COMMIT with a rollback, but not with an error.
+    // After a failed statement, the server answers COMMIT with a rollback but without an error.
     if (command === 'COMMIT') return undefined
     return {
       error: Object.assign(new Error('The database rolled back the transaction. Try again.'), { code: afterFailure }),

@@ -3,11 +3,10 @@ import type { LostWork } from '../../shared.ts'
 import type { Connection } from '../connection/pooled-connection.ts'
 import type { Transaction } from '../connection/transaction.ts'
 
-// Statements for leases of nodes. They change only the leases, so they lock no account. Commands that change a single
-// task or turn are in task-commands and turn-commands.
+// Statements for the leases of nodes. They change only leases, so they lock no account.
 
-// Another command may hold the row lock because it ends or claims the task or turn. PostgreSQL therefore checks the
-// conditions again after waiting for the lock.
+// Another command may have locked the row to end or claim the task or turn. PostgreSQL checks the conditions again
+// after it has waited for that lock.
 const renewTasks = {
   name: 'lease_renew_tasks',
   text: `WITH held AS (SELECT * FROM unnest($1::text[], $2::bigint[]) AS held (id, attempt)),

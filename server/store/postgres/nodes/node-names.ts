@@ -3,9 +3,9 @@ import { packageVersion } from '../../../kernel/package-version.ts'
 import type { NodeState } from '../../store-state.ts'
 import type { Connection } from '../connection/pooled-connection.ts'
 
-// A node describes itself in the name of the connection that holds the schema, and sets the name with every renewal of
-// its leases. PostgreSQL lists these names with their times, and removes them with the connection. A table would need
-// a write per renewal, and rows of dead nodes would have to be deleted.
+// A node describes itself in the name of its schema connection, and updates the name with every lease renewal.
+// PostgreSQL lists these names with their times, and removes them with the connection. A table would need a write per
+// renewal, and rows of dead nodes would have to be deleted.
 
 const prefix = 'errand node'
 const pattern = /^errand node (\S+) (\d+) (\d+) (\d+)@(.*)$/

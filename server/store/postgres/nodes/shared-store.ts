@@ -6,10 +6,7 @@ import type { Transactions } from '../connection/transactions.ts'
 
 type Parts = {
   all: Transactions
-  /**
-   * Transactions on a separate connection, because a node that cannot renew its leases in time loses its tasks and
-   * turns.
-   */
+  /** Uses a separate connection, because a node that cannot renew its leases in time loses its tasks and turns. */
   urgent: Transactions
   leaseMs: number
   schema: Pick<SchemaHold, 'rename'>

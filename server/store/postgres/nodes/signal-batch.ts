@@ -1,7 +1,7 @@
 import type { SignalTopic } from '../../shared.ts'
 
-// Wire format of messages between nodes. A payload is a list of words separated by spaces. A word consists of a
-// letter for the topic and the id.
+// Messages between nodes. A payload is a space-separated list of words. Each word is a letter for the topic, followed
+// by the id.
 
 const letters = {
   'task-queued': 'q',
@@ -19,8 +19,7 @@ const topics = new Map(Object.entries(letters).map(([topic, letter]) => [letter 
 const payloadBytesMax = 7900
 const payloadsAtOnce = 16
 /**
- * Maximum number of queued messages. Further messages are dropped. The queue grows only while the database is
- * unreachable.
+ * Maximum number of queued messages. Further ones are dropped. The queue grows only while the database is unreachable.
  */
 const waitingMax = 10_000
 
@@ -42,10 +41,7 @@ export class SignalBatch {
     }
   }
 
-  /**
-   * Takes the oldest messages from the queue and returns them as payloads. Their number is limited to the payloads
-   * that one statement sends.
-   */
+  /** Takes the oldest messages from the queue as payloads, but at most as many as one statement sends. */
   take(): string[] {
     const payloads: string[] = []
     let payload = ''
@@ -63,7 +59,7 @@ export class SignalBatch {
   }
 }
 
-/** Parses the messages in a payload. Skips topics that only newer versions know. */
+/** Skips topics that only newer versions know. */
 export function signalsIn(payload: string): { topic: SignalTopic; id: string }[] {
   return payload.split(' ').flatMap((word) => {
     const topic = topics.get(word.slice(0, 1))

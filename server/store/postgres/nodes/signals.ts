@@ -16,7 +16,7 @@ import { SignalBatch, signalsIn } from './signal-batch.ts'
 // periodically.
 
 const channel = 'errand'
-/** Time for which messages are collected before they are sent. `busyBatchMs` applies under load. */
+/** Messages are collected for this long before they are sent. `busyBatchMs` applies under load. */
 const batchMs = 3
 const busyBatchMs = 10
 const busyWithinMs = 20
@@ -24,7 +24,7 @@ const closeMsMax = 1000
 const backOffMsMax = 10_000
 const failuresWarned = 3
 
-// Notifications need not be durable, so their commit does not wait for the disk. The setting applies only to this
+// Notifications need not be durable, so their commit does not wait for the disk. The setting applies only to the
 // transaction, because a pooler may share the connection.
 const notify = `SELECT set_config('synchronous_commit', 'off', true), pg_notify('${channel}', payload)
   FROM unnest($1::text[]) AS payload`
@@ -96,7 +96,7 @@ export class PgSignals implements Signals {
     this.#probeUnderWay?.resolve()
     const client = this.#client
     if (!client) return
-    // Until it is closed, the connection must keep the process alive.
+    // Keep the process alive until the connection is closed.
     client.ref()
     const ended = async () => {
       await this.#flushing
@@ -151,7 +151,7 @@ export class PgSignals implements Signals {
       lost(error instanceof Error ? error : undefined)
       return
     }
-    // The connection may have been lost in the meantime, or this instance may have been closed.
+    // The connection may have been lost, or this instance closed, in the meantime.
     if (isLost || !this.#moveFrom('connecting', 'listening')) return void client.end().catch(ignore)
     this.#failures = 0
     this.#planFlush()
@@ -186,7 +186,7 @@ export class PgSignals implements Signals {
     this.#probeTimer = setTimeout(() => void this.#probe(client), this.#probeMs).unref()
   }
 
-  /** Sends a probe and returns whether it arrived. Returns undefined if that is unknown. */
+  /** Sends a probe and returns whether it arrived, or undefined if that is unknown. */
   async #hearsItself(client: PgListener): Promise<boolean | undefined> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const probe = { text: `probe:${randomUUID()}`, isHeard: false, resolve }
@@ -198,8 +198,7 @@ export class PgSignals implements Signals {
       await promise
       if (probe.isHeard) return true
     } catch {
-      // The probe may have failed because the pool had no free connection, which says nothing about the listening
-      // connection.
+      // The pool may have had no free connection for the probe, which says nothing about the listening connection.
     } finally {
       clearTimeout(timer)
     }
@@ -275,8 +274,8 @@ export class PgSignals implements Signals {
   }
 
   /**
-   * Sends payloads. Payloads that the server rejects are lost. Other nodes tolerate this, because they also poll. If
-   * the connection was lost, the payloads are sent over the next one.
+   * Payloads that the server rejects are lost. Other nodes tolerate this, because they also poll. If the connection was
+   * lost, the payloads are sent over the next one.
    */
   async #notify(client: PgListener, payloads: readonly string[]): Promise<void> {
     try {

@@ -2,15 +2,14 @@ import type { Taken, Taking } from '../../tasks/task-types.ts'
 import { inTime } from '../../tasks/task-rows.ts'
 import type { Transaction } from '../connection/transaction.ts'
 
-// Fair queue for nodes that share the store. Each node continues after the last user that it served, and owns the
-// tasks that it takes until their leases expire. Other nodes skip leased tasks. Taking tasks waits neither for task
-// locks nor for the disk. If the database server crashes and loses a lease, the task is still queued.
+// Fair queue for nodes that share the store. Each node continues after the last user it served, and owns the tasks it
+// takes until their leases expire. Other nodes skip leased tasks. Taking tasks waits neither for task locks nor for the
+// disk. If the database server crashes and loses a lease, the task is still queued.
 //
-// A single statement fills all free slots. The recursive CTE `turns` visits users in a circle, with one index lookup
-// per user, until it has a row for each slot. Then each user's oldest tasks are locked, one for each of the user's
-// rows.
+// One statement fills all free slots. The recursive CTE `turns` visits users in a circle, with one index lookup per
+// user, until it has a row for each slot. Then it locks each user's oldest tasks, one for each of the user's rows.
 //
-// Rejected alternatives: one statement per task reached 70 % of this rate with 10,000 users, because each waits for
+// Alternatives were slower. One statement per task reached 70 % of this rate with 10,000 users, because each waits for
 // the previous one. A window function reads the whole backlog. pg-boss jobs took 10 % more server time per claim, and
 // needed an additional row per task.
 
@@ -19,10 +18,10 @@ const time = 'coalesce($1::float8, floor(extract(epoch FROM statement_timestamp(
 const free = `queued = 1 AND completed_at IS NULL AND (lease_until IS NULL OR lease_until < ${time})
   AND ${inTime.replace(':now', time)}`
 const firstUser = (whose: string) => `(SELECT user_id FROM tasks WHERE ${free} AND ${whose} ORDER BY user_id LIMIT 1)`
-/** Continues with the first user after the last one. */
+/** Wraps around to the first user after the last one. */
 const userBehind = (place: string) => `coalesce(${firstUser(`user_id > ${place}`)}, ${firstUser('true')})`
-// BETWEEN prevents a bad plan. With equality, the planner knows that all rows have the same user, and would scan the
-// primary key by age, including all ended tasks.
+// BETWEEN avoids a bad plan. With equality, the planner knows that all rows have the same user, and scans the primary
+// key by age, including all ended tasks.
 export const take = {
   name: 'queue_take',
   text: `WITH RECURSIVE turns (user_id, place, passed) AS (
@@ -49,8 +48,7 @@ export const take = {
 }
 
 /**
- * Maximum number of rounds per call, because another transaction may hold a lock for a long time. The next poll tries
- * again.
+ * Maximum number of rounds per call, because another transaction may hold a lock for long. The next poll tries again.
  */
 const roundsMax = 10
 
