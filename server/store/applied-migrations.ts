@@ -4,17 +4,17 @@ import { join } from 'node:path'
 import { must } from '../kernel/assert.ts'
 import { StoreOpenError } from './store-open-error.ts'
 
-// Drizzle is loaded as CommonJS, because as ES modules it took 460 ms and 190 MB of garbage at every start: Node's
-// loader parses Drizzle's package.json (180 KB) again for each of its hundred modules. It only generates and applies
-// migrations, so the server loads its migrator only for an outdated database.
+// Drizzle is loaded as CommonJS. As ES modules it added 460 ms and 190 MB of garbage to every start, because Node
+// parses Drizzle's package.json (180 KB) again for each of its hundred modules. The server loads Drizzle's migrator
+// only for an outdated database.
 const require = createRequire(import.meta.url)
 const { readMigrationFiles } = require('drizzle-orm/migrator') as typeof import('drizzle-orm/migrator')
 
 export type SchemaState = 'empty' | 'older' | 'current'
 
 /**
- * Compares a database's applied migrations, given as hashes in order, with the migrations of this version. Throws if
- * a newer version of Errand has written the database.
+ * Compares the hashes of a database's applied migrations, in order, with this version's migrations. Throws if a newer
+ * version of Errand wrote the database.
  */
 export function schemaStateOf(applied: readonly unknown[], migrationsFolder: string): SchemaState {
   const known = readMigrationFiles({ migrationsFolder })
@@ -24,10 +24,7 @@ export function schemaStateOf(applied: readonly unknown[], migrationsFolder: str
   return applied.length === 0 ? 'empty' : applied.length < known.length ? 'older' : 'current'
 }
 
-/**
- * Returns the name of the newest migration without its numeric prefix, because the two engines number migrations
- * differently.
- */
+/** Returns the name of the newest migration without its number, because the engines number migrations differently. */
 export function lastMigration(migrationsFolder: string): string {
   const journal = readFileSync(join(migrationsFolder, 'meta', '_journal.json'), 'utf8')
   const { entries } = JSON.parse(journal) as { entries: { tag: string }[] }

@@ -1,17 +1,17 @@
 import type { ToolCallRecord } from './sessions/session-types.ts'
 
-// Bounds on the size of responses and stored messages. The size of a string includes JSON escapes: a control
-// character takes six bytes.
+// Bounds on the size of responses and stored messages. A string's size includes JSON escapes: a control character takes
+// six bytes.
 
 /**
- * Maximum size of a list page. The first item is always included, because otherwise an item larger than this could
- * never be read.
+ * Maximum size of a list page. The first item is always included. Otherwise an item larger than this could never be
+ * read.
  */
 export const pageBytesMax = 1_048_576
 export const messageTextBytesMax = 1_048_576
-/** Maximum size of a tool call's arguments or output. Of a larger value, only a preview is stored. */
+/** Maximum size of a tool call's arguments or output. A larger value is stored only as a preview. */
 export const toolValueBytesMax = 16_384
-/** Maximum total size of a message's tool calls. Tool calls beyond this size are not stored. */
+/** Maximum total size of a message's tool calls. Further tool calls are not stored. */
 export const toolCallsBytesMax = 262_144
 
 /** Maximum size of a connector on a list page, excluding its list of allowed tools. */
@@ -24,7 +24,7 @@ export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value) ?? '')
 }
 
-/** Returns how many items fit on a page, given their sizes. Returns at least 1 if there are any items. */
+/** Returns how many items fit on a page, but at least 1 if there are any. */
 export function fittingCount(bytes: readonly number[], bytesMax: number): number {
   let left = bytesMax - (bytes[0] ?? 0)
   let count = Math.min(1, bytes.length)
@@ -32,10 +32,7 @@ export function fittingCount(bytes: readonly number[], bytesMax: number): number
   return count
 }
 
-/**
- * Returns as many leading items as fit in `bytesMax`, but at least one. Reads at most one additional item from the
- * iterable.
- */
+/** Returns as many items as fit in `bytesMax`, but at least one. Reads at most one item more than it returns. */
 export function takeFitting<Item>(
   items: Iterable<Item>,
   { bytesMax, bytesOf }: { bytesMax: number; bytesOf: (item: Item) => number },
@@ -50,11 +47,11 @@ export function takeFitting<Item>(
   return taken
 }
 
-/** Truncates a message's text to `messageTextBytesMax`. `isCut` is set if anything was removed. */
+/** Truncates a message's text to `messageTextBytesMax`. `isCut` is true if anything was removed. */
 export function keptText(text: string): { text: string; isCut: boolean } {
   if (text.length * charBytesMax <= messageTextBytesMax) return { text, isCut: false }
   let kept = text
-  // Every character takes at least one byte, so drop most of an oversized text before measuring the rest.
+  // Every character takes at least one byte, so cut an oversized text before measuring it.
   if (kept.length > messageTextBytesMax) kept = kept.slice(0, messageTextBytesMax).toWellFormed()
   for (let bytes = jsonBytes(kept); bytes > messageTextBytesMax; bytes = jsonBytes(kept)) {
     kept = kept.slice(0, Math.floor((kept.length * messageTextBytesMax) / bytes) - 1).toWellFormed()
@@ -65,8 +62,8 @@ export function keptText(text: string): { text: string; isCut: boolean } {
 type KeptObject = { value: Record<string, unknown>; bytes?: number }
 
 /**
- * Parses a tool call's arguments or output for storage. Replaces a value larger than `toolValueBytesMax` with a
- * preview, and adds the size of the full JSON.
+ * Parses a tool call's arguments or output for storage. A value larger than `toolValueBytesMax` becomes a preview with
+ * the size of the full JSON.
  */
 export function keptObject(json: string): KeptObject {
   const bytes = Buffer.byteLength(json)

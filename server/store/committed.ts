@@ -1,5 +1,2 @@
-/**
- * Result of a transaction. `startedAt` comes from performance.now(). `syncMs` is the time that COMMIT waited for the
- * disk.
- */
+/** `startedAt` comes from performance.now(). `syncMs` is the time that COMMIT waited for the disk. */
 export type Committed = { commands: number; isDurable: boolean; startedAt: number; syncMs: number }

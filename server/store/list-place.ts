@@ -5,15 +5,14 @@ import { badField } from '../kernel/errors.ts'
 export type Page = { limit: number; offset: number }
 
 /**
- * A page that also ends before its size would exceed `bytesMax` (default: `pageBytesMax`). It always includes the
- * first item.
+ * A page that also ends before its size would exceed `bytesMax` (default: `pageBytesMax`). The first item is always
+ * included.
  */
 export type BoundedPage = Page & { bytesMax?: number }
 
-// Cursors for list pages. Lists are sorted newest first, and `seq` orders items that were created in the same
-// millisecond.
+// Cursors for list pages. Lists are sorted newest first. `seq` orders items that were created in the same millisecond.
 
-/** Position of an item in a list. It remains valid if the item is deleted. */
+/** Position in a list. It remains valid after the item at that position is deleted. */
 export type ListPlace = { createdAt: EpochMs; seq: number }
 
 /** Time filter of a list, and the position after which the page starts. If `after` is set, the offset is 0. */
@@ -23,7 +22,7 @@ export function isTimed({ createdAfter, createdBefore }: ListRange): boolean {
   return createdAfter !== undefined || createdBefore !== undefined
 }
 
-/** Total number of items in a list, and the position after which the next page starts, if there is one. */
+/** Total number of items in a list, and the position after which the next page starts, if any. */
 export type Listed = { total: number; next?: ListPlace }
 
 export type CursorList = { name: string; userId: string; filters: object }
@@ -73,7 +72,7 @@ function readCursor(cursor: string, list: CursorList): ListPlace {
 }
 
 /**
- * Checksum that detects cursors of other lists. It is not a secret, because a cursor gives no access to other users'
+ * Checksum that detects cursors of other lists. It needs no secret, because a cursor gives no access to other users'
  * data.
  */
 function checkOf(place: string, { filters, name, userId }: CursorList): string {

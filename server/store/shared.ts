@@ -1,9 +1,9 @@
 import type { AttemptRef } from './tasks/task-types.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 
-/** Topics of messages between nodes. The comment on each topic says what the id in its messages identifies. */
+/** Topics of messages between nodes. Unless noted, a message contains the id of the task, session or turn. */
 export type SignalTopic =
-  /** Queued tasks may be ready. The id is empty, or identifies a user who has one running task fewer. */
+  /** Queued tasks may be ready. The id is empty, or that of a user who has one running task fewer. */
   | 'task-queued'
   | 'task-ended'
   /** A task has started or has new progress. */
@@ -14,7 +14,7 @@ export type SignalTopic =
   | 'session-stopped'
   /** A turn was stopped, so its node must abort it. */
   | 'turn-stopped'
-  /** A client on another node is reading a turn, so the node that runs the turn must save its events immediately. */
+  /** A client is reading the turn on another node, so the node that runs it must save its events immediately. */
   | 'turn-followed'
   | 'turn-told'
 
@@ -23,7 +23,7 @@ export type SignalTopic =
  */
 export type Signals = {
   /**
-   * Sends messages in batches every few milliseconds. Never throws. Messages are dropped while the database is
+   * Sends messages in batches every few milliseconds. Never throws. Messages can be dropped while the database is
    * unreachable.
    */
   send(topic: SignalTopic, id: string): void
@@ -44,7 +44,7 @@ export type LostWork = { taskIds: string[]; turnIds: string[]; at: EpochMs }
 
 /** Named values that all processes that open the store must agree on. */
 export type SharedSettings = {
-  /** Stores the value if the name has none. Returns the stored value. */
+  /** Stores the value if none is stored yet. Returns the stored value. */
   agree(name: string, value: string): Promise<string>
   replace(name: string, value: string): Promise<void>
 }

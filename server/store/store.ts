@@ -93,10 +93,10 @@ import type { WireRequestStore } from './requests/wire-request-types.ts'
 import type { MailStore } from './mails/mail-port.ts'
 import type { WebhookStore } from './events/webhook-types.ts'
 
-// The store port. Each method is one read or one atomic command. The promise of a command resolves only when its
-// outcome is durable, even if the outcome is a rejection. Expected rejections are return values, and only faults
-// throw. SERVICE_UNAVAILABLE means that the disk rejected a write, or that its outcome is unknown. If the disk
-// rejected it, nothing was charged.
+// The store port. Each method is one read or one atomic command. A command's promise resolves only when its outcome is
+// durable, even if the outcome is a rejection. Expected rejections are return values, and only faults throw.
+// SERVICE_UNAVAILABLE means that the disk rejected a write or that its outcome is unknown. If the disk rejected it,
+// nothing was charged.
 
 /** Limits that the store's transactions enforce. 0 means no limit. */
 export type StoreLimits = {
@@ -110,10 +110,7 @@ export type StoreLimits = {
   connectorBlockSeconds: number
   connectorTasksAtWork: number
   sessionIdleSeconds: number
-  /**
-   * Duration of a lease, if several nodes share the store. A node that does not renew its leases in time loses its
-   * tasks and turns.
-   */
+  /** Duration of a lease on a shared store. A node that does not renew its leases in time loses its tasks and turns. */
   leaseSeconds: number
   plans?: Plans
   retention?: Retention
@@ -158,11 +155,11 @@ export type CreateConnectorResult =
   | { outcome: 'refused'; reason: 'name-taken' | 'too-many' }
 
 /**
- * Undefined fields remain unchanged. A change of the secrets or the URL deletes the grant, so the user must sign in
- * or check the connector again.
+ * Undefined fields remain unchanged. A change of the URL or the secrets deletes the grant, so the user must sign in or
+ * check the connector again.
  */
 export type UpdateConnector = ConnectorOf & {
-  /** The `updatedAt` that the caller has read. The update is rejected if the connector has changed since. */
+  /** The `updatedAt` that the caller has read. If it has changed since, the update is rejected. */
   ifUpdatedAt?: EpochMs
   changes: Partial<Pick<ConnectorRecord, 'name' | 'url' | 'authType' | 'sealed' | 'allowedTools'>>
 }
@@ -179,14 +176,13 @@ export type ConnectorCheck = ConnectorOf & {
 
 export type Store = {
   readonly shared?: SharedStore
-  /** Settings, which CLI commands can also change while servers are running. */
+  /** Settings that CLI commands can also change while servers are running. */
   readonly settings: SharedSettings
   readonly webhooks: WebhookStore
   readonly mails: MailStore
   /** Platform keys, the users of products that are built on the service, and client tokens for browsers. */
   readonly platform: PlatformStore
   readonly payments: PaymentStore
-  /** Events of turns, for clients that connect later or to another node. */
   readonly turnEvents: TurnEventStore
   readonly books: BookStore
   readonly audit: AuditStore
@@ -198,18 +194,18 @@ export type Store = {
   foreseeAdmission(
     input: Omit<AdmitTask, 'request'>,
   ): Promise<Exclude<AdmitTaskResult, { outcome: 'accepted' }> | undefined>
-  /** Returns the rejection that an execution would get because of limits other than rates. Writes nothing. */
+  /** Returns the rejection that limits other than rates would cause, or undefined. Writes nothing. */
   foreseeLimits(input: {
     userId: string
     agentId: string
     required: Units
     limits?: CredentialLimits | null
-    /** Size of the payloads that the execution would store, or a lower bound if it is not known yet. */
+    /** Size of the payloads to store, or a lower bound if it is not known yet. */
     payloadBytes?: number
   }): Promise<LimitRefusal | undefined>
   /**
-   * Moves a queued task to `processing` under a new attempt, if the user's limit of running tasks allows it. If the
-   * user's connectors are blocked, a pending task that uses connectors fails and is refunded.
+   * Starts a new attempt of a queued task if the user's limit on running tasks allows it. If the user's connectors are
+   * blocked, a task that uses connectors fails and is refunded.
    */
   claimTask(taskId: string): Promise<ClaimTaskResult>
   /** Completes a task and refunds the unused part of its charge. Returns false for a stale attempt. */
@@ -217,13 +213,13 @@ export type Store = {
   /** Fails and refunds a task. Returns false for a stale attempt. */
   failTask(input: FailTask): Promise<boolean>
   /**
-   * Makes a task uncancelable before its attempt calls a connector or charges an event. If this returns false, the
-   * attempt is stale and must do neither.
+   * Must be called before an attempt calls a connector or charges an event. The task can then no longer be canceled.
+   * Returns false for a stale attempt, which must do neither.
    */
   forbidCancel(input: AttemptRef): Promise<boolean>
-  /** Saves progress reports. Reports of attempts that are no longer running are ignored. */
+  /** Saves progress reports, but ignores those of attempts that are no longer running. */
   noteProgress(notes: readonly ProgressNote[]): Promise<void>
-  /** Cancels and refunds an open task. If it was running, this counts toward the abuse block. */
+  /** Cancels and refunds an open task. Canceling a running task counts toward the abuse block. */
   cancelTask(input: CancelTask): Promise<CancelTaskResult>
   expiringTasks(limit: number): Promise<string[]>
   /** Fails and refunds an expired task. Returns false if the task has started or ended in the meantime. */
@@ -231,13 +227,13 @@ export type Store = {
   /** Queues an interrupted task again if it has attempts left. Otherwise fails and refunds it. */
   interruptTask(input: Interruption): Promise<'requeued' | 'failed' | 'stale'>
   /**
-   * Returns the next tasks to claim, round-robin by user after the user `after`, and each user's oldest first. Skips
-   * the users in `passOver`. If several nodes share the store, each task is leased to one of them.
+   * Returns the next tasks to claim, round-robin by user after the user `after`, and oldest first for each user. Skips
+   * the users in `passOver`. On a shared store, each task is leased to one node.
    */
   takeTasks(input: Taking): Promise<Taken>
   /**
-   * Returns running tasks whose process has crashed. If a single process owns the store, these are all running tasks
-   * at startup. Otherwise they are the running tasks whose lease has expired.
+   * Returns running tasks whose process has crashed. On a shared store, these are the tasks whose lease has expired.
+   * Otherwise they are all running tasks at startup.
    */
   abandonedTasks(limit: number): Promise<{ id: string; endpointId: string; attempt: number }[]>
   getTask(input: { userId: string; taskId: string }): Promise<TaskRecord | undefined>
@@ -247,7 +243,7 @@ export type Store = {
   readRate(of: RateOf): Promise<RateState>
   readLimits(userId: string): Promise<LimitsState | undefined>
   /**
-   * Changes a user's plan and limits. Running tasks and chats continue within the new limits. Returns false if the
+   * Changes a user's plan and limits. Running tasks and chats continue, but under the new limits. Returns false if the
    * user does not exist.
    */
   changeAccountLimits(input: ChangeAccountLimits): Promise<boolean>
@@ -279,7 +275,7 @@ export type Store = {
    * already settled.
    */
   settleTurn(input: SettleTurn): Promise<SettledTurn | undefined>
-  /** Settles turns whose process has crashed (see `abandonedTasks`) without a charge. Returns their number. */
+  /** Settles turns of crashed processes (see `abandonedTasks`) without a charge. Returns how many there were. */
   closeAbandonedTurns(): Promise<number>
 
   getAccount(userId: string): Promise<AccountRecord | undefined>
@@ -304,7 +300,7 @@ export type Store = {
   /** Removes a user's blocks and counted failures. Returns false if the user was not blocked. */
   unblock(userId: string): Promise<boolean>
   createKey(input: CreateKey): Promise<KeyRecord>
-  /** Finds a key by the hex SHA-256 of its token. The result always reflects the last commit of any process. */
+  /** Finds a key by the hex SHA-256 of its token. */
   findKey(tokenHash: string): Promise<KeyHolder | undefined>
   /** Returns keys, newest first. `isLive` selects active keys if true, and ended keys if false. */
   listKeys(input: Page & { userId: string; isLive?: boolean }): Promise<{ keys: KeyRecord[]; total: number }>
@@ -323,19 +319,19 @@ export type Store = {
     key: CreateKey
     oldExpiresAt: EpochMs
   }): Promise<KeyRecord | undefined>
-  /** Records when keys were last used. Losing a batch loses only these times. */
+  /** Records when keys were last used. A lost batch loses only these times. */
   touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
 
   /** Counts a login attempt, or rejects it if there were too many. */
   admitLogin(input: AdmitLogin): Promise<AdmitLoginResult>
   /** Returns undefined if the user is suspended or if `ifPasswordHash` is not the stored hash. */
   createLogin(input: CreateLogin): Promise<LoginRecord | undefined>
-  /** Finds a login by the hex SHA-256 of its token. The result always reflects the last commit of any process. */
+  /** Finds a login by the hex SHA-256 of its token. */
   findLogin(tokenHash: string): Promise<LoginHolder | undefined>
   listLogins(input: Page & { userId: string }): Promise<{ logins: LoginRecord[]; total: number }>
   endLogin(input: { userId: string; loginId: string }): Promise<boolean>
   endLogins(userId: string): Promise<number>
-  /** Records when logins were last used. Losing a batch loses only these times. */
+  /** Records when logins were last used. A lost batch loses only these times. */
   touchLogins(uses: readonly { loginId: string; at: EpochMs }[]): Promise<void>
   /**
    * Finds the user of an identity by issuer and subject. If the identity is new, links it to the user with the
@@ -348,8 +344,8 @@ export type Store = {
   listInvitations(input: Page): Promise<{ invitations: InvitationRecord[]; total: number }>
   revokeInvitation(invitationId: string): Promise<boolean>
   /**
-   * Accepts a single-use link. An invitation creates the account with its credit, and a sign-up link with what
-   * newcomers get. A password link sets the password and ends the user's logins.
+   * Accepts a single-use link. An invitation creates an account with the invitation's credit, and a sign-up link
+   * creates one with the plan and credit of newcomers. A password link sets the password and ends the user's logins.
    */
   acceptInvitation(input: AcceptInvitation): Promise<AcceptInvitationResult>
 
@@ -361,12 +357,9 @@ export type Store = {
   deleteConnector(input: ConnectorOf): Promise<boolean>
   /** Saves the result of a check, unless the connector has changed in the meantime. */
   noteConnectorCheck(input: ConnectorCheck): Promise<void>
-  /** Returns connectors of all users that have secrets, ordered by id, starting after `afterId`. */
+  /** Returns all users' connectors that have secrets, ordered by id, starting after `afterId`. */
   sealedConnectors(input: { afterId: string; limit: number }): Promise<ConnectorRecord[]>
-  /**
-   * Replaces the encrypted secrets with the same secrets under another encryption key. Returns false if the stored
-   * secrets are no longer `from`.
-   */
+  /** Stores the same secrets encrypted with another key. Returns false if the stored secrets are no longer `from`. */
   resealConnector(input: { connectorId: string; from: string; to: string }): Promise<boolean>
 
   readState(): Promise<StoreState>
@@ -382,7 +375,7 @@ export type Store = {
   noteExpired(): Promise<boolean>
   /** Deletes some expired rows. Returns true if there may be more. */
   purgeExpired(): Promise<boolean>
-  /** Deletes the contents of some tasks and sessions after their retention. True if there may be more. */
+  /** Deletes contents of some tasks and sessions whose retention has ended. Returns true if there may be more. */
   prune(): Promise<boolean>
   /** Writes a consistent copy of the database to a new file, without blocking writes. */
   backup(file: string): Promise<void>

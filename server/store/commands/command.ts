@@ -9,25 +9,25 @@ import type { AccountRow } from '../tables/account-tables.ts'
 import type { AddedToWindow, KeyRateRow, Spent, WindowOf, WindowRow } from '../limits/used-rows.ts'
 import type { Statement, Values } from './statement.ts'
 
-// Commands are written once for both engines, as generators. SQLite runs each command synchronously, because nothing
-// else may run between the commands of a commit. PostgreSQL awaits each answer.
+// Commands are generators, written once for both engines. SQLite runs each command synchronously, because nothing else
+// may run between the commands of a commit. PostgreSQL awaits each query.
 
 export type Op<Value> = Generator<unknown, Value, unknown>
 
 /**
- * A pending answer from the database. Creating it sends the query, and `yield*` awaits the answer. All queries that
- * are sent before the first await are pipelined into one round trip.
+ * A pending query result. Creating it sends the query, and `yield*` waits for the result. Queries sent before the first
+ * wait share one round trip.
  */
 export type Answer<Value> = {
   [Symbol.iterator](): Iterator<unknown, Value, unknown>
-  /** Transforms the value. With this, frequent reads of a single answer do not need a generator. */
+  /** Transforms the value. Frequent reads with a single query use this instead of a generator. */
   map<Next>(make: (value: Value) => Next): Answer<Next>
 }
 
-/** Identifies an account by its user, or by one of the user's tasks or turns. */
+/** Identifies an account by its user, or by a task or turn of the user. */
 export type AccountOf = { userId: string } | { taskId: string } | { turnId: string }
 
-/** A row that only one transaction can create. If it exists, that transaction was committed. */
+/** A row that only this transaction can create. If the row exists, the transaction was committed. */
 export type MadeRow = {
   table:
     | 'transactions'
@@ -57,34 +57,36 @@ export type Posting = {
   breakdown?: ChatBreakdown
   idempotencyKey?: string | null
   /**
-   * Set if a platform key credited or debited the amount. JSON object from the key's id to the day whose ceiling the
-   * amount counts toward.
+   * Set if a platform key made this change. JSON object that maps the key's id to the day whose ceiling the amount
+   * counts toward.
    */
   countedIn?: string | undefined
-  /** For a chat charge, the hold to release and the new carried remainder of the account. */
+  /** For a chat charge: the hold to release, and the account's new carried remainder. */
   settles?: { held: Units; carried: number }
   now: EpochMs
 }
 
 export type RateRead = {
-  /** Highest limit that this read can evaluate. A higher limit requires another read. */
+  /** Highest limit that this read can evaluate. */
   readonly limitMax: number
   at(limit: number, now: EpochMs): RateState
 }
 
 export type UsedReads = {
   window(of: WindowOf): Answer<WindowRow | undefined>
-  /** Returns the existing windows among those in `countedIn`, which is a JSON object from owner to period start. */
+  /**
+   * Returns the windows of `countedIn` that exist. `countedIn` is a JSON object that maps each owner to a period start.
+   */
   named(countedIn: string): Answer<WindowRow[]>
   keyRate(keyId: string): Answer<KeyRateRow | undefined>
 }
 
 /**
- * Changes the usage of limits. The account must be locked. If a change would make a window negative or exceed its
- * limit, the command is rolled back.
+ * Changes to the usage of limits. The account must be locked. A change that makes a window negative or exceeds its
+ * limit rolls the command back.
  */
 export type UsedChanges = {
-  /** Adds to a window. Creates the window if it does not exist yet. */
+  /** Adds to a window, and creates it if it does not exist yet. */
   add(added: AddedToWindow): void
   change(countedIn: string, by: Spent): void
   setKeyRate(keyId: string, row: KeyRateRow): void
@@ -96,20 +98,20 @@ export type Reads = {
   get<Row>(statement: Statement<Row>, values?: Values): Answer<Row | undefined>
   all<Row>(statement: Statement<Row>, values?: Values): Answer<Row[]>
   /**
-   * Returns the current time. If the command has locked an account, this is a time after the lock was acquired. It is
-   * therefore never earlier than the time of a previous command on that account.
+   * Returns the current time. If the command has locked an account, the time is taken after the lock. It is therefore
+   * never earlier than the time of a previous command on that account.
    */
   now(): Answer<EpochMs>
   /**
-   * Reads an account without locking it. If the command has locked the account, the result includes its own changes.
+   * Reads an account without locking it. The result includes the command's own changes if it has locked the account.
    */
   account(userId: string): Answer<AccountRow | undefined>
-  /** Reads a user's newest `limit` executions. `RateRead.at` then evaluates a limit at a given time. */
+  /** Reads a user's newest `limit` executions, from which `RateRead.at` evaluates a limit. */
   rate(userId: string, limit: number): Answer<RateRead>
   readonly used: UsedReads
   /**
-   * Returns the number of a user's queued tasks. If the command has locked the account, the result includes its own
-   * changes.
+   * Returns the number of a user's queued tasks. The result includes the command's own changes if it has locked the
+   * account.
    */
   waiting(userId: string): Answer<number>
   readonly passedAtOnce: number
@@ -144,36 +146,33 @@ export type Tx = Reads & {
   /** Runs a statement without waiting for its answer. If it fails, the command is rolled back. */
   send(statement: Statement<never>, values: Values): void
   /**
-   * Locks and returns the account. No other command can change it until this command has ended. Returns undefined if
-   * the account does not exist.
+   * Locks and returns the account. No other command can change it before this one ends. Returns undefined if the
+   * account does not exist.
    */
   lockAccount(of: { userId: string } | { taskId: string }): Answer<AccountRow | undefined>
   /** Locks the account that a task or turn belongs to. Returns false if the task or turn does not exist. */
   lockOwner(of: { taskId: string } | { turnId: string }): Answer<boolean>
-  /** Serializes commands that lock the same combination of kind and text. */
+  /** Serializes commands that lock the same kind and text. */
   lock(kind: LockKind, text?: string): Answer<void>
   /**
    * Changes the balance of a locked account and records the transaction. This is the only way to change a balance. If
    * the balance would fall below the amount on hold, a CHECK rolls the command back.
    */
   post(posting: Posting): Answer<{ id: string; balance: Units }>
-  /**
-   * Changes the amount on hold of a locked account by `by`. If the hold would exceed the balance, a CHECK rolls the
-   * command back.
-   */
+  /** Changes the amount on hold of a locked account. If it would exceed the balance, a CHECK rolls the command back. */
   hold(userId: string, by: Units): void
   owe(userId: string, by: Units): void
   count(change: CounterChange): void
   /** Records an accepted execution. The user's rate window must have been read before. */
   accepted(userId: string, at: EpochMs): void
   /**
-   * Registers a row that exists only if the COMMIT has succeeded. It is looked up if the answer to the COMMIT is
-   * lost. One row per command is enough.
+   * Names a row that exists only if the COMMIT has succeeded. If the answer to the COMMIT is lost, the engine looks for
+   * this row. One row per command is enough.
    */
   made(row: MadeRow): void
   /**
-   * Must be called after a change of the data against which credentials of this kind are checked. A change of `users`
-   * affects all kinds.
+   * Must be called after a change to data that is checked with credentials of this kind. A change to `users` affects
+   * all kinds.
    */
   holdersChanged(of: Holding | 'users'): void
 }
@@ -183,8 +182,8 @@ export type TaskOf = { userId: string; taskId: string }
 export type Holding = 'keys' | 'logins' | 'platform-keys' | 'client-tokens'
 
 /**
- * Kinds of advisory locks: the set of admins, login attempts by email address and by client, identities at login
- * providers, external user ids, webhooks of the platform, the retention of tasks, and the audit log.
+ * Kinds of advisory locks: the set of admins, login attempts by email address and by client, sign-ups, identities at
+ * login providers, external user ids, webhooks of the platform, the retention of tasks, and the audit log.
  */
 export type LockKind =
   | 'admins'
@@ -204,24 +203,24 @@ export type Engine = {
    * waits for other commands on the same account. The command may run again from its start.
    */
   run<Value>(command: (tx: Tx) => Op<Value>, of?: AccountOf): Promise<Value>
-  /** Records the owner of a task or turn, so that its commands wait for other commands on the owner's account. */
+  /** Remembers the owner of a task or turn, so that its commands wait for other commands on the owner's account. */
   noteOwner(id: string, userId: string): void
   dropOwner(id: string): void
   /** Number of commands that upkeep may run concurrently. */
   readonly atOnce: number
-  /** Runs a read. If `listOf` is a user's id, the read waits for other list reads of this user. */
+  /** Runs a read. If `listOf` is set to a user id, the read waits for other list reads of this user. */
   read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>, listOf?: string): Promise<Value>
   /**
-   * Reads the data of a credential by token hash. The result includes all changes by this process, and changes by
-   * other processes except those within the last millisecond.
+   * Finds a credential by token hash. The result includes all changes by this process. It can miss other processes'
+   * changes of the last millisecond.
    */
   holderOf<Holder>(
     of: Holding,
     read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
   ): (tokenHash: string) => Promise<Holder | undefined>
   /**
-   * Reads a user's task. The result includes all changes by this process, and changes by other processes except those
-   * within the last millisecond. Reads of an unchanged task may return the same frozen object.
+   * Reads a user's task. The result includes all changes by this process. It can miss other processes' changes of the
+   * last millisecond. Reads of an unchanged task may return the same frozen object.
    */
   taskOf(
     read: (on: Reads, of: TaskOf) => Answer<TaskRecord | undefined>,

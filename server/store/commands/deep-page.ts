@@ -16,7 +16,6 @@ const everything: Piece = {
   until: { createdAt: -1, seq: -1 },
 }
 
-/** Returns the range of rows that were created within the filter's times. */
 export function pieceOf({ createdAfter, createdBefore }: ListRange): Piece {
   return {
     after: createdBefore === undefined ? everything.after : { createdAt: createdBefore, seq: -1 },
@@ -29,8 +28,7 @@ export function placesOf({ after, until }: Piece) {
 }
 
 /**
- * Returns the SQL condition for the rows of a range. Uses row values, because the equivalent condition with OR takes
- * 1.4 times as long on SQLite.
+ * Returns the SQL condition for the rows of a range. It uses row values, because OR takes 1.4 times as long on SQLite.
  */
 export function within(seq: string, createdAt = 'created_at'): string {
   return `${olderThan(seq, createdAt)} AND (${createdAt}, ${seq}) >= (:untilAt, :untilSeq)`
@@ -60,9 +58,9 @@ export function* readDeepPage<Row extends ListPlace>(
 
 export type Filtered<Row> = {
   piece: Piece
-  /** Returns the row at an offset in the range, counting all rows, whether or not they match the filter. */
+  /** Returns the row at an offset in the range. The offset includes rows that do not match the filter. */
   skip: ReadPiece<ListPlace>
-  /** Whether all rows that `skip` counts match the filter. A full batch then needs no `count`. */
+  /** Whether all rows in the range match the filter. A full batch then needs no `count`. */
   isUnfiltered?: boolean
   count: (piece: Piece) => Answer<{ count: number } | undefined>
   /** Total number of matching rows, if known. Reading then stops at the end of the page. */
@@ -82,7 +80,7 @@ export function* readFilteredPage<Row extends ListPlace>(
   const rows: Row[] = []
   let total = 0
   if (known === 0) return { rows, total }
-  // Use smaller batches with a filter, because reading a row's tags takes as long as skipping many rows.
+  // With a filter, use smaller batches, because reading a row's tags takes as long as skipping many rows.
   const pieceRows = isUnfiltered ? on.passedAtOnce : Math.ceil(on.passedAtOnce / 20)
   let left = offset
   let { after } = whole
@@ -112,7 +110,7 @@ function* pieceEnd(piece: Piece, rows: number, skip: ReadPiece<ListPlace>): Op<L
   return last && { createdAt: last.createdAt, seq: last.seq }
 }
 
-/** Creates a page from rows that were read with a limit of `limit + 1`. */
+/** Makes a page from rows that were read with a limit of `limit + 1`. */
 export function toPage<Row extends ListPlace>(rows: Row[], limit: number): Found<Row> {
   const last = rows[limit - 1]
   if (rows.length <= limit || !last) return { rows }

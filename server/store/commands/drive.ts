@@ -4,7 +4,7 @@ export async function resultOf<Value>(of: Op<Value> | Answer<Value>): Promise<Va
   return await toEnd(of[Symbol.iterator]())
 }
 
-/** Runs the rest of a command or read that has already started. */
+/** Runs a command or read that has already started to its end. */
 export async function toEnd<Value>(op: Iterator<unknown, Value, unknown>): Promise<Value> {
   let step = op.next()
   while (!step.done) {

@@ -3,13 +3,12 @@ import type { AccountRow } from '../tables/account-tables.ts'
 // SQL statements for both engines. Where the engines differ, a statement uses the engine's `Dialect`.
 
 export type Dialect = {
-  /** Column that orders rows of the same millisecond by creation. */
+  /** Column that orders rows created in the same millisecond. */
   seq: string
   greatest: string
   least: string
   /**
-   * Name of the function that returns the position of the second string in the first one. Positions start at 1, and 0
-   * means not found.
+   * Function that returns the position of the second string in the first. Positions start at 1, and 0 means not found.
    */
   position: string
   /** Converts only ASCII letters to lower case. */
@@ -19,24 +18,22 @@ export type Dialect = {
   /** Suffix of a SELECT that skips rows which other transactions have locked. */
   skipLocked: string
   /**
-   * Prefix of a column that prevents the planner from using its index, for queries where it would be the wrong
+   * Column prefix that keeps the planner from using the column's index, for queries where that index is the wrong
    * choice.
    */
   noIndex: string
-  /**
-   * Suffix of a table name that selects an index, for queries where the planner lacks the statistics to choose it.
-   */
+  /** Table suffix that selects an index, for queries where the planner lacks the statistics to choose it. */
   indexedBy: (index: string) => string
-  /** Rewrites a statement so that the values of its parameters do not influence its plan. */
+  /** Rewrites a statement so that parameter values do not influence its plan. */
   bound: (text: string) => string
-  /** Returns a table `used (id, at)` of the members of a JSON object of numbers. */
+  /** Converts a JSON object of numbers to a table `used (id, at)`. */
   members: (json: string) => string
-  /** Returns a table with the columns `key` and `value` of the members of a JSON object. The value may be text. */
+  /** Converts a JSON object to a table with the columns `key` and `value`. A value may be text. */
   entries: (json: string) => string
   field: (json: string, name: string) => string
   /** Returns the hex SHA-256 of a string. On SQLite, only ledger checks can use this. */
   digest: (text: string) => string
-  /** Returns `part`, which refers to leases. On an engine without leases, returns `without` instead. */
+  /** Returns `part`, which refers to leases. An engine without leases returns `without` instead. */
   ofLease: (part: string, without?: string) => string
 }
 
@@ -51,8 +48,8 @@ export const sqlite: Dialect = {
   noIndex: '+',
   indexedBy: (index) => `INDEXED BY ${index}`,
   // SQLite prepares a statement again for each new value of a LIMIT. If a partial index compares a column with a
-  // constant, it also does so for new values of other comparisons. Preparing takes longer than running most
-  // statements. Expressions do not have this effect, in contrast to plain parameters.
+  // constant, SQLite also does so for new values in other comparisons. Preparing takes longer than running most
+  // statements. An expression avoids this, but a plain parameter does not.
   bound: (text) => text.replaceAll(/\bLIMIT (:\w+)/g, 'LIMIT 0 + $1').replaceAll(/(?<!\w):(?=[a-z])/gi, '+:'),
   members: (json) => `(SELECT key AS id, value AS at FROM json_each(${json})) AS used`,
   entries: (json) => `json_each(${json})`,
@@ -93,7 +90,7 @@ export class Statement<Row> {
     this.#text = text
   }
 
-  /** Returns the SQL, in which `:name` marks each value. */
+  /** Returns the SQL, with each value as `:name`. */
   text(dialect: Dialect): string {
     return dialect.bound(typeof this.#text === 'string' ? this.#text : this.#text(dialect))
   }
@@ -107,15 +104,12 @@ export function statement<Row = never>(name: string, text: string | ((dialect: D
   return one
 }
 
-/** Returns all statements, so that an engine can validate them when the store is opened. */
+/** Returns all statements. Engines validate them when the store opens. */
 export function everyStatement(): readonly Statement<unknown>[] {
   return made
 }
 
-/**
- * Returns a SELECT list for names in camel case. For example, `columns('id userId')` returns `id, user_id AS
- * "userId"`.
- */
+/** Returns a SELECT list for camel-case names: `columns('id userId')` returns `id, user_id AS "userId"`. */
 export function columns(names: string): string {
   return split(names)
     .map((name) => (column(name) === name ? name : `${column(name)} AS "${name}"`))

@@ -29,12 +29,9 @@ export function accountTables({
       suspendedAt: number('suspended_at'),
       /** Case-sensitive id of the user in a product that is built on the service. */
       externalId: text('external_id'),
-      /** Time at which the user was erased. The row then contains a pseudonym. */
+      /** Time at which the user was erased. The row then contains only a pseudonym. */
       erasedAt: number('erased_at'),
-      /**
-       * While the contents of an erased user are being deleted, `created_at` of the last task without contents. Null
-       * before and afterwards.
-       */
+      /** Set while an erased user's contents are being deleted: `created_at` of the last task without contents. */
       erasedTo: number('erased_to'),
     },
     (user) => [
@@ -66,22 +63,17 @@ export function accountTables({
       blockSeconds: number('block_seconds'),
       /** Time until which tasks with connectors are neither accepted nor started. */
       connectorsBlockedUntil: number('connectors_blocked_until'),
-      /**
-       * Debt: the part of refunded or disputed top-ups that the balance could not cover. Credits pay the debt first.
-       */
+      /** Debt from refunded or disputed top-ups that the balance could not cover. Credits pay the debt first. */
       owed: number().notNull().default(0),
       /** Total amount that platform keys have credited and not taken back. */
       platformCredited: number('platform_credited').notNull().default(0),
       /** Name of a plan in the configuration, or null for the default plan. */
       plan: text(),
-      /** JSON object of the user's own limits, which override the limits of the plan. */
+      /** JSON object of the user's own limits, which override the plan's. */
       limits: text(),
       /** The user is notified when the balance falls below this amount. */
       notifyBelow: number('notify_below'),
-      /**
-       * Time at which the balance fell below `notifyBelow`. A credit that raises the balance again resets this to
-       * null.
-       */
+      /** When the balance fell below `notifyBelow`. A credit that raises the balance again resets this to null. */
       lowAt: number('low_at'),
       /** Fraction of a unit left over from chat costs, in billionths of a USD. */
       carried: number().notNull().default(0),
@@ -115,7 +107,7 @@ export function accountTables({
         .references(() => users.id),
       name: text().notNull(),
       tokenHash: text('token_hash').notNull().unique(),
-      /** The token's last four characters, which help people to distinguish keys. */
+      /** Last four characters of the token, which help people tell keys apart. */
       hint: text().notNull(),
       scopes: text().notNull(),
       createdAt: number('created_at').notNull(),
@@ -165,8 +157,8 @@ export function accountTables({
       /** Set for the credit of a top-up, and for amounts taken back or returned because of that top-up. */
       topupId: text('topup_id'),
       /**
-       * Set if a platform key credited or took back the amount. JSON object from the key's id to the day (days since
-       * the epoch) whose ceiling the amount counts toward.
+       * Set if a platform key credited or took back the amount. JSON object that maps the key's id to the day (in days
+       * since the epoch) whose ceiling the amount counts toward.
        */
       countedIn: text('counted_in'),
       createdAt: number('created_at').notNull(),
@@ -197,8 +189,7 @@ export function accountTables({
   )
 
   /**
-   * Precomputed row counts of users' lists, so that totals require no scan. The commands that change the lists also
-   * update these counts.
+   * Row counts of users' lists, so that totals need no scan. The commands that change a list also update its counts.
    */
   const counters = table(
     'counters',
@@ -244,8 +235,8 @@ export function accountTables({
       digest: text().notNull(),
       resourceId: text('resource_id').notNull(),
       /**
-       * Retry count of the request that created the row. Reset to 0 when the original request receives the same turn
-       * or task.
+       * Retry count of the request that created the row. Reset to 0 when the original request gets the same turn or
+       * task.
        */
       madeBy: number('made_by').notNull(),
       /** Highest retry count of a request that received this turn or task. */
@@ -274,8 +265,8 @@ export function accountTables({
   )
 
   /**
-   * Spend under a limit of a key, client token or user, with one row per period. A refund changes the rows in which
-   * its charge was counted. Each task and turn stores these in `countedIn`.
+   * Spend under a limit of a key, client token or user, with one row per period. A refund changes the rows in which its
+   * charge was counted. Each task and turn stores these in `countedIn`.
    */
   const spendWindows = table(
     'spend_windows',
@@ -290,11 +281,11 @@ export function accountTables({
       charged: number().notNull(),
       held: number().notNull(),
       /**
-       * Amount spent in this period by executions that are counted in other rows, because the key's reset period was
-       * changed. Computed once, at the time of that change.
+       * Amount that was spent in this period but counted in other rows, because the key's reset period was changed.
+       * Computed once, at that change.
        */
       carried: number().notNull().default(0),
-      /** Time of the first rejection because of this limit. The owner is notified only once. */
+      /** Time of the first rejection by this limit. The owner is notified only once. */
       reachedAt: number('reached_at'),
     },
     (window) => [

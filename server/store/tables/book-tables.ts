@@ -2,7 +2,8 @@ import type { TableWords } from './table-words.ts'
 
 export function bookTables({ index, number, primaryKey, table, text }: TableWords) {
   /**
-   * Sums over the tasks and turns that ended on a UTC day. The transaction that ends a task or turn updates its row.
+   * Sums over the tasks and turns that ended on a UTC day. The transaction that ends a task or turn also updates its
+   * sums.
    */
   const bookDays = table(
     'book_days',
@@ -12,7 +13,7 @@ export function bookTables({ index, number, primaryKey, table, text }: TableWord
       agentId: text('agent_id').notNull(),
       /** Endpoint of a task. For chats, the agent's id. */
       endpointId: text('endpoint_id').notNull(),
-      /** `model`, `plan` and `keyId` are empty strings if the value does not exist or is unknown. */
+      /** Empty if there is no model or it is unknown. The same applies to `plan` and `keyId`. */
       model: text().notNull(),
       plan: text().notNull(),
       keyId: text('key_id').notNull(),
@@ -32,8 +33,8 @@ export function bookTables({ index, number, primaryKey, table, text }: TableWord
   )
 
   /**
-   * Totals of `book_days`. For each past day there are totals by day, agent, endpoint, model and plan. For each past
-   * month there are totals by user and key.
+   * Totals of `book_days`. Each past day has totals by day, agent, endpoint, model and plan. Each past month has totals
+   * by user and key.
    */
   const bookTotals = table(
     'book_totals',

@@ -4,9 +4,8 @@ import type { TableWords } from './table-words.ts'
 
 export function eventTables({ check, index, number, primaryKey, sql, table, text }: TableWords) {
   /**
-   * Events and their JSON bodies, stored for several days. The id of an event about a credit or the end of a task or
-   * turn is derived from the id of that row. This makes a second event for the same change impossible, even if the
-   * code has a bug.
+   * Events and their JSON bodies, stored for several days. An event about a credit or the end of a task or turn derives
+   * its id from that row, so that a bug cannot create a second event for the same change.
    */
   const events = table('events', {
     id: text().primaryKey(),
@@ -31,8 +30,8 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
     {
       id: text().primaryKey(),
       /**
-       * Has no foreign key, because webhooks of the platform have the value `platform`. They receive the events of
-       * all users.
+       * Has no foreign key, because the platform's webhooks have the value `platform`. They receive the events of all
+       * users.
        */
       userId: text('user_id').notNull(),
       /** Null for the webhook that signs requests to the `webhookUrl` of tasks. Each owner can have one. */
@@ -67,14 +66,11 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
       /** Callback URL of the task, or null for the webhook's own URL. */
       url: text(),
       status: text({ enum: deliveryStatuses }).notNull(),
-      /** Attempts since the delivery was created or queued again. */
+      /** Attempts since the delivery was created or redelivered. */
       attempts: number().notNull(),
       /** Incremented by each attempt and redelivery, so that the outcome of an earlier attempt matches no row. */
       fence: number().notNull(),
-      /**
-       * Time of the next attempt. During an attempt, the time at which its lease expires. Null once the delivery has
-       * ended.
-       */
+      /** Time of the next attempt or, during an attempt, the end of its lease. Null once the delivery has ended. */
       dueAt: number('due_at'),
       attemptedAt: number('attempted_at'),
       httpStatus: number('http_status'),
@@ -102,19 +98,16 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
       kind: text({ enum: mailKinds }).notNull(),
       /** Null for an invitation or a sign-up link, because the recipient has no account yet. */
       userId: text('user_id'),
-      /** The recipient's address at the time when the mail was queued. */
+      /** The recipient's address when the mail was queued. */
       email: text().notNull(),
       /** JSON object with the values for the mail's template. */
       data: text().notNull(),
       /** The encrypted link. Deleted when the mail has ended. */
       sealed: text(),
       status: text({ enum: mailStatuses }).notNull(),
-      /** Number of attempts so far. The outcome of an attempt is stored only if no later attempt has started. */
+      /** Attempts so far. The outcome of an attempt is stored only if no later attempt has started. */
       attempts: number().notNull(),
-      /**
-       * Time of the next attempt. During an attempt, the time at which its lease expires. Null once the mail has
-       * ended.
-       */
+      /** Time of the next attempt or, during an attempt, the end of its lease. Null once the mail has ended. */
       dueAt: number('due_at'),
       attemptedAt: number('attempted_at'),
       error: text(),

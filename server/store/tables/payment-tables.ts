@@ -15,7 +15,7 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
        * late payment.
        */
       status: text().notNull(),
-      /** Amount to credit after the payment. It is never taken from a provider's event. */
+      /** Amount to credit after the payment. It never comes from a provider's event. */
       amount: number().notNull(),
       /** 1 if auto-recharge created the top-up. */
       isAuto: number('is_auto').notNull(),
@@ -23,13 +23,13 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
       checkoutUrl: text('checkout_url'),
       paymentId: text('payment_id'),
       receiptUrl: text('receipt_url'),
-      /** Sum of the refunds that have not failed. */
+      /** Sum of all refunds that did not fail. */
       refunded: number().notNull().default(0),
       /** Amount that disputes have withdrawn and not returned. */
       disputed: number().notNull().default(0),
       /** Incremented whenever a provider state is applied. */
       version: number().notNull().default(0),
-      /** JSON object from event id to time, used to detect missing events. Null before the first event. */
+      /** JSON object that maps event ids to times, for detecting missing events. Null before the first event. */
       events: text(),
       createdAt: number('created_at').notNull(),
       updatedAt: number('updated_at').notNull(),
@@ -70,13 +70,13 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
       /** Brand and last four digits, to show to the user. */
       methodLabel: text('method_label'),
       /**
-       * Auto-recharge: the balance below which it starts, the balance that it restores, and its maximum per UTC
+       * Auto-recharge starts below `rechargeBelow` and restores the balance to `rechargeTo`. The maximum is per UTC
        * month.
        */
       rechargeBelow: number('recharge_below'),
       rechargeTo: number('recharge_to'),
       rechargeMonthlyMax: number('recharge_monthly_max'),
-      /** Reason why the service switched auto-recharge off. Null if it is on or the user switched it off. */
+      /** Why the service switched auto-recharge off. Null if it is on, or if the user switched it off. */
       rechargeOffReason: text('recharge_off_reason'),
       /** Top-up of the recharge in progress. There is at most one. */
       rechargeTopupId: text('recharge_topup_id'),

@@ -27,7 +27,7 @@ export function peopleTables(
     ],
   )
 
-  /** Active browser logins. The cookie contains the token, and the table only its hash. */
+  /** Active browser logins. The cookie contains the token, and this table only its hash. */
   const logins = table(
     'logins',
     {
@@ -40,7 +40,7 @@ export function peopleTables(
       userAgent: text('user_agent'),
       createdAt: number('created_at').notNull(),
       lastUsedAt: number('last_used_at').notNull(),
-      /** Time at which the login ends, even if it is still used. */
+      /** The login ends at this time, even if it is in use. */
       expiresAt: number('expires_at').notNull(),
     },
     (login) => [index('logins_user').on(login.userId, login.createdAt), index('logins_expires').on(login.expiresAt)],
@@ -55,8 +55,8 @@ export function peopleTables(
     {
       seq: seq(),
       /**
-       * SHA-256 of the entered email address in lower case. The input itself is not stored, because people sometimes
-       * type their password into this field.
+       * SHA-256 of the entered email address in lower case. The input is not stored, because people sometimes type
+       * their password into this field.
        */
       emailHash: text('email_hash').notNull(),
       client: text().notNull(),
@@ -69,7 +69,7 @@ export function peopleTables(
     ],
   )
 
-  /** Single-use links: invitations to create an account, and password links for existing users. */
+  /** Single-use links: invitations and sign-up links create an account, and password links set a password. */
   const invitations = table(
     'invitations',
     {
@@ -78,10 +78,7 @@ export function peopleTables(
       tokenHash: text('token_hash').notNull().unique(),
       kind: text().notNull(),
       email: text().notNull(),
-      /**
-       * The user whose password the link sets, or the user that an accepted invitation has created. Null for an open
-       * invitation.
-       */
+      /** The user whose password the link sets, or whose account an accepted link created. Null before that. */
       userId: text('user_id'),
       isAdmin: number('is_admin').notNull(),
       credit: number().notNull(),
@@ -100,7 +97,7 @@ export function peopleTables(
   )
 
   /**
-   * Identities that received the trial credit. Rows outlive their accounts, because an erased person must not get the
+   * Identities that received the trial credit. Rows outlive their accounts, because an erased user must not get the
    * credit again.
    */
   const trialCredits = table('trial_credits', {
@@ -110,8 +107,8 @@ export function peopleTables(
   })
 
   /**
-   * Keys for products that are built on the service. Such a product manages users, credit and limits, and acts on
-   * behalf of users.
+   * Keys for products that are built on the service. A product manages users, credit and limits, and acts on behalf of
+   * users.
    */
   const platformKeys = table('platform_keys', {
     ...madeInOrder(),
@@ -120,16 +117,15 @@ export function peopleTables(
     tokenHash: text('token_hash').notNull().unique(),
     hint: text().notNull(),
     scopes: text().notNull(),
-    /** JSON array of the addresses and networks from which the key is accepted, or null for all. */
+    /** JSON array of the IP addresses and networks from which the key is accepted. Null means all. */
     addresses: text(),
     /**
-     * Maximum amount that the key can credit, and maximum amount that it can take back, per UTC day. Null for no
-     * maximum.
+     * Maximum that the key can credit per UTC day, and also the maximum that it can take back. Null means no maximum.
      */
     creditPerDay: number('credit_per_day'),
     /**
-     * Day to which `credited` and `taken` refer, in UTC days since the epoch. It is the last day on which the key
-     * changed a balance.
+     * Last UTC day on which the key changed a balance, in days since the epoch. `credited` and `taken` are that day's
+     * amounts.
      */
     creditDay: number('credit_day').notNull().default(0),
     credited: number().notNull().default(0),
@@ -142,7 +138,7 @@ export function peopleTables(
     lastUsedAt: number('last_used_at'),
   })
 
-  /** Tokens for browsers. They are valid for at most an hour. */
+  /** Tokens for browsers, valid for at most an hour. */
   const clientTokens = table(
     'client_tokens',
     {
@@ -153,7 +149,7 @@ export function peopleTables(
       scopes: text().notNull(),
       /** JSON array of agent ids, or null for all agents. */
       agents: text(),
-      /** The session or task that the token is bound to. Both are null for a token that is not bound. */
+      /** The session or task that the token is bound to. Both are null if it is not bound. */
       sessionId: text('session_id'),
       taskId: text('task_id'),
       maxCost: number('max_cost'),
@@ -204,17 +200,17 @@ export function peopleTables(
   const connectorGrants = table('connector_grants', {
     connectorId: text('connector_id').primaryKey(),
     userId: userId(),
-    /** URL of the authorization server, which is the only server that receives the refresh token. */
+    /** URL of the authorization server, the only server that receives the refresh token. */
     issuer: text().notNull(),
     /** Encrypted tokens and OAuth client. */
     sealed: text().notNull(),
     expiresAt: number('expires_at'),
     /**
-     * Time until which a node has claimed the exchange of the refresh token, which is valid only once. Other nodes
-     * wait until then.
+     * Until this time, a node has claimed the exchange of the refresh token, which is valid only once. Other nodes wait
+     * until then.
      */
     refreshUntil: number('refresh_until'),
-    /** Version of the tokens. If two nodes exchange a refresh token simultaneously, only one result is stored. */
+    /** Version of the tokens. If two nodes exchange a refresh token at the same time, only one result is stored. */
     version: number().notNull(),
     updatedAt: number('updated_at').notNull(),
   })

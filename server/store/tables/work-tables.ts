@@ -40,15 +40,15 @@ export function workTables(
       endpointId: text('endpoint_id').notNull(),
       status: text({ enum: taskStatuses }).notNull(),
       /**
-       * 1 if the task is waiting for an agent: either it is pending, or it was interrupted and has attempts left. The
-       * status of an interrupted task remains `processing`.
+       * 1 if the task waits for an agent, because it is pending or because it was interrupted and has attempts left. An
+       * interrupted task keeps the status `processing`.
        */
       queued: number().notNull(),
-      /** Number of claims. A write of an earlier attempt changes no row. */
+      /** Number of claims. A write by an earlier attempt changes no row. */
       attempt: number().notNull(),
-      /** Cost of the task. For a metered or token-priced task, the maximum cost until the task is completed. */
+      /** For a metered or token-priced task, the maximum cost until the task is completed. */
       cost: number().notNull(),
-      /** Part of the charge that was refunded on completion. The original charge is cost + givenBack. */
+      /** Part of the charge that was refunded on completion. The charge was cost + givenBack. */
       givenBack: number('given_back').notNull().default(0),
       keyId: text('key_id'),
       /** Cost that the agent's provider charges the operator, in billionths of a USD. Null if it is unknown. */
@@ -86,28 +86,26 @@ export function workTables(
       quoteId: text('quote_id'),
       /** The task fails if it has not started by this time. */
       expiresAt: number('expires_at'),
-      /** Timeout, if it is shorter than the endpoint's timeout. */
+      /** Set if it is shorter than the endpoint's timeout. */
       timeoutMs: number('timeout_ms'),
-      /**
-       * Time at which a run first called a connector or charged an event. After that, the task cannot be canceled.
-       */
+      /** When a run first called a connector or charged an event. The task cannot be canceled after that. */
       cancelableUntil: number('cancelable_until'),
       /**
-       * JSON object of the spend windows in which the charge is counted, from owner to period start. Null if there
-       * are none.
+       * JSON object that maps the owner of each spend window in which the charge is counted to the period start. Null
+       * if there are no windows.
        */
       countedIn: text('counted_in'),
       /**
-       * 1 if an event was written when the task ended, 0 if the account had no enabled webhook at that time. Null
-       * counts as 1, because an earlier version ended the task.
+       * 1 if an event was written when the task ended, 0 if the account had no enabled webhook then. Null counts as 1,
+       * and means that an earlier version ended the task.
        */
       hasEvent: number('has_event'),
       createdAt: number('created_at').notNull(),
       startedAt: number('started_at'),
       completedAt: number('completed_at'),
       /**
-       * Time at which the contents were deleted. `request` is then `{}`, and response, error text, progress and run
-       * log are null.
+       * When the contents were deleted. `request` is then `{}`, and response, error text, progress and run log are
+       * null.
        */
       prunedAt: number('pruned_at'),
       ...lease(),
@@ -117,8 +115,8 @@ export function workTables(
       index('tasks_user').on(task.userId, task.createdAt, ...bySeq(task)),
       index('tasks_user_status').on(task.userId, task.status, task.createdAt, ...bySeq(task)),
       index('tasks_user_agent_status').on(task.userId, task.agentId, task.status, task.createdAt, ...bySeq(task)),
-      // Finds queued tasks (queued = 1) and running tasks (queued = 0). Its size does not grow with the number of
-      // ended tasks.
+      // Finds queued (queued = 1) and running (queued = 0) tasks. Its size does not grow with the number of ended
+      // tasks.
       index('tasks_open')
         .on(task.queued, ...bySeq(task))
         .where(sql`completed_at IS NULL`),
@@ -162,7 +160,7 @@ export function workTables(
     ],
   )
 
-  /** Tags of tasks, written by a trigger on `tasks`. A list by tag reads only tasks that have the tag. */
+  /** Tags of tasks, written by a trigger on `tasks`. A list by tag reads only the tasks with that tag. */
   const taskTags = table(
     'task_tags',
     {
@@ -193,7 +191,7 @@ export function workTables(
       tokens: number(),
     },
     (payload) => [
-      // Contains only files of turns, because a task's own row refers to its payloads.
+      // Contains only files of turns, because a task's row refers to its own payloads.
       index('payloads_turn')
         .on(payload.taskId)
         .where(sql`media_type IS NOT NULL`),
@@ -207,10 +205,7 @@ export function workTables(
       id: text().primaryKey(),
       userId: userId(),
       agentId: text('agent_id').notNull(),
-      /**
-       * Whether the user has completed the session. Expiry is not stored, because it depends on `activeAt` and the
-       * current time.
-       */
+      /** 1 if the user has completed the session. Expiry is not stored, because it depends on the current time. */
       isCompleted: number('is_completed').notNull(),
       metadata: text().notNull(),
       messageCount: number('message_count').notNull(),
@@ -257,18 +252,13 @@ export function workTables(
     ],
   )
 
-  /**
-   * Number of a user's sessions by agent, so that totals require no scan. Triggers on `sessions` update these counts.
-   */
+  /** Number of a user's sessions by agent, so that totals need no scan. Triggers on `sessions` update the counts. */
   const sessionTotals = table(
     'session_totals',
     {
       userId: text('user_id').notNull(),
       agentId: text('agent_id').notNull(),
-      /**
-       * Number of sessions that are not completed. Whether a session is active or expired depends on the current
-       * time.
-       */
+      /** Sessions that are not completed. Whether one is active or expired depends on the current time. */
       open: number().notNull(),
       completed: number().notNull(),
     },
@@ -295,7 +285,7 @@ export function workTables(
       toolCalls: text('tool_calls'),
       isTruncated: number('is_truncated').notNull(),
       tokens: number().notNull(),
-      /** For a user's message, the previous turn that this turn replaces in the history. */
+      /** For a user's message, the previous turn that this one replaces in the history. */
       replaces: text(),
       createdAt: number('created_at').notNull(),
     },
@@ -369,7 +359,7 @@ export function workTables(
     ],
   )
 
-  /** Row for test writes, with which the store checks whether it can commit. */
+  /** Row for test writes, which show whether the store can commit. */
   const probes = table('probes', {
     id: number().primaryKey(),
     value: number().notNull(),

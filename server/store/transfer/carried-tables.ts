@@ -7,7 +7,7 @@ import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
-// Tables and columns of an export. Both engines have these tables. The columns include `seq` but not the leases.
+// Tables and columns of an export, which both engines have. `seq` is included, but the leases are not.
 
 // Loaded as CommonJS, because Node's ES module loader is slow with Drizzle (see `applied-migrations.ts`).
 const require = createRequire(import.meta.url)
@@ -42,8 +42,8 @@ const tables = [
   paymentTables(words, users),
 ]
 /**
- * Tables that are not exported, because their rows are created by migrations (`probes`), triggers (`session_totals`,
- * `task_tags`) or upkeep (`book_totals`).
+ * Not exported, because migrations (`probes`), triggers (`session_totals`, `task_tags`) or upkeep (`book_totals`)
+ * create the rows.
  */
 const ownTables = new Set(['book_totals', 'probes', 'session_totals', 'task_tags'])
 
@@ -52,7 +52,7 @@ type CarriedColumn = { name: string; isText: boolean }
 /** `key` determines the order of the rows. On SQLite, the column `seq` is the rowid. */
 export type CarriedTable = { name: string; columns: CarriedColumn[]; key: CarriedColumn[]; hasSeq: boolean }
 
-/** Sorted so that each row comes after the rows that it refers to. */
+/** Sorted so that each row comes after the rows it refers to. */
 export const carriedTables: readonly CarriedTable[] = [users, ...tables.flatMap((of) => Object.values(of))]
   .map((table): CarriedTable => {
     const { columns, name, primaryKeys } = getTableConfig(table)

@@ -1,11 +1,11 @@
 import { StoreOpenError } from '../store-open-error.ts'
 
-/** Name of the setting that contains the time at which the installation was exported. */
+/** Setting that stores when the installation was exported. */
 export const exportedSetting = 'exported'
 
 /**
- * Throws if the installation was exported. If its server were started by mistake, it would run queued tasks a second
- * time, and accept credits that are missing from the new installation.
+ * Throws if the installation was exported. A server started by mistake would run queued tasks a second time, and accept
+ * credits that are missing from the new installation.
  */
 export function assertNotExported(exportedAt: string | undefined): void {
   if (exportedAt === undefined) return

@@ -14,23 +14,20 @@ import type { WholeDatabase } from './whole-database.ts'
 
 const batchRows = 500
 const batchBytes = 1_048_576
-/** Maximum size of a line. A payload is a single line in base64. */
+/** Maximum size of a line. A payload is one line in base64. */
 const lineBytesMax = 268_435_456
 const incomplete = 'The export is incomplete or was changed. Create a new export and import that.'
 
 export type Lines = AsyncGenerator<Buffer, void>
 
-/**
- * Yields the lines of an export. The buffer of a line is reused, so each line must be used before the next one is
- * read.
- */
+/** Yields the lines of an export. Each line must be used before the next one is read, because its buffer is reused. */
 export async function* readLines(chunks: AsyncIterable<Buffer>): Lines {
   const splitter = new LineSplitter(lineBytesMax)
   for await (const chunk of chunks) yield* splitter.split(chunk)
   if (splitter.isTooLong || splitter.rest.length > 0) throw new Error(incomplete)
 }
 
-/** Reads the header. Throws if it is missing or of another version of the format. */
+/** Throws if the header is missing or has another format version. */
 export async function readHeader(lines: Lines): Promise<ExportHeader> {
   const { value } = await lines.next()
   const header = parse(value ?? Buffer.from('null')) as ExportHeader | null
@@ -46,9 +43,7 @@ export type ImportLinesOptions = {
   keepContent: (payload: CarriedPayload, content: string | null) => Promise<void>
 }
 
-/**
- * Inserts all rows, and checks them against the row counts and the digest in the last line. The caller must commit.
- */
+/** Inserts all rows and checks them against the row counts and the digest in the last line. The caller must commit. */
 export async function importLines(
   db: WholeDatabase,
   lines: Lines,
