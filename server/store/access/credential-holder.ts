@@ -2,7 +2,7 @@ import type { Holder } from './people-types.ts'
 import { columns } from '../commands/statement.ts'
 
 // A credential and its user are read in one query, because every request needs the user's plan for its rate limit
-// headers. A separate query would take a tenth of the time of a GET request.
+// headers. A separate query would take a tenth of a GET request's time.
 
 export type HolderRow = Omit<Holder, 'isAdmin' | 'account'> & {
   isAdmin: 0 | 1

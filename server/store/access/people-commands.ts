@@ -96,8 +96,8 @@ export function* openIdentity(tx: Tx, input: OpenIdentity): Op<OpenIdentityResul
   const user = found && (yield* findUser(tx, email))
   if (user && user.suspendedAt !== null) return { outcome: 'refused', reason: 'suspended' }
   if (!user && !mayCreate) return { outcome: 'refused', reason: 'no-account' }
-  // The user already has another identity at this issuer, so the issuer has reassigned the email address. Its new owner
-  // must not get access to the account.
+  // The user already has another identity at this issuer, so the issuer has reassigned the email address. The new owner
+  // of the address must not get access to the account.
   if (user && (yield* tx.get(findOfUser, { issuer, userId: user.id }))) {
     return { outcome: 'refused', reason: 'linked-otherwise' }
   }

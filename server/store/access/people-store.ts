@@ -14,7 +14,6 @@ import { erasureStore } from '../erasure/erase-user.ts'
 import { findOwner } from '../accounts/find-owner.ts'
 import * as users from '../accounts/stored-users.ts'
 
-/** Plan and trial credit of a new account, for the audit log. */
 const newcomerFacts = (newcomer: Newcomer | undefined, { credit = 0 }: { credit?: Units }) =>
   newcomer ? { plan: newcomer.plan, creditUsd: formatUsd(credit) } : {}
 

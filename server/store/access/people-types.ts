@@ -82,8 +82,8 @@ export type SetPassword = {
   /** The only login to keep, or null to end all of them. */
   keepLoginId: string | null
   /**
-   * Deletes the attempts of this client for this email address. If omitted, deletes all attempts for the user's
-   * address.
+   * Client and email address whose login attempts are deleted. If omitted, all attempts for the user's address are
+   * deleted.
    */
   forget?: AdmitLogin
 }
@@ -106,7 +106,8 @@ export type CreateLogin = {
   provider: string | null
   userAgent: string | null
   /**
-   * Deletes the attempts of this client for this email address. If null, deletes all attempts for the user's address.
+   * Client and email address whose login attempts are deleted. If null, all attempts for the user's address are
+   * deleted.
    */
   forget: AdmitLogin | null
   /** The password hash that was checked. The login is rejected if the hash has changed since. */
@@ -129,7 +130,6 @@ export type OpenIdentityResult =
 export type CreateInvitation = Pick<InvitationRecord, 'kind' | 'email' | 'isAdmin' | 'credit' | 'expiresAt'> & {
   tokenHash: string
   userId: string | null
-  /** The admin who created the link, or the user who requested it. Null for a sign-up link. */
   createdBy: string | null
   mail?: LinkMail | undefined
 }

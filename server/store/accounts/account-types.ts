@@ -52,7 +52,6 @@ export type AccountRecord = {
   held: Units
   /** Debt from refunded or disputed top-ups that the balance could not cover. */
   owed: Units
-  /** The user is notified when the balance falls below this amount. */
   notifyBelow: Units | null
   blockedUntil: EpochMs | null
   connectorsBlockedUntil: EpochMs | null

@@ -29,7 +29,6 @@ const owned: readonly { prefix: IdPrefix; type: OwnedType; read: ReturnType<type
   { prefix: 'hook', type: 'webhook', read: ownerIn('webhooks') },
 ]
 
-/** Returns undefined if the id is unknown. */
 export function* findOwner(on: Reads, id: string): Op<Owner | undefined> {
   const found = owned.find(({ prefix }) => isId(prefix, id))
   const row = found && (yield* on.get(found.read, { id }))

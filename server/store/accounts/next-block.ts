@@ -3,7 +3,7 @@ import type { StoreLimits } from '../store.ts'
 
 const repeatMs = 24 * 3_600_000
 
-/** Returns the duration of an abuse block: twice the last one if that started within 24 hours, up to the maximum. */
+/** Doubles the last block's duration if that block started within 24 hours, up to the maximum. */
 export function nextBlockSeconds(
   { abuseBlockMaxSeconds, abuseBlockSeconds }: StoreLimits,
   { lastAt, lastSeconds, now }: { now: EpochMs; lastAt: EpochMs | null; lastSeconds: number | null },

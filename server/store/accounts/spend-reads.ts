@@ -7,7 +7,7 @@ const isCharge = `type IN ('task_charge', 'chat_charge')`
 const isRefund = `type = 'task_refund'`
 /** Refunds of canceled and expired tasks are not failures. */
 const isFailure = `${isRefund} AND coalesce(error_code, '') NOT IN ('CANCELED', 'EXPIRED')`
-/** Matches partial refunds of metered tasks. They count at the time of the charge. */
+/** Matches partial refunds of metered tasks, which count at the time of the charge. */
 const isGivenBack = `type = 'adjustment' AND task_id IS NOT NULL`
 
 type Row = SpendPage['steps'][number] & { rows: number; oldestSeq: number; newestSeq: number; oldestStep: number }

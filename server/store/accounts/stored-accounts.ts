@@ -172,10 +172,7 @@ export function* listTransactions(on: Reads, of: ListTransactions): Op<{ transac
   return { transactions: rows.map(toTransactionRecord), ...next, total }
 }
 
-/**
- * Reads all transactions of a task or turn in one query. A task has at most a charge and a refund, and a turn at most a
- * charge.
- */
+/** Reads all transactions of a task or turn in one query, because there are at most two: a charge and a refund. */
 function* listOfOne(on: Reads, of: ListTransactions): Op<{ transactions: TransactionRecord[] } & Listed> {
   const { after, limit, offset, sessionId, taskId, turnId, type, userId } = of
   const found = yield* taskId === undefined

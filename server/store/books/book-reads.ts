@@ -36,7 +36,6 @@ export type BookStore = {
   readRuns(input: ReadRuns): Promise<EndedRun[]>
   readFailures(limit: number): Promise<FailedTask[]>
   readEmails(userIds: readonly string[]): Promise<UserEmail[]>
-  /** Closes the next day. Returns false if no day can be closed yet. */
   close(): Promise<boolean>
 }
 

@@ -24,7 +24,6 @@ export type Answer<Value> = {
   map<Next>(make: (value: Value) => Next): Answer<Next>
 }
 
-/** Identifies an account by its user, or by a task or turn of the user. */
 export type AccountOf = { userId: string } | { taskId: string } | { turnId: string }
 
 /** A row that only this transaction can create. If the row exists, the transaction was committed. */
@@ -150,7 +149,7 @@ export type Tx = Reads & {
    * account does not exist.
    */
   lockAccount(of: { userId: string } | { taskId: string }): Answer<AccountRow | undefined>
-  /** Locks the account that a task or turn belongs to. Returns false if the task or turn does not exist. */
+  /** Returns false if the task or turn does not exist. */
   lockOwner(of: { taskId: string } | { turnId: string }): Answer<boolean>
   /** Serializes commands that lock the same kind and text. */
   lock(kind: LockKind, text?: string): Answer<void>
@@ -171,8 +170,8 @@ export type Tx = Reads & {
    */
   made(row: MadeRow): void
   /**
-   * Must be called after a change to data that is checked with credentials of this kind. A change to `users` affects
-   * all kinds.
+   * Must be called after a change to credentials of this kind, or to data that is read with them. A change to `users`
+   * affects all kinds.
    */
   holdersChanged(of: Holding | 'users'): void
 }
@@ -196,7 +195,6 @@ export type LockKind =
   | 'retention'
   | 'audit'
 
-/** Runs commands and reads on one of the two databases. */
 export type Engine = {
   /**
    * Runs a command in its own transaction and resolves when the transaction is durable. If `of` is set, the command

@@ -136,7 +136,6 @@ const ofAccount: Record<keyof AccountRow, true> = {
   payloadBytes: true,
   payloadsSince: true,
 }
-/** All columns of an account, which every command reads. */
 export const accountColumns = columns(Object.keys(ofAccount).join(' '))
 
 export function insertInto(table: string, names: string): string {

@@ -19,7 +19,7 @@ export type ConnectorRecord = {
   sealed: string | null
   /** Tools that agents may call, or null for all. */
   allowedTools: string[] | null
-  /** Result of the last check. For `oauth`, `needs_sign_in` if the connector has no tokens. */
+  /** An `oauth` connector without tokens has the status `needs_sign_in`. */
   status: ConnectorStatus
   statusMessage: string | null
   checkedAt: EpochMs | null

@@ -10,7 +10,7 @@ export type GrantRecord = ConnectorOf & {
   version: number
 }
 
-/** A sign-in whose browser has not returned from the authorization server yet. */
+/** A sign-in for which the browser has not returned from the authorization server yet. */
 export type SignInRecord = ConnectorOf & { sealed: string; expiresAt: EpochMs }
 
 type VersionOf = ConnectorOf & { version: number }
@@ -46,7 +46,7 @@ export type ConnectorGrantStore = {
   /** Gives up a claim without a refresh. */
   release(input: VersionOf): Promise<void>
   /**
-   * Ends the access, so that the connector needs a new sign-in. Only `sealed` remains, the encrypted OAuth client, or
+   * Ends the access, so that the connector needs a new sign-in. Keeps only `sealed`, the encrypted OAuth client, or
    * nothing if it is null. Returns false if the connector has no tokens or another version of them. If `version` is
    * null, any version matches.
    */

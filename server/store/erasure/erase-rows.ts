@@ -5,7 +5,7 @@ import { eventIdOf } from '../events/event-commands.ts'
 import { pruneSession } from '../sessions/session-commands.ts'
 import { withoutContents } from '../tasks/prune-tasks.ts'
 
-// Erases rows in tables that need more than one statement. The caller must have locked the account.
+// Erases rows in tables for which one statement is not enough. The caller must have locked the account.
 
 export type EraseRows = (tx: Tx, of: { userId: string; rowsMax: number }) => Op<number>
 
@@ -114,7 +114,6 @@ const nextSessions = statement<{ sessionId: string }>(
   `SELECT id AS "sessionId" FROM sessions WHERE user_id = :userId AND open_turn_id IS NULL LIMIT ${sessionsMax}`,
 )
 
-/** Deletes sessions with their messages and files. */
 export const eraseSessions: EraseRows = function* (tx, { userId }) {
   const rows = yield* tx.all(nextSessions, { userId })
   for (const { sessionId } of rows) yield* pruneSession(tx, { userId, sessionId, until: Number.MAX_SAFE_INTEGER })

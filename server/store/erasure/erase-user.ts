@@ -14,7 +14,7 @@ import { personalData } from './personal-data.ts'
 //   eraseUser   one transaction: checks, writes off the balance, replaces the email address, suspends the user
 //   eraseMore   repeated by upkeep: deletes or blanks some rows of each table of `personalData`, until none is left
 //
-// The suspension rejects every credential immediately. `erased_to` is set in between, so a crash loses nothing.
+// The suspension rejects every credential immediately. `erased_to` marks an unfinished erasure, so a crash loses nothing.
 
 const rowsMax = 50
 const usersMax = 100

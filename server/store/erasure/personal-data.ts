@@ -4,7 +4,6 @@ import { eraseDeliveries, eraseKeys, eraseSessions, eraseTasks, type EraseRows }
 
 // Defines how the rows of each table are erased and exported. A test fails for a table without an entry.
 
-/** Line types of a user's export. */
 export const exportedTypes = [
   'account',
   'key',
@@ -32,7 +31,7 @@ export type PersonalTable = {
 
 const ofConnectors = 'connector_id IN (SELECT id FROM connectors WHERE user_id = :userId)'
 
-/** Deletes a user's rows. `key` is the primary key of the table. */
+/** `key` is the primary key of the table. */
 function rowsOf(table: string, key: string, where = 'user_id = :userId'): EraseRows {
   const some = statement(
     `erase_${table}`,

@@ -64,7 +64,6 @@ const remove = statement(
 )
 const moveSince = moveSetting('event_move_since', eventsSince)
 
-/** SQL assignment that sets `has_event` to 1 if the account or the platform has an enabled webhook. */
 export const setHasEvent = (table: string) =>
   `has_event = CASE WHEN EXISTS (SELECT 1 FROM webhooks
     WHERE webhooks.user_id IN (${table}.user_id, '${platformOwner}') AND disabled_at IS NULL) THEN 1 ELSE 0 END`
@@ -82,7 +81,7 @@ export function eventIdOf(causeId: string): string {
   return `evt${causeId.slice(causeId.indexOf('_'))}`
 }
 
-/** Writes an event, its deliveries to the matching webhooks, and a mail if the event type is mailed. */
+/** Writes an event with its deliveries, and a mail if the event type is mailed. */
 export function recordEvent(tx: Tx, event: NewEvent): void {
   const { at, facts, id, taskUrl = null, userId } = event
   const origin = taskUrl && (URL.parse(taskUrl)?.origin ?? null)
@@ -161,7 +160,7 @@ function dataOf(facts: EventFacts): Record<string, Value> {
   }
 }
 
-/** Records an event for each of up to `rowsMax` expired sessions. Returns how many there were. */
+/** Records an event for up to `rowsMax` expired sessions. Returns the number of recorded events. */
 export function* noteExpired(tx: Tx, limits: StoreLimits, rowsMax: number): Op<number> {
   const now = yield* tx.now()
   const rows = yield* tx.all(expired, { activeAfter: activeAfter(now, limits), rowsMax })

@@ -45,7 +45,7 @@ export type EventFacts =
   | { type: 'payment.failed'; topupId: string; amount: Units; reason: string }
   /** `refunded` is the total amount refunded for the top-up. `owed` is the account's total debt. */
   | { type: 'payment.refunded'; topupId: string; amount: Units; refunded: Units; owed: Units }
-  /** `disputed` is 0 after a won dispute. */
+  /** `disputed` is 0 once the dispute is won. */
   | { type: 'payment.disputed'; topupId: string; amount: Units; disputed: Units; owed: Units }
   | { type: typeof testEventType; webhookId: string }
 

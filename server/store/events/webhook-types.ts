@@ -7,7 +7,6 @@ export const webhooksMax = 10
 /** Owner of the platform's webhooks, which receive the events of all users. */
 export const platformOwner = 'platform'
 
-/** `userId` is a user's id or `platformOwner`. */
 export type WebhookOf = { userId: string; webhookId: string }
 
 export type CreateWebhook = WebhookOf & Pick<WebhookRecord, 'url' | 'description' | 'types' | 'sealed'>
@@ -35,7 +34,7 @@ export type DueTarget = {
   hasFailed: boolean
 }
 
-/** A webhook's targets with pending deliveries, in order. */
+/** The targets of a webhook that have pending deliveries, ordered by `target`. */
 export type TargetsOfWebhook = {
   webhookId: string
   /** Equals `webhookId` if the webhook no longer exists. */
@@ -92,7 +91,7 @@ export type WebhookStore = {
   list(userId: string): Promise<WebhookRecord[]>
   update(input: UpdateWebhook): Promise<WebhookRecord | undefined>
   rotate(input: RotateWebhook): Promise<boolean>
-  /** Deletes a webhook. Its pending deliveries are never sent. */
+  /** Pending deliveries of a deleted webhook are never sent. */
   delete(of: WebhookOf): Promise<boolean>
   /** Cancels some pending deliveries. Returns true if there may be more. */
   cancelDeliveries(webhookId: string): Promise<boolean>
@@ -111,7 +110,7 @@ export type WebhookStore = {
   targets(input: ListTargets): Promise<TargetsOfWebhook[]>
   /** Leases up to `count` due deliveries per target. Other nodes cannot lease them until the lease expires. */
   lease(input: { wanted: readonly { target: string; count: number }[]; leaseMs: number }): Promise<LeasedDelivery[]>
-  /** Saves the outcomes of attempts. Outcomes of stale attempts have no effect. */
+  /** Outcomes of stale attempts have no effect. */
   end(attempts: readonly EndedAttempt[]): Promise<void>
 
   /** Returns the webhooks of all owners ordered by id, starting after `afterId`. */

@@ -9,7 +9,6 @@ import type { LedgerCheck } from './check-parts.ts'
 const digitsOf = (field: Dialect['field'], name: string) =>
   `CAST(replace(${field('breakdown', name)}, '.', '') AS numeric)`
 
-// Except for JSON access, the SQL of these checks is the same on both engines.
 export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[] => [
   {
     what: 'the balance equals the sum of the transactions',

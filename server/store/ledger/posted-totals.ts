@@ -12,7 +12,7 @@ export type PostedTotals = Record<(typeof kinds)[number], { count: number; units
 
 export type Posted = { type: TransactionType; amount: Units }
 
-/** Counts the transactions that this process has committed, for monitoring. */
+/** Counts this process's committed transactions, for monitoring. */
 export class PostedCount {
   readonly totals = Object.fromEntries(kinds.map((type) => [type, { count: 0, units: 0 }])) as PostedTotals
 

@@ -73,7 +73,7 @@ export function judgeTask(
 }
 
 type TurnFacts = Omit<LimitFacts, 'waiting'> & {
-  /** End of the account's block for chats because of write-offs. Null if chats are not blocked. */
+  /** Chats of the account are blocked until this time because of write-offs. Null if they are not blocked. */
   blockedUntil: EpochMs | null
   rate: RateState
   isUsed: boolean
@@ -87,9 +87,9 @@ type TurnFacts = Omit<LimitFacts, 'waiting'> & {
 }
 
 /**
- * Decides whether to admit a chat turn, with the checks of `judgeTask`. The session is also checked after the
- * idempotency key, and the caps before the spending limits. If the turn is admitted, `taken` is the amount to hold and
- * `room` is the total amount available.
+ * Decides whether to admit a chat turn. Adds two checks to those of `judgeTask`: the session, after the idempotency
+ * key, and the caps, before the spending limits. If the turn is admitted, `taken` is the amount to hold and `room` is
+ * the total amount available.
  */
 export function judgeTurn(
   { hold, required }: Pick<OpenTurn, 'hold' | 'required'>,
@@ -115,15 +115,15 @@ export function judgeTurn(
   if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
   const free = balance - held
   const allowed = Math.min(left, ...windows.map(leftOf))
-  // Accept a smaller hold only if nothing else is held. Other holds will be released, so otherwise wait for that
-  // balance.
+  // Accept a smaller hold only if nothing else is held. Otherwise reject the turn, because the balance becomes
+  // available when the other holds are released.
   const needed = held > 0 ? Math.max(required, Math.min(hold, allowed)) : required
   if (free < needed) return { outcome: 'refused', reason: 'balance', balance, held, required, rate }
   const room = Math.max(0, Math.min(free, allowed))
   return { taken: Math.min(hold, room), room }
 }
 
-/** Returns the amount left under the caps of the turn and its session, or Infinity if neither has a cap. */
+/** Infinity if neither the turn nor its session has a cap. */
 export function leftWithin(maxCost: Units | null, session: { maxCost: Units | null; spent: Units } | undefined): Units {
   const ofSession = session && session.maxCost !== null ? session.maxCost - session.spent : Infinity
   return Math.min(maxCost ?? Infinity, ofSession)

@@ -20,7 +20,7 @@ export type ChangeAccountLimits = {
 }
 
 export type LimitsState = {
-  /** May no longer be configured. */
+  /** The plan may no longer be configured. */
   plan: string | null
   own: Partial<AccountLimits>
   /** Effective limits: the user's own, and the plan's for all others. */
@@ -32,7 +32,7 @@ export type LimitsState = {
   payloads: { limit: number; bytes: number; resetsAt: EpochMs }
 }
 
-/** Limits of a key in addition to its scopes. Null means no limit. */
+/** Null means no limit. */
 export type KeyLimits = {
   spendLimit: Units | null
   spendReset: LimitReset | null
@@ -41,5 +41,5 @@ export type KeyLimits = {
 }
 export type UpdateKey = { userId: string; keyId: string; changes: Partial<KeyLimits> }
 
-/** `account` is the plan that was read with the credential. */
+/** `account` was read together with the credential. */
 export type RateOf = { userId: string; account: AccountPlan }

@@ -18,7 +18,6 @@ function monthOf(time: EpochMs): { startsAt: EpochMs; endsAt: EpochMs } {
   return (month = { startsAt: Date.UTC(year, number, 1), endsAt: Date.UTC(year, number + 1, 1) })
 }
 
-/** Returns 0 if the limit never resets. */
 export function periodStart(reset: LimitReset, now: EpochMs): EpochMs {
   switch (reset) {
     case 'never':
@@ -32,7 +31,6 @@ export function periodStart(reset: LimitReset, now: EpochMs): EpochMs {
   }
 }
 
-/** Returns null if the limit never resets. */
 export function periodEnd(reset: LimitReset, startsAt: EpochMs): EpochMs | null {
   switch (reset) {
     case 'never':

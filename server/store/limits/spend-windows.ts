@@ -12,12 +12,11 @@ import { windowsSince } from '../ledger/check-parts.ts'
 import { columns, moveSetting, statement } from '../commands/statement.ts'
 
 // Spend under a limit is counted in one row ("window") per owner and period. The first charge or hold in a period
-// inserts the row when it is admitted, and the account lock prevents duplicates. A refund changes the windows in which
-// its charge was counted, even in a later period. Each task and turn therefore stores its windows.
+// inserts the row, and the account lock prevents duplicates. A refund changes the windows in which its charge was
+// counted, even in a later period. Each task and turn therefore stores its windows.
 
 /**
- * JSON object that maps the owner of each window in which a task or turn is counted to the period start. Null if there
- * are no windows.
+ * Windows in which a task or turn is counted, as a JSON object from owner id to period start. Null if there are none.
  */
 export type CountedIn = string | null
 

@@ -30,7 +30,7 @@ const expiringMs = 7 * dayMs
 /** Maximum mails per user, day and kind, for kinds that a user can cause for free. */
 const freeMailsPerDay = 10
 const expiredMax = 500
-/** Counting stops at this number. */
+/** Mails are counted only up to this number. */
 const countMax = 10_000
 const keysMax = 500
 
@@ -170,7 +170,6 @@ export function mailDisabled(tx: Tx, { now: at, webhookId, ...facts }: Disabled)
 
 type MailedLink = { kind: 'invitation' | 'sign-up'; mail: LinkMail; email: string; at: EpochMs; expiresAt: EpochMs }
 
-/** Mails a link that creates an account. */
 export function mailLink(tx: Tx, { mail, ...link }: MailedLink): void {
   tx.send(toAddress, { ...link, id: mail.mailId, sealed: mail.sealed, data: '{}' })
 }

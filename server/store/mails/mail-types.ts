@@ -27,7 +27,7 @@ export const mailStatuses = ['pending', 'sent', 'failed'] as const
  */
 export const sendsMail = 'sends-mail'
 
-/** A mail with a secret link. `sealed` is the link, encrypted with `mailId` as its owner. */
+/** A mail with a secret link. `sealed` is the link, encrypted for this mail id. */
 export type LinkMail = { mailId: string; sealed: string }
 
 export type LeasedMail = {

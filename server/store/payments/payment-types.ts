@@ -140,7 +140,9 @@ export type RestoreTopup = {
 export type BeginRecharge = TopupOf & { least: Units; most: Units; monthlyMax: Units }
 
 export type PaymentStore = {
-  /** Stores a top-up. Must be called before the provider, so that a payment always refers to a known top-up. */
+  /**
+   * Stores a top-up. Must be called before any call to the provider, so that a payment always refers to a known top-up.
+   */
   createTopup(input: CreateTopup): Promise<CreateTopupResult>
   /**
    * Stores the payment page. Reopens the top-up if it was closed for lack of a page. Returns undefined if the top-up

@@ -45,14 +45,14 @@ export class Ledger {
     return { id, balance: account.balance }
   }
 
-  /** Changes the amount on hold of the locked account. A CHECK rejects a hold that exceeds the balance. */
+  /** A CHECK rejects a hold that exceeds the balance. */
   hold(tx: Transaction, by: Units): void {
     const { account } = tx
     void tx.write({ ...holdMore, values: [account.userId, by] })
     account.held += by
   }
 
-  /** Changes the debt of the locked account. A CHECK rejects a negative debt. */
+  /** A CHECK rejects a negative debt. */
   owe(tx: Transaction, by: Units): void {
     const { account } = tx
     void tx.write({ ...oweMore, values: [account.userId, by] })

@@ -2,7 +2,7 @@ import type { Reads, Tx, UsedChanges, UsedReads } from '../commands/command.ts'
 import type { KeyRateRow, WindowRow } from '../limits/used-rows.ts'
 import { columns, postgres, Statement } from '../commands/statement.ts'
 
-// Each command reads and changes the usage of limits directly in these rows.
+// The usage of limits is stored in these rows. Each command reads and changes them directly.
 
 const row = `${columns('ownerId startsAt')}, spend_limit AS "limit", charged + carried AS charged, ${columns('held reachedAt')}`
 const get = new Statement<WindowRow>(

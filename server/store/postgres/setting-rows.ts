@@ -8,7 +8,6 @@ export async function readSetting(on: Queries, name: string): Promise<string | u
   return (rows[0] as { value: string } | undefined)?.value
 }
 
-/** Stores the value if the setting has none. Returns the stored value. */
 export async function agreeSetting(on: Queries, name: string, value: string): Promise<string> {
   await on.query('INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING', [name, value])
   return must(await readSetting(on, name), 'a stored setting exists')

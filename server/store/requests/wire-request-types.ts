@@ -1,6 +1,6 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 
-// Protocols whose clients retry requests automatically, without an Idempotency-Key.
+// Clients of some protocols retry requests automatically, without an Idempotency-Key.
 
 /**
  * `digest` is a hash that is the same for all retries of a request. `retries` is the retry count that the client sends.

@@ -188,7 +188,9 @@ export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits
   return { outcome: 'created', session, files }
 }
 
-/** Deletes old empty sessions if the user has too many. Returns 0 if any were deleted, and otherwise their number. */
+/**
+ * Deletes old empty sessions if the user has too many. Returns the number of empty sessions, or 0 if any were deleted.
+ */
 function* emptyAfterRemoval(tx: Tx, userId: string, expiredAfter: EpochMs): Op<number> {
   const { count } = (yield* tx.get(countEmpty, { userId }))!
   if (count < emptySessionsMax) return count

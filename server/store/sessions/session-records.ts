@@ -44,8 +44,8 @@ export function judgeSession(has: {
 }
 
 /**
- * Returns the total of a session list. `active` is the number of the user's active sessions, for one agent if the list
- * is filtered by agent.
+ * Returns the total of a session list. `active` is the number of the user's active sessions, or of those with one agent
+ * if the list is filtered by agent.
  */
 export function sessionTotal(
   totals: readonly SessionTotal[],
@@ -111,8 +111,8 @@ export function messagePage(rows: Iterable<MessageRow>, bytesMax: number): Messa
 }
 
 /**
- * A message and the JSON size of its text. The size is measured only once, because that takes milliseconds for a
- * megabyte.
+ * A message and the JSON size of its text. The size is measured only once, because measuring a megabyte takes
+ * milliseconds.
  */
 type Measured = { row: MessageRow; contentBytes: number }
 

@@ -70,7 +70,6 @@ export type MessageRecord = {
   parts: MessagePart[] | null
   toolCalls: ToolCallRecord[]
   isTruncated: boolean
-  /** For a user's message, the previous turn that this one replaces in the history. */
   replaces: string | null
   createdAt: EpochMs
 }
@@ -149,7 +148,7 @@ export type ListSessions = Page & ListRange & SessionFilter & { userId: string; 
 
 export type OpenTurn = SessionOf & {
   turnId: string
-  /** Set for a turn without a session. `sessionId` then names no stored session, and the exchange is not stored. */
+  /** Set for a turn without a session. Its exchange is not stored, and `sessionId` refers to no stored session. */
   agentId?: string
   /** The turn is rejected if this idempotency key was already used. */
   idempotency: Idempotency | null
@@ -199,7 +198,7 @@ export type OpenTurnResult =
   | { outcome: 'refused'; reason: 'owed'; owed: Units; rate: RateState }
   | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
 
-/** Increases the hold by `by` or, if less is available, by at least `least`. */
+/** Increases the hold by `by`, or by at least `least` if less is available. */
 export type GrowHold = { turnId: string; by: Units; least: Units }
 /** Why a hold cannot grow: the balance, a cap of the turn or its session, or a spending limit. */
 export type HoldLimit = 'balance' | 'budget' | 'limit'

@@ -151,7 +151,7 @@ function bytesOf({ files = [] }: OpenTurn): number {
   return files.reduce((sum, { digest }) => sum + digest.bytes, 0)
 }
 
-/** Replaces the session when a turn without one is checked. */
+/** Stands in for the session of a turn that has none. */
 function unkept({ agentId }: OpenTurn) {
   return agentId === undefined ? undefined : ({ status: 'active', agentId, openTurnId: null } as const)
 }

@@ -65,12 +65,12 @@ export class Ledger {
     return { id, balance }
   }
 
-  /** Changes the amount on hold. A CHECK throws if the hold would exceed the balance. */
+  /** A CHECK throws if the hold would exceed the balance. */
   hold(userId: string, by: Units): void {
     this.#hold.run({ userId, by })
   }
 
-  /** Changes the debt. A CHECK throws if the debt would be negative. */
+  /** A CHECK throws if the debt would be negative. */
   owe(userId: string, by: Units): void {
     this.#owe.run({ userId, by })
   }

@@ -25,7 +25,7 @@ export class UsedOfLimits {
   readonly #putRate: Statement
   readonly #windows = new RowMemory<Window>((window) => this.#writeWindow(window))
   readonly #rates = new RowMemory<Rate>(({ keyId, startsAt, used }) => void this.#putRate.run(keyId, startsAt, used))
-  /** Number of queued tasks by user. `Counters` writes it to the database. */
+  /** Numbers of queued tasks by user, which `Counters` writes to the database. */
   readonly #waiting = new RowMemory<number>(() => {})
   readonly #all = [this.#windows, this.#rates, this.#waiting]
   readonly #counters: Counters

@@ -34,14 +34,12 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
        * users.
        */
       userId: text('user_id').notNull(),
-      /** Null for the webhook that signs requests to the `webhookUrl` of tasks. Each owner can have one. */
       url: text(),
       description: text().notNull(),
       /** Comma-separated event types, with a comma at both ends. Null for all types. */
       types: text(),
       /** Encrypted secrets: the current one and, after a rotation, the previous one. */
       sealed: text().notNull(),
-      /** Until this time, requests are also signed with the previous secret. */
       previousUntil: number('previous_until'),
       disabledAt: number('disabled_at'),
       disabledReason: text('disabled_reason'),
@@ -70,7 +68,6 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
       attempts: number().notNull(),
       /** Incremented by each attempt and redelivery, so that the outcome of an earlier attempt matches no row. */
       fence: number().notNull(),
-      /** Time of the next attempt or, during an attempt, the end of its lease. Null once the delivery has ended. */
       dueAt: number('due_at'),
       attemptedAt: number('attempted_at'),
       httpStatus: number('http_status'),

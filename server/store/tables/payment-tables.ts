@@ -23,9 +23,7 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
       checkoutUrl: text('checkout_url'),
       paymentId: text('payment_id'),
       receiptUrl: text('receipt_url'),
-      /** Sum of all refunds that did not fail. */
       refunded: number().notNull().default(0),
-      /** Amount that disputes have withdrawn and not returned. */
       disputed: number().notNull().default(0),
       /** Incremented whenever a provider state is applied. */
       version: number().notNull().default(0),
@@ -44,7 +42,6 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
         .on(topup.paymentId)
         .where(sql`payment_id IS NOT NULL`),
       index('topups_created').on(topup.createdAt),
-      // SQLite and PostgreSQL use a partial index only if the query contains its condition literally.
       index('topups_open')
         .on(topup.createdAt)
         .where(sql`status = 'open'`),
@@ -69,10 +66,6 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
       methodId: text('method_id'),
       /** Brand and last four digits, to show to the user. */
       methodLabel: text('method_label'),
-      /**
-       * Auto-recharge starts below `rechargeBelow` and restores the balance to `rechargeTo`. The maximum is per UTC
-       * month.
-       */
       rechargeBelow: number('recharge_below'),
       rechargeTo: number('recharge_to'),
       rechargeMonthlyMax: number('recharge_monthly_max'),

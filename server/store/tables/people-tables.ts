@@ -78,7 +78,9 @@ export function peopleTables(
       tokenHash: text('token_hash').notNull().unique(),
       kind: text().notNull(),
       email: text().notNull(),
-      /** The user whose password the link sets, or whose account an accepted link created. Null before that. */
+      /**
+       * The user whose password the link sets, or the user that an accepted link created. Null if there is none yet.
+       */
       userId: text('user_id'),
       isAdmin: number('is_admin').notNull(),
       credit: number().notNull(),
@@ -117,11 +119,7 @@ export function peopleTables(
     tokenHash: text('token_hash').notNull().unique(),
     hint: text().notNull(),
     scopes: text().notNull(),
-    /** JSON array of the IP addresses and networks from which the key is accepted. Null means all. */
     addresses: text(),
-    /**
-     * Maximum that the key can credit per UTC day, and also the maximum that it can take back. Null means no maximum.
-     */
     creditPerDay: number('credit_per_day'),
     /**
      * Last UTC day on which the key changed a balance, in days since the epoch. `credited` and `taken` are that day's

@@ -86,7 +86,7 @@ export function workTables(
       quoteId: text('quote_id'),
       /** The task fails if it has not started by this time. */
       expiresAt: number('expires_at'),
-      /** Set if it is shorter than the endpoint's timeout. */
+      /** Set only if it is shorter than the endpoint's timeout. */
       timeoutMs: number('timeout_ms'),
       /** When a run first called a connector or charged an event. The task cannot be canceled after that. */
       cancelableUntil: number('cancelable_until'),

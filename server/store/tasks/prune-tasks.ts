@@ -26,7 +26,6 @@ const next = statement<Prunable>(
   `SELECT ${columns('seq id requestPayload responsePayload completedAt prunedAt')} FROM tasks
     WHERE seq > :after ORDER BY seq LIMIT :rowsMax`,
 )
-/** SQL assignments that delete the contents of a task. */
 export const withoutContents = `request = '{}', request_payload = NULL, response = NULL, response_payload = NULL,
       error_message = NULL, error_details = NULL, progress = NULL, run_log = NULL`
 const prune = statement(

@@ -314,7 +314,6 @@ export function* expiringTasks(on: Reads, limit: number): Op<string[]> {
   return (yield* on.all(expiring, { limit, now: yield* on.now() })).map(({ id }) => id)
 }
 
-/** Returns false if the task has already started or ended. */
 export function* expireTask(tx: Tx, of: { taskId: string; error: TaskFailure }, limits: StoreLimits): Op<boolean> {
   const { error, taskId } = of
   if (!(yield* tx.lockOwner({ taskId }))) return false

@@ -55,7 +55,6 @@ export type TaskRecord = {
   keyId: string | null
   status: TaskStatus
   attempt: number
-  /** For a metered or token-priced task, the maximum cost until the task is completed. */
   cost: Units
   givenBack: Units
   meters: Record<string, Units> | null
@@ -68,21 +67,13 @@ export type TaskRecord = {
   connectorIds: string[] | null
   tags: Tags | null
   progress: string | null
-  /** JSON object of the last run's newest progress messages and log lines. Null if there are none. */
   runLog: string | null
-  /** The task fails if it has not started by this time. */
   expiresAt: EpochMs | null
-  /** Set if it is shorter than the endpoint's timeout. */
   timeoutMs: number | null
-  /** When a run first called a connector or charged an event. The task cannot be canceled after that. */
   cancelableUntil: EpochMs | null
   createdAt: EpochMs
   startedAt: EpochMs | null
   completedAt: EpochMs | null
-  /**
-   * When retention deleted the contents. `request` is then `{}`, and response, error text, progress and run log are
-   * null.
-   */
   prunedAt: EpochMs | null
 }
 
@@ -172,7 +163,7 @@ export type CompleteTask = AttemptRef & {
   usage?: Record<string, number>
   /** Tokens of a token-priced task and their cost, which must not exceed the charge. */
   tokens?: { cost: Units; used: StoredTaskTokens }
-  /** The model that answered and the cost that its provider charges in billionths of a USD, if known. */
+  /** The model that answered, and its provider's charge in billionths of a USD, if known. */
   model?: string | null | undefined
   providerCost?: number | null
   /** JSON of the last progress report, if it has not been saved yet. */

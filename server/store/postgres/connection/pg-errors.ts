@@ -7,7 +7,10 @@ export function codeOf(error: unknown): string {
   return ''
 }
 
-/** Whether the connection was lost: 08 connection exception, 57P01 to 57P05 closed by the server, or no answer. */
+/**
+ * Whether the connection was lost: SQLSTATE 08 (connection exception), 57P01 to 57P05 (closed by the server), or no
+ * answer at all.
+ */
 export function isLostConnection(error: unknown): boolean {
   const code = codeOf(error)
   if (code !== '') return /^(?:08...|57P0.|25P03)$/.test(code)
@@ -23,8 +26,8 @@ export function isLostConnection(error: unknown): boolean {
 }
 
 /**
- * Whether the server rejected the query: 25006 read-only, 53 insufficient resources, 55P03 lock timeout, 57014
- * canceled, 58 system error.
+ * Whether the server rejected the query: SQLSTATE 25006 (read-only), 53 (insufficient resources), 55P03 (lock timeout),
+ * 57014 (canceled) or 58 (system error).
  */
 export function isRefusedByServer(error: unknown): boolean {
   return /^(?:25006|53...|55P03|57014|58...)$/.test(codeOf(error))

@@ -168,7 +168,6 @@ export async function takeAlone(client: Queries): Promise<void> {
   await assertAlone(client, 'transfer')
 }
 
-/** Error and remedy if other processes use the database, by purpose. */
 const inUse = {
   migration: [
     'This version must migrate the database, but an older version of Errand is still using it.',

@@ -42,9 +42,6 @@ export class Transaction extends Connection {
     return answer
   }
 
-  /**
-   * Returns a time after the account was locked, which is never earlier than that of a previous command on the account.
-   */
   override async now(): Promise<EpochMs> {
     return this.clock || this.#lockedAt === undefined ? await super.now() : this.#lockedAt
   }

@@ -63,9 +63,8 @@ export class Transactions {
   }
 
   /**
-   * Runs a command in its own transaction and resolves when it is committed. If `of` is set, the command waits for
-   * other commands on the same account. `work` must not keep state outside the transaction, because it runs again if
-   * the server rolls the transaction back.
+   * Resolves when the command is committed. `work` must not keep state outside the transaction, because it runs again
+   * if the server rolls the transaction back.
    */
   run<Value>(work: (tx: Transaction) => Promise<Value>, of?: AccountOf): Promise<Value> {
     const run = () => this.#run(work)

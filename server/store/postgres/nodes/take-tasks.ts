@@ -48,7 +48,8 @@ export const take = {
 }
 
 /**
- * Maximum number of rounds per call, because another transaction may hold a lock for long. The next poll tries again.
+ * Maximum number of rounds per call, because another transaction may keep a lock for a long time. The next poll tries
+ * again.
  */
 const roundsMax = 10
 
