@@ -155,8 +155,8 @@ export type CreateConnectorResult =
   | { outcome: 'refused'; reason: 'name-taken' | 'too-many' }
 
 /**
- * Undefined fields remain unchanged. A change of the URL or the secrets deletes the grant, so the user must sign in or
- * check the connector again.
+ * Undefined fields remain unchanged. If the URL or the secrets change, the grant is deleted, so the user must sign in
+ * or check the connector again.
  */
 export type UpdateConnector = ConnectorOf & {
   /** The `updatedAt` that the caller has read. If it has changed since, the update is rejected. */

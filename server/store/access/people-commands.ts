@@ -80,8 +80,8 @@ export function* changeUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {
 
 export function* openIdentity(tx: Tx, input: OpenIdentity): Op<OpenIdentityResult> {
   const { email, issuer, mayCreate, newcomer = emptyAccount, subject } = input
-  // Serializes logins with the same identity. Otherwise a second login could look up the identity just before the first
-  // one creates it, and then find the new user by email address.
+  // Serializes logins with the same identity. Otherwise another login could create the identity after this one has
+  // looked for it.
   yield* tx.lock('identity', JSON.stringify([issuer, subject]))
   const known = yield* tx.get(findIdentity, { issuer, subject })
   if (known) {

@@ -82,8 +82,8 @@ export type SetPassword = {
   /** The only login to keep, or null to end all of them. */
   keepLoginId: string | null
   /**
-   * Client and email address whose login attempts are deleted. If omitted, all attempts for the user's address are
-   * deleted.
+   * The login attempts for this email address from this client are deleted. If omitted, all attempts for the user's
+   * address are deleted.
    */
   forget?: AdmitLogin
 }
@@ -106,8 +106,8 @@ export type CreateLogin = {
   provider: string | null
   userAgent: string | null
   /**
-   * Client and email address whose login attempts are deleted. If null, all attempts for the user's address are
-   * deleted.
+   * The login attempts for this email address from this client are deleted. If null, all attempts for the user's
+   * address are deleted.
    */
   forget: AdmitLogin | null
   /** The password hash that was checked. The login is rejected if the hash has changed since. */

@@ -2,8 +2,9 @@ import type { Op, Reads, Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 import { bookGroups, columnOf, type BookGroup } from './book-groups.ts'
 
-// Totals over all users are stored per closed day, so that a year can be read in milliseconds. A day can be closed when
-// no further transaction can belong to it. Its totals then never change, and can be recomputed from the sums per user.
+// Totals over all users are stored for closed days and months, so that a year can be read in milliseconds. A day can be
+// closed when no further transaction can belong to it. Its totals then never change, and can be recomputed from the
+// sums per user.
 
 const dayMs = 86_400_000
 /** Delay after midnight before the previous day can be closed. No transaction runs this long. */

@@ -126,7 +126,7 @@ export type Reads = {
   newestMessages(sessionId: string, take: (message: NewestRow) => boolean): Answer<void>
 }
 
-/** A change of one of a user's counters: tasks by agent and status, transactions by type, or write-offs. */
+/** A change to one of a user's counters: tasks by agent and status, transactions by type, or write-offs. */
 export type CounterChange = {
   userId: string
   kind: 'task' | 'transaction' | 'written-off'
@@ -209,16 +209,16 @@ export type Engine = {
   /** Runs a read. If `listOf` is set to a user id, the read waits for other list reads of this user. */
   read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>, listOf?: string): Promise<Value>
   /**
-   * Finds a credential by token hash. The result includes all changes by this process. It can miss other processes'
-   * changes of the last millisecond.
+   * Finds a credential by token hash. The result includes all changes by this process, but can miss changes that other
+   * processes made in the last millisecond.
    */
   holderOf<Holder>(
     of: Holding,
     read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
   ): (tokenHash: string) => Promise<Holder | undefined>
   /**
-   * Reads a user's task. The result includes all changes by this process. It can miss other processes' changes of the
-   * last millisecond. Reads of an unchanged task may return the same frozen object.
+   * Reads a user's task. The result includes all changes by this process, but can miss changes that other processes
+   * made in the last millisecond. Reads of an unchanged task may return the same frozen object.
    */
   taskOf(
     read: (on: Reads, of: TaskOf) => Answer<TaskRecord | undefined>,

@@ -79,7 +79,7 @@ export const postgres: Dialect = {
 export type Value = string | number | null
 export type Values = Readonly<Record<string, Value>>
 
-/** A statement whose result rows have the type `Row`. PostgreSQL prepares it under its name, which must be unique. */
+/** A statement with result rows of type `Row`. PostgreSQL prepares it under its name, which must be unique. */
 export class Statement<Row> {
   declare readonly row: Row
   readonly name: string

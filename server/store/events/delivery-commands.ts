@@ -81,7 +81,7 @@ const firstOf = (column: string, { target, webhookId }: { target: string; webhoo
 const ofWebhook = { target: 'rows.webhook_id', webhookId: 'rows.webhook_id' }
 const ofTarget = { target: 'rows.target', webhookId: ':webhookId' }
 type Pending = { target: string; dueAt: number; attempts: number }
-/** `dueAt` and `attempts` are null for a webhook whose targets are callback origins. */
+/** `dueAt` and `attempts` are null for a callback webhook, whose targets are the origins of callback URLs. */
 const webhooks = statement<{ webhookId: string; userId: string; dueAt: number | null; attempts: number | null }>(
   'delivery_webhooks',
   `WITH RECURSIVE rows (webhook_id, place) AS (

@@ -49,7 +49,7 @@ const expired = statement<{ id: string; userId: string; agentId: string }>(
     RETURNING ${columns('id userId agentId')}`,
 )
 // Ids increase with time, so only the first rows are read. An event takes its id from its task or turn, so the event of
-// a long-running one has an old id. Newer events are deleted only after that event's own retention ends.
+// a long-running one has an old id. It stays among the first rows until its own retention ends.
 const passed = statement<{ id: string }>(
   'event_passed',
   `SELECT id FROM (SELECT id, created_at FROM events ORDER BY id LIMIT :rowsMax) AS old WHERE created_at <= :until`,

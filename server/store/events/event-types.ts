@@ -25,7 +25,7 @@ export const eventsSince = 'events-since'
 /** Sent only by a webhook test, and only to the tested webhook. */
 export const testEventType = 'webhook.test'
 
-/** Data of an event: ids, states, codes and amounts, but no user content. */
+/** Event data: ids, states, codes and amounts, but no user content. */
 export type EventFacts =
   | {
       type: 'task.completed' | 'task.failed'

@@ -22,7 +22,7 @@ type EventOf = { row: string; type: string; at: string; data: string }
 
 /**
  * Returns the condition that event `e` belongs to the row and reports its content. `data` is SQL for the end of the
- * event's body.
+ * event body.
  */
 export const isEventOf = ({ position }: Dialect, { at, data, row, type }: EventOf): string =>
   `coalesce(e.user_id = ${row}.user_id AND e.type = ${type} AND e.created_at = ${at}

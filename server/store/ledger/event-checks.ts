@@ -73,8 +73,8 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
             OR m.kind IN (${mailedTypes}) AND NOT coalesce(e.user_id = m.user_id AND e.type = m.kind, false)`,
   },
   {
-    // Times are not compared: `expiry_noted_at` is the time of the session's last activity, but the event was created
-    // when the expiry was recorded.
+    // Times are not compared: `expiry_noted_at` is the session's last activity, but the event was created when the
+    // expiry was recorded.
     what: 'each session with a recorded expiry has its event',
     isMoney: false,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM sessions s

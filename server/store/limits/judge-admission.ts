@@ -87,9 +87,9 @@ type TurnFacts = Omit<LimitFacts, 'waiting'> & {
 }
 
 /**
- * Decides whether to admit a chat turn. Adds two checks to those of `judgeTask`: the session, after the idempotency
- * key, and the caps, before the spending limits. If the turn is admitted, `taken` is the amount to hold and `room` is
- * the total amount available.
+ * Decides whether to admit a chat turn. Checks the same as `judgeTask`, plus the session (after the idempotency key)
+ * and the caps (before the spending limits). If the turn is admitted, `taken` is the amount to hold and `room` is the
+ * total amount available.
  */
 export function judgeTurn(
   { hold, required }: Pick<OpenTurn, 'hold' | 'required'>,

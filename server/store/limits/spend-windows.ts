@@ -15,9 +15,7 @@ import { columns, moveSetting, statement } from '../commands/statement.ts'
 // inserts the row, and the account lock prevents duplicates. A refund changes the windows in which its charge was
 // counted, even in a later period. Each task and turn therefore stores its windows.
 
-/**
- * Windows in which a task or turn is counted, as a JSON object from owner id to period start. Null if there are none.
- */
+/** A task's or turn's windows, as a JSON object from owner id to period start. Null if there are none. */
 export type CountedIn = string | null
 
 const setLimit = statement(
@@ -41,7 +39,7 @@ const reach = statement(
     VALUES (:ownerId, :startsAt, :userId, :amount, 0, 0, :now)
     ON CONFLICT (owner_id, starts_at) DO UPDATE SET reached_at = excluded.reached_at`,
 )
-// Newest key of a rotation chain, the only one whose limits can change.
+// Newest key of a rotation chain. Only its limits can be changed.
 const lastKey = statement<{ id: string; spendLimit: Units | null; spendReset: LimitReset | null }>(
   'spend_window_key',
   `SELECT ${columns('id spendLimit spendReset')} FROM api_keys
@@ -102,7 +100,7 @@ export function changeCounted(
 /**
  * Returns how much a turn has left beyond its hold, and the window with the least left. Returns Infinity if the turn
  * has no windows. The lower of the stored and the current limit applies. If a limit was lowered below the spend, the
- * stored limit equals the spend, so a later refund does not make the difference available again.
+ * stored limit equals the spend. A later refund then does not make the difference available again.
  */
 export function* leftInNamed(
   on: Reads,

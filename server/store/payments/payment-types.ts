@@ -176,8 +176,8 @@ export type PaymentStore = {
   forgetMethod(userId: string): Promise<string | null>
 
   /**
-   * Returns users, ordered by id and starting after `afterId`, whose balance is below their auto-recharge threshold
-   * or whose recharge is in progress.
+   * Returns users whose balance is below their auto-recharge threshold or whose recharge is in progress. They are
+   * ordered by id, starting after `afterId`.
    */
   rechargeable(input: { afterId: string; limit: number }): Promise<string[]>
   /**

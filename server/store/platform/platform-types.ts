@@ -27,7 +27,7 @@ export type PlatformKeyRecord = {
   name: string
   hint: string
   scopes: PlatformScope[]
-  /** IP addresses and networks from which the key is accepted. Null means all. */
+  /** IP addresses and networks that may use the key. Null means all. */
   addresses: string[] | null
   /** Maximum that the key can credit per UTC day, and also the maximum that it can take back. Null means no maximum. */
   creditPerDay: Units | null

@@ -1,7 +1,8 @@
 import type { CounterChange } from '../commands/command.ts'
 import type { Transaction } from './connection/transaction.ts'
 
-// Decreases use a plain UPDATE. For an upsert, PostgreSQL applies CHECKs to the new row before it detects the conflict.
+// Decreases use a plain UPDATE, because PostgreSQL applies CHECKs to the row of an upsert before it detects the
+// conflict.
 const write = {
   name: 'write_counters',
   text: `WITH change AS (
@@ -17,8 +18,8 @@ const write = {
 }
 
 /**
- * Writes a command's counter changes in one statement, with each counter only once. The account lock prevents
- * concurrent writes to a user's counters.
+ * Merges a command's counter changes and writes them in one statement. The account lock prevents concurrent writes to a
+ * user's counters.
  */
 export function writeCounters(tx: Transaction): void {
   const { changes } = tx

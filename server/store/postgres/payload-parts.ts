@@ -100,7 +100,7 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
       }
       if (orphans.length > 0) await this.#remove(orphans)
       removed += orphans.length
-      // A payload whose command is still running may become an orphan, so the next collection checks it again.
+      // The payload of a running command may become an orphan, so the next collection checks it again.
       isHeld ||= page.some(({ id }) => this.unsettled.has(id))
       at = page.at(-1) ?? at
       if (!isHeld) this.#seen = at

@@ -82,7 +82,7 @@ export function sessionRecord(row: SessionRow, activeAfter: EpochMs): SessionRec
   return { id, userId, agentId, status, ...texts, messageCount, maxCost, spent, createdAt, updatedAt }
 }
 
-/** `madeAt` is the creation time, and `createdAt` is the time by which the list is ordered. */
+/** `madeAt` is the creation time. The list is ordered by `createdAt`. */
 export type ListRow = Omit<SessionRow, 'metadata' | 'updatedAt'> & { madeAt: EpochMs; seq: number }
 
 export function sessionListItem(row: ListRow, activeAfter: EpochMs): SessionListItem {
@@ -158,7 +158,7 @@ export const textsBetween = '\n'
 /** A stored part: either a file, or the length of the text in UTF-16 code units. */
 type KeptPart = { chars: number } | MessageFile
 
-/** Bytes that a file part adds to a response beyond its stored size, mainly for its link. */
+/** Bytes that a file part adds to a response, mainly for its link, beyond its stored size. */
 const partFieldsBytes = 500
 
 export function contentOf(parts: readonly MessagePart[]): string {

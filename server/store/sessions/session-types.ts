@@ -213,7 +213,7 @@ export type SettleTurn = {
   outcome: TurnOutcome
   /** Cost in whole units. The part that exceeds the balance, caps or spending limits is written off. */
   cost: Units
-  /** Fraction of a unit by which the exact cost exceeds `cost`, in billionths of a USD. */
+  /** Part of the exact cost below one unit, in billionths of a USD. */
   remainder?: number
   providerCost?: number | null
   model?: string | null

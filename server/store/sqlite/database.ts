@@ -89,8 +89,8 @@ export function schemaState(db: Database.Database): SchemaState {
 }
 
 /**
- * Migrates the schema under a separate lock, so that a server and a CLI command cannot create the same database at the
- * same time.
+ * Migrates the schema. A separate lock keeps a server and a CLI command from creating the same database at the same
+ * time.
  */
 export function migrateSchema(db: Database.Database, dataDir: string): void {
   if (schemaState(db) === 'current') return

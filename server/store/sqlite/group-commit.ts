@@ -37,7 +37,7 @@ const enoughCommands = 32
 type Entry = { run: () => unknown; resolve: (value: unknown) => void; reject: (reason: unknown) => void }
 type Outcome = { entry: Entry; value?: unknown; thrown?: unknown; failed: boolean }
 
-/** Collects the changes of a batch's commands, which are written once before the COMMIT. */
+/** Collects the changes of a batch's commands and writes them once, before the COMMIT. */
 export type BatchEnd = {
   /** Called after BEGIN. From then until the COMMIT, no other process can write. */
   begin(): void

@@ -19,7 +19,7 @@ const lockWaitMs = 5000
  */
 const settleMs = 300
 
-/** Opens the database of a data directory whose server is stopped. Creates it unless `mustExist` is set. */
+/** Opens the database of a stopped server. Creates it unless `mustExist` is set. */
 export function openWholeSqlite(dataDir: string, mustExist: boolean): WholeDatabase {
   if (!hasDatabase(dataDir)) {
     if (mustExist)

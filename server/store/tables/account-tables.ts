@@ -121,7 +121,7 @@ export function accountTables({
       /** `never`, `day`, `week` or `month`, in UTC. */
       spendReset: text('spend_reset'),
       rateLimit: number('rate_limit'),
-      /** Time of the last change of the key's limits, or null if they were never changed. */
+      /** When the key's limits last changed, or null if they never did. */
       limitedAt: number('limited_at'),
       /** The first key of the rotation chain. All keys of the chain share one limit. */
       countsAs: text('counts_as'),
@@ -274,15 +274,15 @@ export function accountTables({
       ownerId: text('owner_id').notNull(),
       /** Start of the period, or 0 if the limit never resets. */
       startsAt: number('starts_at').notNull(),
-      /** The user whose account must be locked to change this row. */
+      /** User whose account must be locked to change this row. */
       userId: text('user_id').notNull(),
       /** The current limit, or the spend if the limit was lowered below it. */
       limit: number('spend_limit').notNull(),
       charged: number().notNull(),
       held: number().notNull(),
       /**
-       * Amount that was spent in this period but counted in other rows, because the key's reset period was changed.
-       * Computed once, at that change.
+       * Amount that was spent in this period but counted in other rows, because the key's reset period changed.
+       * Computed once, when it changed.
        */
       carried: number().notNull().default(0),
       /** Time of the first rejection by this limit. The owner is notified only once. */

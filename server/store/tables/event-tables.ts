@@ -4,8 +4,8 @@ import type { TableWords } from './table-words.ts'
 
 export function eventTables({ check, index, number, primaryKey, sql, table, text }: TableWords) {
   /**
-   * Events and their JSON bodies, stored for several days. An event about a credit or the end of a task or turn derives
-   * its id from that row, so that a bug cannot create a second event for the same change.
+   * Events and their JSON bodies, stored for several days. The id of an event about a credit or the end of a task or
+   * turn is derived from that row's id. A bug therefore cannot create a second event for the same change.
    */
   const events = table('events', {
     id: text().primaryKey(),

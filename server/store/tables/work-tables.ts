@@ -53,9 +53,9 @@ export function workTables(
       keyId: text('key_id'),
       /** Cost that the agent's provider charges the operator, in billionths of a USD. Null if it is unknown. */
       providerCost: number('provider_cost'),
-      /** Price of each event of a metered task at admission, as a JSON object. */
+      /** Prices of a metered task's events at admission, as a JSON object. */
       meters: text(),
-      /** Rates of each model of a token-priced task at admission, as a JSON array. */
+      /** Rates of a token-priced task's models at admission, as a JSON array. */
       rates: text(),
       /** Usage of a completed task, as a JSON object: the number of charged events by name, or the tokens. */
       usage: text(),
@@ -91,8 +91,8 @@ export function workTables(
       /** When a run first called a connector or charged an event. The task cannot be canceled after that. */
       cancelableUntil: number('cancelable_until'),
       /**
-       * JSON object that maps the owner of each spend window in which the charge is counted to the period start. Null
-       * if there are no windows.
+       * The spend windows in which the charge is counted, as a JSON object from owner id to period start. Null if there
+       * are none.
        */
       countedIn: text('counted_in'),
       /**
@@ -240,7 +240,7 @@ export function workTables(
       index('sessions_responses')
         .on(session.userId, session.activeAt)
         .where(sql`is_response = 1 AND message_count > 0`),
-      // Sessions whose expiry event is not recorded yet. Most of them are active.
+      // Sessions without a recorded expiry event. Most of them are active.
       index('sessions_expiring')
         .on(session.activeAt)
         .where(sql`is_completed = 0 AND (expiry_noted_at IS NULL OR expiry_noted_at < active_at)`),

@@ -16,7 +16,7 @@ export class Transaction extends Connection {
   /** Written together at the end of the command. */
   readonly changes: CounterChange[] = []
   readonly posted: Posted[] = []
-  /** Error of a statement that the driver did not send to the server. */
+  /** Error from a statement that never reached the server. */
   unsent: unknown
   #made: MadeRow | undefined
   #locked: AccountRow | undefined
