@@ -32,7 +32,6 @@ export type Signals = {
   onGap(listener: () => void): () => void
 }
 
-/** Operations of a store that several processes (nodes) share. */
 export type SharedStore = {
   signals: Signals
   /** Renews this node's leases. Returns the tasks and turns whose lease was lost. */

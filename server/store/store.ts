@@ -300,7 +300,6 @@ export type Store = {
   /** Removes a user's blocks and counted failures. Returns false if the user was not blocked. */
   unblock(userId: string): Promise<boolean>
   createKey(input: CreateKey): Promise<KeyRecord>
-  /** Finds a key by the hex SHA-256 of its token. */
   findKey(tokenHash: string): Promise<KeyHolder | undefined>
   /** Returns keys, newest first. `isLive` selects active keys if true, and ended keys if false. */
   listKeys(input: Page & { userId: string; isLive?: boolean }): Promise<{ keys: KeyRecord[]; total: number }>
@@ -326,7 +325,6 @@ export type Store = {
   admitLogin(input: AdmitLogin): Promise<AdmitLoginResult>
   /** Returns undefined if the user is suspended or if `ifPasswordHash` is not the stored hash. */
   createLogin(input: CreateLogin): Promise<LoginRecord | undefined>
-  /** Finds a login by the hex SHA-256 of its token. */
   findLogin(tokenHash: string): Promise<LoginHolder | undefined>
   listLogins(input: Page & { userId: string }): Promise<{ logins: LoginRecord[]; total: number }>
   endLogin(input: { userId: string; loginId: string }): Promise<boolean>

@@ -10,10 +10,7 @@ import { admitTry } from './login-throttle.ts'
 import { hashEmail } from './login-tries.ts'
 import type { CreateUserResult, Newcomer, RequestSignUp, RequestSignUpResult } from './people-types.ts'
 
-// Self sign-up: mails links to visitors, and gives each verified identity at most one trial credit.
-
 const dayMs = 86_400_000
-/** Maximum number of links per email address in 24 hours. */
 const linksPerDay = 10
 /** Setting that stores the current UTC day and the number of requests on that day. */
 const requests = 'sign-up-requests'

@@ -73,7 +73,6 @@ export function* getWebhook(on: Reads, of: WebhookOf): Op<WebhookRecord | undefi
   return found && toRecord(found)
 }
 
-/** Reads a webhook of any owner. */
 export function askWebhook(on: Reads, webhookId: string): Answer<WebhookRecord | undefined> {
   return on.get(byId, { webhookId }).map((found) => found && toRecord(found))
 }

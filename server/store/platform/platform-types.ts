@@ -96,7 +96,6 @@ export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
 
 export type PlatformStore = {
   createKey(input: CreatePlatformKey): Promise<PlatformKeyRecord>
-  /** Finds a key by the hex SHA-256 of its token. */
   findKey(tokenHash: string): Promise<PlatformKeyHolder | undefined>
   getKey(keyId: string): Promise<PlatformKeyRecord | undefined>
   listKeys(input: Page): Promise<{ keys: PlatformKeyRecord[]; total: number }>
@@ -113,7 +112,6 @@ export type PlatformStore = {
   findUser(of: UserRef): Promise<ActingUser | undefined>
 
   createToken(input: CreateClientToken): Promise<ClientTokenRecord>
-  /** Finds a token by its hex SHA-256. */
   findToken(tokenHash: string): Promise<ClientTokenHolder | undefined>
   /** Returns the active tokens of a user, newest first. Tokens whose creator has ended are not active. */
   listTokens(of: Page & { userId: string }): Promise<{ tokens: ClientTokenRecord[]; total: number }>

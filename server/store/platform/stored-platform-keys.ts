@@ -116,7 +116,6 @@ export function* takeCredit(tx: Tx, of: { keyId: string; amount: Units; now: Epo
   return row && JSON.stringify({ [keyId]: row.creditDay })
 }
 
-/** Returns false if the key has created the maximum number of users. */
 export function* countUser(tx: Tx, keyId: string): Op<boolean> {
   return (yield* tx.run(countMade, { keyId, max: usersPerPlatformKeyMax })) === 1
 }

@@ -52,7 +52,6 @@ export function* findIdempotent(on: Reads, of: KeyOf): Op<UsedKey | undefined> {
   return stillKept(yield* asked, yield* on.now())
 }
 
-/** Counts a user's keys for an operation, up to `countMax`. */
 export function* countKeys(on: Reads, of: { userId: string; operation: string; countMax: number }): Op<number> {
   return (yield* on.get(count, of))!.count
 }

@@ -310,7 +310,6 @@ export function openInSession(tx: Tx, of: { sessionId: string; turnId: string; t
 
 type EndedTurn = { sessionId: string; turn: SettleTurn; charged: Units; beganAt: EpochMs; now: EpochMs }
 
-/** Ends a session's turn and stores the exchange, if there is one. */
 export function* closeTurn(tx: Tx, { beganAt, charged, now, sessionId, turn }: EndedTurn): Op<void> {
   const { exchange, outcome, turnId } = turn
   if (!exchange) {

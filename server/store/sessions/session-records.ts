@@ -66,7 +66,6 @@ function sum(totals: readonly SessionTotal[], of: (total: SessionTotal) => numbe
 
 type Activity = Pick<SessionRow, 'activeAt' | 'isCompleted' | 'openTurnId'>
 
-/** A session with an open turn is active, regardless of the time of its last activity. */
 export function sessionStatus({ activeAt, isCompleted, openTurnId }: Activity, activeAfter: EpochMs): SessionStatus {
   if (isCompleted === 1) return 'completed'
   if (openTurnId !== null) return 'active'

@@ -36,7 +36,6 @@ export type SessionRecord = {
   title: string | null
   continues: string | null
   messageCount: number
-  /** Maximum total cost of the session's turns, or null for no cap. */
   maxCost: Units | null
   spent: Units
   createdAt: EpochMs

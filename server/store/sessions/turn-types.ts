@@ -26,7 +26,6 @@ export type TurnEvents = { turnId: string; firstSeq: number; lastSeq: number; li
 
 export type DroppedEvents = { turnId: string; lastSeq: number }
 
-/** Stream events of turns, for clients that connect later or to another node. */
 export type TurnEventStore = {
   findTurn(input: { userId: string; turnId: string }): Promise<TurnRecord | undefined>
   /** Returns the id of the turn in progress, null if there is none, or undefined if the session does not exist. */

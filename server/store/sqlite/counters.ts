@@ -18,7 +18,8 @@ export class Counters {
   constructor(db: Database) {
     this.#add = db.prepare(`${insertInto('counters', 'userId kind part status count')}
       ON CONFLICT (user_id, kind, part, status) DO UPDATE SET count = counters.count + excluded.count`)
-    // Decreases use a plain UPDATE. For an upsert, SQLite applies CHECKs to the new row before it detects the conflict.
+    // Decreases use a plain UPDATE, because SQLite applies CHECKs to the row of an upsert before it detects the
+    // conflict.
     this.#subtract = db.prepare(`UPDATE counters SET count = count + :count
       WHERE user_id = :userId AND kind = :kind AND part = :part AND status = :status`)
     this.#waiting = db

@@ -45,8 +45,8 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Database
     // Without this, REPLACE would delete rows without firing the triggers that protect transactions.
     db.pragma('recursive_triggers = ON')
     db.pragma('cache_size = -12000')
-    // Every command has a savepoint. Writing its undo pages to a temporary file took a third of the time of a task's
-    // admission.
+    // Every command has a savepoint. Writing its undo pages to a temporary file took a third of a task's admission
+    // time.
     db.pragma('temp_store = MEMORY')
     // Checkpoint after 16 MB of log instead of 4 MB, so that frequently changed pages are copied less often.
     db.pragma('wal_autocheckpoint = 4000')

@@ -149,7 +149,6 @@ export class GroupCommit {
     this.#tried({ commands: batch.length, isDurable: true, syncMs })
   }
 
-  /** Leaves the commands to the next transaction, in another tick. */
   #leave(entries: readonly Entry[]): void {
     this.#queue.unshift(...entries)
     if (this.#isScheduled) return

@@ -306,7 +306,6 @@ export function accountTables({
     used: number().notNull(),
   })
 
-  /** Named values that all processes that open the database must agree on. */
   const settings = table('settings', { name: text().primaryKey(), value: text().notNull() })
 
   return {

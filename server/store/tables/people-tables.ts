@@ -40,7 +40,6 @@ export function peopleTables(
       userAgent: text('user_agent'),
       createdAt: number('created_at').notNull(),
       lastUsedAt: number('last_used_at').notNull(),
-      /** The login ends at this time, even if it is in use. */
       expiresAt: number('expires_at').notNull(),
     },
     (login) => [index('logins_user').on(login.userId, login.createdAt), index('logins_expires').on(login.expiresAt)],
@@ -200,7 +199,6 @@ export function peopleTables(
     userId: userId(),
     /** URL of the authorization server, the only server that receives the refresh token. */
     issuer: text().notNull(),
-    /** Encrypted tokens and OAuth client. */
     sealed: text().notNull(),
     expiresAt: number('expires_at'),
     /**

@@ -311,7 +311,6 @@ export function workTables(
        */
       providerCost: number('provider_cost'),
       maxCost: number('max_cost'),
-      /** The quote that the turn was opened with. A quote can be used only once. */
       quoteId: text('quote_id'),
       outcome: text({ enum: turnOutcomes }),
       countedIn: text('counted_in'),

@@ -8,7 +8,6 @@ export type TagValues = { tag1: string | null; tag2: string | null; tag3: string
 
 const names = ['tag1', 'tag2', 'tag3'] as const
 
-/** Returns the SQL condition that a row has all of the tags. */
 export function hasTags({ position }: Dialect): string {
   return names.map((name) => `(CAST(:${name} AS text) IS NULL OR ${position}(tags, :${name}) > 0)`).join(' AND ')
 }
