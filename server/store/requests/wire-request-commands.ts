@@ -4,10 +4,8 @@ import type { Engine, Op, Reads, Tx } from '../commands/command.ts'
 import { insertInto, statement } from '../commands/statement.ts'
 
 // Requests that clients may retry without an Idempotency-Key. The transaction that admits a turn also inserts a row
-// here. The account lock serializes the original request and its retries, even on different nodes:
-//
-//   the original first ──▶ its row; a retry is answered with its turn
-//   a retry first ──▶ its row; the original, a moment later, is answered with that turn
+// here. The account lock serializes the original request and its retries, even on different nodes. The first one to be
+// admitted creates the turn and the row, and the others are answered with that turn.
 //
 // Two identical requests that were sent intentionally get two rows. Each retry uses a row that no other retry has
 // used.

@@ -24,8 +24,8 @@ import { insertRequest, takeRepeated } from '../requests/wire-request-commands.t
 
 // Commands that change a chat turn. An open turn holds part of its account's balance:
 //
-//   openTurn ──▶ open ──growHold──▶ open ──settleTurn──▶ settled: the hold released, the cost charged, once
-//                  └──its process is gone──▶ settled: the hold released, nothing charged
+//   openTurn ──▶ open ──growHold──▶ open ──settleTurn──▶ settled: hold released, cost charged once
+//                  └──its process crashes──▶ settled: hold released, nothing charged
 
 type Row = {
   userId: string

@@ -9,7 +9,7 @@ import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
 /**
- * The rowid orders rows and is part of every index. There are no lease columns, because a single process owns the
+ * The rowid orders rows and is part of every index. The tables have no lease columns, because a single process owns the
  * store.
  */
 const words: TableWords = {

@@ -41,7 +41,7 @@ export class SignalBatch {
     }
   }
 
-  /** Takes the oldest messages from the queue as payloads, but at most as many as one statement sends. */
+  /** Takes the oldest messages from the queue as payloads, up to the number that one statement sends. */
   take(): string[] {
     const payloads: string[] = []
     let payload = ''
