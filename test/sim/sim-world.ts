@@ -34,7 +34,8 @@ const peopleCount = 5
 const plansAtFirst: Record<number, SimPlan> = { 1: 'daily', 2: 'narrow' }
 /** Two additional people chat with models: one can afford anything, the other cannot. */
 const modelPeopleCount = 2
-const keyStart = 'errand_sk_'
+/** A whole API key. Errors show only the start of a rejected one. */
+const wholeKey = /errand_sk_\w{16}/
 export const startOfTime = Date.UTC(2026, 0, 15, 12)
 
 /** A chat with an agent or model provider that waits at a gate. */
@@ -219,7 +220,7 @@ export class SimWorld {
         () => `${method} ${path} was answered ${answer.text}`,
       )
     // Only the response to the request that creates a key contains the key.
-    if (kind !== 'key') this.checks.that(!answer.text.includes(keyStart), `${method} ${path} was answered with a key`)
+    if (kind !== 'key') this.checks.that(!wholeKey.test(answer.text), `${method} ${path} was answered with a key`)
     this.note(
       `${kind} ${method} ${path} ${JSON.stringify(of.body ?? '').slice(0, 120)} → ${answer.status} ${answer.status >= 400 ? answer.text.slice(0, 120) : ''}`,
     )
