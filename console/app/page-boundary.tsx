@@ -2,7 +2,7 @@ import { Button, Stack, Text, Title } from '@mantine/core'
 import { Component, type ReactNode } from 'react'
 import { usePageTitle } from '../parts/hooks/use-page-title.ts'
 
-/** Keeps an error on one page from breaking the rest of the console. */
+/** Prevents an error on one page from breaking the rest of the console. */
 export class PageBoundary extends Component<{ children: ReactNode }, { error: unknown }> {
   override readonly state: { error: unknown } = { error: undefined }
 

@@ -15,7 +15,7 @@ const unreachedRetryMs = 3000
 export function leaveWhenLoggedOut(error: unknown): void {
   if (!(error instanceof ErrandClientError) || error.status !== 401) return
   if (/^\/(?:login|invitation)$/.test(pagePath())) return
-  // If the tab shows an account, the user was logged in until now. The login page then says that the login has ended.
+  // If the account is cached, the user was logged in until now, and the login page says that the login has ended.
   const state = queryClient.getQueryData(['account']) === undefined ? null : wasLoggedOut
   goTo(loginPath(), { replace: true, state })
 }

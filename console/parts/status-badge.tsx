@@ -32,7 +32,6 @@ const looks = {
 
 export type BadgeStatus = keyof typeof looks
 
-/** Shows the state of a task, session, connector, key, user or invitation as an icon, a word and a color. */
 export function StatusBadge({ status, label }: { status: BadgeStatus; label?: string }) {
   const { color, Icon, label: usual } = looks[status]
   return (

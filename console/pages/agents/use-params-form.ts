@@ -51,8 +51,8 @@ export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): 
   const [mode, setMode] = useState<Mode>('form')
   const [json, setOnlyJson] = useState<Json>({ text: '', problem: undefined })
   /**
-   * The JSON that was generated from the form. If the user did not change it, switching back restores the form exactly,
-   * including unfinished input.
+   * The JSON generated from the form. If the user does not change it, switching back to the form restores even
+   * unfinished input.
    */
   const [written, setWritten] = useState('')
   const [version, setVersion] = useState(0)

@@ -77,7 +77,7 @@ function shown(parts: ReturnType<typeof componentsOf>): ReceiptLine[] {
   return used.map(({ line }) => line)
 }
 
-/** Charges without carried amounts were each rounded half up. */
+/** A charge without carried amounts was rounded half up on its own. */
 function adjustmentsOf({ carriedAfterUsd, carriedBeforeUsd }: Breakdown, exact: bigint) {
   if (carriedBeforeUsd === undefined || carriedAfterUsd === undefined) {
     const rounded = ((exact + perUnit / 2n) / perUnit) * perUnit

@@ -10,7 +10,7 @@ export type ListTransactions = (
 export type ExportProgress = { done: number; total: number }
 
 /**
- * Exports the transactions that match a filter when the export starts, newest first and each of them once. Transactions
+ * Exports the transactions that match a filter at the start of the export, newest first and each only once. Transactions
  * that are added during paging push the others to higher offsets, so a page may start with rows that are already
  * exported or too new.
  */

@@ -23,7 +23,7 @@ export function LoginPage() {
     onSuccess: () => enterConsole(returnPath()),
   })
   const providers = options.data?.providers ?? []
-  // After a password login was tried, the single sign-on error is outdated.
+  // Once the user has tried a password login, the single sign-on error is outdated.
   const comesBackWith = login.isIdle ? loginErrorOf(search) : undefined
   const isLoggedOut = useHistoryState<unknown>() === wasLoggedOut
   return (

@@ -12,7 +12,7 @@ const fieldsMax = 50
 const charsStep = 20_000
 /** Matches text with a Markdown heading, table, fenced code or several list items. */
 const markdown = /^#{1,6} \S|^\|? *:?-{3,}:? *\||^```|^[*-] .+\n[*-] /m
-/** Values nested deeper than this are shown as a tree, as are large values. */
+/** Maximum nesting of readable values. Deeper and larger values are shown as a tree. */
 const depthMax = 4
 
 type PartProps = { value: unknown; what: string; depth: number }

@@ -8,7 +8,7 @@ import { taskLook } from './task-state.ts'
 
 const marks: Partial<Record<BadgeStatus, string>> = { completed: '✓', failed: '✗', processing: '…' }
 
-/** Returns the task's mark in the browser tab, so that its end is visible while another tab is open. */
+/** Returns the mark that shows the task's outcome in the browser tab, even while another tab is open. */
 export function taskMark({ error, status }: Task): string {
   return marks[taskLook(status, error?.code)] ?? ''
 }

@@ -72,7 +72,7 @@ export function TaskPage() {
   }, [hasEnded, queries])
 
   const isMissing = task.error instanceof ErrandClientError && task.error.status === 404
-  // Shown together with the agent, because its name and its buttons would otherwise move the page.
+  // Wait for the agent too, because its name and buttons would otherwise shift the page when they arrive.
   const shown = agent.isPending ? undefined : task.data
   const endpoint = agent.data?.endpoints.find(({ id }) => id === task.data?.endpointId)
   return (

@@ -15,7 +15,7 @@ export type NumberField = {
   isInteger: boolean
   min: number | undefined
   max: number | undefined
-  /** Whether the limits themselves are invalid. */
+  /** Whether the value must be above `min` and below `max`, and cannot equal them. */
   isMinExcluded: boolean
   isMaxExcluded: boolean
   multipleOf: number | undefined
@@ -50,7 +50,7 @@ type FieldBase = {
   label: string
   description: string | undefined
   isNullable: boolean
-  /** Default value. Undefined if there is none, because JSON has no undefined. */
+  /** Default value, or undefined if there is none. A default cannot be undefined, because it is JSON. */
   initial: unknown
 }
 

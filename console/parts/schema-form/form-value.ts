@@ -69,7 +69,7 @@ export function fits(field: FormField, value: unknown): boolean {
   }
 }
 
-/** Whether no option is selected twice, which a multi-select cannot show. */
+/** Whether all values differ, because a multi-select cannot show an option twice. */
 function hasNoTwins({ item }: Extract<FormField, { kind: 'tags' }>, value: readonly unknown[]): boolean {
   return item.kind !== 'choice' || new Set(value.map((one) => JSON.stringify(one))).size === value.length
 }

@@ -167,7 +167,7 @@ function toPattern(source: string): RegExp | undefined {
 function toNumber(schema: ParamsJsonSchema, isInteger: boolean): FieldKind {
   const [min, isMinExcluded] = tighter(schema['minimum'], schema['exclusiveMinimum'], Math.max)
   const [max, isMaxExcluded] = tighter(schema['maximum'], schema['exclusiveMaximum'], Math.min)
-  // Omit limits at the ends of the safe integer range, because they do not help the user.
+  // Omit limits at the ends of the safe integer range, because stating them would not help the user.
   const isTold = (bound: number | undefined) => bound !== undefined && Math.abs(bound) < Number.MAX_SAFE_INTEGER
   return {
     kind: 'number',

@@ -8,7 +8,7 @@ export function usdText(usd: string): string {
   return exactUsdText(/^-?(?:[1-9]|0\.0000$)/.test(usd) ? usd.replace(/(\.\d\d)00$/, '$1') : usd)
 }
 
-/** Formats an amount for a figure that is read at a glance: from one dollar on, it is rounded to cents. */
+/** Formats an amount for reading at a glance. Amounts of one dollar or more are rounded to cents. */
 export function roundedUsdText(usd: string): string {
   const [, minus = '', whole = '', fraction = ''] = parts.exec(usd) ?? []
   if (!/[1-9]/.test(usd)) return usdText('0.0000')

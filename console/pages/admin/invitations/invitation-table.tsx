@@ -119,8 +119,8 @@ function RevokeButton({ invitation, now }: { invitation: Invitation; now: number
 }
 
 /**
- * Revokes an invitation. If it has been accepted or removed in the meantime, shows that outside the list, because its
- * row is outdated.
+ * Revokes an invitation. If it has already been accepted or removed, shows a notification, because its row disappears
+ * from the list.
  */
 async function revoke(invitationId: string): Promise<void> {
   try {

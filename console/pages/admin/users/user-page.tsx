@@ -95,7 +95,6 @@ function UnknownUser({ userId }: { userId: string }) {
   )
 }
 
-/** Shows the user's blocks and a button that lifts them. Renders nothing for a user without a block. */
 function BlockNotice({ user }: { user: User }) {
   const isBlocked = useIsBlocked(user)
   const { blockedUntil, connectorsBlockedUntil } = user

@@ -30,7 +30,7 @@ export function useCostText(sessionId: string, draft: Draft, isSendable: boolean
       const chat = { sessionId, message: await messageOf(draft.text, draft.files), params: draft.params }
       setQuoted({ draft, quote: await client.quotes.create({ chat }, { signal: left.signal }) })
     }
-    // Without a quote, the prices are shown. Sending the message reports any error.
+    // Ignore errors. Without a quote, the composer shows the prices, and sending the message reports the error.
     const timer = setTimeout(() => void quote().catch(() => {}), waitMs)
     return () => {
       clearTimeout(timer)

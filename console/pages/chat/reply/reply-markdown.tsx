@@ -44,7 +44,7 @@ const components: Components = {
   h6: heading(6),
 }
 
-/** A Markdown block from an agent, which is untrusted. */
+/** Renders a Markdown block from an agent. The content is untrusted. */
 export const ReplyMarkdown = memo(function ReplyMarkdown({ text }: { text: string }) {
   const id = useId()
   const ofFootnotes = useMemo(() => ({ clobberPrefix: `${id}-`, footnoteLabelTagName: 'h3' }), [id])

@@ -1,7 +1,7 @@
 import { Progress } from '@mantine/core'
 import classes from '../settings.module.css'
 
-/** Used share of a spending limit, from 0 to 1. */
+/** `share` is the used part of a spending limit, from 0 to 1. */
 export function SpendBar({ share, label }: { share: number; label: string }) {
   const percent = Math.floor(100 * share)
   return (
