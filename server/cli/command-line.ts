@@ -60,7 +60,7 @@ function addServe(program: Command): void {
     program
       .command('demo')
       .description(
-        "serve this folder's agents, or the quickstart's, with a demo user, key and balance, and reload changed agents (the default)",
+        "serve this folder's agents, or the quickstart's, with a demo user, key and balance; this is the default command",
       ),
   ).action(async (options: ServeOptions & Common) => {
     const { serveDemo } = await import('./demo.ts')
@@ -112,7 +112,7 @@ function addUpkeep(program: Command): void {
     .option('--lost', 'continue without the lost previous secret; users must re-enter the secrets it encrypted')
     .action(lazily(async () => (await import('./secret-commands.ts')).rotateSecret))
   common(program.command('backup'))
-    .description('back up the database to FILE and the payloads to FILE.payloads; a server can keep running')
+    .description('back up the database to FILE and the payloads to FILE.payloads, even while a server runs')
     .argument('<file>')
     .action(lazily(async () => (await import('./backups/backup.ts')).backup))
   common(program.command('restore'))
@@ -125,7 +125,7 @@ function addUpkeep(program: Command): void {
     .description("shrink a stopped server's SQLite database by freeing the space of deleted data")
     .action(lazily(async () => (await import('./upkeep-commands.ts')).vacuum))
   common(program.command('export'))
-    .description('export a stopped installation as NDJSON; afterwards it cannot be used here')
+    .description('export a stopped installation as NDJSON, and disable the installation')
     .option('--to <file>', 'a new file, or - for standard output', '-')
     .option('--without-damaged', 'skip missing or damaged payloads')
     .option('--undo', 'make an exported installation usable here again')

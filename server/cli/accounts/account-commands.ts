@@ -34,7 +34,7 @@ function addUsers(users: Command): void {
     .description("print a user's account, tasks, chats and transactions, one JSON object per line")
     .action(lazily(async () => (await import('./user-export.ts')).exportUser))
   ofUser(users.command('erase'))
-    .description("erase a user's contents, credentials and name; the ledger stays; cannot be undone")
+    .description("erase a user's contents, credentials and name permanently, but keep the ledger")
     .option('--forfeit-balance-usd <amount>', 'must equal the balance, which is written off', '0')
     .action(lazily(async () => (await import('./user-commands.ts')).eraseUser))
   ofUser(users.command('unblock'))
