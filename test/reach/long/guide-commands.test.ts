@@ -30,6 +30,7 @@ const elsewhere: Record<string, [page: string, text: string][]> = {
     ['README.md', 'npm start\n'],
     ['README.md', 'npm run errand -- init'],
   ],
+  'mails/sign-up.test.ts': [['docs/guides/accounts.md', 'ERRAND_SIGN_UP=email']],
   'language-guide.test.ts': [
     ['docs/guides/languages.md', 'export ERRAND_URL'],
     ['docs/guides/languages.md', 'call() {'],
@@ -217,6 +218,14 @@ test(
     })
     expect(plan).toContain('paid')
     expect(await runShell([block('selling.md', 'platform-keys create')], { env })).toContain('errand_pk_')
+    const cwd = temporaryFolder('export')
+    await runShell([block('operations.md', 'errand users export')], { env, cwd })
+    expect(readFileSync(join(cwd, 'ada.ndjson'), 'utf8')).toContain(email)
+    const shown = JSON.parse(await runErrand(['users', 'show', '--user', email, '--json'], env)) as {
+      balanceUsd: string
+    }
+    await runShell([block('operations.md', 'errand users erase')], { env, replace: { '2.50': shown.balanceUsd } })
+    await expect(runErrand(['users', 'show', '--user', email], env)).rejects.toThrow()
     await service.stop()
   },
   testMsMax,

@@ -103,8 +103,8 @@ function HeaderFields({ draft: { headers }, onChange, errors, isKept }: HeaderFi
       <Stack gap="sm">
         <Text size="sm" c="dimmed">
           {isKept
-            ? 'Leave empty to keep the current token.s. New headers replace all of them.'
-            : 'Sent with every request. Stored encrypted and never shown again..'}
+            ? 'Leave empty to keep the current headers. New headers replace all of them.'
+            : 'Sent with every request. Stored encrypted and never shown again.'}
         </Text>
         {headers.map(({ id, name, value }, at) => (
           <div key={id} className={classes.header}>
