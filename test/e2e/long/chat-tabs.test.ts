@@ -92,7 +92,7 @@ testConsole(
     expect((await reply).body).toContain('"type":"done"')
     await page.getByText('For a program', { exact: true }).waitFor()
     const { balanceUsd } = (await service.get('/api/account', key)).body
-    await page.getByRole('link', { name: `Balance $${balanceUsd}` }).waitFor()
+    await page.getByRole('link', { name: 'Balance' }).getByTitle(`$${balanceUsd}`, { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Send', exact: true }).click()
     await announced(page, 'The reply is complete')
   },
