@@ -129,6 +129,7 @@ function inputSchemaOf(operation: Operation): Json {
 /** Operations whose procedures work without any input. */
 const takesNothing = new Set([
   'getAccount',
+  'getMail',
   'getSystem',
   'endLogins',
   'getLoginOptions',
