@@ -40,7 +40,7 @@ export async function withDeadline<T>(
 
 /** Rejects with the abort reason when the signal aborts. The work continues. */
 export async function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
-  const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The work timed out. Try again or allow more time.')
+  const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The call timed out. Try again or allow more time.')
   return await withDeadline({ signal, timeoutMs: Infinity, createTimeoutError }, () => work)
 }
 

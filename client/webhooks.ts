@@ -178,5 +178,5 @@ function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
 }
 
 function refused(why: string): ErrandClientError {
-  return new ErrandClientError('INVALID_SIGNATURE', `The webhook was not accepted: ${why}.`)
+  return new ErrandClientError('INVALID_SIGNATURE', `The webhook was rejected: ${why}.`)
 }

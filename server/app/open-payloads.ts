@@ -13,7 +13,7 @@ export type PayloadSettings = {
   secrets: () => Secrets
 }
 
-const looksMax = 20
+const pollsMax = 20
 
 type Names = Pick<Store, 'listPayloads'>
 
@@ -32,14 +32,14 @@ export async function openPayloads(settings: PayloadSettings, store: Names, cloc
     const { probeBucket } = await import('../payloads/s3-probe.ts')
     await probeBucket(payloadBucket, secrets())
     const { S3PayloadStore } = await import('../payloads/s3-payload-store.ts')
-    return await withWhatIsNamed(new S3PayloadStore(payloadBucket, clock), {
+    return await assertPayloadsFound(new S3PayloadStore(payloadBucket, clock), {
       store,
       refusal: `are not in the bucket "${payloadBucket.bucket}" under the prefix "${payloadBucket.prefix}". Set ERRAND_PAYLOADS_S3_BUCKET and ERRAND_PAYLOADS_S3_PREFIX to their location, or unset both if they were never in a bucket.`,
     })
   }
   if (databaseUrl === undefined) return new FilePayloadStore(join(dataDir, 'payloads'), clock)
   const { PostgresPayloadStore } = await import('../store/postgres/payload-parts.ts')
-  return await withWhatIsNamed(new PostgresPayloadStore(databaseUrl, clock), {
+  return await assertPayloadsFound(new PostgresPayloadStore(databaseUrl, clock), {
     store,
     refusal: 'are not in it. Set ERRAND_PAYLOADS_S3_BUCKET to the bucket that has them.',
   })
@@ -48,12 +48,12 @@ export async function openPayloads(settings: PayloadSettings, store: Names, cloc
 type Place = { store: Names; refusal: string }
 
 /**
- * Throws if the database references payloads but this location has none of the first `looksMax`. A few payloads may be
+ * Throws if the database references payloads but this location has none of the first `pollsMax`. A few payloads may be
  * lost, but if all are missing, the settings name the wrong location.
  */
-async function withWhatIsNamed(payloads: PayloadStore, { refusal, store }: Place): Promise<PayloadStore> {
+async function assertPayloadsFound(payloads: PayloadStore, { refusal, store }: Place): Promise<PayloadStore> {
   try {
-    const named = await store.listPayloads({ afterId: '', limit: looksMax })
+    const named = await store.listPayloads({ afterId: '', limit: pollsMax })
     for (const { id } of named) if (await payloads.openStream(id)) return payloads
     if (named.length > 0) throw new PayloadPlaceError(`The payloads of this database ${refusal}`)
     return payloads

@@ -183,7 +183,7 @@ export function callUse(
  * Returns the most expensive usage with these numbers of prompt and completion tokens. Cache reads and writes may cost
  * more than ordinary input.
  */
-export function dearestUse(
+export function mostExpensiveUse(
   { completionTokens, promptTokens }: Pick<TokenCounts, 'promptTokens' | 'completionTokens'>,
   rates: ChatRates,
 ): ChatUsed {

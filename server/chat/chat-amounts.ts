@@ -2,7 +2,7 @@ import type { Chat } from '../agents/config/catalogue.ts'
 import { tokensAtMost, type ResponseFormat } from '../agents/run/chat-messages.ts'
 import { filesAtMost, sumTokens, type FileTokens } from '../agents/files/file-tokens.ts'
 import { messagesAtMost, tokensAroundPart } from '../agents/run/prompt-size.ts'
-import { callUse, chatHold, dearestUse, highestRates, type ChatRates } from '../billing/chat-price.ts'
+import { callUse, chatHold, mostExpensiveUse, highestRates, type ChatRates } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 import { draftFiles, type MessageDraft } from './files/message-draft.ts'
 import { tokensOf } from './message-input.ts'
@@ -46,7 +46,7 @@ export function amountsOf(of: AmountsOf): Amounts {
   const { isModel, maxOutputTokens } = chat
   const longest = maxTokens ?? maxOutputTokens
   const upTo = (completionTokens: number) =>
-    chatHold(dearestUse({ promptTokens: promptTokensMax, completionTokens }, rates), rates)
+    chatHold(mostExpensiveUse({ promptTokens: promptTokensMax, completionTokens }, rates), rates)
   // Code and http agents announce each prompt only with the step of its model call.
   const isPromptHeld = isModel || hasUnboundedFile === true
   const required = isPromptHeld ? upTo(1) : chatHold(callUse({ promptTokens, completionTokens: 1 }, rates), rates)

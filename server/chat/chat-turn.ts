@@ -7,7 +7,7 @@ import {
   chatCost,
   chatHold,
   chatUse,
-  dearestUse,
+  mostExpensiveUse,
   isLongPrompt,
   outputBesideTool,
   outputWithin,
@@ -23,7 +23,7 @@ import { doneLine, failureLine } from './event-lines.ts'
 import { reportTurn } from './report-turn.ts'
 import { judgeEnd, type Judgement } from './judge-end.ts'
 import { KeptReply } from './kept-reply.ts'
-import { settleSurely, toldInTime, type Settled } from './settle-turn.ts'
+import { settleWithRetries, lineInTime, type Settled } from './settle-turn.ts'
 import { describeEnd, isCutByHold, isHoldLimit, readOnMsOf, summaryOf, type StopCause } from './turn-ends.ts'
 import { TurnHold } from './turn-hold.ts'
 import type { ChatTurnParts, TurnStart } from './turn-start.ts'
@@ -217,7 +217,7 @@ export class ChatTurn {
     if (!this.#isOver) this.#use(known)
     if (!next) return (await this.#hold.cover(bound)) && !this.#isOver ? 0 : await this.#refuseStep()
     const upTo = (completionTokens: number) =>
-      addUse(bound, dearestUse({ promptTokens: next.promptTokensMax, completionTokens }, rates))
+      addUse(bound, mostExpensiveUse({ promptTokens: next.promptTokensMax, completionTokens }, rates))
     if (!this.#hasBegunStep) this.#begin.onFirstStep(next.promptTokensMax)
     this.#hasBegunStep = true
     const whole = upTo(next.outputTokensMax)
@@ -293,7 +293,7 @@ export class ChatTurn {
     )
     const message = "The turn has not been settled yet. Look up its charge in the session's transactions later."
     const seq = this.#seq + 1
-    return await toldInTime(told, () =>
+    return await lineInTime(told, () =>
       failureLine({ seq, code: 'INTERNAL_ERROR', message, at: this.#parts.clock.now() }),
     )
   }
@@ -364,7 +364,7 @@ export class ChatTurn {
               reply: { content: text.toWellFormed(), tokens: replyTokens, toolCalls },
             },
     }
-    const settled = settleSurely(this.#parts, { userId: request.userId, settle: input })
+    const settled = settleWithRetries(this.#parts, { userId: request.userId, settle: input })
     void settled.then(onSettled)
     return await settled
   }

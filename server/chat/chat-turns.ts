@@ -34,7 +34,7 @@ import { keyIdOf } from '../procedures/caller.ts'
 import { foreseeRefusal } from './foresee-refusal.ts'
 import { noFiles, TurnFiles, type TurnFilesParts } from './files/turn-files.ts'
 import { openTurn } from './open-turn.ts'
-import { settleSurely } from './settle-turn.ts'
+import { settleWithRetries } from './settle-turn.ts'
 import { traceParentOf } from '../kernel/tracing/trace-parent.ts'
 import { isCached, weighMessage, type Weighed, type WeighMessage, type WeighParts } from './weigh-message.ts'
 
@@ -67,7 +67,7 @@ const repeatsMax = 20
 const stopPauseMs = 10
 const stopElsewherePauseMs = 100
 /** Maximum sessions whose prompt overhead is cached. */
-const besideMax = 10_000
+const cachedOverheadsMax = 10_000
 const settleMsMax = 10_000
 
 /** Admits the chats of this process, and ends them when their session or the service ends. */
@@ -170,7 +170,7 @@ export class ChatTurns {
       if (signal.aborted || 'error' in latest) {
         const breakdown = { ...nothingUsed, rates: storedRates(rates) }
         const settle = { turnId, outcome: 'failed', cost: 0, breakdown, exchange: null } as const
-        await settleSurely(this.#parts, { userId, settle })
+        await settleWithRetries(this.#parts, { userId, settle })
         throw 'error' in latest ? latest.error : clientLeft()
       }
       about.turnId = turnId
@@ -370,7 +370,7 @@ export class ChatTurns {
   #noteBeside(sessionId: string, tokens: number): void {
     this.#beside.delete(sessionId)
     this.#beside.set(sessionId, tokens)
-    if (this.#beside.size > besideMax) this.#beside.delete(this.#beside.keys().next().value!)
+    if (this.#beside.size > cachedOverheadsMax) this.#beside.delete(this.#beside.keys().next().value!)
   }
 
   #turn(sessionId: string): ChatTurn | undefined {

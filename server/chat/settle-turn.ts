@@ -15,7 +15,7 @@ const faultyTriesMax = 3
 export type Settled = SettledTurn | 'closed'
 
 /** Whether the store is temporarily unavailable. */
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   return error instanceof ErrandError && error.code === 'SERVICE_UNAVAILABLE'
 }
 
@@ -23,7 +23,7 @@ export function isPassing(error: unknown): boolean {
  * Settles a turn. Retries while the store is unavailable, because the reserved money must be released and the session
  * must not stay busy.
  */
-export async function settleSurely(
+export async function settleWithRetries(
   { log, store }: { log: Logger; store: Store },
   { settle, userId }: { settle: SettleTurn; userId: string },
 ): Promise<Settled> {
@@ -41,7 +41,7 @@ export async function settleSurely(
     } catch (error) {
       log.error({ err: error, turnId }, 'could not settle a turn; retrying')
       // Other errors would recur on each attempt. Settle without a charge rather than never.
-      if (!isPassing(error) && tries >= faultyTriesMax)
+      if (!isTransient(error) && tries >= faultyTriesMax)
         settling = { ...settle, outcome: 'failed', cost: 0, remainder: 0, exchange: null }
       await new Promise((resolve) => setTimeout(resolve, settlePauseMs).unref())
     }
@@ -49,7 +49,7 @@ export async function settleSurely(
 }
 
 /** Resolves with the settlement's line, or with `lateLine` if the settlement takes more than five seconds. */
-export async function toldInTime(told: Promise<string>, lateLine: () => string): Promise<string> {
+export async function lineInTime(told: Promise<string>, lateLine: () => string): Promise<string> {
   const late = Promise.withResolvers<string>()
   const timer = setTimeout(() => late.resolve(lateLine()), settlePauseMs * settleTriesAnswered)
   const settled = () => clearTimeout(timer)

@@ -3,7 +3,7 @@ import { chatHold, type ChatRates, type ChatUsed } from '../billing/chat-price.t
 import type { Units } from '../kernel/money.ts'
 import type { HoldLimit } from '../store/sessions/session-types.ts'
 import type { Store } from '../store/store.ts'
-import { isPassing } from './settle-turn.ts'
+import { isTransient } from './settle-turn.ts'
 
 const retryMs = 200
 
@@ -105,7 +105,7 @@ export class TurnHold {
         this.#limit = grown.reason === 'over' ? 'balance' : grown.reason
         return false
       } catch (error) {
-        if (!isPassing(error)) throw error
+        if (!isTransient(error)) throw error
         if (isOver()) return false
         await sleep(retryMs, undefined, { ref: false })
       }

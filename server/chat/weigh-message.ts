@@ -74,14 +74,14 @@ export async function weighMessage(
     responseFormat,
     toolTokensMax: toolTokens.get(agent) ?? 0,
   })
-  const besideMax = session && !chat.isModel ? besideOf(sessionId) : 0
+  const overheadTokensMax = session && !chat.isModel ? besideOf(sessionId) : 0
   const left = leftWithin(maxCost, session)
   const amountsWith = (messageTokens: number) =>
     amountsOf({
       chat,
       rates,
       promptTokens: whole.tokens + messageTokens + draft.files.boundedMax,
-      promptTokensMax: sentAtMost + besideMax,
+      promptTokensMax: sentAtMost + overheadTokensMax,
       hasUnboundedFile,
       maxTokens: params?.maxTokens,
       left,

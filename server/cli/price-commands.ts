@@ -47,7 +47,7 @@ function compare(file: string, models: readonly string[], { list: to }: Options)
   const asked = pick(source.prices, models, file)
   const isAll = known.size === 0 && models.length === 0
   if (isAll && source.prices.size === 0)
-    throw new UsageError(`${file} does not have a usable price. To see the reason, name one of its models.`)
+    throw new UsageError(`${file} contains no usable prices. To see why, name one of its models.`)
   const merged = new Map(known)
   for (const [model, price] of source.prices) {
     if (isAll || known.has(model) || asked.has(model)) merged.set(model, price)

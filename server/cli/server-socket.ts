@@ -68,7 +68,7 @@ async function request(dataDir: string, what: 'reload' | 'url'): Promise<Answer 
     if (!['ENOENT', 'ECONNREFUSED', 'ENOTDIR'].includes(codeOf(error))) throw error
     return undefined
   }
-  if (answer === '') throw new Error('The server stopped before it answered. Start it again.')
+  if (answer === '') throw new Error('The server stopped before it responded. Start it again.')
   return JSON.parse(answer) as Answer
 }
 

@@ -60,9 +60,9 @@ export class FairPlaces {
     return this.#lines.get(userId)?.length ?? 0
   }
 
-  /** Opens an empty place. With `onGivenUp`, the place can be reclaimed for other users, which calls it. */
-  open(userId: string, onGivenUp?: () => void): Place {
-    const held: Held = { userId, amount: 0, since: this.#now(), giveUp: onGivenUp }
+  /** Opens an empty place. With `onReclaimed`, the place can be reclaimed for other users, which calls it. */
+  open(userId: string, onReclaimed?: () => void): Place {
+    const held: Held = { userId, amount: 0, since: this.#now(), giveUp: onReclaimed }
     let isReleased = false
     return {
       get amount() {

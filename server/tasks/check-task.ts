@@ -6,7 +6,7 @@ import { budgetRefusal, limitRefusal } from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
-import { chatHold, dearestUse, highestRates } from '../billing/chat-price.ts'
+import { chatHold, mostExpensiveUse, highestRates } from '../billing/chat-price.ts'
 import { parseUsd, type Units } from '../kernel/money.ts'
 import type { QuoteSubject, Quotes } from '../billing/quotes.ts'
 import type { Store } from '../store/store.ts'
@@ -80,7 +80,7 @@ function leastOf({ meters, price, rates }: QuotedTask): Units {
   if (meters) return Math.min(...Object.values(meters))
   if (!rates) return price
   const most = highestRates(rates)
-  return Math.min(price, Math.max(1, chatHold(dearestUse({ promptTokens: 1, completionTokens: 1 }, most), most)))
+  return Math.min(price, Math.max(1, chatHold(mostExpensiveUse({ promptTokens: 1, completionTokens: 1 }, most), most)))
 }
 
 /**

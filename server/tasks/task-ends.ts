@@ -36,15 +36,15 @@ type WaitOptions = {
  */
 export class TaskEnds {
   readonly #signals: Signals | undefined
-  readonly #lookMs: number
+  readonly #pollMs: number
   readonly #waiters = new Map<string, Set<Waiter>>()
   readonly #places = new FairPlaces({ perUser: waitersMax })
   readonly #rounds = new ProgressRounds({ wakesOf: (taskId) => this.#followersOf(taskId, 'progress') })
   #isClosed = false
 
-  constructor(signals?: Signals, lookMs = defaultLookMs) {
+  constructor(signals?: Signals, pollMs = defaultLookMs) {
     this.#signals = signals
-    this.#lookMs = lookMs
+    this.#pollMs = pollMs
     signals?.on('task-ended', (taskId) => this.#wake(taskId))
     signals?.on('task-changed', (taskId) => this.taskChanged(taskId, 'state'))
     signals?.onGap(() => {
@@ -75,7 +75,7 @@ export class TaskEnds {
     const waiters = this.#waiters.get(taskId) ?? new Set()
     this.#waiters.set(taskId, waiters.add(waiter))
     const timer = timeoutMs === undefined ? undefined : setTimeout(() => waiter.end(), timeoutMs)
-    const looks = this.#signals && setInterval(() => waiter.wake('state'), this.#lookMs * (0.75 + Math.random() / 2))
+    const looks = this.#signals && setInterval(() => waiter.wake('state'), this.#pollMs * (0.75 + Math.random() / 2))
     const onAbort = () => waiter.end()
     signal?.addEventListener('abort', onAbort, { once: true })
     waiter.cancel = () => {

@@ -2,7 +2,7 @@ import PQueue from 'p-queue'
 import { assert } from '../kernel/assert.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { canceled, interrupted, longestRunMs, runTask, type RunTaskParts } from './run-task.ts'
-import { PassedOver } from './passed-over.ts'
+import { SkippedUsers } from './skipped-users.ts'
 import type { TaskEnds } from './task-ends.ts'
 import type { ClaimTaskResult, Taken, AttemptRef } from '../store/tasks/task-types.ts'
 
@@ -54,7 +54,7 @@ export class TaskRunner {
   /** Tasks that are being claimed. `isCanceled` is set if a task is canceled during its claim. */
   readonly #claims = new Map<string, { claim: Promise<unknown>; isCanceled: boolean }>()
   readonly #draining = Promise.withResolvers<void>()
-  readonly #passedOver = new PassedOver(() => this.#tasksWait())
+  readonly #passedOver = new SkippedUsers(() => this.#tasksWait())
   /** Last user who was served. The round-robin continues after this user. */
   #after = ''
   #state: 'waiting' | 'running' | 'draining' | 'interrupted' = 'waiting'

@@ -46,7 +46,7 @@ export function localTasks(parts: SettleParts): TaskSource {
   }
 }
 
-const lookMs = 1000
+const pollMs = 1000
 
 /**
  * Task source for nodes that share a store. `LeaseKeeper` finds abandoned tasks by their expired leases instead of at
@@ -58,7 +58,7 @@ export function sharedTasks({ clock, shared }: { clock: Clock; shared: SharedSto
     recover: async () => {},
     announce: (userId = '') => signals.send('task-queued', userId),
     subscribe: (onWaiting) => {
-      const looking = setInterval(() => onWaiting(), lookMs).unref()
+      const looking = setInterval(() => onWaiting(), pollMs).unref()
       const unsubscribe = signals.on('task-queued', onWaiting)
       return () => {
         clearInterval(looking)

@@ -12,7 +12,7 @@ type TaskStopsParts = {
   store: Pick<Store, 'cancelTask' | 'expireTask' | 'expiringTasks' | 'shared'>
 }
 
-const lookMs = 1000
+const pollMs = 1000
 const expiredAtOnce = 200
 
 /** Ends tasks from outside their runs: cancels tasks, and expires queued tasks that no agent started in time. */
@@ -48,7 +48,7 @@ export class TaskStops {
     if (this.#isClosed) return
     this.#timer = setTimeout(() => {
       this.#looking = this.#expire().finally(() => this.start())
-    }, lookMs)
+    }, pollMs)
     this.#timer.unref()
   }
 

@@ -93,7 +93,7 @@ test('a link creates the account with its credit, logs in, and works once', asyn
     createdAt: '2026-01-15T12:00:01.000Z',
   })
   expect((await expectStatus(200, browser.get('/api/transactions'))).transactions).toMatchObject([
-    { type: 'credit', amountUsd: '12.3456', description: 'Credit of the invitation' },
+    { type: 'credit', amountUsd: '12.3456', description: 'Invitation credit' },
   ])
   expect((await browser.logins()).map(({ method }) => method)).toEqual(['invitation'])
   await expectStatus(200, new Browser(service).logIn({ email: 'ada@example.com', password }))

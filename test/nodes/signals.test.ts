@@ -5,7 +5,7 @@ import { PgSignals, type PgSignalsOptions } from '../../server/store/postgres/no
 import { engine } from '../support/test-engine.ts'
 import { soon } from '../runner/task-checks.ts'
 
-const quick = { probeMs: 200, lookMs: 50 }
+const quick = { probeMs: 200, pollMs: 50 }
 
 type Part = { signals: PgSignals; pool: PgPool; gaps: () => number; warnings: string[]; close: () => Promise<void> }
 
@@ -32,7 +32,7 @@ async function untilLive({ gaps }: Part): Promise<void> {
   await expect
     .poll(async () => {
       const before = gaps()
-      await new Promise((resolve) => setTimeout(resolve, quick.lookMs * 3))
+      await new Promise((resolve) => setTimeout(resolve, quick.pollMs * 3))
       return before > 0 && gaps() === before
     }, soon)
     .toBe(true)
@@ -96,7 +96,7 @@ test('without a database nothing throws, listeners keep re-reading, and one warn
   const part = open(url.href)
   for (let n = 0; n < 20_000; n++) part.signals.send('task-ended', `task_${n}`)
   await expect.poll(part.gaps, soon).toBeGreaterThan(5)
-  await expect.poll(() => part.warnings, soon).toEqual([expect.stringMatching(/cannot signal each other/)])
+  await expect.poll(() => part.warnings, soon).toEqual([expect.stringMatching(/cannot send each other notifications/)])
   await part.close()
   part.signals.send('task-ended', 'task_after')
 })

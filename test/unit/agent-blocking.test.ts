@@ -54,7 +54,7 @@ async function resumesOf(beforePart: () => void): Promise<boolean[]> {
     askStep: () => Promise.resolve(0),
     onDirty: () => {},
     onResume: (blocks) => resumes.push(blocks),
-    onOverstay: () => {},
+    onStillRunning: () => {},
   })
   expect(outcome.kind).toBe('completed')
   return resumes

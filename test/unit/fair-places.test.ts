@@ -113,12 +113,12 @@ test('never exceeds the total, and protects users within an eighth from larger o
           now += ms
           const key = `${user} ${at}`
           if (!open.has(key)) {
-            const onGivenUp = () => {
+            const onReclaimed = () => {
               givenUpInAll++
               assert(before.get(user)! > share, 'a place of a user within an eighth was given up')
               assert(open.get(key)!.yields && open.get(key)!.place.amount === 0, 'a place that was kept was given up')
             }
-            open.set(key, { place: places.open(String(user), onGivenUp), user, yields: true })
+            open.set(key, { place: places.open(String(user), onReclaimed), user, yields: true })
           }
           const known = open.get(key)!
           before = new Map(Array.from({ length: 10 }, (_, one) => [one, sumOf(one)]))

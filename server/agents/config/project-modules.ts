@@ -60,7 +60,7 @@ export function modulesOf(path: string): ProjectModules | undefined {
  * Packages that a configuration file can import from any folder: this one, and the Zod version that parses the file's
  * schemas.
  */
-const lent = /^(?:zod|errand|errand\/(?:client|adapters\/.+))$/
+const providedPackages = /^(?:zod|errand|errand\/(?:client|adapters\/.+))$/
 
 function hookImports(): void {
   if (isHooked) return
@@ -100,7 +100,7 @@ function orLent<Resolved>(specifier: string, resolve: (parentURL?: string) => Re
   try {
     return resolve()
   } catch (error) {
-    if (!lent.test(specifier)) throw error
+    if (!providedPackages.test(specifier)) throw error
     return resolve(import.meta.url)
   }
 }

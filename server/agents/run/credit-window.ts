@@ -3,16 +3,16 @@ const windowChars = 65_536
 
 /** Credit-based flow control. An agent continues only as fast as the client reads its reply. */
 export class CreditWindow {
-  #underWay = 0
+  #inFlight = 0
   #onRoom: (() => void) | undefined
 
   sent(chars: number): void {
-    this.#underWay += chars
+    this.#inFlight += chars
   }
 
   credit(chars: number): void {
-    this.#underWay -= chars
-    if (this.#underWay < windowChars) this.open()
+    this.#inFlight -= chars
+    if (this.#inFlight < windowChars) this.open()
   }
 
   /** Lets a waiting agent continue, even if the window is still full. */
@@ -22,7 +22,7 @@ export class CreditWindow {
   }
 
   get isFull(): boolean {
-    return this.#underWay >= windowChars
+    return this.#inFlight >= windowChars
   }
 
   room(): Promise<void> {

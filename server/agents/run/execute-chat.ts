@@ -64,7 +64,7 @@ type ExecuteChat = {
    */
   onResume: (blocks: boolean) => void
   /** Called if the agent is still running several seconds after its reply was stopped. */
-  onOverstay: () => void
+  onStillRunning: () => void
 }
 
 /**
@@ -76,7 +76,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
   const agent = catalogue.agent(request.agentId)
   const config = agent?.chat
   if (!config) {
-    const message = `The agent ${request.agentId} does not support chat any longer. Start a session with another agent.`
+    const message = `The agent ${request.agentId} no longer supports chat. Start a session with another agent.`
     return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
   }
   const stream: ReplyStream = new ReplyStream({
@@ -156,7 +156,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     if (!signal.aborted) await calls.end()
     if (signal.aborted) await readOn(pumped, { forMs: chat.readOnMs(), stream })
     over?.abort()
-    if (signal.aborted) watchOverstay(pumped, chat.onOverstay)
+    if (signal.aborted) watchOverstay(pumped, chat.onStillRunning)
     return completed(await summarize({ request, stream, signal }), step)
   } catch (thrown) {
     over?.abort()
@@ -283,8 +283,8 @@ async function readOn(pumped: Promise<void>, { forMs, stream }: { forMs: number;
   over.abort()
 }
 
-function watchOverstay(pumped: Promise<void>, onOverstay: () => void): void {
-  const timer = setTimeout(onOverstay, overstayMs)
+function watchOverstay(pumped: Promise<void>, onStillRunning: () => void): void {
+  const timer = setTimeout(onStillRunning, overstayMs)
   const clear = () => clearTimeout(timer)
   pumped.then(clear, clear)
 }

@@ -23,7 +23,7 @@ type ExecuteTask = Pick<RunTaskOptions, 'onForbidCancel' | 'onProgress' | 'onWai
  * Waiting for connectors ends this long before the run's timeout, because a timeout would count as a failure of the
  * agent.
  */
-const sayMs = 1000
+const connectorMarginMs = 1000
 
 /** Runs an endpoint in this thread. Never throws: every failure becomes an outcome. */
 export async function executeTask({
@@ -79,7 +79,7 @@ export async function executeTask({
   try {
     const params = (await endpoint.params.parseAsync(JSON.parse(request.params))) as Record<string, unknown>
     const reservedNames = catalogue.agent(endpoint.agentId)?.toolNames ?? []
-    const waitMs = Math.min(placesWaitMsMax, timeoutMs - Math.min(sayMs, timeoutMs / 4))
+    const waitMs = Math.min(placesWaitMsMax, timeoutMs - Math.min(connectorMarginMs, timeoutMs / 4))
     const waiting = new WaitingTime({ maxMs: endpoint.timeoutMs, onWaiting })
     const opening = openRunConnectors(request.connectors, { reservedNames, signal, waitMs, connect })
     const opened = opening instanceof Promise ? await waiting.measure(() => opening) : opening

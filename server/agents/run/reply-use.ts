@@ -2,7 +2,7 @@ import {
   addUse,
   callUse,
   chatUse,
-  dearestUse,
+  mostExpensiveUse,
   highestRates,
   outputWithin,
   ratesByModel,
@@ -269,7 +269,10 @@ export class ReplyUse {
     let beyond = Math.max(0, written - mayWrite)
     let bound = this.reported
     for (const { outputTokensMax, promptTokensMax: promptTokens } of this.#steps) {
-      bound = addUse(bound, dearestUse({ promptTokens, completionTokens: outputTokensMax + beyond }, this.#ratesMax))
+      bound = addUse(
+        bound,
+        mostExpensiveUse({ promptTokens, completionTokens: outputTokensMax + beyond }, this.#ratesMax),
+      )
       beyond = 0
     }
     return bound

@@ -3,7 +3,7 @@ import {
   callUse,
   chatHold,
   chatUse,
-  dearestUse,
+  mostExpensiveUse,
   highestRates,
   isLongPrompt,
   outputWithin,
@@ -59,7 +59,7 @@ export class TaskTokens {
     if (this.#cap === null) return outputTokensMax
     const rates = this.#ratesMax
     const upTo = (completionTokens: number) =>
-      addUse(this.#used, dearestUse({ promptTokens: promptTokensMax, completionTokens }, rates))
+      addUse(this.#used, mostExpensiveUse({ promptTokens: promptTokensMax, completionTokens }, rates))
     const isLong = isLongPrompt(promptTokensMax, rates)
     const most = outputWithin(this.#cap, { used: upTo(0), rates, isLong })
     if (most < 1)
@@ -68,7 +68,7 @@ export class TaskTokens {
       )
     const tokens = Math.min(outputTokensMax, most)
     this.isCallCut = tokens < outputTokensMax
-    const next = dearestUse({ promptTokens: promptTokensMax + tokens, completionTokens: 1 }, rates)
+    const next = mostExpensiveUse({ promptTokens: promptTokensMax + tokens, completionTokens: 1 }, rates)
     this.isLastCall = this.isCallCut || chatHold(addUse(upTo(tokens), next), rates) > this.#cap
     return tokens
   }

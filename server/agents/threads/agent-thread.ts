@@ -210,7 +210,7 @@ function receive(catalogue: Catalogue, message: ToThread): void {
           askStep,
           onDirty,
           onResume,
-          onOverstay: () => send({ type: 'overstayed' }),
+          onStillRunning: () => send({ type: 'overstayed' }),
         })
       })
     }

@@ -68,7 +68,7 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
         // Flushing here has no effect, because a blocking agent also blocks the rest of this process.
         onResume: () => {},
         onDirty: (take) => setImmediate(() => take().forEach(onBatch)),
-        onOverstay: () =>
+        onStillRunning: () =>
           onLog({ runId: request.turnId, message: 'An agent continues to run after its turn was stopped.' }),
       })
       return { outcome: outcome.then(afterBatches), credit: (chars) => window.credit(chars) }

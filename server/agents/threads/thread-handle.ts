@@ -317,7 +317,7 @@ export class ThreadHandle {
     const dropped = this.#linesInMinute - linesPerMinuteMax
     this.#linesInMinute = 0
     if (dropped <= 0) return
-    const message = `Dropped ${dropped} lines that agents printed outside of runs; at most ${linesPerMinuteMax} per minute are logged.`
+    const message = `Dropped ${dropped} lines that agents printed outside of runs. At most ${linesPerMinuteMax} per minute are logged.`
     this.#options.onLog({ runId: '', message })
   }
 

@@ -31,7 +31,7 @@ export function createSignInCallback({ authenticate, log, origins, signIns }: Pa
     const result = await finishSignIn(signIns, { answer, caller: who })
     const { connectorId, end } = result
     if (end !== 'done' && end !== 'elsewhere')
-      log.info({ requestId: about.requestId, connectorId, end }, 'a sign-in of a connector failed')
+      log.info({ requestId: about.requestId, connectorId, end }, 'a connector sign-in failed')
     const isOurs = result.end !== 'elsewhere'
     const page = new URL(isOurs ? `${origins.baseUrlFor(request)}/settings/connectors` : result.returnUrl)
     if (connectorId !== null) page.searchParams.set('connector', connectorId)

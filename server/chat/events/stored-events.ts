@@ -10,7 +10,7 @@ const charsMax = 262_144
 /** Poll interval, because the signal about new events may be lost. */
 const lookMs = 400
 /** Maximum polls for events in another node's memory, before they count as lost. */
-const looksMax = 20
+const pollsMax = 20
 const lookPauseMs = 100
 /**
  * Maximum delay between the settlement of a turn and the write of its last event. The first value applies to failed
@@ -53,7 +53,7 @@ export class StoredEvents implements TurnReader {
     }
     let isOver = await endBefore()
     // The node on which the turn ended may still have its events in memory. It stores them on request.
-    for (let looks = 0; store.shared && !first && !isOver && looks < looksMax; looks++) {
+    for (let looks = 0; store.shared && !first && !isOver && looks < pollsMax; looks++) {
       if (looks === 0) store.shared.signals.send('turn-followed', turn.turnId)
       await new Promise((resolve) => setTimeout(resolve, lookPauseMs))
       ;[first] = await from(after)

@@ -56,7 +56,8 @@ export async function restore(backup: string, options: RestoreOptions): Promise<
 
 async function assertBackup(backup: string): Promise<void> {
   const found = await stat(backup).catch(() => undefined)
-  if (!found?.isFile()) throw new Error(`${backup} does not exist or is not a file. Choose a file of errand backup.`)
+  if (!found?.isFile())
+    throw new Error(`${backup} does not exist or is not a file. Choose a file created by errand backup.`)
   if (((await stat(`${backup}-wal`).catch(() => undefined))?.size ?? 0) > 0) {
     throw new Error(`${backup} is a database in use, not a backup. Create a backup with errand backup.`)
   }

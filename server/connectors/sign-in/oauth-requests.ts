@@ -58,7 +58,7 @@ export class OAuthRequests {
     const { body = null, headers = {}, isWhole, method = 'GET', userId } = request
     const url = this.check(address, 'A URL given by the authorization server')
     const late = new ConnectorError(
-      `The authorization server did not answer within ${requestMs / 1000} seconds. Try again.`,
+      `The authorization server did not respond within ${requestMs / 1000} seconds. Try again.`,
     )
     const controller = new AbortController()
     const timer = setTimeout(() => controller.abort(late), requestMs)

@@ -18,7 +18,7 @@ type Access = {
  */
 export function withAccessToken(fetch: Fetch, { access, ofRun, onToken, renew }: Access): Fetch {
   let current = access
-  let isRefusedAnew = false
+  let isRejectedAgain = false
   let renewal: { of: number; done: Promise<AccessToken> } | undefined
 
   const renewed = (refused: AccessToken, ask: RenewToken, scope: string | null): Promise<AccessToken> => {
@@ -45,11 +45,11 @@ export function withAccessToken(fetch: Fetch, { access, ofRun, onToken, renew }:
     const used = current
     const answer = await send(used.token, request)
     const scope = scopeNeeded(answer)
-    if ((answer.status !== 401 && scope === null) || !renew || isRefusedAnew) return answer
+    if ((answer.status !== 401 && scope === null) || !renew || isRejectedAgain) return answer
     await answer.body?.cancel()
     const { token } = await renewed(used, renew, scope)
     const second = await send(token, request)
-    isRefusedAnew = second.status === 401 || scopeNeeded(second) !== null
+    isRejectedAgain = second.status === 401 || scopeNeeded(second) !== null
     return second
   }
 }

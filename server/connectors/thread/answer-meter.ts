@@ -50,7 +50,7 @@ export class AnswerMeter {
         textBytes = 0
         if (this.#isEvents && ++lines > linesMax) {
           throw new ConnectorError(
-            `The connector answered with more than ${linesMax} lines of events. Request a smaller answer.`,
+            `The connector answered with more than ${linesMax} lines of events. Request a smaller response.`,
           )
         }
         if (this.#isEvents && isLineEmpty) {
@@ -76,7 +76,9 @@ export class AnswerMeter {
           )
         }
       } else if ((byte === comma || byte === openBrace || byte === openBracket) && ++values > valuesMax) {
-        throw new ConnectorError(`The connector answered with more than ${valuesMax} values. Request a smaller answer.`)
+        throw new ConnectorError(
+          `The connector answered with more than ${valuesMax} values. Request a smaller response.`,
+        )
       }
     }
     this.#state = { held, isEscaped, isInString, isLineEmpty, lines, textBytes, values }

@@ -10,9 +10,9 @@ export class AnswerPlace {
   readonly #place: Place
   readonly #perUser: number
 
-  /** `onGivenUp` is called if the response has to free its memory for other users. */
-  constructor({ places, userId }: AnswerRoom, onGivenUp: (error: ConnectorError) => void) {
-    this.#place = places.open(userId, () => onGivenUp(noRoom()))
+  /** `onReclaimed` is called if the response has to free its memory for other users. */
+  constructor({ places, userId }: AnswerRoom, onReclaimed: (error: ConnectorError) => void) {
+    this.#place = places.open(userId, () => onReclaimed(noRoom()))
     this.#perUser = places.perUser
   }
 
@@ -20,7 +20,7 @@ export class AnswerPlace {
     const refusal = this.#place.hold(bytes)
     if (refusal === 'full') throw noRoom()
     if (refusal) {
-      const most = `${this.#perUser / 1024 / 1024} MB of incomplete answers, or less while the service is busy`
+      const most = `${this.#perUser / 1024 / 1024} MB of incomplete responses, or less while the service is busy`
       throw new ConnectorError(`Your connectors can have at most ${most}. Call fewer tools in parallel.`)
     }
   }
@@ -33,6 +33,6 @@ export class AnswerPlace {
 
 function noRoom(): ConnectorError {
   return new ConnectorError(
-    'The service does not have memory for more incomplete answers. Call fewer tools in parallel.',
+    'The service does not have memory for more incomplete responses. Call fewer tools in parallel.',
   )
 }

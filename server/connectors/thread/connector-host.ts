@@ -23,7 +23,7 @@ const memoryMb = 512
  * Consecutive checks without a heartbeat after which the thread counts as blocked: ten seconds. Counts checks instead
  * of time, because the host may be delayed and the machine may sleep.
  */
-const looksMax = 50
+const pollsMax = 50
 const startLooksMax = 300
 
 /**
@@ -125,7 +125,7 @@ function watchPulse(pulse: SharedArrayBuffer, onBlocked: () => void): NodeJS.Tim
     const now = Atomics.load(beats, 0)
     looks = now === seen ? looks + 1 : 0
     seen = now
-    if (looks < (seen === 0 ? startLooksMax : looksMax)) return
+    if (looks < (seen === 0 ? startLooksMax : pollsMax)) return
     clearInterval(watch)
     onBlocked()
   }, beatMs)

@@ -167,7 +167,7 @@ export class StdioTransport implements MCPTransport {
     this.#closed = Promise.all([closing(stdin), areRead])
     void exited.then(async ({ code, signal }) => {
       const how = code === null ? `was ended by ${signal}` : `exited with code ${code}`
-      this.#exit = `The connector's server ${how} before it answered. Check the server's log.`
+      this.#exit = `The connector's server ${how} before it responded. Check the server's log.`
       this.#options.onGone?.(pid)
       this.#failSoon(this.#exit)
       await areRead
@@ -191,7 +191,7 @@ export class StdioTransport implements MCPTransport {
       if (this.#isOver) return
       const heaviness = heavinessOf(line, valuesMax)
       if (heaviness !== undefined)
-        return this.#fail(`The connector's server sent a message with ${heaviness}. Request a smaller answer.`)
+        return this.#fail(`The connector's server sent a message with ${heaviness}. Request a smaller response.`)
       const text = line.toString().trim()
       const message = this.#parse(text)
       if (message) this.#deliver(message)
@@ -200,7 +200,7 @@ export class StdioTransport implements MCPTransport {
     if (this.#lines.isTooLong) {
       const { lineBytesMax } = this.#options
       return this.#fail(
-        `The connector's server sent a message of more than ${lineBytesMax} bytes. Request a smaller answer.`,
+        `The connector's server sent a message of more than ${lineBytesMax} bytes. Request a smaller response.`,
       )
     }
     try {

@@ -18,14 +18,14 @@ export function toToolAnswer(result: object, secrets: readonly string[]): ToolAn
     structuredContent?: unknown
     toolResult?: unknown
   }
-  const tooDeep = `The tool's answer has more than ${levelsMax} levels of nesting. Request a simpler answer.`
+  const tooDeep = `The tool's result has more than ${levelsMax} levels of nesting. Request a simpler result.`
   let parts: Content
   try {
     // Servers with the protocol's first version return a bare value.
     parts = content ?? [{ type: 'text', text: JSON.stringify(toolResult) ?? '' }]
     const json = JSON.stringify([parts, structuredContent])
     if (json.length > answerCharsMax) {
-      return answerError(`The tool answered with more than ${answerCharsMax} characters. Request a shorter answer.`, [])
+      return answerError(`The tool answered with more than ${answerCharsMax} characters. Request a shorter result.`, [])
     }
     // An agent would fail if it returned a deeper value as its own result.
     if (nesting(json) > levelsMax) return answerError(tooDeep, [])

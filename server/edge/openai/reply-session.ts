@@ -12,7 +12,7 @@ import { badParam, WireError } from './wire-error.ts'
 export type ReplyPlace = { open: ReplyAsk['open']; setting: Pick<MessageSetting, 'agentId'> }
 
 /** Creates an id without a session, for a reply of which only the receipt is stored. */
-export function unkeptSession({ clock }: OpenaiParts, agentId: string): ReplyPlace {
+export function unstoredSession({ clock }: OpenaiParts, agentId: string): ReplyPlace {
   const sessionId = newId('ses', clock.now())
   return { open: () => Promise.resolve({ sessionId }), setting: { agentId } }
 }

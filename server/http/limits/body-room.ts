@@ -34,13 +34,13 @@ export class BodyRoom {
   }
 
   /**
-   * Counts the memory of one body until its response is sent. Calls `onGivenUp` if other users need the memory while
+   * Counts the memory of one body until its response is sent. Calls `onReclaimed` if other users need the memory while
    * the body is still arriving.
    */
-  open({ owner, request, response }: Exchange, onGivenUp: (error: ErrandError) => void): BodyPlace {
+  open({ owner, request, response }: Exchange, onReclaimed: (error: ErrandError) => void): BodyPlace {
     const userId = owner ?? strangers
     const large = this.#large.open(userId, () =>
-      onGivenUp(noRoom('The request body arrived too slowly while the service was busy. Send it again.')),
+      onReclaimed(noRoom('The request body arrived too slowly while the service was busy. Send it again.')),
     )
     const place = new BodyPlace(this.#small.open(userId), large)
     releases.set(request, () => place.release())

@@ -162,7 +162,7 @@ export function* acceptInvitation(
   const { userId } = created
   if (credit > 0) {
     yield* tx.lockAccount({ userId })
-    const description = 'Credit of the invitation'
+    const description = 'Invitation credit'
     yield* postCredit(tx, { userId, amount: credit, description, now: yield* tx.now() })
   }
   yield* noteAccepted(tx, { invitationId, userId })

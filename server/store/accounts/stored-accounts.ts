@@ -160,7 +160,7 @@ export function* listTransactions(on: Reads, of: ListTransactions): Op<{ transac
     if (type === undefined || part === type) total += count
   }
   const { rows, ...next } =
-    type === undefined || on.passedAtOnce === Infinity
+    type === undefined || on.skippedPerTick === Infinity
       ? yield* readDeepPage<TransactionRow>(on, of, read)
       : yield* readFilteredPage<TransactionRow>(on, of, {
           piece: pieceOf({}),

@@ -117,9 +117,9 @@ export function* listUsers(
   const last = (yield* on.get(newest))!.seq ?? 0
   const users: UserAccount[] = []
   let total = 0
-  for (let after = 0; after < last; after += on.passedAtOnce) {
+  for (let after = 0; after < last; after += on.skippedPerTick) {
     if (after > 0) yield* on.pause('users')
-    const piece = { ...asked, after, until: Math.min(last, after + on.passedAtOnce) }
+    const piece = { ...asked, after, until: Math.min(last, after + on.skippedPerTick) }
     const matches = (yield* on.get(count, piece))!.total
     const left = Math.max(0, offset - total)
     total += matches

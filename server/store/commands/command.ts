@@ -113,7 +113,7 @@ export type Reads = {
    * account.
    */
   waiting(userId: string): Answer<number>
-  readonly passedAtOnce: number
+  readonly skippedPerTick: number
   pause(userId: string): Answer<void>
   /** Returns as many messages of the page as fit in `bytesMax`, but at least one. */
   fittingMessages(of: {

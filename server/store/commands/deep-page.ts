@@ -47,8 +47,8 @@ export function* readDeepPage<Row extends ListPlace>(
   const { until } = everything
   let after = cursor ?? everything.after
   let left = offset
-  for (; left > on.passedAtOnce; left -= on.passedAtOnce) {
-    const [last] = yield* read({ after, until, limit: 1, offset: on.passedAtOnce - 1 })
+  for (; left > on.skippedPerTick; left -= on.skippedPerTick) {
+    const [last] = yield* read({ after, until, limit: 1, offset: on.skippedPerTick - 1 })
     if (!last) return { rows: [] }
     after = last
     yield* on.pause(userId)
@@ -81,7 +81,7 @@ export function* readFilteredPage<Row extends ListPlace>(
   let total = 0
   if (known === 0) return { rows, total }
   // With a filter, use smaller batches, because reading a row's tags takes as long as skipping many rows.
-  const pieceRows = isUnfiltered ? on.passedAtOnce : Math.ceil(on.passedAtOnce / 20)
+  const pieceRows = isUnfiltered ? on.skippedPerTick : Math.ceil(on.skippedPerTick / 20)
   let left = offset
   let { after } = whole
   for (;;) {

@@ -30,11 +30,11 @@ export function* readOpen(on: Reads): Op<Open> {
 
 /** Counts users in batches, one per event-loop tick. */
 function* readUsers(on: Reads): Op<Pick<Open, 'users' | 'suspendedUsers'>> {
-  const last = on.passedAtOnce === Infinity ? Number.MAX_SAFE_INTEGER : ((yield* on.get(newest))!.seq ?? 0)
+  const last = on.skippedPerTick === Infinity ? Number.MAX_SAFE_INTEGER : ((yield* on.get(newest))!.seq ?? 0)
   const all = { users: 0, suspendedUsers: 0 }
-  for (let after = 0; after < last; after += on.passedAtOnce) {
+  for (let after = 0; after < last; after += on.skippedPerTick) {
     if (after > 0) yield* on.pause('users')
-    const piece = (yield* on.get(countUsers, { after, until: Math.min(last, after + on.passedAtOnce) }))!
+    const piece = (yield* on.get(countUsers, { after, until: Math.min(last, after + on.skippedPerTick) }))!
     all.users += piece.users
     all.suspendedUsers += piece.suspendedUsers
   }

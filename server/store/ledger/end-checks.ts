@@ -10,7 +10,7 @@ const hasEvent = (row: string) => `coalesce(${row}.has_event, 1) = 1`
 
 const refunded = `CASE k.status WHEN 'failed' THEN k.cost ELSE k.given_back END`
 /** Events without a digest were written before the field `refundedUsd` existed. */
-const tellsOfTask = (dialect: Dialect) =>
+const reportsTask = (dialect: Dialect) =>
   isEventOf(dialect, {
     row: 'k',
     type: `'task.' || k.status`,
@@ -56,7 +56,7 @@ export const endChecks = (dialect: Dialect): readonly LedgerCheck[] => [
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", k.id AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual
           FROM tasks k LEFT JOIN events e ON e.id = 'evt' || substr(k.id, 5)
-          WHERE k.completed_at > ${since} AND ${hasEvent('k')} AND NOT ${tellsOfTask(dialect)}`,
+          WHERE k.completed_at > ${since} AND ${hasEvent('k')} AND NOT ${reportsTask(dialect)}`,
   },
   {
     what: 'each settled turn has its event',

@@ -34,7 +34,7 @@ export function assertKeyRoom({ all, live }: { all: number; live: number }): voi
   if (live >= liveKeysMax) {
     throw new ErrandError(
       'CONFLICT',
-      `This account already has ${liveKeysMax} active keys, the maximum. Revoke one first.`,
+      `This account already has the maximum of ${liveKeysMax} active keys. Revoke one first.`,
     )
   }
   if (all >= keysMax) {

@@ -61,7 +61,7 @@ export function* restOfSpent(on: Reads, period: SpendPeriod, summed: SpentSoFar 
   const soFar = summed?.startsAt === startsAt ? summed : nothingSpent(startsAt)
   let { spent } = soFar
   for (const kind of kinds) {
-    if (on.passedAtOnce !== Infinity) {
+    if (on.skippedPerTick !== Infinity) {
       // `sumSpent` leaves fewer than `rowsAtOnce` executions, but more may have been added since.
       const of = { userId, ...soFar[kind], offset: 2 * rowsAtOnce(on) }
       if (yield* on.get(statements[kind].pieceEnd, of)) return undefined
@@ -81,6 +81,6 @@ function* sumPiece(on: Reads, { ownerId, userId }: SpendPeriod, { kind, soFar, u
 }
 
 /** Returns how many rows to read per tick. Reading a row takes ten times as long as skipping one in an index. */
-function rowsAtOnce({ passedAtOnce }: Reads): number {
-  return passedAtOnce / 10
+function rowsAtOnce({ skippedPerTick }: Reads): number {
+  return skippedPerTick / 10
 }

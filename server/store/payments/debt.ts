@@ -24,7 +24,7 @@ export function* takeBack(tx: Tx, { amount, userId, ...rest }: Change): Op<void>
 }
 
 /** Returns an amount that was taken earlier. It reduces the debt first. */
-export function* giveAgain(tx: Tx, { amount, userId, ...rest }: Change): Op<void> {
+export function* returnAmount(tx: Tx, { amount, userId, ...rest }: Change): Op<void> {
   if (amount <= 0) return
   const { owed } = must(yield* tx.account(userId), 'a top-up has an account')
   const forgiven = Math.min(owed, amount)
@@ -37,7 +37,7 @@ export function* giveAgain(tx: Tx, { amount, userId, ...rest }: Change): Op<void
 
 /** Pays debt after a credit or a released hold. Returns the new balance. */
 export function* payDebt(tx: Tx, { now, userId }: { userId: string; now: EpochMs }): Op<Units> {
-  return yield* pay(tx, { userId, description: 'Payment of a debt', now })
+  return yield* pay(tx, { userId, description: 'Debt payment', now })
 }
 
 function* pay(tx: Tx, change: Omit<Change, 'amount'>): Op<Units> {

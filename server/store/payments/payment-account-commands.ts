@@ -170,8 +170,8 @@ export function* beginRecharge(
   const isSuspended = (yield* tx.get(suspended, { userId }))?.suspendedAt !== null
   const methodId = recharge && !isSuspended ? found.methodId : null
   if (rechargeTopupId !== null) {
-    const underWay = yield* findRow(tx, { topupId: rechargeTopupId, checkoutId: null, paymentId: null })
-    return { topup: toTopup(must(underWay, 'top-ups are never deleted')), customerId, methodId, isNew: false }
+    const inProgress = yield* findRow(tx, { topupId: rechargeTopupId, checkoutId: null, paymentId: null })
+    return { topup: toTopup(must(inProgress, 'top-ups are never deleted')), customerId, methodId, isNew: false }
   }
   if (!recharge || methodId === null || account.balance >= recharge.below) return undefined
   const now = yield* tx.now()

@@ -9,7 +9,7 @@ import { postCredit } from '../accounts/stored-accounts.ts'
 import type { Op, Tx } from '../commands/command.ts'
 import { eventIdOf, recordEvent } from '../events/event-commands.ts'
 import { statement } from '../commands/statement.ts'
-import { giveAgain, takeBack } from './debt.ts'
+import { returnAmount, takeBack } from './debt.ts'
 import { endRecharge, keepMethod, rechargeEnded } from './payment-account-commands.ts'
 import { findRow, insertTopup, toTopup, type TopupRow } from './topup-commands.ts'
 
@@ -93,10 +93,10 @@ function* settle(tx: Tx, { from, now, state, to }: Move): Op<void> {
     const of = { userId, topupId, now }
     const refunded = to.refunded - was.refunded
     const disputed = to.disputed - was.disputed
-    yield* takeBack(tx, { ...of, amount: refunded, description: 'Refund of a top-up' })
-    yield* takeBack(tx, { ...of, amount: disputed, description: 'Dispute of a top-up' })
-    yield* giveAgain(tx, { ...of, amount: -refunded, description: 'Failed refund of a top-up' })
-    yield* giveAgain(tx, { ...of, amount: -disputed, description: 'Won dispute of a top-up' })
+    yield* takeBack(tx, { ...of, amount: refunded, description: 'Top-up refund' })
+    yield* takeBack(tx, { ...of, amount: disputed, description: 'Top-up dispute' })
+    yield* returnAmount(tx, { ...of, amount: -refunded, description: 'Failed top-up refund' })
+    yield* returnAmount(tx, { ...of, amount: -disputed, description: 'Won top-up dispute' })
     if (disputed > 0) yield* endRecharge(tx, { userId, reason: 'disputed' })
     const { owed } = must(yield* tx.account(userId), 'a top-up has an account')
     const told = { topupId, amount, owed }

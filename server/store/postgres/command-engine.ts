@@ -139,7 +139,7 @@ function readsOn(connection: Connection): Reads {
     waiting: (userId) =>
       new PendingAnswer<number>(rowsOf<{ count: number }>(waiting, { userId }).then(([row]) => row?.count ?? 0)),
     // Unlimited, because the server skips rows without blocking this process, and cancels slow statements.
-    passedAtOnce: Infinity,
+    skippedPerTick: Infinity,
     pause: () => none,
     fittingMessages: (of) => new PendingAnswer(rowsOf<MessageRow>(fittingMessages, of)),
     newestMessages: (sessionId, take) => new PendingAnswer(takeNewest(sessionId, take)),

@@ -77,7 +77,7 @@ export function* listSessions(
     return { sessions: rows.map((one) => sessionListItem(one, after)), ...listed }
   }
   const { piece } = filtered
-  const isWhole = (status === undefined && agentId === undefined) || on.passedAtOnce === Infinity
+  const isWhole = (status === undefined && agentId === undefined) || on.skippedPerTick === Infinity
   const asked = isWhole
     ? read({ ...piece, after: of.after ?? piece.after, limit: limit + 1, offset: of.offset })
     : undefined

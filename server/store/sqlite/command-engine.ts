@@ -45,7 +45,7 @@ const newest = statement<NewestRow>(
 
 const done = new ReadyAnswer<void>(undefined)
 /** Maximum number of rows to skip per tick. In a list merged from several indexes, this takes a few milliseconds. */
-const passedAtOnce = 10_000
+const skippedPerTick = 10_000
 const owned = new ReadyAnswer(true)
 const holdersMax = 50_000
 /**
@@ -175,7 +175,7 @@ export class SqliteEngine implements Engine {
         writeOut: () => used.writeOut(),
       },
       accepted: (userId, at) => rateWindow.accepted(userId, at),
-      passedAtOnce,
+      skippedPerTick,
       pause: (userId) => new Pause(ownTurn(userId)),
       // Iterates, so that messages after the page are not read.
       fittingMessages: ({ limit, offset, sessionId }) =>

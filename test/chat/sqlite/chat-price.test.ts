@@ -7,7 +7,7 @@ import {
   chatCost,
   chatHold,
   chatUse,
-  dearestUse,
+  mostExpensiveUse,
   outputWithin,
   withOutput,
   type ChatRates,
@@ -49,7 +49,7 @@ test('the hold of a call covers every usage that a provider may report within it
         promptTokens: call.promptTokens + morePrompt,
         completionTokens: call.completionTokens + moreOutput,
       }
-      const held = chatHold(dearestUse(most, rates), rates)
+      const held = chatHold(mostExpensiveUse(most, rates), rates)
       expect(held).toBeGreaterThanOrEqual(chatHold(callUse(call, rates), rates))
     }),
     { numRuns: 3000 },

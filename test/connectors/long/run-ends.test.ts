@@ -55,7 +55,7 @@ test.for(places)(
       const end = expectOneEnd(await reader.all(), 'error')
       expect(end).toMatchObject({ error: { code: 'AGENT_ERROR' } })
       expect(end.error.message).toMatch(
-        /^Connector "Killed": .* was ended by SIGKILL before it answered\. Check the server's log\.$/,
+        /^Connector "Killed": .* was ended by SIGKILL before it responded\. Check the server's log\.$/,
       )
       expectSentence(end.error.message)
       await expectPaidFor(talker, end)

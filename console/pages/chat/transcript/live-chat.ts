@@ -51,7 +51,7 @@ const idleChatsMax = 20
 const askAgainMs = 3000
 /** Poll interval while the session is busy with another client's message. */
 const followMs = 2000
-const followLooksMax = 600
+const followPollsMax = 600
 
 /**
  * The replies of one session. A reply continues when the user opens another page, or reloads or closes this one.
@@ -247,7 +247,7 @@ export class LiveChat {
   async #follow(): Promise<void> {
     const own = (this.#following = Symbol('message that is answered elsewhere'))
     let wasHeld = false
-    for (let looks = 0; looks < followLooksMax; looks++) {
+    for (let looks = 0; looks < followPollsMax; looks++) {
       await new Promise((resolve) => setTimeout(resolve, followMs))
       if (this.#following !== own || this.#isAbandoned) return
       if (document.hidden) continue

@@ -9,7 +9,7 @@ import { readFormat } from '../input/response-format.ts'
 import { readSampling } from '../input/sampling.ts'
 import { modelOf } from '../models.ts'
 import { endOf, type ReplyEnd } from '../reply-end.ts'
-import { continuedSession, unkeptSession } from '../reply-session.ts'
+import { continuedSession, unstoredSession } from '../reply-session.ts'
 import { callerOf, sessionOf, startReply } from '../start-reply.ts'
 import { completionUsage } from '../usage.ts'
 import { wireError, badParam } from '../wire-error.ts'
@@ -33,7 +33,7 @@ export async function createCompletion(parts: OpenaiParts, routed: RoutedRequest
   const maxTokens = maxTokensOf(input, agent.chat)
   const place =
     session === undefined
-      ? unkeptSession(parts, agent.id)
+      ? unstoredSession(parts, agent.id)
       : await continuedSession(parts, { caller, sessionId: session, model })
   const reply = await startReply(parts, routed, {
     body,

@@ -10,7 +10,7 @@ import { ResponseInput } from '../input/response-input.ts'
 import { readSampling } from '../input/sampling.ts'
 import { modelOf, type ModelAgent } from '../models.ts'
 import { endOf } from '../reply-end.ts'
-import { continuedSession, newSession, unkeptSession, type ReplyPlace } from '../reply-session.ts'
+import { continuedSession, newSession, unstoredSession, type ReplyPlace } from '../reply-session.ts'
 import { callerOf, sessionOf, startReply, type Reply } from '../start-reply.ts'
 import { badParam } from '../wire-error.ts'
 import { answerReply, streamReply } from '../write-reply.ts'
@@ -202,7 +202,7 @@ async function placeOf(wire: OpenaiParts, { agent, caller, input, isKept, sessio
   const { conversation, metadata, model } = input
   const param = conversation === undefined || conversation === null ? undefined : 'conversation'
   if (session !== undefined) return await continuedSession(wire, { caller, sessionId: session, model, param })
-  if (!isKept) return unkeptSession(wire, model)
+  if (!isKept) return unstoredSession(wire, model)
   requireScope(caller, 'execute')
   return newSession(wire, { agent, caller, metadata: metadata ?? {} })
 }

@@ -49,7 +49,7 @@ export async function readResponse(wire: OpenaiParts, of: Named): Promise<object
   const kept = await keptResponse(wire, of)
   const { turn } = kept
   if (turn.settledAt === null) return asResponse(kept, null)
-  const told = await whatWasTold(wire, { caller: of.caller, turnId: turn.turnId })
+  const told = await readStoredEvents(wire, { caller: of.caller, turnId: turn.turnId })
   const { end, parts } = told ?? (await whatIsKept(wire, turn))
   return asResponse(kept, { end, parts, at: turn.settledAt })
 }
@@ -104,7 +104,10 @@ export async function deleteResponse(wire: OpenaiParts, of: Named): Promise<obje
 
 type ReadReply = { end: ReplyEnd; parts: ReplyPart[] }
 
-async function whatWasTold(wire: OpenaiParts, of: { caller: Caller; turnId: string }): Promise<ReadReply | undefined> {
+async function readStoredEvents(
+  wire: OpenaiParts,
+  of: { caller: Caller; turnId: string },
+): Promise<ReadReply | undefined> {
   let reader: TurnReader | undefined
   try {
     reader = await wire.chats.reads.open({ ...of, after: 0 })

@@ -63,11 +63,11 @@ const otherConnection = /^(?:26000|42P05)$/
 export function explainPooler(client: PooledClient): void {
   client.connection.on('errorMessage', (error) => {
     if (!otherConnection.test(error.code ?? '')) return
-    error.message += `, as behind a pooler in transaction mode; ${withoutPooler}`
+    error.message += `. A pooler in transaction mode is the likely cause. ${withoutPooler}`
   })
 }
 
-export const withoutPooler = 'set ERRAND_DATABASE_URL to a direct connection or a pooler in session mode.'
+export const withoutPooler = 'Set ERRAND_DATABASE_URL to a direct connection or a pooler in session mode.'
 
 /** Returns the original error if `error` only reports that an earlier statement failed. */
 export function failureBehind(client: PgClient, error: unknown): unknown {

@@ -36,7 +36,7 @@ export type PgSignalsOptions = {
   probeMs?: number
   probeMsMax?: number
   /** Poll interval of subscribers while messages do not arrive. */
-  lookMs?: number
+  pollMs?: number
 }
 
 export class PgSignals implements Signals {
@@ -46,24 +46,24 @@ export class PgSignals implements Signals {
   readonly #batch = new SignalBatch()
   readonly #probeMs: number
   readonly #probeMsMax: number
-  readonly #lookMs: number
+  readonly #pollMs: number
   #state: 'resting' | 'connecting' | 'listening' | 'live' | 'closed' = 'resting'
   #client: PgListener | undefined
   #failures = 0
-  #hasWarnedOfDeafness = false
+  #hasWarnedOfLostMessages = false
   #flushing: Promise<void> | undefined
   #isFlushPlanned = false
   #flushedAt = -Infinity
   #reconnectTimer: NodeJS.Timeout | undefined
   #probeTimer: NodeJS.Timeout | undefined
   #lookTimer: NodeJS.Timeout | undefined
-  #probeUnderWay: { text: string; isHeard: boolean; resolve: () => void } | undefined
+  #pendingProbe: { text: string; isHeard: boolean; resolve: () => void } | undefined
 
   constructor(options: PgSignalsOptions) {
     this.#options = options
     this.#probeMs = options.probeMs ?? 10_000
     this.#probeMsMax = options.probeMsMax ?? 5000
-    this.#lookMs = options.lookMs ?? 2000
+    this.#pollMs = options.pollMs ?? 2000
   }
 
   send(topic: SignalTopic, id: string): void {
@@ -93,7 +93,7 @@ export class PgSignals implements Signals {
     clearTimeout(this.#reconnectTimer)
     clearTimeout(this.#probeTimer)
     clearInterval(this.#lookTimer)
-    this.#probeUnderWay?.resolve()
+    this.#pendingProbe?.resolve()
     const client = this.#client
     if (!client) return
     // Keep the process alive until the connection is closed.
@@ -115,12 +115,14 @@ export class PgSignals implements Signals {
     if (this.#state !== 'resting') return
     this.#lookTimer = setInterval(() => {
       if (this.#state !== 'live') this.#tellGap()
-    }, this.#lookMs).unref()
+    }, this.#pollMs).unref()
     this.#open()
   }
 
   #open(): void {
-    this.#connect().catch((error: unknown) => this.#warn(`the nodes cannot signal each other: ${messageOf(error)}`))
+    this.#connect().catch((error: unknown) =>
+      this.#warn(`the nodes cannot send each other notifications: ${messageOf(error)}`),
+    )
   }
 
   async #connect(): Promise<void> {
@@ -161,14 +163,14 @@ export class PgSignals implements Signals {
   #lost(client: PgListener, error: Error | undefined): void {
     client.end().catch(ignore)
     clearTimeout(this.#probeTimer)
-    this.#probeUnderWay?.resolve()
+    this.#pendingProbe?.resolve()
     if (this.#client === client) this.#client = undefined
     if (this.#state === 'closed') return
     this.#state = 'connecting'
     this.#failures++
     if (this.#failures === failuresWarned) {
       const reason = error ? `: ${error.message}` : '.'
-      this.#warn(`the nodes of this database cannot signal each other, so they poll${reason}`)
+      this.#warn(`the nodes of this database cannot send each other notifications, so they poll${reason}`)
     }
     const pauseMs = Math.min(100 * 2 ** Math.min(this.#failures, 10), backOffMsMax) * (0.5 + Math.random() / 2)
     this.#reconnectTimer = setTimeout(() => this.#open(), pauseMs).unref()
@@ -176,7 +178,7 @@ export class PgSignals implements Signals {
 
   /** Checks now and every `probeMs` whether messages arrive and the connection is alive. */
   async #probe(client: PgListener): Promise<void> {
-    const isHeard = await this.#hearsItself(client)
+    const isHeard = await this.#receivesOwnProbe(client)
     if (this.#client !== client || this.#state === 'closed') return
     if (isHeard && this.#moveFrom('listening', 'live')) this.#tellGap()
     if (isHeard === false) {
@@ -187,10 +189,10 @@ export class PgSignals implements Signals {
   }
 
   /** Sends a probe and returns whether it arrived, or undefined if that is unknown. */
-  async #hearsItself(client: PgListener): Promise<boolean | undefined> {
+  async #receivesOwnProbe(client: PgListener): Promise<boolean | undefined> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const probe = { text: `probe:${randomUUID()}`, isHeard: false, resolve }
-    this.#probeUnderWay = probe
+    this.#pendingProbe = probe
     let timer: NodeJS.Timeout | undefined
     try {
       await this.#options.pool.query(notify, [[probe.text]])
@@ -214,10 +216,10 @@ export class PgSignals implements Signals {
   }
 
   #warnOfDeafness(): void {
-    if (this.#hasWarnedOfDeafness) return
-    this.#hasWarnedOfDeafness = true
+    if (this.#hasWarnedOfLostMessages) return
+    this.#hasWarnedOfLostMessages = true
     this.#warn(
-      `notifications from the database do not arrive, as behind a pooler in transaction mode. The nodes poll instead, which is slower; ${withoutPooler}`,
+      `notifications from the database do not arrive, probably because of a pooler in transaction mode. The nodes poll instead, which is slower. ${withoutPooler}`,
     )
   }
 
@@ -226,7 +228,7 @@ export class PgSignals implements Signals {
   }
 
   #received(payload: string): void {
-    const probe = this.#probeUnderWay
+    const probe = this.#pendingProbe
     if (probe && payload === probe.text) {
       probe.isHeard = true
       return probe.resolve()

@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readRates } from '../../../../server/agents/config/rates-schema.ts'
-import { addUse, callUse, chatCost, chatHold, chatUse, dearestUse } from '../../../../server/billing/chat-price.ts'
+import {
+  addUse,
+  callUse,
+  chatCost,
+  chatHold,
+  chatUse,
+  mostExpensiveUse,
+} from '../../../../server/billing/chat-price.ts'
 import { withCarried } from '../../../../server/store/sessions/carried-cost.ts'
 import { counts, exactUnits, wholeAndRest, written } from '../../price-cases.ts'
 
@@ -24,7 +31,7 @@ test('over a million chats, charges and the carried remainder are the exact sum,
           expect([cost.cost, cost.remainder]).toEqual(wholeAndRest(exactUnits(calls, n % 3, prices)))
           const held = calls
             .map((call) => ({ ...call, promptTokens: call.promptTokens + n * 50_000 }))
-            .map((call) => dearestUse(call, rates))
+            .map((call) => mostExpensiveUse(call, rates))
             .reduce(addUse, chatUse({ toolCalls: n % 3 }))
           expect(chatHold(held, rates)).toBeGreaterThanOrEqual(chatHold(used, rates))
         }

@@ -16,7 +16,7 @@ import { beginEvents, startMcpServer } from '../../run-http-server.ts'
 afterEach(stopAll)
 
 const tooMuch = (megabytes: number) =>
-  `Your connectors can have at most ${megabytes} MB of incomplete answers, or less while the service is busy. Call fewer tools in parallel.`
+  `Your connectors can have at most ${megabytes} MB of incomplete responses, or less while the service is busy. Call fewer tools in parallel.`
 
 test('drops the slowest response of the user with the most memory when another user needs some', () => {
   let now = 0
@@ -32,7 +32,7 @@ test('drops the slowest response of the user with the most memory when another u
   expect(() => fast.hold(3 * megabyte + 1)).toThrow(tooMuch(6))
   open('honest', 'honest').hold(2 * megabyte)
   open('another', 'another').hold(megabyte)
-  const full = 'The service does not have memory for more incomplete answers. Call fewer tools in parallel.'
+  const full = 'The service does not have memory for more incomplete responses. Call fewer tools in parallel.'
   expect(given).toEqual([`slow: ${full}`])
   expect(places.taken).toBe(6 * megabyte)
   expect(() => open('large', 'large').hold(3 * megabyte)).toThrow(full)
@@ -175,7 +175,7 @@ test.for([false, true])(
       connectorIds: ids[1]!,
     })
     expect(done.answers[0].text).toBe('small')
-    const message = /^Connector "Stops": Your connectors can have at most 16 MB of incomplete answers, /
+    const message = /^Connector "Stops": Your connectors can have at most 16 MB of incomplete responses, /
     await expect.poll(() => refused, soon).toBe(1)
     for (const release of held) release()
     const { response } = await endOf(world, greedy, taskId)

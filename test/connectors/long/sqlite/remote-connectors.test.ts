@@ -182,7 +182,7 @@ function chatWith(reply: Reply, signal: AbortSignal, connect?: Connect) {
     askStep: async () => 1000,
     onDirty: () => {},
     onResume: () => {},
-    onOverstay: () => {},
+    onStillRunning: () => {},
   })
   return { called, outcome }
 }

@@ -161,7 +161,7 @@ test('a 3 MB response becomes a tool error', async () => {
   const { answers } = await completeTask(world, person, { endpointId: 'code.call', params, connectorIds })
   expect(answers[0]).toMatchObject({
     isError: true,
-    text: 'The tool answered with more than 2097152 characters. Request a shorter answer.',
+    text: 'The tool answered with more than 2097152 characters. Request a shorter result.',
   })
   await expectSound(world)
   await world.stop()

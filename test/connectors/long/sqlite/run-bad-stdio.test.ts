@@ -37,7 +37,7 @@ async function expectAllFailed(world: World, { calls = [], message, server }: Fa
   await expectSound(world)
 }
 
-const early = "before it answered\\. Check the server's log\\.$"
+const early = "before it responded\\. Check the server's log\\.$"
 const faults: Fault[] = [
   {
     server: 'missing',
@@ -71,7 +71,7 @@ const callFaults = [
   {
     name: 'fill',
     args: { chars: 11_000_000 },
-    message: /^Connector "Bad serve": .* sent a message of more than 10485760 bytes\. Request a smaller answer\.$/,
+    message: /^Connector "Bad serve": .* sent a message of more than 10485760 bytes\. Request a smaller response\.$/,
   },
 ]
 
@@ -89,7 +89,7 @@ const answered = [
   { use: { name: 'refuse' }, text: 'a must be a number' },
   {
     use: { name: 'fill', args: { chars: 3_000_000 } },
-    text: 'The tool answered with more than 2097152 characters. Request a shorter answer.',
+    text: 'The tool answered with more than 2097152 characters. Request a shorter result.',
   },
 ]
 

@@ -124,10 +124,10 @@ test.each<[string, (folder: string) => Partial<StdioTarget>, string]>([
 })
 
 test.each([
-  ['exit', "exited with code 3 before it answered. Check the server's log."],
-  ['kill', "was ended by SIGKILL before it answered. Check the server's log."],
+  ['exit', "exited with code 3 before it responded. Check the server's log."],
+  ['kill', "was ended by SIGKILL before it responded. Check the server's log."],
   ['garbage', 'wrote something other than MCP messages to its standard output. Make it log to standard error.'],
-  ['endless-line', 'sent a message of more than 1048576 bytes. Request a smaller answer.'],
+  ['endless-line', 'sent a message of more than 1048576 bytes. Request a smaller response.'],
 ])('a server in mode "%s" fails before it is initialized, and its process ends', async (mode, ending) => {
   const { pids, transport } = rogueTransport(mode)
   await expect(connect(transport)).rejects.toThrow()
@@ -167,8 +167,8 @@ test('ignores blank lines and up to twenty non-message lines before the first me
 })
 
 test.each([
-  ['exit', "exited with code 3 before it answered. Check the server's log."],
-  ['kill', "was ended by SIGKILL before it answered. Check the server's log."],
+  ['exit', "exited with code 3 before it responded. Check the server's log."],
+  ['kill', "was ended by SIGKILL before it responded. Check the server's log."],
   ['close-output', "closed its standard output. Check the server's log."],
 ])('a call fails immediately if the server does "%s", and so do later calls', async (tool, ending) => {
   const { pids, transport } = rogueTransport('serve')
@@ -228,7 +228,7 @@ test('accepts a line up to the size limit and rejects a longer one', async () =>
   expect(await call(client, 'huge', { bytes: 5 })).toBe('xxxxx')
   await expect(call(client, 'huge', { bytes: 16 * megabyte })).rejects.toThrow('Connection closed')
   expect(transport.failure?.message).toBe(
-    "The connector's server sent a message of more than 16777216 bytes. Request a smaller answer.",
+    "The connector's server sent a message of more than 16777216 bytes. Request a smaller response.",
   )
   await transport.close()
   await expectGone(pids[0]!)

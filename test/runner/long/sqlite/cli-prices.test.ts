@@ -75,7 +75,7 @@ test('an import of all models skips those without a usable price, and says so', 
   publish({ half })
   await expect(run('import', source)).rejects.toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('does not have a usable price. To see the reason, name one of its models.'),
+    stderr: expect.stringContaining('contains no usable prices. To see why, name one of its models.'),
   })
   expect(existsSync(list)).toBe(false)
   publish({ mini, half })

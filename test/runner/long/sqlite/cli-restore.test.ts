@@ -118,7 +118,7 @@ test('rejects unusable backups and existing databases, and then changes nothing'
     (await refusalOf(['restore', file, '--data', target, ...more])).replace(/^errand: /, '').trim()
 
   expect(await reasons(join(folder, 'none'))).toBe(
-    `${folder}/none does not exist or is not a file. Choose a file of errand backup.`,
+    `${folder}/none does not exist or is not a file. Choose a file created by errand backup.`,
   )
   const text = join(folder, 'text.db')
   writeFileSync(text, 'not a database '.repeat(1000))

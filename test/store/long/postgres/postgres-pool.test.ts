@@ -147,7 +147,7 @@ await describePostgres('connections of a node', (server) => {
       await pool.query(statement)
       await pool.query('DEALLOCATE ALL')
       await expect(pool.query(statement)).rejects.toThrow(
-        'prepared statement "one" does not exist, as behind a pooler in transaction mode; set ERRAND_DATABASE_URL to a direct connection or a pooler in session mode.',
+        'prepared statement "one" does not exist. A pooler in transaction mode is the likely cause. Set ERRAND_DATABASE_URL to a direct connection or a pooler in session mode.',
       )
     })
   })

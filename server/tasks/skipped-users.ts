@@ -2,7 +2,7 @@
  * Poll interval. Polling is necessary because a slot can become free without a signal, for example if a message is lost
  * or a limit is raised.
  */
-const lookMs = 1000
+const pollMs = 1000
 /**
  * Maximum users to readmit per poll. For each of them, the runner tries to claim a task, which the store may reject.
  */
@@ -12,7 +12,7 @@ const readmittedMax = 100
  * Users that the scheduler skips because they have reached their limit of running tasks. A user is readmitted when one
  * of these tasks ends, or by the poll.
  */
-export class PassedOver {
+export class SkippedUsers {
   readonly #users = new Set<string>()
   readonly #onReadmitted: () => void
   #isLooking = false
@@ -37,7 +37,7 @@ export class PassedOver {
   #plan(): void {
     if (this.#isLooking || this.#users.size === 0) return
     this.#isLooking = true
-    setTimeout(() => this.#look(), lookMs).unref()
+    setTimeout(() => this.#look(), pollMs).unref()
   }
 
   #look(): void {
