@@ -39,7 +39,7 @@ export type AdminClients = {
       options?: KeyedOptions,
     ) => CallPromise<Output<'users.credit'>>
     transactions: InnerListMethod<'users.transactions'>
-    /** Finds the owner of an object by the object's id: a task, session, chat, transaction, top-up or API key. */
+    /** Finds the owner of a task, session, chat, transaction, top-up or API key by its id. */
     findOwner: Method<'users.findOwner'>
     tasks: InnerListMethod<'users.tasks'>
     /** Returns a user's task without its input and output. */
@@ -62,9 +62,9 @@ export type AdminClients = {
     revoke: Method<'invitations.revoke'>
     /** Returns the purpose of an invitation link and its email address. */
     check: Method<'invitations.check'>
-    /** Mails a link to set a new password, if the service sends mail. */
+    /** Emails a link to set a new password, if the service sends email. */
     requestPasswordReset: Method<'invitations.requestPasswordReset'>
-    /** Mails a link to create an account, if the service offers sign-up. */
+    /** Emails a link to create an account, if the service offers sign-up. */
     requestSignUp: Method<'invitations.requestSignUp'>
     /** Creates the account or sets the password, depending on the link. Logs in the calling browser. */
     accept: Method<'invitations.accept'>
@@ -81,7 +81,7 @@ export type AdminClients = {
     get: PlainMethod<'system.get'>
   }
   mail: {
-    /** Returns the mail server, the newest mails and all kinds of mail. */
+    /** Returns the mail server's settings, the newest emails, and every kind of email with its subject. */
     get: PlainMethod<'mail.get'>
     sendTest: Method<'mail.sendTest'>
   }

@@ -12,7 +12,7 @@ export type BillingClients = {
   account: {
     get: PlainMethod<'account.get'>
     /**
-     * Sets the settings of auto-recharge and the balance below which the owner is notified. Needs the scope `manage` or
+     * Changes the auto-recharge settings and the balance below which the owner is notified. Needs the scope `manage` or
      * `pay`.
      */
     update: Method<'account.update'>
@@ -26,10 +26,9 @@ export type BillingClients = {
   /** Payments for credit. Available only if the service accepts payments: see `payments` of the account. */
   topups: {
     /**
-     * Starts a payment for credit. Needs the scope `manage` or `pay`.
+     * Starts a payment that adds credit to the balance. Needs the scope `manage` or `pay`.
      *
-     * @example
-     * const { checkoutUrl } = await client.topups.create({ amountUsd: '25.00' })
+     * @example const { checkoutUrl } = await client.topups.create({ amountUsd: '25.00' })
      */
     create: KeyedMethod<'topups.create'>
     get: Method<'topups.get'>

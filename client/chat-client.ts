@@ -25,7 +25,8 @@ export type ChatReply = {
 export type ChatClient = {
   /**
    * Sends a message and yields the events of its reply as they arrive. The last event is `done`, or `error` if the
-   * reply failed after its start. Such a failure is not thrown, but the rejection of a request is.
+   * reply failed after its start. Such a failure is not thrown. If the service rejects the request itself, that error
+   * is thrown.
    *
    * The message is sent only once, because each sent message is charged. If the stream breaks, a new connection
    * continues where the stream stopped.
@@ -34,11 +35,8 @@ export type ChatClient = {
    * 'continue'`, only `stop` stops the reply, and `resume` can read it again. With `onDisconnect: 'stop'`, a broken
    * connection also stops it.
    *
-   * @example
-   * for await (const event of client.chat.stream({ sessionId, message: 'Hello' })) {
-   *   if (event.type === 'assistant_delta') show(event.delta)
-   *   if (event.type === 'error') warn(event.error.message, event.costUsd)
-   * }
+   * @example for await (const event of client.chat.stream({ sessionId, message: 'Hello' })) { if (event.type ===
+   * 'assistant_delta') show(event.delta) if (event.type === 'error') warn(event.error.message, event.costUsd) }
    */
   stream: (input: ChatInput, options?: ChatOptions) => ChatStream
   /**

@@ -10,14 +10,14 @@ export type ErrandClientOptions = {
    * of the service itself, where the browser sends the login cookie.
    */
   apiKey: string | KeySource | null
-  /** Replaces the global fetch. */
+  /** Fetch implementation to use instead of the global `fetch`. */
   fetch?: ClientFetch | undefined
   /** Timeout of one request in milliseconds, in addition to its long-poll time. Defaults to 60,000. */
   requestTimeoutMs?: number | undefined
   /**
-   * Maximum retries of a call after transient failures: no response, 429, 502, 503 or 504. Applies to reads, and to
-   * changes with an Idempotency-Key, which take effect only once. Defaults to 2. A retry waits for the response's
-   * Retry-After. If that is longer than 60 seconds, the call rejects immediately.
+   * Maximum number of retries of a call after transient failures: no response, 429, 502, 503 or 504. Applies to reads,
+   * and to changes with an Idempotency-Key, which take effect only once. Defaults to 2. A retry waits for the
+   * response's Retry-After. If that is longer than 60 seconds, the call rejects immediately.
    */
   maxRetries?: number | undefined
   /** Headers sent with every request. The client's own headers take precedence. */

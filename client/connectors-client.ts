@@ -29,7 +29,8 @@ export type ConnectorsClient = {
    */
   signIn: Method<'connectors.signIn'>
   /**
-   * Finishes a sign-in that a platform key started with a `returnUrl`. Pass the parameter `signIn` of that page's URL.
+   * Finishes a sign-in that a platform key started with a `returnUrl`. Pass the `signIn` query parameter of the URL to
+   * which the user was sent back.
    */
   finishSignIn: Method<'connectors.finishSignIn'>
   /** Deletes the tokens of the sign-in, and revokes them if the server supports it. */

@@ -127,7 +127,7 @@ export type TasksClient<Config extends AnyConfig = UnknownConfig> = {
 
 const defaultTimeoutMs = 600_000
 /**
- * Maximum failures of `run` to create its task. The pauses in between total about three seconds if connections are
+ * How many times `run` may fail to create its task. The pauses in between total about three seconds if connections are
  * refused, but can total minutes with a Retry-After.
  */
 const createFailuresMax = 5

@@ -5,9 +5,9 @@ type EventOf<Type extends string, Data> = {
   type: Type
   /** When the event happened, in ISO 8601. */
   timestamp: string
-  /** The user of the event. Only for webhooks of a platform key. */
+  /** The user whom the event concerns. Set only for the webhooks of a platform key. */
   userId?: string
-  /** The user's id in the product, or null if there is none. Only for webhooks of a platform key. */
+  /** The user's id in the product, or null if there is none. Set only for the webhooks of a platform key. */
   externalId?: string | null
   /** Contains only ids, states, codes and amounts. Fetch the objects themselves from the service. */
   data: Data

@@ -22,7 +22,7 @@ export type UIStreamOptions = {
 
 type ToolCall = { toolCallId: string; dynamic: true; providerExecuted: true }
 
-/** The chunk types of `ai`'s UI messages that replies use. */
+/** The chunk types of the `ai` package's UI message stream that replies use. */
 export type ErrandUIMessageChunk =
   | { type: 'start'; messageId?: string; messageMetadata: ErrandMetadata }
   | { type: 'text-start'; id: string }

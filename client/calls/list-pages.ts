@@ -20,7 +20,7 @@ export type ItemOf<Page> = {
  */
 export type ListPromise<Page, Item> = CallPromise<Page> & AsyncIterable<Item>
 
-/** Item ids to remember, so that overlaps between pages are detected. */
+/** Number of item ids to remember, in order to detect overlaps between pages. */
 const seenMax = 1000
 const largestPage = 100
 

@@ -32,7 +32,7 @@ type Waiting = {
   reject: (reason: unknown) => void
 }
 
-/** Maximum calls that the service accepts in one batch. */
+/** Maximum number of calls that the service accepts in one batch. */
 const batchMax = 20
 // Far below the limits of servers and proxies, but enough for a full batch of ordinary reads.
 const urlLengthMax = 4000
