@@ -6,7 +6,7 @@ import { precompress } from './precompress.ts'
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   envDir: false,
-  // Chunks load each other by relative URLs, because the service may be at a path of its host.
+  // Chunks load each other by relative URLs, because the service may run below a path prefix.
   base: './',
   clearScreen: false,
   plugins: [react(), precompress()],
@@ -15,8 +15,8 @@ export default defineConfig({
     emptyOutDir: true,
     manifest: true,
     target: 'es2023',
-    // Minimum browsers that support light-dark(). For older targets, Vite would replace it with variables that are
-    // never set.
+    // The oldest browser versions that support light-dark(). For older targets, Vite would replace it with variables
+    // that are never set.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     sourcemap: false,
     reportCompressedSize: false,

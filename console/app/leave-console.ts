@@ -40,11 +40,11 @@ function forgetAll(): void {
   queryClient.clear()
   for (const forget of keepers) forget()
   try {
-    // Includes keys of parts that have not been loaded since the page was opened.
+    // This also removes entries of console parts that have not been loaded since the page was opened.
     for (const name of Object.keys(sessionStorage)) {
       if (name.startsWith(storedPrefix)) sessionStorage.removeItem(name)
     }
   } catch {
-    // Access throws if the browser disables storage.
+    // Accessing `sessionStorage` throws if the browser has disabled storage.
   }
 }

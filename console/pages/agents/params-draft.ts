@@ -2,8 +2,8 @@ import { storedPrefix, whenLeaving } from '../../app/leave-console.ts'
 import type { FormField } from '../../parts/schema-form/form-field.ts'
 import { isObject, matches, ownValue, toJson } from '../../parts/schema-form/form-value.ts'
 
-// Drafts are params that the user has entered but not run, by form, in this tab. They survive a reload and are deleted
-// when the login ends. Secrets are never stored.
+// Drafts are params that the user has entered in this tab but not run yet. There is one per form. They survive a reload
+// and are deleted when the login ends. Secrets are never stored.
 
 const prefix = `${storedPrefix}params.`
 const drafts = new Map<string, unknown>()

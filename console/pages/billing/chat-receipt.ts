@@ -77,7 +77,7 @@ function shown(parts: ReturnType<typeof componentsOf>): ReceiptLine[] {
   return used.map(({ line }) => line)
 }
 
-/** A charge without carried amounts was rounded half up on its own. */
+/** If the breakdown contains no carried amounts, the charge itself was rounded half up. */
 function adjustmentsOf({ carriedAfterUsd, carriedBeforeUsd }: Breakdown, exact: bigint) {
   if (carriedBeforeUsd === undefined || carriedAfterUsd === undefined) {
     const rounded = ((exact + perUnit / 2n) / perUnit) * perUnit

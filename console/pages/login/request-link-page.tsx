@@ -13,7 +13,7 @@ type RequestLinkPageProps = {
   send: (input: { email: string }) => Promise<unknown>
 }
 
-/** Requests a link by mail. The response does not reveal whether the address has an account. */
+/** Requests a link by email. The response does not reveal whether the address has an account. */
 export function RequestLinkPage({ lead, send, sent, title }: RequestLinkPageProps) {
   const [email, setEmail] = useState('')
   const [isEmpty, setEmpty] = useState(false)

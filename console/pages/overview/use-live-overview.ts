@@ -59,7 +59,7 @@ function useUsageAfter(newestId: string | undefined): void {
 
 type Counted = { total: number } | undefined
 
-/** Whether the account has never run a task or a chat. Undefined until that is loaded. */
+/** Whether the account has never run a task or a chat. Undefined until the tasks and chats are loaded. */
 function isNewAccount(tasks: Counted, chats: Counted): boolean | undefined {
   if (tasks === undefined) return undefined
   if (tasks.total > 0) return false

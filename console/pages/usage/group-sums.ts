@@ -57,7 +57,10 @@ export function totalOf(groups: readonly Sums[]): Sums {
   }
 }
 
-/** Returns how many days the balance lasts at the average spending since the first charge, if there is one. */
+/**
+ * Returns how many days the balance will last at the average daily spending since the first charge. Returns undefined
+ * if nothing was spent.
+ */
 export function daysLeft(balanceUsd: string, days: Usage['days']): number | undefined {
   const first = days.findIndex(({ spentUsd }) => usdUnits(spentUsd) > 0)
   const since = first === -1 ? [] : days.slice(first)

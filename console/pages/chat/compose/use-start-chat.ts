@@ -10,14 +10,14 @@ import { goTo } from '../../../app/service-url.ts'
 
 export type NewSession = { agentId: string; connectorIds?: string[]; maxCostUsd?: string; continues?: string }
 
-/** Key of the draft of a chat without a session. */
+/** Draft id for a chat that has no session yet. */
 export const newChatId = 'new'
 
 type First = { input: NewSession; message: string; files: readonly AttachedFile[] }
 
 /**
- * Creates a session, sends its first message and opens it. The message is the draft with this id. If the session cannot
- * be created, the draft is restored. A retry after an error does not create a second session.
+ * Creates a session, sends its first message and opens it. The message is taken from the draft with this id. If the
+ * session cannot be created, the draft is restored. A retry after an error does not create a second session.
  */
 export function useStartChat(draftId: string) {
   const intent = useRef<{ of: string; key: string }>(undefined)

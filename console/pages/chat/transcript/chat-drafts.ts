@@ -2,8 +2,8 @@ import { useSyncExternalStore } from 'react'
 import type { AttachedFile } from '../compose/attached-files.ts'
 import { storedPrefix, whenLeaving } from '../../../app/leave-console.ts'
 
-// Unsent drafts, and sent messages that may not be stored yet, by session, in this tab. Both survive a reload and are
-// deleted when the login ends.
+// Stores this tab's unsent drafts, and its sent messages that the service may not have stored yet, per session. Both
+// survive a reload and are deleted when the login ends.
 
 export type ChatParams = { temperature?: number; maxTokens?: number }
 export type SentMessage = {
