@@ -1,7 +1,7 @@
 type Example = { request?: unknown; response: unknown }
 
-// Responses of the quickstart, for the operations that clients call first. The linter validates them against their
-// schemas.
+// Example responses, taken from the quickstart, for the operations that clients call first. The linter validates them
+// against their schemas.
 
 const userId = 'user_01m8323zksrfywzbfn4ad53g1w'
 const taskId = 'task_01m8324g3796xx8n4nen2zhvqk'
