@@ -23,7 +23,10 @@ export const EraseAccountInput = z.object({
 type ErasureParts = { store: Store; log: Logger; port?: PaymentParts['port'] }
 type EraseUser = { userId: string; forfeitBalanceUsd: string; withoutAdmins?: boolean }
 
-/** Erasure steps to run within the request, enough to finish a small account. Upkeep runs the rest. */
+/**
+ * Number of erasure steps to run within the request. They suffice for a small account. For a larger one, upkeep runs
+ * the remaining steps.
+ */
 const stepsAtOnce = 5
 
 /** Idempotent. */

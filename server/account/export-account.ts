@@ -21,7 +21,10 @@ type Exported = ExportParts & { userId: string; createdBefore: number }
 type Lines = AsyncGenerator<string>
 
 const limit = 100
-/** Creates no links, because they expire, and reads progress only from the store. */
+/**
+ * Used instead of the service's links and live progress. Links would expire, and the export reads progress only from
+ * the store.
+ */
 const stored = { links: { create: () => '' }, live: { of: () => undefined } }
 
 /** Yields a user's data as JSON lines, reading one page at a time. The last line has the type `end`. */

@@ -5,7 +5,10 @@ import type { Store } from '../store/store.ts'
 const pageRows = 4000
 const usersMax = 1000
 
-/** Sums of a user's transactions from the step `fromStep` up to and including the transaction `newestSeq`. */
+/**
+ * Sums of a user's transactions per step (a UTC day or hour), from `fromStep` up to and including the transaction
+ * `newestSeq`.
+ */
 type CachedSums = { fromStep: number; newestSeq: number; steps: Map<number, SpendStep> }
 
 /**

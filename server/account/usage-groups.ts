@@ -15,7 +15,9 @@ type ReadGroups = { userId: string; groupBy: GroupBy; fromDay: number; toDay: nu
 type Group = TagSums & { value: string }
 type DaySum = { value: string; day: number; charged: Units }
 
-/** Returns the groups that a task belongs to. There are none for `model`, because task records do not contain it. */
+/**
+ * Returns the groups that a task belongs to. There are none for `model`, because task records do not contain the model.
+ */
 const valuesOf: Readonly<Record<GroupBy, (run: EndedRun) => string[]>> = {
   agent: ({ agentId }) => [agentId],
   endpoint: ({ endpointId }) => [endpointId],
