@@ -1,6 +1,6 @@
 const hourMs = 3_600_000
 const hoursKept = 24
-/** Queue times stored per hour, from which the percentile is computed. Newer values overwrite older ones. */
+/** Maximum number of queue times kept per hour to compute the percentile. Newer values overwrite older ones. */
 const waitsMax = 1000
 
 type Hour = { startsAt: number; queued: number; waitsMs: number[]; taken: number; ended: number; failed: number }
