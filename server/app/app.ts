@@ -124,7 +124,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     closers.push(() => gate.close())
     announceRetention(catalogue, { limits, log })
     if (options.signUp) assertNewcomerPlan(options.signUp, catalogue)
-    // Use getters, so that the store follows reloads of the configuration.
+    // Use getters, so that the store always reads the latest configuration.
     const ofStore = Object.defineProperties(
       { ...limits },
       { plans: { get: () => catalogue.plans }, retention: { get: () => catalogue.retention } },
@@ -229,7 +229,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 }
 
-/** Passes a request, whose body must be unread, from another server to ours. */
+/** Passes a request from another server to ours. The request body must not have been read yet. */
 function passOn(server: Server, request: IncomingMessage, response: ServerResponse): void {
   if (!request.readableDidRead) return void server.emit('request', request, response)
   const message = "Another handler already read the request body. Mount Errand's handler before any body parser."
@@ -237,7 +237,7 @@ function passOn(server: Server, request: IncomingMessage, response: ServerRespon
   response.writeHead(500, { 'Content-Type': 'application/json; charset=utf-8' }).end(body)
 }
 
-/** Closes the chats that the previous process left open, without a charge. */
+/** Closes the chats that the previous process left open. The user is not charged for them. */
 async function closeAbandonedTurns(store: Store, log: Logger): Promise<void> {
   let turns = 0
   for (let closed = -1; closed !== 0; turns += closed) closed = await store.closeAbandonedTurns()

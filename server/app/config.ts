@@ -255,7 +255,7 @@ export function resolveTrustedProxies(env: EnvironmentVariables = process.env): 
   return given
 }
 
-/** Adds the provider of the ERRAND_OIDC_ variables to the providers of the configuration file. */
+/** Adds the login provider set by the ERRAND_OIDC_ variables to those in the configuration file. */
 export function resolveLogin(fromFile: LoginConfig = {}, env: EnvironmentVariables = process.env): LoginConfig {
   const { ERRAND_OIDC_ISSUER: issuer, ERRAND_OIDC_CLIENT_ID: clientId, ERRAND_OIDC_CLIENT_SECRET: clientSecret } = env
   if (issuer === undefined || issuer === '') return fromFile

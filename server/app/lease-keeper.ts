@@ -18,11 +18,14 @@ type LeaseKeeperParts = {
 const renewalsPerLease = 4
 const retryMsMax = 1000
 /**
- * A renewal that takes longer than a lease divided by this number counts as a break, and so does a larger step of the
- * database's clock.
+ * If a renewal takes longer than the lease duration divided by this number, contact with the database counts as broken.
+ * The same applies if the database's clock jumps by more than that.
  */
 const breaksPerLease = 2
-/** Missing this many renewals also counts as a break: all nodes may have been suspended, and only this one resumed. */
+/**
+ * Missing this many renewals also counts as broken contact: all nodes may have been suspended, and only this one
+ * resumed.
+ */
 const renewalsLeftOut = 3
 
 /**

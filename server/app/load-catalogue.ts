@@ -47,8 +47,8 @@ export async function readCatalogue(
 }
 
 /**
- * Warns of plans that users have but the configuration lacks. Users store only the name of their plan, so a
- * configuration change can cause this.
+ * Warns about plans that users have but the configuration does not define. Only the name of a plan is stored with its
+ * users, so a configuration change can remove a plan that is in use.
  */
 export async function warnOfPlans(store: Store, { plans }: Catalogue, log: Logger): Promise<void> {
   const unknown = (await store.plansInUse()).filter((plan) => !plans.named.has(plan))

@@ -30,9 +30,12 @@ export type ErrandOptions<Config extends ErrandConfig = ErrandConfig> = {
   readonly onFatal?: (cause: unknown) => void
 }
 
-/** The used part of Node's `IncomingMessage`, so that the package's declarations do not need `@types/node`. */
+/**
+ * The part of Node's `IncomingMessage` that Errand uses. Declared here so that the package's declarations do not need
+ * `@types/node`.
+ */
 type NodeRequest = { readonly url?: string | undefined; readonly rawHeaders: string[]; readonly complete: boolean }
-/** The used part of Node's `ServerResponse`. */
+/** The part of Node's `ServerResponse` that Errand uses. */
 type NodeResponse = { readonly headersSent: boolean; flushHeaders(): void; writeHead(status: number): unknown }
 
 export type Errand<Config extends AnyConfig = UnknownConfig> = {

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 /** Allowance for files other than connections: the database, payloads, threads and connectors. */
 const ownFilesMax = 1000
 /**
- * Enough for normal use, which rarely comes near `maxConnections`. Default limits of older systems, 1,024 or 4,096
- * files, are not.
+ * Number of open files that suffices for normal use, which rarely comes near `maxConnections`. The default limits of
+ * older systems, 1,024 or 4,096, are too low.
  */
 const everydayFiles = 8192
 

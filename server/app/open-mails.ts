@@ -8,7 +8,9 @@ import type { Store } from '../store/store.ts'
 
 type MailParts = { baseUrl: () => string; clock: Clock; log: Logger; store: Store; vault: SecretVault }
 
-/** Stores whether the service sends mails, and creates their sender. Loads the SMTP client only if needed. */
+/**
+ * Records in the store whether the service sends email, and creates the sender. Loads the SMTP client only if needed.
+ */
 export async function openMails(
   settings: MailSettings | undefined,
   { store, ...parts }: MailParts,

@@ -17,7 +17,8 @@ type StoreSettings = {
 }
 
 /**
- * Log a warning if this machine's clock is further behind the newest database entry than this. Normal drift is smaller.
+ * If this machine's clock is behind the newest database entry by more than this, log a warning. Normal drift is
+ * smaller.
  */
 const behindMsMax = 1000
 const clockIsBehind = "this machine's clock is behind the newest entry in the database. Set the clock"
