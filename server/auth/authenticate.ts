@@ -199,8 +199,8 @@ function assertNotSuspended({ suspendedAt }: { suspendedAt: number | null }): vo
 }
 
 /**
- * The message contains the start of the key, in case a program sends an old key from its environment. It is the same
- * for unknown and revoked keys, so that it does not reveal which keys exist.
+ * The message quotes the start of the key, because a program may be sending an old key from its environment. It is the
+ * same for unknown and revoked keys, so that it does not reveal which keys exist.
  */
 function invalidKey(what: string, { headers }: IncomingMessage): ErrandError {
   const start = /errand_\w{7}/.exec(headers.authorization ?? '')?.[0]

@@ -16,13 +16,15 @@ const resetLifeMs = 3_600_000
 const signUpLifeMs = 86_400_000
 /** Minimum response time, which hides whether the address belongs to a user. */
 const requestMs = 250
-/** Concurrent requests. Together with `requestMs`, this limits how fast unauthenticated clients can create rows. */
+/**
+ * Limits concurrent requests. Together with `requestMs`, this bounds how fast unauthenticated clients can create rows.
+ */
 const requests = new FairPlaces({ total: 20 })
 
 type LinkRequest = { browser: Browser; email: string }
 type Refused = { outcome: 'refused'; until: EpochMs }
 
-/** Mails a password link, if the address belongs to a user with a password. */
+/** Emails a password link, if the address belongs to a user with a password. */
 export async function requestPasswordReset(parts: LoginAccess, { browser, email }: LinkRequest) {
   const { log, mails, store } = parts
   if (!mails) throw new ErrandError('NOT_FOUND', 'This service does not send email. Ask an admin for a link.')
@@ -40,7 +42,7 @@ export async function requestPasswordReset(parts: LoginAccess, { browser, email 
   return { message: 'If an account with a password has this email address, the service sent a link to it.' }
 }
 
-/** Mails a sign-up link, or a note if the address already belongs to a user. */
+/** Emails a sign-up link, or a note if the address already belongs to a user. */
 export async function requestSignUp(parts: LoginAccess, { browser, email }: LinkRequest) {
   const { mails, signUp, store } = parts
   const { domains, isOpen, perDayMax } = signUp

@@ -19,14 +19,14 @@ export const TypedPassword = z.string().min(1, 'Must not be empty').max(1024).me
 const nobodysHash = '$argon2id$v=19$m=19456,t=2,p=1$Mi6SpFH27e0b98ek7COc0Q$Ut9KjCRw889zxM0adlmSMly5nQy7qJDLY4hblA+uar4'
 
 /**
- * Slots for hashing, by email address. A hash needs 19 MiB and tens of milliseconds of CPU time, so more concurrent
- * hashes would only slow each other down.
+ * Slots for hashing, shared fairly between email addresses. A hash needs 19 MiB and tens of milliseconds of CPU time,
+ * so more concurrent hashes would only slow each other down.
  */
 const hashes = new FairPlaces({ total: 2, perUser: 1 })
-/** Limits how many requests hash or wait for a slot, by email address. */
+/** Limits how many requests can hash or wait for a hashing slot, in total and per email address. */
 const requests = new FairPlaces({ total: 102 })
 
-/** Runs one hash in a slot. Slots are assigned to email addresses round-robin. */
+/** Runs one hash as soon as a slot is free. Email addresses take turns. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
