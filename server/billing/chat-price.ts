@@ -126,7 +126,7 @@ export function joinRates([first, ...fallbacks]: readonly [ChatRates, ...ChatRat
   return fallbacks.length === 0 ? first : { ...first, fallbacks }
 }
 
-/** Takes the highest of each rate over all models, so that a hold is sufficient for any of them. */
+/** Takes each rate from the model where it is highest, so that a hold is sufficient for any of the models. */
 export function highestRates(rates: ChatRates): ChatRates {
   const models = ratesByModel(rates)
   if (models.length === 1) return rates

@@ -38,8 +38,8 @@ export async function sumBooks(
   { fromDay, onRow, toDay, ...of }: Read & { onRow?: (row: BookRow) => void },
 ): Promise<{ total: BookSums; groups: BookRow[] }> {
   const groups = new Map<string | number, BookRow>()
-  // Read the period in chunks, so that other requests can run in between. For all users together, each chunk ends with
-  // a month, because the store has precomputed monthly totals.
+  // Read the period in chunks, so that other requests can run in between. When summing over all users, each chunk ends
+  // at the end of a month, because the store has precomputed monthly totals.
   for (let at = fromDay, end; at < toDay; at = end) {
     end = Math.min(toDay, of.userId === undefined ? firstMonthStart(at + daysPerRead) : at + userDaysPerRead)
     if (at > fromDay) await new Promise((resolve) => setImmediate(resolve))

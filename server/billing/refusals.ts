@@ -12,7 +12,7 @@ export function rateRefusal(rate: RateState): ErrandError {
   return new ErrandError('RATE_LIMIT_EXCEEDED', message, { retryAfterSeconds: secondsUntil(freeAt, rate.now) })
 }
 
-/** Retry delay if only holds make the balance insufficient. */
+/** Retry delay if the balance is insufficient only because of current holds. */
 const heldRetrySeconds = 5
 
 export function balanceRefusal({
