@@ -19,12 +19,12 @@ export class AnsweringModel {
     this.#index ??= index
   }
 
-  /** Rates of the model that answers, or of the first model until one has started to answer. */
+  /** Rates of the model that is answering, or of the first model until one starts to answer. */
   get rates(): ChatRates {
     return this.#rates[this.#index ?? 0] ?? this.#rates[0]!
   }
 
-  /** Upper bound of the rates that the reply is charged. */
+  /** Upper bound of the rates at which the reply can be charged. */
   get ratesMax(): ChatRates {
     return this.#index === undefined ? this.#highest : this.rates
   }

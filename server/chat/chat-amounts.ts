@@ -8,7 +8,8 @@ import { draftFiles, type MessageDraft } from './files/message-draft.ts'
 import { tokensOf } from './message-input.ts'
 
 /**
- * Number of output tokens to reserve in advance, because each increase of the reserved amount is a database commit.
+ * Number of output tokens to reserve in advance. Reserving ahead saves database commits, because each increase of the
+ * reserved amount is a commit.
  */
 export const holdStepTokens = 2000
 
@@ -33,7 +34,10 @@ type AmountsOf = {
   promptTokens: number
   /** Maximum tokens of the complete prompt of the first model call. */
   promptTokensMax: number
-  /** Whether a file has no token limit. If so, the cost of the whole prompt is reserved for every kind of agent. */
+  /**
+   * Whether the token count of any file has no known maximum. If so, the cost of the whole prompt is reserved for every
+   * kind of agent.
+   */
   hasUnboundedFile?: boolean
   maxTokens: number | undefined
   /** Amount left under the caps. Infinity without caps. */
@@ -47,7 +51,7 @@ export function amountsOf(of: AmountsOf): Amounts {
   const longest = maxTokens ?? maxOutputTokens
   const upTo = (completionTokens: number) =>
     chatHold(mostExpensiveUse({ promptTokens: promptTokensMax, completionTokens }, rates), rates)
-  // Code and http agents announce each prompt only with the step of its model call.
+  // Code and http agents announce each prompt only when they request the step for its model call.
   const isPromptHeld = isModel || hasUnboundedFile === true
   const required = isPromptHeld ? upTo(1) : chatHold(callUse({ promptTokens, completionTokens: 1 }, rates), rates)
   const hold = Math.max(required, upTo(isModel ? longest : Math.min(longest, holdStepTokens)))
@@ -71,7 +75,7 @@ export function promptAtMost(
 ): PromptBound {
   const said = [...history.messages.map(({ content }) => content), draft.text]
   const texts = [...textsBeside(responseFormat), ...said].filter((text) => text !== '')
-  // Code and http agents announce the rest of each prompt with the step of its model call.
+  // Code and http agents announce the rest of each prompt when they request the step for its model call.
   const tokens = isModel ? toolTokensMax + messagesAtMost(texts) : tokensAtMost(texts.join(''))
   const all = [...files, ...draftFiles(draft)]
   const sum = sumTokens(all)

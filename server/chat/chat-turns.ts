@@ -61,12 +61,12 @@ type Start = Ask & {
   signal: AbortSignal
 }
 
-/** Maximum requests that wait for the admission of an earlier request with the same Idempotency-Key. */
+/** Maximum number of requests that can wait for the admission of an earlier request with the same Idempotency-Key. */
 const repeatsMax = 20
 /** Poll intervals while a session's turn is being settled, in this process or on another node. */
 const stopPauseMs = 10
 const stopElsewherePauseMs = 100
-/** Maximum sessions whose prompt overhead is cached. */
+/** Maximum number of sessions whose prompt overhead is cached. */
 const cachedOverheadsMax = 10_000
 const settleMsMax = 10_000
 
@@ -260,7 +260,7 @@ export class ChatTurns {
     return undefined
   }
 
-  /** Returns a reader of the earlier reply if the request was rejected as a repetition. */
+  /** Returns a reader of the earlier reply if the request was rejected because it repeats an earlier one. */
   async #earlierReply(refused: RefusedTurn, { caller, idempotency }: KeyedRequest): Promise<TurnReader | undefined> {
     if (refused.reason === 'repeated') return await this.reads.open({ caller, turnId: refused.turnId, after: 0 })
     if (refused.reason !== 'idempotency-conflict' || !idempotency) return undefined

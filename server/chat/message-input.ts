@@ -108,13 +108,11 @@ export function tokensOf({ files, text }: MessageDraft): number {
 
 const titleCharsMax = 120
 
-/**
- * Returns the title that the message gives to a session without one: its first line, or the name of its first file.
- */
+/** Returns the title for a session that has none: the first line of the message, or the name of its first file. */
 export function titleOf(draft: MessageDraft): string | null {
   const named = draft.text.trim() || (draftFiles(draft)[0]?.filename ?? '')
   const line = named.slice(0, titleCharsMax).split('\n', 1)[0]!
-  // The cut may have split a surrogate pair. Remove its half, and all control characters.
+  // The cut may have split a surrogate pair. Remove the remaining half, and all control characters.
   return line.replaceAll(/[\p{Cc}\p{Cs}]/gu, ' ').trim() || null
 }
 

@@ -9,7 +9,7 @@ import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import { callUse, chatHold, outputWithin, withOutput, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 
-/** How long to keep reading a stopped model call for its usage. Providers react to a stop within a second. */
+/** How long to keep reading a stopped model call to get its usage report. Providers react to a stop within a second. */
 const readOnMs = 700
 /**
  * Limit for a stopped model call with hidden reasoning. Only the usage report at the end of the call includes that

@@ -10,9 +10,9 @@ const retryMs = 200
 type TurnHoldParts = {
   store: Pick<Store, 'growHold'>
   turnId: string
-  /** Upper bound of the rates that the turn is charged. */
+  /** Upper bound of the rates at which the turn can be charged. */
   rates: () => ChatRates
-  /** Minimum increase, because each increase is a database commit. */
+  /** Minimum increase of the hold. It saves database commits, because each increase is one. */
   step: Units
   isOver: () => boolean
   onFault: (error: unknown) => void
@@ -26,8 +26,8 @@ type Cover = {
 }
 
 /**
- * The amount of the account that is reserved for a turn. Increases run one after another. The amount never decreases
- * before the turn ends.
+ * The amount of the user's balance that is reserved for a turn. Increases run one after another. The amount never
+ * decreases before the turn ends.
  */
 export class TurnHold {
   readonly #parts: TurnHoldParts
@@ -84,8 +84,8 @@ export class TurnHold {
   }
 
   /**
-   * Amount to reserve in advance. It equals the amount already reserved, so that a long reply takes few commits. It is
-   * at most an eighth of the free amount, because the user's other turns need the rest.
+   * Amount to reserve in advance: as much again as is already reserved, so that a long reply takes few commits. It is
+   * limited to an eighth of the free amount, because the user's other turns need the rest.
    */
   get #ahead(): Units {
     return Math.floor(Math.min(this.#held, this.#free / 8))

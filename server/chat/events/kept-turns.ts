@@ -38,7 +38,7 @@ type StoredPiece = { lastSeq: number; bytes: number }
 export class KeptTurns {
   readonly #store: Store
   readonly #log: Logger
-  /** By turn id, in order of start time. */
+  /** Turns by their id, in order of start time. */
   readonly #turns = new Map<string, Held>()
   /** Turns that are being admitted. Other requests may find them in the store before `add` is called. */
   readonly #expected = new Map<string, Promise<void>>()

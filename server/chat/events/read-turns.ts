@@ -12,7 +12,10 @@ import type { TurnReader } from './turn-feed.ts'
 
 type Of = { caller: Pick<Caller, 'credential' | 'userId'>; turnId: string }
 
-/** Maximum turns that one user reads concurrently, in addition to the streams of sent messages. */
+/**
+ * Maximum number of turns that one user can read concurrently, not counting the response streams of the user's own
+ * messages.
+ */
 export const readersMax = 200
 const fullRetrySeconds = 30
 

@@ -23,8 +23,8 @@ type Of = { turn: TurnRecord; after: number }
 
 /**
  * Reads a turn that is not in this process's memory, because it runs on another node or ran before a restart. If its
- * process died without reporting a failure, the failure comes from the turn's record. A charged reply must be complete,
- * so it counts as ended only once its last event is in the store.
+ * process died without reporting a failure, the failure is taken from the turn's record. A charged reply must be
+ * complete, so it counts as ended only once its last event is in the store.
  */
 export class StoredEvents implements TurnReader {
   readonly #parts: Parts

@@ -53,7 +53,10 @@ export const requestFilesMax = 50
 /** Media type of task params and results. */
 const jsonType = 'application/json'
 const base64Padding = /={1,2}$/
-/** Matches a single character, because a pattern for the complete string would overflow the stack on megabytes. */
+/**
+ * Matches a single character, because a pattern for the complete string would overflow the stack on a string of several
+ * megabytes.
+ */
 const noBase64 = /[^A-Za-z0-9+/]/
 
 export function hasFiles(message: z.output<typeof ChatInput>['message']): boolean {
@@ -173,8 +176,8 @@ type Found = { mediaType: string; filename: string | undefined } & (
 )
 
 /**
- * Reads a payload of the caller. Payloads of other users, and payloads that the credential may not read, count as
- * missing.
+ * Reads a payload that belongs to the caller. Payloads of other users, and payloads that the credential may not read,
+ * count as missing.
  */
 async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store }: DraftParts): Promise<Found> {
   const { caller } = of

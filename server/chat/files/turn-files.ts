@@ -130,7 +130,7 @@ export class TurnFiles {
 
   /**
    * Returns the history with file contents. Reads the newest files first, until they and the files of this message
-   * reach the limit of a message. Reads no contents for agents that receive URLs.
+   * reach the limit for one message. Reads no contents for agents that receive URLs.
    */
   async ofHistory(
     messages: History['messages'],
