@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 export type Shell = 'bash' | 'zsh' | 'fish'
 
 type Word = [word: string, meaning: string]
-/** `path` is the command before the word, such as `users create`. Empty for `errand` itself. */
+/** `path` is the command that precedes the words, such as `users create`. It is empty for `errand` itself. */
 type Node = { path: string; words: Word[] }
 
 /**

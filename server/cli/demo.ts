@@ -53,7 +53,7 @@ async function openDemo(store: Store, file: string): Promise<Demo> {
   const { passwordHash = null } = (await store.getUser(userId)) ?? {}
   const isKnown = known?.password !== undefined && (await isPassword(known.password, passwordHash))
   // A user who has changed the password knows the new one. If the file is missing, the generated password is lost, so
-  // set another.
+  // set a new one.
   const password = isKnown ? known.password : known ? undefined : await setNewPassword(store, { userId, passwordHash })
   const key = known && (await isLive(store, known.key)) ? known.key : await createDemoKey(store, userId)
   const demo: Demo = { email, key, ...(password !== undefined && { password }) }

@@ -13,8 +13,8 @@ type Describe = (app: App, options: Options) => Promise<string> | string
 
 /** Serves until a signal arrives. Resolves once the service is listening and the text from `describe` is printed. */
 export async function serve(options: Options, describe?: Describe): Promise<void> {
-  // The demo prints its instructions before its log. Other services log from the start, so that the log shows why a
-  // service does not start.
+  // The demo prints its instructions before its log. Without the demo, the service logs from the start, so that the log
+  // shows why it failed to start.
   const held = describe && new HeldOutput(pino.destination({ dest: 2, sync: false }))
   try {
     await start(options, { describe: describe ?? describeAddress, log: createServiceLog(resolveLogLevel(), held) })
