@@ -26,7 +26,7 @@ export type McpCall = {
   left: AbortSignal
 }
 
-/** Runs an endpoint like POST /api/tasks. Rejections become tool results that say what to do. */
+/** Runs an endpoint the same way as POST /api/tasks does. Rejections become tool results that say what to do. */
 export async function callTool(parts: ToolParts, call: McpCall): Promise<Fields | WaitingCall> {
   const { ctx, message } = call
   const { arguments: params = {}, name } = message.params

@@ -146,7 +146,7 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Limits ids and progress tokens, because both are stored and sent back. */
+/** Maximum length of ids and progress tokens. Both are stored and sent back. */
 const idCharsMax = 1024
 
 export function isRequestId(value: unknown): value is RequestId {

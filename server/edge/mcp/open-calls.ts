@@ -60,7 +60,7 @@ export class OpenCalls {
   readonly #byWhat = new Map<string, Set<CalledTask>>()
   /** The values are sets, because request ids restart in each client, and clients need not identify themselves. */
   readonly #byRequest = new Map<string, Set<Waiter>>()
-  /** Tasks being created for requests of distinguishable clients. */
+  /** Tasks being created for requests from clients that can be told apart. */
   readonly #created = new Map<string, Promise<string>>()
 
   constructor({ keepMs }: { keepMs: number }) {

@@ -54,7 +54,7 @@ export class WaitingCall {
     return { result: failure(text, { taskId }) }
   }
 
-  /** Call this once the result was sent or the client disconnected. Idempotent. */
+  /** Call this when the result has been sent or the client has disconnected. Idempotent. */
   end(): void {
     if (this.#hasEnded) return
     this.#hasEnded = true

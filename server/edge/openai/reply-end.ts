@@ -59,8 +59,8 @@ const refused: Record<string, ErrorCode> = {
 }
 
 /**
- * Marks failures without an equivalent rejection as final. A retry would run the request again, and only the user
- * should decide that.
+ * Marks a failure as final unless it has one of the codes above. An automatic retry would run the request again, and
+ * only the user should decide that.
  */
 function failure(code: string, message: string): ErrandError {
   const known = refused[code]

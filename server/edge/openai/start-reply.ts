@@ -35,8 +35,8 @@ export type Reply = Pick<TurnReader, 'turnId' | 'next'> & {
 }
 
 /**
- * Admits a request, or finds the reply to an earlier copy of it. A copy has the same Idempotency-Key, or came from the
- * same client within the last minute.
+ * Admits a request, or finds the reply to an earlier copy of it. An identical request is a copy if it has the same
+ * Idempotency-Key, or if it came from the same client within the last minute.
  */
 export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask: ReplyAsk): Promise<Reply> {
   const { context, request, response } = routed
@@ -55,7 +55,7 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
     : sent && sent.retries > 0 && (await openRepeated(sent))
   const turn = earlier || (await start())
   holdAnswer(context)
-  // A turn can have several readers but only one row. If any of them disconnects, mark that row.
+  // A turn can have several readers but only one row in the database. If any reader disconnects, mark that row.
   const onCut = () => sent && noteLeft({ digest: sent.digest, resourceId: turn.turnId })
   return readBy(turn, { left: reader.left, patienceMs: isRepeated ? repeatMs : 0, onCut })
 

@@ -49,7 +49,7 @@ const passing = new Set<ErrorCode>([
 
 type Field = { param?: string; code?: string; isFinal?: boolean }
 
-/** Sets fields of OpenAI's error format directly instead of deriving them from the code. */
+/** An error that sets fields of OpenAI's error format directly, instead of deriving them from its code. */
 export class WireError extends ErrandError {
   readonly field: Field
 

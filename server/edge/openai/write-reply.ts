@@ -39,7 +39,7 @@ export async function streamReply(
       isOver = lines === undefined
       const events = opening + (lines === undefined ? await translation.finish() : translation.write(lines))
       opening = ''
-      // The protocol has no equivalent of some lines.
+      // Some lines have no equivalent in the protocol.
       if (events === '') continue
       reply.told()
       return events

@@ -7,7 +7,7 @@ type Value = string | number | boolean | undefined
 type Row = Record<string, Value | readonly Value[]>
 type Tables = { readonly [Name in (typeof tableNames)[number]]?: readonly Row[] }
 
-/** Fields with table rows. The first one in a result is the table. */
+/** Names of fields that can contain the rows of a table. If a result has several, the first in this list is used. */
 const tableNames = ['groups', 'days', 'acts'] as const
 
 /** Sends JSON, or CSV of the result's rows if the request accepts `text/csv`. */

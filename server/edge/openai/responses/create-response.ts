@@ -46,8 +46,8 @@ export async function createResponse(wire: OpenaiParts, routed: RoutedRequest, b
     const opened = await place.open()
     if (isKept) ({ sessionId } = opened)
     const onRefused = async () => {
-      // The session created by `open` was deleted again. If an earlier reply answers the request, it belongs to another
-      // session.
+      // The session that `open` created is deleted now. If an earlier reply answers the request, that reply belongs to
+      // another session.
       sessionId = null
       await opened.onRefused?.()
     }

@@ -22,7 +22,7 @@ type Events = {
 
 type Open = { kind: DeltaKind; id: string; index: number; literals: string[] }
 
-/** Event names for each kind of part, and the field with its index within the item. */
+/** Event names for each kind of part, and the name of the field that contains the part's index within the item. */
 const words = {
   text: {
     added: 'response.content_part.added',
