@@ -24,7 +24,7 @@ export type Route = {
   takesIdempotencyKey?: boolean
   /** Whether a GET request writes to the audit log. */
   isAudited?: boolean
-  /** Headers that pages of other origins may send besides those of all routes. */
+  /** Headers that pages of other origins may send, in addition to those that every route allows. */
   allowedHeaders?: readonly string[]
   form: AnswerForm
   /** Returns the result to write in the route's format, or undefined if the handler has written the response. */

@@ -7,7 +7,7 @@ import type { RoutedRequest } from '../routed-request.ts'
 
 export const mailPreviewPath = '/admin/mail/preview/{kind}'
 
-// The console's policy would block the inline styles of mails, and logos from other hosts.
+// The console's content security policy would block the inline styles of emails, and logos from other hosts.
 const policy =
   "default-src 'none'; style-src 'unsafe-inline'; img-src https:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox"
 

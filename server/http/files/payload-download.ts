@@ -10,8 +10,8 @@ import { jsonType } from '../respond.ts'
 import type { RoutedRequest } from '../routed-request.ts'
 
 /**
- * Limits concurrent downloads. With a slow client, each takes up to three megabytes, and an open file if payloads are
- * files.
+ * Limits concurrent downloads. With a slow client, each takes up to three megabytes of memory, plus an open file if
+ * payloads are stored as files.
  */
 const downloads = new FairPlaces({ perUser: 24 })
 
@@ -65,8 +65,8 @@ export async function servePayload(
   }
   const chunks = checkedChunks(found.stream(), { payloadId, digest })
   try {
-    // Read one chunk before sending the headers. If it is damaged, as the only chunk of a small payload may be, the
-    // response can still be a 500.
+    // Read one chunk before sending the headers. If that chunk is damaged, the response can still be a 500. A small
+    // payload has only one chunk.
     const first = await chunks.next()
     response.writeHead(200, tagged)
     await pipeline(join(first, chunks), response)

@@ -9,11 +9,14 @@ type ConnectionLimits = { connectionsMax: number; stallMs: number }
  */
 const spareMax = 256
 const spareMsMax = 2000
-/** Requests of a connection that may wait for the responses to earlier ones. No known client comes close. */
+/**
+ * Maximum number of requests on one connection that may wait for the responses to earlier ones. No known client comes
+ * close to it.
+ */
 const aheadMax = 64
 /**
- * Bytes that these waiting requests may have: targets, headers and bodies, which Node stores until the requests are
- * served. Without this limit, they could take nearly 5 MB per connection.
+ * Maximum total size of these waiting requests in bytes: targets, headers and bodies, which Node stores until the
+ * requests are served. Without this limit, they could take nearly 5 MB per connection.
  */
 const aheadBytesMax = 64 * 1024
 
@@ -85,7 +88,8 @@ export function inTurn(
   if (response.socket !== null) return serve(request, response)
   if (connection) {
     const { ahead } = connection
-    // A later request has arrived, so the bodies of the waiting requests are complete.
+    // This request is pipelined behind the waiting ones, so their bodies have arrived completely. Limit their number
+    // and total size.
     if (ahead.size >= aheadMax || bytesOf(ahead) > aheadBytesMax) return void socket.destroy()
     ahead.add(request)
   }

@@ -2,8 +2,8 @@ import { jsonDepthMax } from '../../kernel/check-json.ts'
 import { jsonNameBytesMax } from '../../kernel/json-values.ts'
 
 /**
- * Limits the work of the JSON parser, which creates an object for each value. A new name takes about ten times as long
- * as a value. Repeated names are cheap.
+ * Limits the work of the JSON parser, which creates an object for each value. The first occurrence of a property name
+ * takes about ten times as long as a value. Repeated names are cheap.
  */
 const jsonValuesMax = 250_000
 const jsonNamesMax = 50_000

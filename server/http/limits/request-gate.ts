@@ -25,7 +25,10 @@ export class Sender {
   readonly userId: string | null
   reads = 0
   writes = 0
-  /** `sample` is the latest sample of the gate, and `begun` counts the reads started during it. */
+  /**
+   * `sample` is the number of the gate's sampling period in which this sender last started a read. `begun` counts the
+   * reads it started in that period.
+   */
   begun = 0
   sample = 0
 

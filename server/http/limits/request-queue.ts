@@ -17,10 +17,13 @@ const tickMs = 8
 const backlogMs = 1
 const bounds = { perUser: 1000, total: 4000 }
 const strangersName = ''
-/** Maximum identified senders, and maximum length of their credentials. */
+/** Maximum number of senders to remember, and maximum length of their credentials. */
 const knownMax = 10_000
 const credentialsCharsMax = 1024
-/** Maximum remembered credentials per user. Otherwise, a user with many credentials would displace those of others. */
+/**
+ * Maximum number of credentials to remember per user. Otherwise, a user with many credentials would displace those of
+ * others.
+ */
 const ofUserMax = 16
 
 // Stored on the request, because entries of a weak map add work to each garbage collection.

@@ -32,7 +32,7 @@ export function createTurnAway({ ends, onRefused }: TurnAwayParts) {
     let text = texts.get(form)
     if (text === undefined) texts.set(form, (text = form?.errorText?.(error) ?? restJson))
     respond(response, { status: error.status, text, headers: [...headers, ...own] })
-    // Otherwise, Node would resume the socket before the request ends.
+    // Pause the socket only after the request has closed, because Node would resume it before that.
     request.once('close', () => rested.rest(socket))
   }
 }
