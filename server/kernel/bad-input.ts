@@ -4,7 +4,7 @@ import { ErrandError, type ErrorDetail } from './errors.ts'
 
 const pathCharsMax = 300
 
-/** Formats the path of a Zod issue like clients do: `params.rows[2].name`. */
+/** Formats the path of a Zod issue as a client would write it, such as `params.rows[2].name`. */
 export function issuePath(prefix: string, path: readonly PropertyKey[]): string {
   let text = prefix
   for (const key of path) {

@@ -1,4 +1,4 @@
-/** HTTP status and `error` string of each error code. No other code chooses a status. */
+/** HTTP status and `error` string of each error code. This is the only place that assigns statuses. */
 export const errorCatalogue = {
   BAD_REQUEST: { status: 400, error: 'Bad request' },
   UNAUTHORIZED: { status: 401, error: 'Unauthorized' },

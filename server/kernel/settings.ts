@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 
 // All environment variables and limits. `config.ts` reads no other variables. The command-line help and
-// docs/reference/settings.md are generated from this file. The configuration file defines the agents.
+// docs/reference/settings.md are generated from this file. Agents are not set here but in the configuration file.
 
 export type Variable = {
   /** Noun phrase that completes "the …". */

@@ -9,7 +9,7 @@ import {
 } from '@opentelemetry/api'
 import type { IncomingHttpHeaders } from 'node:http'
 
-// Reads and writes W3C trace context without the OpenTelemetry API, which needs an SDK for it.
+// Reads and writes W3C trace context without the OpenTelemetry API, which would require an SDK.
 
 const versionPattern = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:$|-)/
 
