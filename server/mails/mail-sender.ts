@@ -14,7 +14,7 @@ const inFlightMax = 4
 const attemptMs = 30_000
 /** Duration of a lease. It must be longer than an attempt plus the write of its outcome. */
 const leaseMs = 45_000
-/** Poll interval for mails that other nodes, commands or events have queued. */
+/** Poll interval for emails that other nodes, commands or events have queued. */
 const pollMs = 1000
 const pauseAfterFailureMs = 5000
 const drainMs = 3000
@@ -36,7 +36,7 @@ type SenderParts = {
   vault: SecretVault
 }
 
-/** Sends due mails, each at least once. Every node that serves requests runs one sender. */
+/** Sends due emails, each at least once. Every node that serves requests runs one sender. */
 export class MailSender {
   readonly #parts: SenderParts
   readonly #inFlight = new Set<Promise<void>>()
@@ -53,7 +53,7 @@ export class MailSender {
     this.#running = this.#run()
   }
 
-  /** Resolves when no mail is in flight. After `drainMs`, aborts the remaining attempts, which are retried later. */
+  /** Resolves when no email is in flight. After `drainMs`, aborts the remaining attempts, which are retried later. */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.wake()
@@ -78,7 +78,7 @@ export class MailSender {
     return { host, port, tls: isSecure ? ('implicit' as const) : starttls, from: sender }
   }
 
-  /** Sends a test mail without the queue. Returns an error if the server rejects it. */
+  /** Sends a test email immediately, without queuing it. Returns an error if the server rejects it. */
   async sendTest(to: string): Promise<string | null> {
     const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(attemptMs)])
     try {
@@ -89,13 +89,13 @@ export class MailSender {
     }
   }
 
-  /** Encrypts a link, so that it can be stored until the mail is sent. */
+  /** Encrypts a link, so that it can be stored until the email is sent. */
   seal(url: string): LinkMail {
     const mailId = newId('mail', this.#parts.clock.now())
     return { mailId, sealed: this.#parts.vault.seal({ url }, { mailId }) }
   }
 
-  /** Call this after queuing a mail. */
+  /** Call this after queuing an email. */
   wake(): void {
     this.#wake?.()
   }
@@ -141,7 +141,7 @@ export class MailSender {
     const { port, vault } = this.#parts
     const { attempt, email, id, sealed } = mail
     const pause = pausesMs[attempt - 1]
-    // Randomize the delay, so that mails that failed together are not retried together.
+    // Randomize the delay, so that emails that failed together are not retried together.
     const againInMs = pause === undefined ? null : Math.round(pause * (0.9 + Math.random() * 0.2))
     try {
       const url = sealed === null ? '' : (vault.open(sealed, { mailId: id })['url'] ?? '')

@@ -25,7 +25,7 @@ export function requiresTls({ auth, host, isSecure }: MailSettings): boolean {
 type MailVariables = Record<'logoUrl' | 'sender' | 'url', string>
 
 /**
- * Returns undefined if the service sends no mail. Unset variables are empty strings. Errors do not quote the URL,
+ * Returns undefined if the service does not send email. Unset variables are empty strings. Errors do not quote the URL,
  * because it contains a password.
  */
 export function checkMail({ logoUrl, sender, url }: MailVariables): MailSettings | undefined {

@@ -12,7 +12,7 @@ export type MailLook = { name: string; baseUrl: string; logoUrl?: string }
 
 type Facts = Pick<LeasedMail, 'kind' | 'email' | 'data' | 'createdAt' | 'expiresAt'> &
   MailLook & {
-    /** The secret link in an invitation or password mail. */
+    /** The secret link in an invitation or password email. */
     url: string
   }
 
