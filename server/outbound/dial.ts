@@ -11,7 +11,7 @@ import { hostOf, isPublicAddress, portOf } from './private-address.ts'
 export type Dial = {
   peer: Peer
   url: URL
-  /** Whether to allow private addresses, because the operator configured or allowed the host. */
+  /** Whether private addresses are allowed. They are if the operator configured or allowed the host. */
   isPrivateAllowed: boolean
   /** Time limit for DNS lookup, TCP connection and TLS handshake together. */
   connectMs: number
@@ -22,7 +22,7 @@ export type Dial = {
   onError?: (error: unknown) => void
 }
 
-/** Slots for DNS lookups, shared by all users. A lookup waits for a slot of `userId`. */
+/** DNS lookup slots, shared fairly among all users. Each lookup takes a slot on behalf of `userId`. */
 export type Lookups = {
   userId: string
   places: FairPlaces
