@@ -2,7 +2,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import { ownTurn } from '../kernel/own-turn.ts'
 import { jsonBytes, pageBytesMax } from '../store/byte-bounds.ts'
 
-/** Maximum calls in a batch. A larger batch is rejected as a whole. */
+/** Maximum number of calls in a batch. A larger batch is rejected as a whole. */
 export const batchCallsMax = 20
 export const batchBytesMax = 8 * 1024 * 1024
 

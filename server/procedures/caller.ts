@@ -45,8 +45,8 @@ export function senderOf(caller: AnyCaller): string {
 }
 
 /**
- * Returns the owner of the rate window in the response headers. A platform key does not run anything itself, so its
- * window is empty.
+ * Returns the owner of the rate window that the response headers report. A platform key does not run anything itself,
+ * so its window is empty.
  */
 export function rateOwnerOf(caller: AnyCaller): RateOf {
   return 'platform' in caller ? { userId: caller.platform.keyId, account: unlimited.account } : caller
