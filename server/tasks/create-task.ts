@@ -41,7 +41,7 @@ export type CreateTaskParts = {
   clock: Clock
   quotes: Quotes
   inlineBytes: number
-  /** Hosts that a webhook URL may contain although they resolve to private addresses. */
+  /** Hosts that a webhook URL may contain even if they resolve to private addresses. */
   webhookPrivateHosts: readonly string[]
   tracing: ServiceTracing | undefined
 }

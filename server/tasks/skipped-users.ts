@@ -4,7 +4,8 @@
  */
 const pollMs = 1000
 /**
- * Maximum users to readmit per poll. For each of them, the runner tries to claim a task, which the store may reject.
+ * Maximum number of users to readmit per poll. For each of them, the runner tries to claim a task, which the store may
+ * reject.
  */
 const readmittedMax = 100
 

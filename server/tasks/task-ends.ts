@@ -15,7 +15,7 @@ export type TaskWait = {
   cancel(): void
 }
 
-/** Waiting requests per user. When a task ends, all of its waiters respond simultaneously. */
+/** Maximum number of waiting requests per user. When a task ends, all of its waiters respond simultaneously. */
 export const waitersMax = 200
 
 /**

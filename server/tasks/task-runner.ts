@@ -47,7 +47,7 @@ export class TaskRunner {
   readonly #running = new Map<string, { task: Claimed; deadline: number; stop: AbortController }>()
   /** Number of reserved slots, for users who occupy fewer slots than that. */
   readonly #keptSlots: number
-  /** Number of jobs by user. Counted only if slots are reserved. */
+  /** Number of jobs per user. Counted only if slots are reserved. */
   readonly #jobsOf = new Map<string, number>()
   /** Users who occupy too many slots to get a reserved one. */
   readonly #heavyUsers = new Set<string>()
@@ -114,8 +114,8 @@ export class TaskRunner {
   }
 
   /**
-   * Maximum queued tasks per user, or null for no limit. Once the queue is half full, each user may occupy an eighth of
-   * it, so that one user cannot fill it.
+   * Maximum number of queued tasks per user, or null for no limit. Once the queue is half full, each user may occupy an
+   * eighth of it, so that one user cannot fill it.
    */
   get waitingMax(): number | null {
     const { queuedMax } = this.#options

@@ -14,7 +14,7 @@ export type TaskSource = {
   announce(userId?: string): void
   /** Calls `onWaiting` when tasks may be queued. Returns a function that ends the subscription. */
   subscribe(onWaiting: (userId?: string) => void): () => void
-  /** Returns the start of a claimed task, from which time limits are measured. */
+  /** Returns the start time of a claimed task, from which its time limits are measured. */
   begunAt(task: TaskRecord): EpochMs
 }
 
