@@ -28,7 +28,7 @@ import { checkWebhookUrl } from './webhook-url.ts'
 export type WebhookParts = {
   clock: Clock
   dispatcher: WebhookDispatcher
-  /** Hosts that webhooks may reach although they resolve to private addresses. */
+  /** Hosts that webhooks may reach even if they resolve to private addresses. */
   privateHosts: readonly string[]
   store: Store
   /** Throws RATE_LIMIT_EXCEEDED. Tests are limited because each one inserts rows that are stored for days. */
