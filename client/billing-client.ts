@@ -23,12 +23,13 @@ export type BillingClients = {
     /** Erases the account, which cannot be undone. Needs a browser login. */
     erase: Method<'account.erase'>
   }
-  /** Payments for credit. Available only if the service accepts payments: see `payments` of the account. */
+  /** Payments that add credit. Available only if the service accepts payments: see the account's `payments`. */
   topups: {
     /**
      * Starts a payment that adds credit to the balance. Needs the scope `manage` or `pay`.
      *
-     * @example const { checkoutUrl } = await client.topups.create({ amountUsd: '25.00' })
+     * @example
+     * const { checkoutUrl } = await client.topups.create({ amountUsd: '25.00' })
      */
     create: KeyedMethod<'topups.create'>
     get: Method<'topups.get'>

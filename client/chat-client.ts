@@ -35,8 +35,11 @@ export type ChatClient = {
    * 'continue'`, only `stop` stops the reply, and `resume` can read it again. With `onDisconnect: 'stop'`, a broken
    * connection also stops it.
    *
-   * @example for await (const event of client.chat.stream({ sessionId, message: 'Hello' })) { if (event.type ===
-   * 'assistant_delta') show(event.delta) if (event.type === 'error') warn(event.error.message, event.costUsd) }
+   * @example
+   * for await (const event of client.chat.stream({ sessionId, message: 'Hello' })) {
+   *   if (event.type === 'assistant_delta') show(event.delta)
+   *   if (event.type === 'error') warn(event.error.message, event.costUsd)
+   * }
    */
   stream: (input: ChatInput, options?: ChatOptions) => ChatStream
   /**

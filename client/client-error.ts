@@ -74,7 +74,8 @@ export class ErrandClientError extends Error {
  * Whether a thrown value is an error from this package. Unlike `instanceof`, also detects errors of another loaded copy
  * of the package.
  *
- * @example if (isErrandError(error) && error.code === 'RATE_LIMIT_EXCEEDED') await pause(error.retryAfterSeconds)
+ * @example
+ * if (isErrandError(error) && error.code === 'RATE_LIMIT_EXCEEDED') await pause(error.retryAfterSeconds)
  */
 export function isErrandError(thrown: unknown): thrown is ErrandClientError {
   return typeof thrown === 'object' && thrown !== null && Reflect.get(thrown, brand) === true

@@ -13,8 +13,8 @@ import type { Output } from './types/client-types.ts'
 import type { AnyConfig, EndpointId, UnknownConfig } from './types/endpoint-types.ts'
 import { createWebhooksClient, type WebhooksClient } from './webhooks-client.ts'
 
-// Typed client of the service, for Node and browsers. Every method takes the operation's input and then the call
-// options.
+// Typed client for the service, which runs in Node and in browsers. Every method takes the operation's input, followed
+// by the call options.
 
 export type { AdminClients } from './admin-client.ts'
 export type { BillingClients } from './billing-client.ts'

@@ -25,8 +25,8 @@ export type WaitOptions = {
   /** Ends the wait immediately, and rejects with the signal's reason. The task continues. */
   signal?: AbortSignal | undefined
   /**
-   * Maximum wait in milliseconds. After it, the call rejects with TIMEOUT, and the task continues. Defaults to 600,000. Can
-   * be `Infinity`.
+   * Maximum wait in milliseconds. After that, the call rejects with TIMEOUT, and the task continues. Defaults to
+   * 600,000. Can be `Infinity`.
    */
   timeoutMs?: number | undefined
   /**

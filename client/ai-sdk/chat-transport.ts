@@ -16,13 +16,13 @@ export type ChatCalls = {
 
 export type ErrandChatTransportOptions = UIStreamOptions & {
   /**
-   * In a browser page, create the client with a client token as its `apiKey`. A function is called for each message and
-   * each resumed reply, so it can renew the token.
+   * The client that sends messages and resumes replies. In a browser page, create it with a client token as its
+   * `apiKey`. If this is a function, it is called for each message and each resumed reply, so it can renew the token.
    */
   client: ChatCalls | (() => ChatCalls | PromiseLike<ChatCalls>)
   /**
-   * Session id of a chat. Defaults to the chat id. A function can create a session for `send`. For `resume` it must
-   * return undefined if the chat has no session.
+   * Session id of a chat. Defaults to the chat id. If this is a function, it can create a session when `to` is `send`.
+   * When `to` is `resume`, it must return undefined if the chat has no session.
    */
   sessionId?: string | ((chatId: string, to: 'send' | 'resume') => SessionId | PromiseLike<SessionId>) | undefined
   /**
@@ -30,7 +30,7 @@ export type ErrandChatTransportOptions = UIStreamOptions & {
    * can be resumed.
    */
   onDisconnect?: 'stop' | 'continue' | undefined
-  /** Sent with every message, like `maxCostUsd`. Fields in the `body` of `sendMessage` override both. */
+  /** Sent with every message, as is `maxCostUsd`. Fields in the `body` of `sendMessage` override both. */
   params?: ChatInput['params']
   maxCostUsd?: string | undefined
   /**
@@ -155,8 +155,8 @@ export class ErrandChatTransport {
             isOver = true
             abortSignal?.removeEventListener('abort', onAbort)
             if (!abortSignal?.aborted) return void stream.return()
-            // `resumeStream` aborts the previous reader and then synchronously starts a new one. In that case, only
-            // stop reading.
+            // `resumeStream` aborts the previous reader and then synchronously starts a new one. If it has done so,
+            // only stop reading.
             queueMicrotask(() => {
               if (this.#resumes.get(chatId) === resumed) this.#stop(reply)
               else void stream.return()

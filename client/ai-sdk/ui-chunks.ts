@@ -28,7 +28,7 @@ export function isEmpty({ headers }: ChatStream): boolean {
   return headers === undefined
 }
 
-/** Rethrows errors of the stream. */
+/** Converts the events of a reply to UI message chunks. Rethrows errors from the stream. */
 export async function* uiChunks(
   stream: ChatStream,
   { onEnd, onError = ({ message }) => message }: UIStreamOptions & { onEnd?: (end: ReplyEnd) => void },

@@ -1,6 +1,6 @@
 import type { ChatUsage } from '../types/client-types.ts'
 
-/** Metadata of a `useChat` message: the `METADATA` of `UIMessage`. */
+/** Metadata of a `useChat` message: the `METADATA` type parameter of `UIMessage`. */
 export type ErrandMetadata = {
   /** Id of the reply, for resuming or stopping it and for finding its transactions. */
   turnId?: string

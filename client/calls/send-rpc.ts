@@ -39,7 +39,7 @@ const urlLengthMax = 4000
 const inputLengthMax = 1000
 
 /**
- * Sends calls to the service's RPC. Reads made in the same tick share one request. Each change has a separate one,
+ * Sends calls to the service's RPC. Reads made in the same tick share one request. Each change gets a separate request,
  * because an Idempotency-Key header applies to one call.
  */
 export function createSendRpc(connection: Connection): SendRpc {

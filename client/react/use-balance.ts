@@ -11,7 +11,10 @@ export type BalanceState = {
   refresh: () => void
 }
 
-/** Loads the caller's account. Reloads it after each task and reply of the same provider, and on `refresh`. */
+/**
+ * Loads the caller's account. Reloads it after each task and reply that a component under the same provider has run,
+ * and on `refresh`.
+ */
 export function useBalance(): BalanceState {
   const { client, listeners } = useErrandContext()
   const [loaded, setLoaded] = useState<{ account?: Account; error?: Error }>({})

@@ -43,7 +43,7 @@ export type ResumeOptions = Omit<CallOptions, 'maxRetries'>
  */
 export type ResumeInput = { turnId: string; after?: number | undefined } | { sessionId: string }
 
-/** A broken reply is abandoned after this many consecutive failures, which take about two minutes. */
+/** Give up reading a broken reply after this many consecutive failures, which take about two minutes. */
 const failuresMax = 16
 
 type Start = {
