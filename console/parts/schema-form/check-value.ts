@@ -142,8 +142,8 @@ function checkCount({ isUnique, item, maxItems, minItems }: Counted, items: read
 }
 
 /**
- * Assigns each problem to its own field. If that field is not visible, assigns it to the nearest visible field around
- * it.
+ * Assigns each problem to its own field. If that field is not visible, assigns it to the nearest visible field that
+ * contains it.
  */
 export function placeProblems(
   problems: readonly Problem[],

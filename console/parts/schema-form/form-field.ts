@@ -15,7 +15,7 @@ export type NumberField = {
   isInteger: boolean
   min: number | undefined
   max: number | undefined
-  /** Whether the value must be above `min` and below `max`, and cannot equal them. */
+  /** Whether `min` and `max` are exclusive bounds, so that the value cannot equal them. */
   isMinExcluded: boolean
   isMaxExcluded: boolean
   multipleOf: number | undefined

@@ -11,7 +11,7 @@ export class Unfinished {
   }
 }
 
-/** Key for the text of an object's additional keys while that text is not valid JSON. */
+/** Key under which the text for an object's additional properties is kept while it is not valid JSON. */
 export const othersKey = '*'
 
 export function initialValue(field: FormField, isRequired: boolean): unknown {
@@ -69,7 +69,7 @@ export function fits(field: FormField, value: unknown): boolean {
   }
 }
 
-/** Whether all values differ, because a multi-select cannot show an option twice. */
+/** Whether all values differ. They must, because a multi-select cannot show an option twice. */
 function hasNoTwins({ item }: Extract<FormField, { kind: 'tags' }>, value: readonly unknown[]): boolean {
   return item.kind !== 'choice' || new Set(value.map((one) => JSON.stringify(one))).size === value.length
 }

@@ -9,7 +9,7 @@ export type StoredExchange = {
   parts: readonly ReplyPart[]
 }
 
-/** Caches one exchange object per message, so that React does not render the exchange again. */
+/** Caches one exchange object per message, so that React does not rerender unchanged exchanges. */
 const made = new WeakMap<Message, StoredExchange>()
 
 export function exchangesOf({ messages }: Transcript): StoredExchange[] {

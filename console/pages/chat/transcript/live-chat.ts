@@ -91,7 +91,7 @@ export class LiveChat {
     return isUnderWay(this.#state.exchange)
   }
 
-  /** Sends a message, unless a reply of this session is in progress. It can replace the last exchange. */
+  /** Sends a message, unless a reply of this session is in progress. The message can replace the last exchange. */
   async send(
     message: string,
     params: ChatParams,
@@ -134,7 +134,8 @@ export class LiveChat {
     if (sent.isAgain && isFree(end)) return await this.#send(anew)
     this.#change({ parts, phase: 'settling' })
     const settling = { message, files, replaced, total, idempotencyKey, parts, end }
-    // The service already had a message with this key. If that message was not stored, send it again with a new key.
+    // If the service already had a message with this key, look up its outcome. If that message was not stored, send it
+    // again with a new key.
     if (!isUsed) return await this.#settle(settling)
     const found = await this.#lookUp(settling)
     if (found === 'over') return
