@@ -333,7 +333,7 @@ export function dropOldSecrets(dataDir: string, env: EnvironmentVariables = proc
 function writeSecretFile(dataDir: string, secrets: Secrets): Secrets {
   const file = secretFile(dataDir)
   const draft = `${file}.${process.pid}.partial`
-  // Write a draft and rename it, so that a crash leaves either the old or the new file.
+  // Write a temporary file and rename it, so that a crash leaves either the old or the new file.
   writeFileSync(draft, [secrets.current, ...secrets.previous, ''].join('\n'), { mode: 0o600, flush: true })
   renameSync(draft, file)
   return secrets
@@ -348,7 +348,7 @@ function readSecretFile(dataDir: string): Secrets {
   makeFolder(dataDir)
   try {
     writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600, flush: true })
-    // Sync the folder: the database stores a check value of the secret, so the secret must be as durable.
+    // Sync the folder, because the secret must be as durable as the database, which stores a check value of it.
     syncFolder(dataDir)
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error
