@@ -38,8 +38,8 @@ const knownMax = 10_000
 const knownCharsMax = 64
 
 /**
- * Authenticates by the Authorization header, or without one by the login cookie. Throws 401 with the reason if the
- * credential is missing or invalid.
+ * Authenticates a request by its Authorization header, or by the login cookie if it has no such header. Throws 401 with
+ * the reason if the credential is missing or invalid.
  */
 export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
   const known = new Map<string, KnownToken>()
@@ -199,8 +199,8 @@ function assertNotSuspended({ suspendedAt }: { suspendedAt: number | null }): vo
 }
 
 /**
- * The message quotes the start of the key, because a program may be sending an old key from its environment. It is the
- * same for unknown and revoked keys, so that it does not reveal which keys exist.
+ * The message quotes the start of the key, because a program may be sending an old key from its environment. The
+ * message is the same for unknown and revoked keys, so that it does not reveal which keys exist.
  */
 function invalidKey(what: string, { headers }: IncomingMessage): ErrandError {
   const start = /errand_\w{7}/.exec(headers.authorization ?? '')?.[0]

@@ -22,7 +22,7 @@ import { assertNotObvious, hashPassword, withHashRoom } from '../logins/password
 const invitationLifeMs = 7 * 86_400_000
 const passwordLinkLifeMs = 86_400_000
 
-/** Creates an invitation link. If the service does not send mail, the admin must pass the link on. */
+/** Creates an invitation link. If the service does not send email, the admin must pass the link on. */
 export async function createInvitation(
   parts: LoginAccess,
   { browser, caller, input }: { browser: Browser; caller: Caller; input: z.output<typeof CreateInvitationInput> },
