@@ -159,7 +159,7 @@ export function isLongPrompt(promptTokens: number, { longContext }: ChatRates): 
   return longContext !== null && promptTokens > longContext.aboveTokens
 }
 
-/** The length of the prompt decides which rates apply. */
+/** Converts the token counts of one model call to usage. The length of the prompt decides which rates apply. */
 export function callUse(
   { cacheWrite1hTokens = 0, cacheWriteTokens = 0, ...counts }: Partial<TokenCounts>,
   rates: ChatRates,
