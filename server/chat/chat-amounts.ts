@@ -29,10 +29,11 @@ type AmountsOf = {
   chat: Chat
   rates: ChatRates
   /**
-   * Maximum tokens of history and message. An agent that reports no usage is charged only for this part of the prompt.
+   * Maximum number of tokens in the history and the message. An agent that reports no usage is charged only for this
+   * part of the prompt.
    */
   promptTokens: number
-  /** Maximum tokens of the complete prompt of the first model call. */
+  /** Maximum number of tokens in the complete prompt of the first model call. */
   promptTokensMax: number
   /**
    * Whether the token count of any file has no known maximum. If so, the cost of the whole prompt is reserved for every
@@ -40,7 +41,7 @@ type AmountsOf = {
    */
   hasUnboundedFile?: boolean
   maxTokens: number | undefined
-  /** Amount left under the caps. Infinity without caps. */
+  /** Amount that the caps still allow. Infinity if there are no caps. */
   left: Units
 }
 
@@ -51,7 +52,7 @@ export function amountsOf(of: AmountsOf): Amounts {
   const longest = maxTokens ?? maxOutputTokens
   const upTo = (completionTokens: number) =>
     chatHold(mostExpensiveUse({ promptTokens: promptTokensMax, completionTokens }, rates), rates)
-  // Code and http agents announce each prompt only when they request the step for its model call.
+  // Code and http agents announce each prompt only just before its model call.
   const isPromptHeld = isModel || hasUnboundedFile === true
   const required = isPromptHeld ? upTo(1) : chatHold(callUse({ promptTokens, completionTokens: 1 }, rates), rates)
   const hold = Math.max(required, upTo(isModel ? longest : Math.min(longest, holdStepTokens)))
@@ -75,7 +76,7 @@ export function promptAtMost(
 ): PromptBound {
   const said = [...history.messages.map(({ content }) => content), draft.text]
   const texts = [...textsBeside(responseFormat), ...said].filter((text) => text !== '')
-  // Code and http agents announce the rest of each prompt when they request the step for its model call.
+  // Code and http agents announce the rest of each prompt only just before its model call.
   const tokens = isModel ? toolTokensMax + messagesAtMost(texts) : tokensAtMost(texts.join(''))
   const all = [...files, ...draftFiles(draft)]
   const sum = sumTokens(all)

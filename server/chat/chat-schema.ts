@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { finishReasons } from '../agents/run/chat-messages.ts'
 import { isoTimestamp, maxCostUsd, quoteId, resourceId, usd } from '../kernel/wire-types.ts'
 
-// Schemas of a chat request and of the stream events. The stream has one JSON object per line.
+// Schemas for chat requests and stream events. The stream has one JSON object per line.
 
 const messagePartsMax = 20
 // Excludes paths, control characters, lone surrogates, line breaks, and characters that reorder text. With U+202E,

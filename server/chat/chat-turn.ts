@@ -274,7 +274,7 @@ export class ChatTurn {
     if (reported && (!used || this.#cost(reported) > this.#cost(used))) {
       this.#known = { ...this.#known, used: reported, reported }
     }
-    // Output that a report includes is charged, so it is stored and shown.
+    // Output that is included in a usage report is charged, so it is stored and shown.
     const charged = this.#known.used ? this.#cost(this.#known.used) : -1
     const part = unread.findLastIndex((batch) => this.#cost(batch.used) <= charged) + 1
     this.#lastLines += this.#accept(unread.slice(0, part))

@@ -346,8 +346,8 @@ export class ChatTurns {
   }
 
   /**
-   * Returns the history at the time when the turn is opened. Another node may have ended the previous turn since the
-   * first read.
+   * Returns the history as it is when the turn is opened. Another node may have ended the previous turn since the first
+   * read.
    */
   async #historyAfter({ history, readHistory, session }: MessageContext): Promise<History> {
     const { store } = this.#parts

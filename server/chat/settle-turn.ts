@@ -48,7 +48,10 @@ export async function settleWithRetries(
   }
 }
 
-/** Resolves with the settlement's line, or with `lateLine` if the settlement takes more than five seconds. */
+/**
+ * Resolves with the last line of the stream once the turn is settled, or with `lateLine` if that takes more than five
+ * seconds.
+ */
 export async function lineInTime(told: Promise<string>, lateLine: () => string): Promise<string> {
   const late = Promise.withResolvers<string>()
   const timer = setTimeout(() => late.resolve(lateLine()), settlePauseMs * settleTriesAnswered)

@@ -12,13 +12,13 @@ import type { Units } from '../kernel/money.ts'
 /** How long to keep reading a stopped model call to get its usage report. Providers react to a stop within a second. */
 const readOnMs = 700
 /**
- * Limit for a stopped model call with hidden reasoning. Only the usage report at the end of the call includes that
- * reasoning.
+ * The same time limit for a stopped model call with hidden reasoning. Only the usage report at the end of the call
+ * includes that reasoning.
  */
 const readOnHiddenMs = 60_000
 /**
- * Limit for a call with hidden reasoning if the session is deleted, because the deletion waits only ten seconds for its
- * chat.
+ * The same time limit for a call with hidden reasoning if the session is being deleted. A deletion waits only ten
+ * seconds for the session's chat.
  */
 const readOnDeletedMs = 6000
 
@@ -142,9 +142,7 @@ export function withCallsMade(summary: ChatSummary, callsMax: number): ChatSumma
   return { ...summary, used: cut(used), reported: reported && cut(reported) }
 }
 
-/**
- * Limits the estimated usage of a reply that was cut off to the reserved amount. Reported usage is charged in any case.
- */
+/** If a reply was cut off, limits its estimated usage to the reserved amount. Reported usage is charged in any case. */
 export function withinHold(summary: ChatSummary, { held, rates }: { held: Units; rates: ChatRates }): ChatSummary {
   const { reported } = summary
   let { used } = summary

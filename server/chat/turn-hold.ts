@@ -32,7 +32,7 @@ type Cover = {
 export class TurnHold {
   readonly #parts: TurnHoldParts
   #held: Units
-  /** Amount left under balance, caps and limits after the last increase. */
+  /** Amount that the balance, the caps and the limits still allowed after the last increase. */
   #free: Units = 0
   #limit: HoldLimit = 'balance'
   #last: Promise<unknown> = Promise.resolve()

@@ -37,7 +37,7 @@ export type Weighed = {
    */
   recount: () => Promise<Amounts | undefined>
   history: History
-  /** Amount left under the caps. Infinity without caps. */
+  /** Amount that the caps still allow. Infinity if there are no caps. */
   left: Units
   sentAtMost: number
   readHistory: () => Promise<History>
@@ -87,7 +87,7 @@ export async function weighMessage(
       left,
     })
   const recount = async () => {
-    // For model agents, always use the maximum of the prompt.
+    // For model agents, always use the maximum token count of the prompt.
     const tokens = chat.isModel ? undefined : await agents.countTokens(draft.text)
     return tokens === undefined ? undefined : amountsWith(Math.max(tokens, roughTokens(draft.text)))
   }

@@ -3,9 +3,9 @@ import { turnEventsBytesMax } from '../../store/sessions/turn-types.ts'
 type Piece = { firstSeq: number; lastSeq: number; lines: string }
 
 const ringCharsMax = 1_048_576
-/** Minimum characters of events that a turn keeps in memory, even if other turns need the space. */
+/** Number of characters of its latest events that a turn always keeps in memory, even if other turns need the space. */
 const ringCharsMin = 65_536
-/** Maximum characters of one read, and the approximate size of a piece. */
+/** Maximum number of characters that one read returns, and the approximate size of a piece. */
 const readCharsMax = 65_536
 
 /** The latest events of a turn, in order and without gaps. Drops the oldest ones. */
@@ -13,7 +13,7 @@ export class EventRing {
   readonly #onChars: (chars: number) => void
   #pieces: Piece[] = []
   #chars = 0
-  /** Sequence number of the first event of the last append. */
+  /** Sequence number of the first event in the last append. */
   #newestSeq = 1
   lastSeq = 0
   /**

@@ -10,7 +10,10 @@ import {
 import type { ChatTurn } from '../chat-turn.ts'
 import { eventsGone, TurnFeed, type OnDisconnect, type TurnReader } from './turn-feed.ts'
 
-/** Maximum characters of all turns' events in memory. Above this, memory is freed down to seven eighths. */
+/**
+ * Maximum number of characters that the events of all turns may take in memory. Above this, memory is freed until seven
+ * eighths of it are in use.
+ */
 const charsMax = 67_108_864
 const charsEighth = charsMax / 8
 const lookMs = 60_000
@@ -18,7 +21,10 @@ const lookMs = 60_000
 const writeMs = 1000
 /** Write interval for turns that have readers on another node. */
 const followedWriteMs = 100
-/** Unwritten characters above which a turn waits for a write. Lower than the maximum that a turn keeps in memory. */
+/**
+ * Number of unwritten characters above which a turn waits for a write. It is lower than the maximum that a turn keeps
+ * in memory.
+ */
 const unwrittenCharsMax = 262_144
 
 type Held = {

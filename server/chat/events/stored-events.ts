@@ -9,7 +9,7 @@ import { eventsGone, followMs, type TurnReader } from './turn-feed.ts'
 const charsMax = 262_144
 /** Poll interval, because the signal about new events may be lost. */
 const lookMs = 400
-/** Maximum polls for events in another node's memory, before they count as lost. */
+/** How many times to poll for events that are still in another node's memory, before they count as lost. */
 const pollsMax = 20
 const lookPauseMs = 100
 /**
