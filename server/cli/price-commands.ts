@@ -34,8 +34,8 @@ export async function importPrices(file: string, models: readonly string[], opti
 }
 
 /**
- * Compares the models of the project's list and the given models with `file`. If there are none, compares all models of
- * `file`.
+ * Compares the prices in `file` with the project's list, for the models in that list and the given models. If there are
+ * no such models, compares all models in `file`.
  */
 function compare(file: string, models: readonly string[], { list: to }: Options) {
   const source = open(file)
@@ -90,7 +90,7 @@ function pick(prices: Prices, models: readonly string[], file: string): Prices {
 type Compared = {
   differences: readonly Difference[]
   missing: readonly { model: string; reason: string }[]
-  /** Models that an import of all models skips because they have no usable price. */
+  /** Number of models that an import of all models skips because they have no usable price. */
   skipped: number
 }
 
