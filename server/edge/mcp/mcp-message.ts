@@ -10,7 +10,9 @@ export type McpMessage = {
   method: string
   params: Fields
   meta: Fields
-  /** Revision of the request. For `initialize`, which negotiates a revision, the one assumed until then. */
+  /**
+   * MCP revision of the request. For `initialize`, which negotiates the revision, this is the one assumed until then.
+   */
   revision: string
   /**
    * Whether the message uses the current revision, which has no handshake. Each request describes its client instead.

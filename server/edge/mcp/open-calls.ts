@@ -68,8 +68,8 @@ export class OpenCalls {
   }
 
   /**
-   * Waits long enough to notice that an identical call's client has disconnected. Returns immediately if one already
-   * has, or if there is no identical call.
+   * Waits long enough to notice that an identical call's client has disconnected. Returns immediately if such a client
+   * has already disconnected, or if there is no identical call.
    */
   async noticed(what: string): Promise<void> {
     const alike = [...(this.#byWhat.get(what) ?? [])]

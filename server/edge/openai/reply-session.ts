@@ -33,7 +33,7 @@ export async function continuedSession(
 
 type New = { caller: Caller; agent: ModelAgent; metadata: Record<string, string> }
 
-/** Creates a session for the reply, which is deleted again if the reply is not admitted. */
+/** Creates a session for the reply. The session is deleted if the reply is not admitted. */
 export function newSession({ sessions, store }: OpenaiParts, { agent, caller, metadata }: New): ReplyPlace {
   const { chat, id: agentId } = agent
   const open = async () => {

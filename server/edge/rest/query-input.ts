@@ -29,9 +29,9 @@ function unwrap(schema: ZodType): ZodType {
 }
 
 /**
- * Parses a query string. Numbers are decimal digits only: `0x10` and `1e1` stay strings, which the schema rejects.
- * Repeating a key appends to an array. Other fields reject a repeated key, because it is unclear which value applies.
- * Unknown keys are ignored.
+ * Parses a query string. Numbers are decimal digits only: `0x10` and `1e1` stay strings, which the schema rejects. If a
+ * field is an array, each occurrence of its key adds an item. Other fields reject a repeated key, because it is unclear
+ * which value applies. Unknown keys are ignored.
  */
 export function readQuery(query: string, fields: QueryFields): Record<string, unknown> {
   const input: Record<string, unknown> = {}

@@ -4,7 +4,7 @@ import type { EarlierMessage } from '../../../chat/message-input.ts'
 import { badParam, unsupported } from '../wire-error.ts'
 import { isFileType, isObject, readFilePart, type ReadFile } from './read-file-part.ts'
 
-/** A message in the format of chats, with the paths of the message and its file fields in the request. */
+/** A message in the format that chats use, with the paths of the message and of its file fields in the request. */
 export type WireMessage = EarlierMessage & { param: string; files: readonly ReadFile[] }
 export type Conversation = { earlier: WireMessage[]; message: WireMessage }
 
