@@ -60,7 +60,8 @@ export function createListener(parts: ListenerParts): Server {
       keepAliveTimeout: keepAliveTimeoutMs,
       // Node would respond to requests without a Host header itself, without our error body.
       requireHostHeader: false,
-      // Join repeated credentials and hosts, so that they are rejected. Node would use the first one.
+      // Join repeated Authorization and Host headers, so that such requests are rejected. Node would use the first
+      // header.
       joinDuplicateHeaders: true,
     },
     (request, response) => inTurn(request, response, serve),

@@ -4,7 +4,7 @@ import type { AnswerForm } from './answer-forms.ts'
 import { decodeSegment } from '../kernel/request-url.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
-/** A row of the table: which requests match, who may send them, and how they are answered. */
+/** A row of the route table: which requests match, who may send them, and how they are answered. */
 export type Route = {
   /** Null if nothing exists at this path for any method. */
   methods: readonly string[] | null
@@ -34,7 +34,7 @@ export type Route = {
 export type Match = {
   /** Undefined if the path has no route for this method. */
   route: Route | undefined
-  /** Any route of the path, because all of them are turned away and rejected in the same way. */
+  /** Any route of the path, whatever its method. All of them are turned away and rejected in the same way. */
   like: Route
   sent: Record<string, string>
   allow?: string

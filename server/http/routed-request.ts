@@ -13,6 +13,6 @@ export type RoutedRequest = {
   headers: HeaderList
   operation: string
   about: RequestTrace
-  /** Context of the procedures. Its caller is null until the request is authenticated. */
+  /** Context that is passed to the procedures. Its caller is null until the request is authenticated. */
   context: Context
 }

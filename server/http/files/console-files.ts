@@ -23,7 +23,7 @@ type Built = { page: string[]; assets: ReadonlyMap<string, StaticAsset> }
 
 const builtFolder = fileURLToPath(new URL('../../../console/dist', import.meta.url))
 
-/** Must list every route of console/app/page-routes.tsx, as a test checks. */
+/** Must list every route in console/app/page-routes.tsx. A test checks this. */
 export const pagePaths: readonly string[] = [
   '/',
   '/login',

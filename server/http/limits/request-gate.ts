@@ -42,7 +42,7 @@ type Visit = {
   kind: Kind
   calls: number
   sender: Sender | undefined
-  /** Whether the request is counted. */
+  /** Whether the request currently takes a slot. */
   isIn: boolean
   isBeyond: boolean
 }

@@ -82,7 +82,7 @@ export class RequestQueue<Arrived extends Waiting> {
     else this.#waiting.set(sender, [{ arrived, place }])
   }
 
-  /** Remembers whose credentials these are. Forgets the oldest entries first. */
+  /** Remembers that the request's credentials belong to this user. Forgets the oldest entries first. */
   know(request: IncomingMessage, userId: string): Sender {
     const known = this.#byUser.get(userId) ?? { sender: new Sender(userId), credentials: [] }
     keep(this.#byUser, userId, known)
