@@ -30,8 +30,8 @@ type Waiting = { count: number; enter: () => void }
  *
  * - While less than half of the total is taken, a user may hold up to `perUser`. Beyond that, a user with more than
  *   an eighth of the total gets no more. A user's first place may exceed an eighth, so that a large single item fits.
- * - When the total is reached, a user with at most an eighth can still grow at the expense of users with more. Of the
- *   user with the largest amount, the slowest-growing place that can be reclaimed is taken.
+ * - When the total is reached, a user with at most an eighth can still grow at the expense of users with more. To make
+ *   room, the slowest-growing reclaimable place of the user with the largest amount is reclaimed.
  * - Waiting users are served round-robin, so one user's many requests do not delay another user's first request.
  */
 export class FairPlaces {
@@ -60,7 +60,10 @@ export class FairPlaces {
     return this.#lines.get(userId)?.length ?? 0
   }
 
-  /** Opens an empty place. With `onReclaimed`, the place can be reclaimed for other users, which calls it. */
+  /**
+   * Opens an empty place. If `onReclaimed` is set, the place can be reclaimed for other users, and `onReclaimed` is
+   * called when that happens.
+   */
   open(userId: string, onReclaimed?: () => void): Place {
     const held: Held = { userId, amount: 0, since: this.#now(), giveUp: onReclaimed }
     let isReleased = false
@@ -166,8 +169,8 @@ export class FairPlaces {
   }
 
   /**
-   * Finds the place to reclaim: of the user with the largest amount, the place that has grown most slowly since it was
-   * opened.
+   * Finds the place to reclaim: among the places of the user with the largest amount, the one that has grown most
+   * slowly since it was opened.
    */
   #slowest(): Held | undefined {
     const now = this.#now()

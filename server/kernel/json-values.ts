@@ -1,8 +1,8 @@
 const [quote, backslash, comma, colon, openBrace, openBracket] = [0x22, 0x5c, 0x2c, 0x3a, 0x7b, 0x5b]
 
 /**
- * Maximum length of a name in JSON. V8 hashes strings of 16,384 characters or more by their length alone. Long names of
- * the same length therefore collide and are compared one by one, so a few megabytes of them take seconds.
+ * Maximum length of a property name in JSON. V8 hashes strings of 16,384 characters or more by their length alone. Long
+ * names of the same length therefore collide and are compared one by one, so a few megabytes of them take seconds.
  */
 export const jsonNameBytesMax = 16_000
 

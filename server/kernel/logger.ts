@@ -4,7 +4,7 @@ export type Logger = {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
-  /** Whether lines of that level are written. A logger without this method gets no `debug` lines. */
+  /** Whether lines of the given level are written. A logger without this method gets no `debug` lines. */
   isLevelEnabled?(level: 'debug'): boolean
 }
 

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 // docs/reference/settings.md are generated from this file. Agents are not set here but in the configuration file.
 
 export type Variable = {
-  /** Noun phrase that completes "the …". */
+  /** Noun phrase without "the" that describes the variable, such as `port to listen on`. */
   meaning: string
   default?: string
   /** Behavior if the variable is not set and has no default value. */

@@ -86,7 +86,7 @@ export const tagsTooLarge = `Must have at most ${tagsMax} pairs and 4 KB of JSON
 
 export function areSmallTags(tags: Record<string, unknown>): boolean {
   const names = Object.keys(tags)
-  // Fewer than three pairs are always below the limit.
+  // Fewer than three pairs are always below the byte limit.
   return names.length <= tagsMax && (names.length < 3 || Buffer.byteLength(JSON.stringify(tags)) <= tagsBytesMax)
 }
 

@@ -43,8 +43,8 @@ type RequestEnd = { about: RequestTrace; operation: string; status: number; isAn
 
 const tracerName = 'errand'
 /**
- * Limits the links of tasks that this process has admitted but not started. Beyond it, the oldest link is dropped,
- * because its task may have been canceled or be running on another node.
+ * Maximum number of links for tasks that this process has admitted but not started. Beyond that, the oldest link is
+ * dropped, because its task may have been canceled or be running on another node.
  */
 const linksMax = 10_000
 const flushMsMax = 5000
