@@ -13,8 +13,8 @@ export type Peer = {
 export const lookupsPerUserMax = 8
 
 /**
- * Thrown for a host that has only private addresses or does not exist. The error is the same, so that users cannot
- * probe for internal names. The caller writes the message, because it knows where the URL comes from.
+ * Thrown for a host that has only private addresses or does not exist. The error is the same in both cases, so that
+ * users cannot probe for internal names. The caller writes the message, because it knows where the URL comes from.
  */
 export class NoPublicHostError extends Error {}
 
