@@ -4,8 +4,9 @@ import { portOf, type PaymentParts } from './manage-topups.ts'
 import type { FoundPayment } from './payment-port.ts'
 
 /**
- * Maximum attempts to apply a state. If several events for one top-up arrive simultaneously, only one succeeds, and the
- * others read the state again. After the last attempt the request fails, and the provider resends the event.
+ * Maximum number of attempts to apply a state. If several events for one top-up arrive simultaneously, only one
+ * succeeds, and the others read the state again. After the last attempt the request fails, and the provider resends the
+ * event.
  */
 const triesMax = 8
 
