@@ -155,8 +155,8 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
 
 /**
  * Like `withScope`, for changes other than executions. Each change counts toward the user's rate limit for writes.
- * Operations that revoke keys or end logins do not use it, because the thief of a key could exhaust the limit to keep
- * the owner from revoking the key.
+ * Operations that revoke keys or end logins do not use it, because someone who has stolen a key could exhaust the limit
+ * to keep the owner from revoking the key.
  */
 export function withWrite<Options extends { ctx: Context; input: unknown }, Output>(
   scope: CallerScope | readonly CallerScope[],
@@ -232,7 +232,7 @@ function guarded<Options extends { ctx: Context }, Output>(
   return own
 }
 
-/** Runs the resolver. If there is a batch, the batch decides when. */
+/** Runs the resolver. If the call is part of a batch, the batch decides when to run it. */
 function resolveIn<Options extends { ctx: Context }, Output>(
   options: Options,
   resolve: Resolver<WithCaller<Options>, Output>,
