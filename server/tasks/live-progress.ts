@@ -25,7 +25,7 @@ export type LiveRun = Live & {
 type LiveProgressParts = { clock: Clock; ends: TaskEnds; log: Logger; store: Pick<Store, 'noteProgress' | 'shared'> }
 
 const keepMs = 1000
-/** Delay after the store has failed, instead of `keepMs`. */
+/** Delay before the next write if the store has failed. Otherwise, the delay is `keepMs`. */
 const pauseMs = 5000
 const notesAtOnce = 500
 
