@@ -70,7 +70,7 @@ export class WebhookDispatcher {
   #found: Due[] = []
   /** Monotonic time at which the last scan ended. */
   #scannedAt = -Infinity
-  /** Last origin read, by webhook, for webhooks with more callback origins than one scan reads. */
+  /** The last origin read for each webhook that has more callback origins than one scan reads. */
   readonly #cursors = new Map<string, string>()
   #wake: (() => void) | undefined
   /** Whether `#signal` was called while nothing was waiting in `#woken`. */
@@ -181,7 +181,7 @@ export class WebhookDispatcher {
     return !isLast || this.#due.size > 0
   }
 
-  /** Leases one delivery of a due target for each reserved slot, and starts them. */
+  /** Leases one delivery of a due target for each reserved slot, and starts to send them. */
   async #sendDue(): Promise<void> {
     const reserved = this.#reserve()
     if (reserved.size === 0) return
