@@ -34,10 +34,10 @@ export const mailRouter = (parts: AdminParts) =>
           path: '/api/admin/mail',
           operationId: 'getMail',
           tags,
-          summary: 'Get the mail server and the newest mails (admins)',
-          description: 'Does not return passwords, links or the texts of mails.',
+          summary: 'Get the mail server and the newest emails (admins)',
+          description: 'Does not return passwords, links or the texts of emails.',
           protect: true,
-          successDescription: 'The mail server, the newest mails, and all kinds of mail.',
+          successDescription: 'The mail server, the newest emails, and all kinds of email.',
           errorResponses: { 403: adminOnly },
         },
       })

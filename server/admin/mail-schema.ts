@@ -12,7 +12,7 @@ export const Mail = z
         host: z.string(),
         port: z.number().int(),
         tls: z.enum(['implicit', 'starttls', 'optional']).describe('`optional` uses STARTTLS if the server offers it'),
-        from: z.string().describe('Sender of all mails'),
+        from: z.string().describe('Sender of all emails'),
       })
       .nullable()
       .describe('Null if the service sends no mail'),
@@ -30,7 +30,7 @@ export const Mail = z
           attemptedAt: isoTimestamp.nullable(),
         }),
       )
-      .describe('The newest 50 mails of the last four days'),
+      .describe('The newest 50 emails of the last four days'),
     previews: z
       .array(z.object({ kind, subject: z.string() }))
       .describe('All kinds of mail. `/admin/mail/preview/KIND` shows an example to admins in a browser'),

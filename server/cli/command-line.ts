@@ -107,7 +107,7 @@ function addUpkeep(program: Command): void {
     .action(lazily(async () => (await import('./test-mail.ts')).testMail))
   common(program.command('secret').description("manage the service's secret").command('rotate'))
     .description(
-      're-encrypt the secrets of connectors, webhooks and mails with a new secret, or with ERRAND_SECRET if it is set',
+      're-encrypt the secrets of connectors, webhooks and emails with a new secret, or with ERRAND_SECRET if it is set',
     )
     .option('--lost', 'continue without the lost previous secret; users must re-enter the secrets it encrypted')
     .action(lazily(async () => (await import('./secret-commands.ts')).rotateSecret))

@@ -137,7 +137,7 @@ export const variables = {
     values: '`address` or `Name <address>`',
   },
   ERRAND_MAIL_LOGO_URL: {
-    meaning: 'logo at the top of mails, shown 40 pixels high',
+    meaning: 'logo at the top of emails, shown 40 pixels high',
     otherwise: 'no logo',
     values: 'an https URL',
   },

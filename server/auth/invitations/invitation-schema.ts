@@ -34,7 +34,7 @@ export const CreateInvitationInput = z.object({
 
 export const CreatedInvitation = Invitation.extend({
   url: z.string().describe('The link for the invited person, shown only once. It works once, for anyone who has it'),
-  isMailed: z.boolean().describe('Whether the service also mails the link to the invited person'),
+  isMailed: z.boolean().describe('Whether the service also emails the link to the invited person'),
 }).meta({ id: 'CreatedInvitation' })
 
 export const ListInvitationsInput = z.object(pageInput)

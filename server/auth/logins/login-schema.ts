@@ -16,7 +16,7 @@ export const LoginOptions = z
           .describe('URL where the browser starts the login; append `?returnTo=/path` to choose the page after it'),
       }),
     ),
-    canResetPassword: z.boolean().describe('Whether the service mails links to set a new password'),
+    canResetPassword: z.boolean().describe('Whether the service emails links for setting a new password'),
     canSignUp: z.boolean().describe('Whether visitors can create an account with an email address'),
   })
   .meta({ id: 'LoginOptions' })
