@@ -166,7 +166,7 @@ export const accountRouter = (parts: AccountParts) =>
           tags: ['Browser login'],
           summary: 'Erase the account',
           description:
-            'Requires a browser login. Ends all access immediately and cannot be undone. The contents of tasks and chats are deleted within minutes. Transactions remain, without a name.',
+            'Requires a browser login. Ends all access immediately and cannot be undone. The contents of tasks and chats are deleted within minutes. Transactions remain, without a name. A saved payment method is removed at the payment provider first. If that fails, the response is 503 and nothing is erased.',
           protect: true,
           successDescription: 'The account was erased.',
           errorResponses: {

@@ -30,19 +30,44 @@ type EraseUser = { userId: string; forfeitBalanceUsd: string; withoutAdmins?: bo
 const stepsAtOnce = 5
 
 /** Idempotent. */
-export async function eraseUser({ log, port, store }: ErasureParts, input: EraseUser): Promise<void> {
+export async function eraseUser(parts: ErasureParts, input: EraseUser): Promise<void> {
+  const { store } = parts
   const { forfeitBalanceUsd: given, ...of } = input
-  const { methodId } = await store.payments.getAccount(of.userId)
-  const erased = await store.erasure.erase({ ...of, forfeit: parseUsd(given)! })
-  if (erased.outcome === 'refused') throw refusalOf(erased)
-  if (methodId !== null) {
-    const failed = "could not remove an erased user's payment method; remove it at the provider"
-    await port?.removeMethod(methodId).catch((error: unknown) => log.warn({ err: error, ...of }, failed))
+  const erase = () => store.erasure.erase({ ...of, forfeit: parseUsd(given)! })
+  let erased = await erase()
+  while (erased.outcome === 'refused' && erased.reason === 'saved-method') {
+    await removeMethod(parts, { userId: of.userId, methodId: erased.methodId })
+    erased = await erase()
   }
+  if (erased.outcome === 'refused') throw refusalOf(erased)
   for (let step = 0; step < stepsAtOnce && (await store.erasure.eraseMore(of.userId)); step++) continue
 }
 
-function refusalOf(refused: Extract<EraseUserResult, { outcome: 'refused' }>): ErrandError {
+/**
+ * Removes the method at the provider before the erasure, so that no crash leaves a payment method of an erased user
+ * there. Auto-recharge stays off even if this fails.
+ */
+async function removeMethod({ port, store }: ErasureParts, of: { userId: string; methodId: string }): Promise<void> {
+  const { methodId, userId } = of
+  await store.payments.setRecharge({ userId, recharge: null })
+  if (!port) {
+    throw conflict(
+      'A payment method is saved at the payment provider, but payments are not configured. Set ERRAND_STRIPE_SECRET_KEY and ERRAND_STRIPE_WEBHOOK_SECRET.',
+    )
+  }
+  try {
+    await port.removeMethod(methodId)
+  } catch (cause) {
+    const message =
+      'Could not remove the saved payment method at the payment provider. Nothing was erased. Try again later.'
+    throw new ErrandError('SERVICE_UNAVAILABLE', message, { cause, retryAfterSeconds: 60 })
+  }
+  await store.payments.forgetMethod(of)
+}
+
+type Refusal = Exclude<Extract<EraseUserResult, { outcome: 'refused' }>, { reason: 'saved-method' }>
+
+function refusalOf(refused: Refusal): ErrandError {
   switch (refused.reason) {
     case 'unknown':
       return new ErrandError('NOT_FOUND', 'User not found. Check the id.')

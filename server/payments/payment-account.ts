@@ -75,6 +75,6 @@ function readRecharge({ amounts }: PaymentParts, given: NonNullable<Update['inpu
 /** Deletes the row first, because without it this service can no longer charge the payment method. */
 export async function removePaymentMethod(parts: PaymentParts, userId: string): Promise<void> {
   const port = portOf(parts)
-  const methodId = await parts.store.payments.forgetMethod(userId)
+  const methodId = await parts.store.payments.forgetMethod({ userId })
   if (methodId !== null) await port.removeMethod(methodId)
 }

@@ -38,6 +38,13 @@ export function describeErasure(contractTest: ContractTest): void {
       await store.createInvitation({ ...invited, expiresAt: world.clock.now() + dayMs, tokenHash: 'invitation' })
       const identity = { issuer: 'https://id.example.com', subject: '7', email, mayCreate: false }
       expect(await store.openIdentity(identity)).toMatchObject({ outcome: 'linked', userId })
+      const { methodId } = await store.payments.getAccount(userId)
+      const forfeit = await world.balance(userId)
+      const refused = { outcome: 'refused', reason: 'saved-method', methodId }
+      expect(await store.erasure.erase({ userId, forfeit })).toEqual(refused)
+      expect(await store.payments.forgetMethod({ userId, methodId: 'pm_other' })).toBeNull()
+      expect(await store.erasure.erase({ userId, forfeit })).toEqual(refused)
+      expect(await store.payments.forgetMethod({ userId, methodId: methodId! })).toBe(methodId)
       const before = await world.everything(userId)
       const balance = await world.balance(userId)
       await erased(world, userId)
@@ -169,6 +176,20 @@ export function describeErasure(contractTest: ContractTest): void {
       await erased(world, payer)
     },
   )
+
+  contractTest('a payment that arrives after the erasure saves no payment method', async (world) => {
+    const { payments } = world.store
+    const userId = await world.createUser(0)
+    const topup = await openTopup(world, userId, 1000)
+    await tell(world, topup, { status: 'expired' })
+    await erased(world, userId)
+    const method = { customerId: 'cus_1', methodId: 'pm_1', methodLabel: 'visa 4242' }
+    await tell(world, topup, paid(1000, { method }))
+    expect(await world.balance(userId)).toBe(1000)
+    expect(await payments.getAccount(userId)).toMatchObject({ methodId: null, customerId: null })
+    await finish(world, userId)
+    expect(await payments.getAccount(userId)).toMatchObject({ methodId: null, customerId: null })
+  })
 
   contractTest('the last admin cannot be erased, and platform keys cannot erase admins', async (world) => {
     const { store } = world

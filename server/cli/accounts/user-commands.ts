@@ -3,12 +3,14 @@ import { EraseInput } from '../../account/erase-account.ts'
 import * as admin from '../../admin/manage-users.ts'
 import { CreditUserInput, type User } from '../../admin/user-schema.ts'
 import { Catalogue } from '../../agents/config/catalogue.ts'
+import { resolvePayments } from '../../app/config.ts'
 import { Email } from '../../auth/logins/login-schema.ts'
 import { assertNotObvious, hashPassword, NewPassword } from '../../auth/logins/passwords.ts'
 import { must } from '../../kernel/assert.ts'
 import { ErrandError } from '../../kernel/errors.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 import { UsageError } from '../../kernel/usage-error.ts'
+import { openPayments } from '../../payments/open-payments.ts'
 import { parseInput, type Common } from '../command-options.ts'
 import { print } from '../open-store.ts'
 import { findUserId, operator, withParts, type Parts } from './operator.ts'
@@ -101,8 +103,12 @@ async function setSuspended(options: OfUser, isSuspended: boolean): Promise<void
 
 export async function eraseUser(options: OfUser & { forfeitBalanceUsd?: string }): Promise<void> {
   const input = parseInput(EraseInput, options)
+  const port = await openPayments(resolvePayments())
   const user = await change(options, async (parts, userId) => {
-    const erased = await admin.eraseUser(parts, { caller: operator, input: { ...input, userId } })
+    const erased = await admin.eraseUser(
+      { ...parts, ...(port && { port }) },
+      { caller: operator, input: { ...input, userId } },
+    )
     while (await parts.store.erasure.eraseMore(userId)) continue
     return erased
   })

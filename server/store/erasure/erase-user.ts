@@ -5,7 +5,7 @@ import { isLastAdmin, getUser } from '../accounts/stored-users.ts'
 import { recorded } from '../audit/audit-commands.ts'
 import type { Engine, Op, Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
-import { setNotify } from '../payments/payment-account-commands.ts'
+import { getPaymentAccount, setNotify } from '../payments/payment-account-commands.ts'
 import type { EraseUser, EraseUserResult, ErasureStore } from './erasure-types.ts'
 import { personalData } from './personal-data.ts'
 
@@ -70,6 +70,8 @@ function* eraseUser(tx: Tx, { forfeit, userId, withoutAdmins = false }: EraseUse
   if (payments.isOpen === 1) return { outcome: 'refused', reason: 'open-topup' }
   if (payments.isDisputed === 1) return { outcome: 'refused', reason: 'dispute' }
   if (balance !== forfeit) return { outcome: 'refused', reason: 'balance', amount: balance }
+  const { methodId } = yield* getPaymentAccount(tx, userId)
+  if (methodId !== null) return { outcome: 'refused', reason: 'saved-method', methodId }
   // Prevents a notification about the low balance.
   yield* tx.run(setNotify, { userId, notifyBelow: null })
   if (balance > 0) {

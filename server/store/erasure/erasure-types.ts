@@ -10,6 +10,8 @@ export type EraseUserResult =
   | { outcome: 'already-erased' }
   | { outcome: 'refused'; reason: 'unknown' | 'last-admin' | 'open-work' | 'open-topup' | 'dispute' }
   | { outcome: 'refused'; reason: 'debt' | 'balance'; amount: Units }
+  /** Nothing else prevents the erasure. The caller must remove the payment method at the provider first. */
+  | { outcome: 'refused'; reason: 'saved-method'; methodId: string }
 
 export type ErasureStore = {
   /**

@@ -5,6 +5,7 @@ import {
   rechargePauseMs,
   type BeginRecharge,
   type DueRecharge,
+  type ForgetMethod,
   type PaymentAccount,
   type PaymentMethod,
   type PaymentProvider,
@@ -36,7 +37,8 @@ const get = statement<Row>('payment_account_get', `SELECT ${row} FROM payment_ac
 const keep = statement(
   'payment_account_keep_method',
   `INSERT INTO payment_accounts (user_id, provider, customer_id, method_id, method_label, updated_at)
-    VALUES (:userId, :provider, :customerId, :methodId, :methodLabel, :now)
+    SELECT id, :provider, :customerId, :methodId, :methodLabel, CAST(:now AS bigint) FROM users
+      WHERE id = :userId AND erased_at IS NULL
     ON CONFLICT (user_id) DO UPDATE SET provider = excluded.provider, customer_id = excluded.customer_id, method_id = excluded.method_id,
       method_label = excluded.method_label, recharge_off_reason = NULL, updated_at = excluded.updated_at`,
 )
@@ -93,6 +95,7 @@ function rechargeOf({ rechargeBelow: below, rechargeMonthlyMax: monthlyMax, rech
   return below === null || to === null || monthlyMax === null ? null : { below, to, monthlyMax }
 }
 
+/** Does nothing for an erased user, whose last payment can arrive late. */
 export function* keepMethod(
   tx: Tx,
   { method, now, provider, userId }: { userId: string; provider: PaymentProvider; method: PaymentMethod; now: EpochMs },
@@ -100,11 +103,12 @@ export function* keepMethod(
   yield* tx.run(keep, { userId, provider, ...method, now })
 }
 
-export function* forgetMethod(tx: Tx, userId: string): Op<string | null> {
+export function* forgetMethod(tx: Tx, { methodId, userId }: ForgetMethod): Op<string | null> {
   yield* tx.lockAccount({ userId })
-  const found = yield* tx.get(get, { userId })
+  const saved = (yield* tx.get(get, { userId }))?.methodId ?? null
+  if (methodId !== undefined && methodId !== saved) return null
   yield* tx.run(forget, { userId, now: yield* tx.now() })
-  return found?.methodId ?? null
+  return saved
 }
 
 export function* setNotifyBelow(

@@ -23,7 +23,7 @@ export function paymentStore(engine: Engine): PaymentStore {
     getAccount: (userId) => engine.read((on) => accounts.getPaymentAccount(on, userId)),
     setNotifyBelow: (input) => engine.run((tx) => accounts.setNotifyBelow(tx, input), { userId: input.userId }),
     setRecharge: (input) => engine.run((tx) => accounts.setRecharge(tx, input), { userId: input.userId }),
-    forgetMethod: (userId) => engine.run((tx) => accounts.forgetMethod(tx, userId), { userId }),
+    forgetMethod: (input) => engine.run((tx) => accounts.forgetMethod(tx, input), { userId: input.userId }),
     rechargeable: (input) => engine.read((on) => accounts.rechargeable(on, input)),
     beginRecharge: (input) => engine.run((tx) => accounts.beginRecharge(tx, input), { userId: input.userId }),
   }

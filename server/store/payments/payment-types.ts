@@ -139,6 +139,8 @@ export type RestoreTopup = {
  */
 export type BeginRecharge = TopupOf & { least: Units; most: Units; monthlyMax: Units }
 
+export type ForgetMethod = { userId: string; methodId?: string }
+
 export type PaymentStore = {
   /**
    * Stores a top-up. Must be called before any call to the provider, so that a payment always refers to a known top-up.
@@ -171,9 +173,9 @@ export type PaymentStore = {
   setRecharge(input: { userId: string; recharge: Recharge | null }): Promise<'changed' | 'no-method'>
   /**
    * Deletes the payment method and switches auto-recharge off. Returns the method's id at the provider, or null if
-   * there was none.
+   * there was none. With `methodId`, does nothing if another method is saved.
    */
-  forgetMethod(userId: string): Promise<string | null>
+  forgetMethod(input: ForgetMethod): Promise<string | null>
 
   /**
    * Returns users whose balance is below their auto-recharge threshold or whose recharge is in progress. They are
