@@ -1,6 +1,8 @@
 import { expect } from 'vitest'
 import { actAs } from '../../server/store/audit/audit-commands.ts'
+import { platformOwner } from '../../server/store/events/webhook-types.ts'
 import { hashToken } from '../../server/auth/keys/api-token.ts'
+import { openTopup, paid, tell } from './payment-drafts.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 
@@ -130,6 +132,83 @@ export function describeAudit(contractTest: ContractTest): void {
     },
     { limits: { abuseFailures: 1 } },
   )
+
+  contractTest('records changes to client tokens, connectors, webhooks and auto-recharge', async (world) => {
+    const { audit, payments, platform, webhooks, ...store } = world.store
+    const userId = await world.createUser(0)
+    const expectActs = async (work: () => Promise<void>, expected: (readonly [string, object])[]) => {
+      const seen = (await audit.list({ limit: 1 })).acts[0]!.seq
+      await actAs(() => ada, work)
+      const acts = (await audit.list({ limit: 100 })).acts.filter(({ seq }) => seq > seen).toReversed()
+      expect(acts.map(({ action, change }) => [action, JSON.parse(change)])).toEqual(expected)
+      for (const { actor, actorId, client } of acts) expect({ kind: actor, id: actorId, client }).toEqual(ada)
+      return acts
+    }
+    const twice = async (work: () => Promise<unknown>) => [await work(), await work()]
+
+    const token = { userId, scopes: ['read' as const], agents: null, sessionId: null, taskId: null, maxCost: null }
+    const minted = { ...token, isOnce: false, createdBy: userId, tokenHash: 'token', lifeMs: 1000 }
+    const clientTokenId = expect.any(String)
+    const makeToken = async () => {
+      const { id: tokenId } = await platform.createToken(minted)
+      await twice(() => platform.revokeToken({ userId, tokenId }))
+    }
+    await expectActs(makeToken, [
+      ['client_token.created', { clientTokenId, scopes: ['read'] }],
+      ['client_token.revoked', { clientTokenId }],
+    ])
+
+    const connector = { userId, connectorId: 'conn_1' }
+    const server = { name: 'a name', url: 'https://a.example.com/', server: null, sealed: null, allowedTools: null }
+    const makeConnector = async () => {
+      await twice(() => store.createConnector({ ...connector, ...server, authType: 'none' }))
+      await store.updateConnector({ ...connector, changes: { url: 'https://b.example.com/' } })
+      await store.updateConnector({ ...connector, changes: { url: 'https://c.example.com/' }, ifUpdatedAt: 1 })
+      await twice(() => store.deleteConnector(connector))
+    }
+    await expectActs(makeConnector, [
+      ['connector.created', { connectorId: 'conn_1', authType: 'none' }],
+      ['connector.updated', { connectorId: 'conn_1', fields: ['url'] }],
+      ['connector.deleted', { connectorId: 'conn_1' }],
+    ])
+
+    for (const owner of [userId, platformOwner]) {
+      const webhook = { userId: owner, webhookId: `wh_${owner}` }
+      const draft = { url: null, description: 'a name', types: null, sealed: 'one' }
+      const rotated = { ...webhook, from: 'one', to: 'two', previousUntil: world.clock.now() }
+      const makeWebhook = async () => {
+        await twice(() => webhooks.create({ ...webhook, ...draft }))
+        await webhooks.update({ ...webhook, changes: { isEnabled: false } })
+        await twice(() => webhooks.rotate(rotated))
+        await twice(() => webhooks.delete(webhook))
+        await webhooks.update({ ...webhook, changes: { isEnabled: true } })
+      }
+      const { webhookId } = webhook
+      const acts = await expectActs(makeWebhook, [
+        ['webhook.created', { webhookId, types: null }],
+        ['webhook.updated', { webhookId, fields: ['isEnabled'] }],
+        ['webhook.rotated', { webhookId }],
+        ['webhook.deleted', { webhookId }],
+      ])
+      expect(new Set(acts.map((act) => act.userId))).toEqual(new Set([owner === userId ? userId : null]))
+    }
+
+    const recharge = { below: 50_000, to: 250_000, monthlyMax: 450_000 }
+    const method = { customerId: 'cus_1', methodId: 'pm_1', methodLabel: 'visa 4242' }
+    const changeRecharge = async () => {
+      await payments.setRecharge({ userId, recharge })
+      await tell(world, await openTopup(world, userId, 1000), paid(1000, { method }))
+      await payments.setRecharge({ userId, recharge })
+      await payments.setRecharge({ userId, recharge: null })
+      await twice(() => payments.forgetMethod({ userId }))
+    }
+    await expectActs(changeRecharge, [
+      ['auto_recharge.changed', { belowUsd: '5.0000', toUsd: '25.0000', monthlyMaxUsd: '45.0000' }],
+      ['auto_recharge.changed', { autoRecharge: null }],
+      ['payment_method.removed', {}],
+    ])
+    expect(await world.verify()).toMatchObject({ ok: true })
+  })
 
   contractTest('lists the log by user and action, in pages', async (world) => {
     const [one, other] = [await world.createUser(0), await world.createUser(0)]

@@ -160,11 +160,41 @@ export function peopleStore(engine: Engine) {
         ),
       ),
     grants: grantStore(engine),
-    createConnector: (input) => engine.run((tx) => connectors.createConnector(tx, input)),
+    createConnector: (input) =>
+      engine.run(
+        recorded(
+          (tx) => connectors.createConnector(tx, input),
+          ({ outcome }) =>
+            outcome === 'created' && {
+              action: 'connector.created',
+              userId: input.userId,
+              change: { connectorId: input.connectorId, authType: input.authType },
+            },
+        ),
+      ),
     getConnector: (input) => engine.read((on) => connectors.getConnector(on, input)),
     listConnectors: (input) => engine.read((on) => connectors.listConnectors(on, input), input.userId),
-    updateConnector: (input) => engine.run((tx) => connectors.updateConnector(tx, input)),
-    deleteConnector: (input) => engine.run((tx) => connectors.deleteConnector(tx, input)),
+    updateConnector: (input) => {
+      const { changes, connectorId, userId } = input
+      return engine.run(
+        recorded(
+          (tx) => connectors.updateConnector(tx, input),
+          ({ outcome }) =>
+            outcome === 'updated' && {
+              action: 'connector.updated',
+              userId,
+              change: { connectorId, fields: Object.keys(changes) },
+            },
+        ),
+      )
+    },
+    deleteConnector: ({ connectorId, userId }) =>
+      engine.run(
+        recorded(
+          (tx) => connectors.deleteConnector(tx, { connectorId, userId }),
+          (isDeleted) => isDeleted && { action: 'connector.deleted', userId, change: { connectorId } },
+        ),
+      ),
     noteConnectorCheck: (input) => engine.run((tx) => connectors.noteConnectorCheck(tx, input)),
     sealedConnectors: (input) => engine.read((on) => connectors.sealedConnectors(on, input)),
     resealConnector: (input) => engine.run((tx) => connectors.resealConnector(tx, input)),

@@ -20,9 +20,20 @@ export const auditActions = [
   'key.revoked',
   'platform_key.created',
   'platform_key.revoked',
+  'client_token.created',
+  'client_token.revoked',
   'invitation.created',
   'invitation.revoked',
   'invitation.accepted',
+  'connector.created',
+  'connector.updated',
+  'connector.deleted',
+  'webhook.created',
+  'webhook.updated',
+  'webhook.rotated',
+  'webhook.deleted',
+  'auto_recharge.changed',
+  'payment_method.removed',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 

@@ -1,8 +1,16 @@
-import type { PaymentStore } from './payment-types.ts'
+import { formatUsd } from '../../kernel/money.ts'
+import { recorded } from '../audit/audit-commands.ts'
+import type { PaymentStore, Recharge } from './payment-types.ts'
 import type { Engine } from '../commands/command.ts'
 import * as accounts from './payment-account-commands.ts'
 import { applyState, restoreTopup } from './payment-states.ts'
 import * as topups from './topup-commands.ts'
+
+function factsOf(recharge: Recharge | null): Record<string, unknown> {
+  if (!recharge) return { autoRecharge: null }
+  const [belowUsd, toUsd, monthlyMaxUsd] = [recharge.below, recharge.to, recharge.monthlyMax].map(formatUsd)
+  return { belowUsd, toUsd, monthlyMaxUsd }
+}
 
 export function paymentStore(engine: Engine): PaymentStore {
   return {
@@ -22,8 +30,22 @@ export function paymentStore(engine: Engine): PaymentStore {
     totals: (since) => engine.read((on) => topups.totals(on, since)),
     getAccount: (userId) => engine.read((on) => accounts.getPaymentAccount(on, userId)),
     setNotifyBelow: (input) => engine.run((tx) => accounts.setNotifyBelow(tx, input), { userId: input.userId }),
-    setRecharge: (input) => engine.run((tx) => accounts.setRecharge(tx, input), { userId: input.userId }),
-    forgetMethod: (input) => engine.run((tx) => accounts.forgetMethod(tx, input), { userId: input.userId }),
+    setRecharge: ({ recharge, userId }) =>
+      engine.run(
+        recorded(
+          (tx) => accounts.setRecharge(tx, { recharge, userId }),
+          (outcome) => outcome === 'changed' && { action: 'auto_recharge.changed', userId, change: factsOf(recharge) },
+        ),
+        { userId },
+      ),
+    forgetMethod: (input) =>
+      engine.run(
+        recorded(
+          (tx) => accounts.forgetMethod(tx, input),
+          (methodId) => methodId !== null && { action: 'payment_method.removed', userId: input.userId },
+        ),
+        { userId: input.userId },
+      ),
     rechargeable: (input) => engine.read((on) => accounts.rechargeable(on, input)),
     beginRecharge: (input) => engine.run((tx) => accounts.beginRecharge(tx, input), { userId: input.userId }),
   }

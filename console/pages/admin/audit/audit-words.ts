@@ -19,9 +19,20 @@ export const actionNames: Readonly<Record<AuditAct['action'], string>> = {
   'key.revoked': 'Key revoked',
   'platform_key.created': 'Platform key created',
   'platform_key.revoked': 'Platform key revoked',
+  'client_token.created': 'Client token created',
+  'client_token.revoked': 'Client token revoked',
   'invitation.created': 'Invitation created',
   'invitation.revoked': 'Invitation revoked',
   'invitation.accepted': 'Invitation accepted',
+  'connector.created': 'Connector created',
+  'connector.updated': 'Connector updated',
+  'connector.deleted': 'Connector deleted',
+  'webhook.created': 'Webhook created',
+  'webhook.updated': 'Webhook updated',
+  'webhook.rotated': 'Webhook secret rotated',
+  'webhook.deleted': 'Webhook deleted',
+  'auto_recharge.changed': 'Auto-recharge changed',
+  'payment_method.removed': 'Payment method removed',
 }
 
 export const actorNames: Readonly<Record<AuditAct['actor'], string>> = {
