@@ -31,7 +31,7 @@ export function postgresEngine(server: PostgresServer): StoreEngine {
   return { name: 'PostgreSQL', open: async (options) => openOn(server, await server.newDatabase(), options) }
 }
 
-async function openOn(server: PostgresServer, url: string, options: OpenOptions): Promise<OpenedStore> {
+export async function openOn(server: PostgresServer, url: string, options: OpenOptions): Promise<OpenedStore> {
   const store = await openPostgresStore({ ...options, databaseUrl: url, connectionsMax: 6 })
   return {
     store,
