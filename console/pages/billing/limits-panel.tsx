@@ -2,15 +2,16 @@ import type { Account } from '../../../client/client.ts'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { countText } from '../../parts/text/count-text.ts'
+import { sizeText } from '../../parts/text/size-text.ts'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { usdText } from '../../parts/text/usd-text.ts'
 
-/** Limits of the account's plan, with their usage and reset times. Renders nothing for an account without limits. */
+/** Limits of the account, with their usage and reset times. Renders nothing for an account without limits. */
 export function LimitsPanel({ account: { limits } }: { account: Account }) {
-  const { agents, executionsPerMinute, plan, spendPerDayUsd, spendResetsAt, tasksAtWork, tasksWaiting, used } = limits
-  if (plan === null && spendPerDayUsd === null && tasksAtWork === null && tasksWaiting === null && agents === null) {
-    return null
-  }
+  const { agents, executionsPerMinute, payloadBytesPerDay, plan, spendPerDayUsd, tasksAtWork, tasksWaiting } = limits
+  const { payloadsResetAt, spendResetsAt, used } = limits
+  const all = [plan, spendPerDayUsd, tasksAtWork, tasksWaiting, agents, payloadBytesPerDay]
+  if (all.every((limit) => limit === null)) return null
   return (
     <Panel title="Limits">
       <KeyValueList
@@ -24,11 +25,16 @@ export function LimitsPanel({ account: { limits } }: { account: Account }) {
             spendPerDayUsd !== null && (
               <>
                 {usdText(used.spentTodayUsd ?? '0.0000')} of {usdText(spendPerDayUsd)}
-                {spendResetsAt !== null && (
-                  <>
-                    , resets <TimeText at={spendResetsAt} isExact />
-                  </>
-                )}
+                <ResetTime at={spendResetsAt} />
+              </>
+            ),
+          ],
+          [
+            'Large inputs, results and files today',
+            payloadBytesPerDay !== null && (
+              <>
+                {sizeText(used.payloadBytesToday)} of {sizeText(payloadBytesPerDay)}
+                <ResetTime at={payloadsResetAt} />
               </>
             ),
           ],
@@ -36,6 +42,15 @@ export function LimitsPanel({ account: { limits } }: { account: Account }) {
         ]}
       />
     </Panel>
+  )
+}
+
+function ResetTime({ at }: { at: string | null }) {
+  if (at === null) return null
+  return (
+    <>
+      , resets <TimeText at={at} isExact />
+    </>
   )
 }
 

@@ -61,6 +61,10 @@ testConsole(
     await opened.open('/billing', theirs)
     await theirs.getByText('free', { exact: true }).waitFor()
     await theirs.getByText('$0.0100 of $1.00').waitFor()
+    await theirs.getByText('0 bytes of 2.0 MB, resets').waitFor()
+    await opened.service.createTask(key, 'text.summarize', { text: 'x'.repeat(300 * 1024 - 11) })
+    await theirs.reload()
+    await theirs.getByText('300 KB of 2.0 MB, resets').waitFor()
     const page = await opened.open(`/admin/users/${userId}`)
     await page.getByRole('heading', { level: 1, name: grace.email }).waitFor()
     await page.getByLabel('Plan', { exact: true }).fill('gold')
@@ -75,5 +79,5 @@ testConsole(
     await theirs.getByText('paid', { exact: true }).waitFor()
     await theirs.getByText('of $2.50').waitFor()
   },
-  { isAdmin: true, config },
+  { isAdmin: true, config, limits: { payloadBytesPerDay: 2 * 1024 * 1024 } },
 )
